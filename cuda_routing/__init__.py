@@ -1,0 +1,1 @@
+"""Who owns an embedding key: routing rules, balance, bucketize and checkpoints."""

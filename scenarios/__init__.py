@@ -1,0 +1,1 @@
+"""Batch runs: suites of models, clusters and formulations, run, resumed and compared."""
