@@ -1,0 +1,149 @@
+"""A cluster as the planner sees it: machines with DDR, ranks with HBM, links, a profile."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from milp_planner.inputs.interconnect import Interconnect
+from milp_planner.inputs.model import Model
+from milp_planner.inputs.spec import Bytes, Percent, Spec, as_tuple
+from milp_planner.inputs.table import Name
+
+ID_BYTES = 8
+"""Bytes of one id in a KJT buffer."""
+
+
+class Rank(Spec):
+    """One process with at most one accelerator."""
+
+    hbm_bytes: Annotated[Bytes, Field(alias="hbm")]
+    """HBM in bytes; 0 for a CPU-only rank."""
+
+
+class Machine(Spec):
+    """One host; its DDR is shared by its ranks."""
+
+    ddr_bytes: Annotated[Bytes, Field(alias="ddr")]
+    """Host memory in bytes."""
+    ranks: Annotated[tuple[Rank, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+    """The ranks of the machine."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand(cls, data: Any) -> Any:
+        """``ranks: 8`` with ``hbm: 80GiB`` stands for eight equal ranks."""
+        if not isinstance(data, dict) or not _is_count(data.get("ranks")):
+            return data
+        rest = {key: value for key, value in data.items() if key not in ("ranks", "hbm")}
+        rank = {"hbm": data["hbm"]} if "hbm" in data else {}
+        return {**rest, "ranks": [rank] * data["ranks"]}
+
+
+class Reservations(Spec):
+    """Memory the embeddings may not use; the defaults are TorchRec's."""
+
+    hbm_percent: Percent = Fraction(15)
+    """Percentage of every rank's HBM."""
+    dense_parameter_bytes: Bytes = 0
+    """Bytes of the dense part's parameters on one rank."""
+    dense_multiple: Annotated[int, Field(ge=0, le=100)] = 6
+    """How many times the dense parameters are reserved (weights, gradients, optimizer, buckets)."""
+    kjt_multiple: Annotated[int, Field(ge=0, le=1000)] = 20
+    """How many times the ids of one batch (8 bytes each) are reserved."""
+    hbm_bytes: Bytes = 0
+    """Further HBM per rank."""
+    ddr_percent: Percent = Fraction(0)
+    """Percentage of every machine's DDR."""
+    ddr_bytes: Bytes = 0
+    """Further DDR per machine."""
+
+
+class Cluster(Spec):
+    """Machines, links and the hardware profile; ranks are numbered machine by machine."""
+
+    name: Name
+    """Name of the cluster."""
+    source: str = ""
+    """Where the figures come from."""
+    description: str = ""
+    """What the cluster is."""
+    profile: Name = "torchrec-default"
+    """Hardware profile that prices it, by name."""
+    machines: Annotated[tuple[Machine, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+    """The machines."""
+    reservations: Reservations = Reservations()
+    """Memory the embeddings may not use."""
+    interconnect: Interconnect | None = None
+    """Links between ranks; needed with more than one rank."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand(cls, data: Any) -> Any:
+        """``machines: 4`` with ``ranks_per_machine``, ``hbm`` and ``ddr`` stands for a list."""
+        if not isinstance(data, dict) or not _is_count(data.get("machines")):
+            return data
+        sugar = {"ranks_per_machine": "ranks", "hbm": "hbm", "ddr": "ddr"}
+        machine = {sugar[key]: data[key] for key in sugar if key in data}
+        rest = {key: value for key, value in data.items() if key not in sugar}
+        return {**rest, "machines": [machine] * data["machines"]}
+
+    @model_validator(mode="after")
+    def _linked(self) -> Cluster:
+        if self.num_ranks > 1 and self.interconnect is None:
+            raise ValueError("interconnect is missing; needed with more than one rank")
+        if len(self.machines) > 1 and (
+            self.interconnect is None or self.interconnect.inter_machine is None
+        ):
+            raise ValueError(
+                "interconnect.inter_machine is missing; needed with more than one machine"
+            )
+        return self
+
+    @property
+    def num_ranks(self) -> int:
+        """Number of ranks of all machines."""
+        return sum(len(machine.ranks) for machine in self.machines)
+
+    @property
+    def ranks(self) -> tuple[Rank, ...]:
+        """All ranks in the order of their numbers."""
+        return tuple(rank for machine in self.machines for rank in machine.ranks)
+
+    @property
+    def machine_ranks(self) -> tuple[tuple[int, ...], ...]:
+        """Rank numbers of each machine, as an Instance's ``machines`` has them."""
+        numbers = iter(range(self.num_ranks))
+        return tuple(tuple(next(numbers) for _ in machine.ranks) for machine in self.machines)
+
+    def usable_hbm(self, model: Model) -> tuple[int, ...]:
+        """HBM in bytes the embeddings of ``model`` may use, for each rank.
+
+        hbm · (100 − percent)/100 − dense_multiple · dense − kjt_multiple · 8 · batch · ids per
+        sample − further bytes, rounded down, never below 0; a CPU-only rank has 0.
+
+        References
+        ----------
+        TorchRec 1.8.0, ``HeuristicalStorageReservation`` (15%, 6×, 20×).
+        """
+        held = self.reservations
+        ids = sum((Fraction(t.lookups_per_sample) for t in model.tables), Fraction(0))
+        kjt = held.kjt_multiple * ID_BYTES * model.workload.batch_per_rank * ids
+        fixed = held.dense_multiple * held.dense_parameter_bytes + held.hbm_bytes + kjt
+        free = 1 - held.hbm_percent / 100
+        return tuple(max(0, int((rank.hbm_bytes * free - fixed) // 1)) for rank in self.ranks)
+
+    def usable_ddr(self) -> tuple[int, ...]:
+        """DDR in bytes the embeddings may use, for each machine, rounded down, at least 0."""
+        held = self.reservations
+        free = 1 - held.ddr_percent / 100
+        return tuple(
+            max(0, int((machine.ddr_bytes * free - held.ddr_bytes) // 1))
+            for machine in self.machines
+        )
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 100_000

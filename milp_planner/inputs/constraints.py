@@ -1,0 +1,106 @@
+"""What a user allows for one table: modes, ratios, sharding types, widths, ranks, or a pin."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from milp_planner.inputs.spec import Count, Ratio, Spec, as_tuple, one_or_many
+
+Mode = Literal["HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY"]
+ShardingType = Literal[
+    "data_parallel",
+    "table_wise",
+    "column_wise",
+    "row_wise",
+    "table_row_wise",
+    "table_column_wise",
+    "grid_shard",
+]
+DistType = Literal["continuous", "roundrobin", "hash_roundrobin", "mix_roundrobin"]
+
+RankNumber = Annotated[int, Field(ge=0)]
+RankNumbers = Annotated[tuple[RankNumber, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+
+
+def _grid(value: object) -> object:
+    """``tenths`` (…, ``hundredths``) stand for every proper fraction of that kind."""
+    names = {"tenths": 10, "twentieths": 20, "fiftieths": 50, "hundredths": 100}
+    if isinstance(value, str) and value in names:
+        return tuple(Fraction(i, names[value]) for i in range(1, names[value]))
+    if isinstance(value, str):
+        raise ValueError(f"found {value!r}; allowed: {', '.join(names)}, or a list of ratios")
+    return as_tuple(value)
+
+
+def _rising(value: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+    if len(set(value)) != len(value):
+        raise ValueError("a ratio is listed twice; allowed: every ratio once")
+    return tuple(sorted(value))
+
+
+RatioGrid = Annotated[
+    tuple[Ratio, ...],
+    BeforeValidator(_grid),
+    Field(min_length=1),
+    AfterValidator(_rising),
+]
+TENTHS = tuple(Fraction(i, 10) for i in range(1, 10))
+"""The default cache-ratio grid, 1/10 … 9/10 (0 is HOST_ONLY and 1 is HBM_ONLY: modes)."""
+
+
+class Pin(Spec):
+    """One option a table must take; what is left out stays free."""
+
+    mode: Mode | None = None
+    sharding_type: ShardingType | None = None
+    cache_ratio: Ratio | None = None
+    dist_type: DistType | None = None
+    column_width: Count | None = None
+    ranks: RankNumbers | None = None
+    """Ranks the shards must sit on, in shard order; a rank may be listed more than once."""
+
+
+class Constraints(Spec):
+    """Limits of one table's options; a field left out does not limit."""
+
+    modes: Annotated[tuple[Mode, ...], BeforeValidator(one_or_many), Field(min_length=1)] | None = (
+        None
+    )
+    """Allowed modes."""
+    sharding_types: (
+        Annotated[tuple[ShardingType, ...], BeforeValidator(one_or_many), Field(min_length=1)]
+        | None
+    ) = None
+    """Allowed sharding types."""
+    cache_ratios: RatioGrid | None = None
+    """Cache-ratio grid of this table; None: the workload's."""
+    column_widths: (
+        Annotated[tuple[Count, ...], BeforeValidator(as_tuple), Field(min_length=1)] | None
+    ) = None
+    """Allowed widths of a column shard, in columns; None: all legal ones."""
+    ranks: RankNumbers | None = None
+    """The only ranks that may hold a shard of this table."""
+    pin: Pin | None = None
+    """An option the table must take."""
+
+    @model_validator(mode="after")
+    def _pin_allowed(self) -> Constraints:
+        pin = self.pin
+        if pin is None:
+            return self
+        for name, wanted, allowed in (
+            ("mode", pin.mode, self.modes),
+            ("sharding_type", pin.sharding_type, self.sharding_types),
+            ("column_width", pin.column_width, self.column_widths),
+        ):
+            if wanted is not None and allowed is not None and wanted not in allowed:
+                raise ValueError(
+                    f"pin.{name} is {wanted}, which the constraints beside it exclude; "
+                    f"allowed: {', '.join(str(a) for a in allowed)}"
+                )
+        if pin.ranks and self.ranks and not set(pin.ranks) <= set(self.ranks):
+            raise ValueError("pin.ranks names a rank that ranks excludes")
+        return self

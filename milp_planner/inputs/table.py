@@ -1,0 +1,110 @@
+"""One embedding table: its shape, its use, and what limits its placement."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from milp_planner.inputs.access import Access, Unknown
+from milp_planner.inputs.constraints import Constraints, DistType
+from milp_planner.inputs.spec import Bytes, Count, Spec, as_tuple, one_or_many
+
+Dtype = Literal["fp32", "fp16", "bf16", "fp8", "int8"]
+Optimizer = Literal["none", "sgd", "adam", "adagrad", "rowwise_adagrad", "other"]
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\s,;=]+$")]
+
+ELEMENT_BYTES: dict[str, int] = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int8": 1}
+
+
+class Table(Spec):
+    """One embedding table; sizes are global, the planner splits them over ranks."""
+
+    name: Name
+    """Unique in the model; no blanks, commas, semicolons or equals signs."""
+    rows: Count
+    """Number of rows (for a dynamicemb table its capacity)."""
+    dim: Annotated[int, Field(ge=1, le=1_048_576)]
+    """Columns of the table, in elements."""
+    dtype: Dtype = "fp32"
+    """Element type of the weights."""
+    kind: Literal["torchrec", "dynamicemb"] = "torchrec"
+    """Which library holds the table."""
+    output: Literal["pooled", "sequence"] = "pooled"
+    """Whether a feature's rows are summed (pooled) or returned one by one (sequence)."""
+    pooling_factor: Annotated[float, Field(gt=0)] | None = None
+    """Mean ids per sample and feature of a pooled table; default 1."""
+    sequence_length: Annotated[float, Field(gt=0)] | None = None
+    """Mean ids per sample and feature of a sequence table; default 1."""
+    max_sequence_length: Count | None = None
+    """Longest sequence, where known; the mean prices time, the longest is for reports."""
+    num_features: Count = 1
+    """Features that share the table."""
+    features: Annotated[tuple[Name, ...], BeforeValidator(as_tuple)] = ()
+    """Feature names for exports; empty: the table's name."""
+    weighted: bool = False
+    """Whether lookups carry per-sample weights."""
+    optimizer: Optimizer = "rowwise_adagrad"
+    """Optimizer of the table; its state is stored beside the rows (none in inference)."""
+    access: Access = Unknown()
+    """Access statistics."""
+    admission_capacity: Count | None = None
+    """Slots of a dynamicemb admission counter; None: no counter."""
+    bucket_capacity: Count = 128
+    """Slots of a dynamicemb hash bucket."""
+    external_storage: Name | None = None
+    """Name of an external store behind the host tier (a grouped-key field)."""
+    index_type: Literal["int32", "int64", "uint64"] = "int64"
+    """Type of the ids (a grouped-key field)."""
+    dist_types: Annotated[
+        tuple[DistType, ...], BeforeValidator(one_or_many), Field(min_length=1)
+    ] = ("roundrobin",)
+    """Routing rules the planner may choose from (a grouped-key field)."""
+    score_strategy: Literal["timestamp", "step", "customized", "lfu", "no_eviction"] = "timestamp"
+    """Eviction score (a grouped-key field)."""
+    admit_strategy: Name | None = None
+    """Admission rule, for instance frequency (a grouped-key field)."""
+    constraints: Constraints = Constraints()
+    """Limits on where and how the table may be placed."""
+
+    @property
+    def lookups_per_sample(self) -> float:
+        """Mean ids of one sample over all features that share the table."""
+        mean = self.sequence_length if self.output == "sequence" else self.pooling_factor
+        return self.num_features * (1.0 if mean is None else mean)
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of one element of ``dtype``."""
+        return ELEMENT_BYTES[self.dtype]
+
+    @property
+    def weight_bytes(self) -> Bytes:
+        """Bytes of the weights alone: rows × dim × element size."""
+        return self.rows * self.dim * self.element_bytes
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names for exports: ``features``, or the table's name, numbered where it is shared."""
+        if self.features:
+            return self.features
+        if self.num_features == 1:
+            return (self.name,)
+        return tuple(f"{self.name}_{i}" for i in range(self.num_features))
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Table:
+        if self.output == "pooled" and self.sequence_length is not None:
+            raise ValueError(
+                "sequence_length needs output: sequence; a pooled table has pooling_factor"
+            )
+        if self.output == "sequence" and self.pooling_factor is not None:
+            raise ValueError(
+                "pooling_factor needs output: pooled; a sequence table has sequence_length"
+            )
+        if self.features and len(self.features) != self.num_features:
+            raise ValueError(
+                f"features lists {len(self.features)} names but num_features is "
+                f"{self.num_features}; allowed: equal numbers"
+            )
+        return self
