@@ -1,0 +1,25 @@
+"""What can go wrong in the mathematics, each as one sentence."""
+
+from __future__ import annotations
+
+
+class InstanceError(ValueError):
+    """The instance, or an outcome read for it, is malformed: says where and what is allowed."""
+
+
+class UnsupportedInstance(InstanceError):
+    """A formulation that does not cover this shape of instance says which part and who does."""
+
+
+class MissingSolver(ImportError):
+    """A solver package is absent: says what to install."""
+
+
+class InternalError(RuntimeError):
+    """An exact model returned an answer the check rejects: a bug of ours, never the user's."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what}. This is a bug in milp-planner: please report it with the instance file "
+            "(`milp-planner plan … --json` or the INSTANCE.json you solved)."
+        )

@@ -1,0 +1,56 @@
+"""A Placement: the option chosen for every table and the ranks of every block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations.instance import Instance, IntArray, Where
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """One choice for every table.
+
+    Attributes
+    ----------
+    options : int64 array [tables]
+        Global option index per table.
+    ranks : list [tables] of list [blocks] of int64 array [positions]
+        Rank of every shard in position order: all ranks for ``EVERY_RANK``, the list for
+        ``LIST``, machine after machine for ``ONE_MACHINE``, empty for ``CLUSTER``.
+    """
+
+    options: IntArray
+    ranks: list[list[IntArray]]
+
+    def to_lists(self, table: int) -> list[list[int]]:
+        """Ranks of a table's blocks as plain lists (for JSON)."""
+        return [block.tolist() for block in self.ranks[table]]
+
+
+def fixed_ranks(instance: Instance, block: int) -> IntArray | None:
+    """Ranks of a block that leaves no choice of place, None where a choice remains."""
+    where = Where(int(instance.block_where[block]))
+    if where == Where.EVERY_RANK:
+        return np.arange(instance.num_ranks)
+    if where == Where.LIST:
+        return np.asarray(instance.place_sets[int(instance.block_places[block])], dtype=np.int64)
+    if where == Where.CLUSTER:
+        return np.empty(0, dtype=np.int64)
+    return None
+
+
+def machine_ranks(instance: Instance, machines: Sequence[int]) -> IntArray:
+    """Ranks of the given machines one after another (a ``ONE_MACHINE`` block's positions)."""
+    parts = [np.asarray(instance.machines[m], dtype=np.int64) for m in machines]
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+
+
+def same_ranks(a: Sequence[Sequence[int]], b: Sequence[Sequence[int]]) -> bool:
+    """Whether two lists of blocks use the same ranks, each block as a multiset."""
+    return len(a) == len(b) and all(
+        sorted(map(int, x)) == sorted(map(int, y)) for x, y in zip(a, b, strict=True)
+    )

@@ -1,0 +1,223 @@
+"""Everything an Instance must satisfy, each violation one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from formulations.errors import InstanceError
+from formulations.instance import (
+    MAX_ACTIVITY,
+    MAX_VALUE,
+    BlockView,
+    Instance,
+    IntArray,
+    Objective,
+    Scope,
+    Where,
+)
+
+
+def validate(instance: Instance) -> None:
+    """Check an Instance once, when it is built or read.
+
+    Raises
+    ------
+    InstanceError
+        Naming the table, option and block, what was found and what is allowed.
+    """
+    _machines(instance)
+    _resources(instance)
+    _names(instance)
+    _values(instance)
+    for index in range(instance.num_blocks):
+        _block(instance, instance.block(index))
+    _activity(instance)
+    _constraints(instance)
+
+
+def _machines(instance: Instance) -> None:
+    ranks = [r for m in instance.machines for r in m]
+    if not ranks:
+        raise InstanceError("machines: at least one rank is needed")
+    if sorted(ranks) != list(range(len(ranks))):
+        raise InstanceError(
+            f"machines: must partition the ranks 0…{len(ranks) - 1}, found {sorted(ranks)[:10]}…"
+        )
+    if not all(instance.machines):
+        raise InstanceError("machines: every machine needs at least one rank")
+    if not instance.phases or len(set(instance.phases)) != len(instance.phases):
+        raise InstanceError("phases: at least one name, none twice")
+
+
+def _resources(instance: Instance) -> None:
+    places = {
+        Scope.RANK: instance.num_ranks,
+        Scope.MACHINE: len(instance.machines),
+        Scope.CLUSTER: 1,
+    }
+    names = [r.name for r in instance.resources]
+    if len(set(names)) != len(names):
+        raise InstanceError("resources: a name appears twice")
+    for resource in instance.resources:
+        want = places[resource.scope]
+        if len(resource.capacity) != want:
+            raise InstanceError(
+                f"resource {resource.name!r}: {len(resource.capacity)} capacities for "
+                f"{want} places of scope {resource.scope.value!r}"
+            )
+        if len(resource.capacity) and (
+            resource.capacity.min() < 0 or resource.capacity.max() >= MAX_VALUE
+        ):
+            raise InstanceError(f"resource {resource.name!r}: capacities must be in [0, 2^53)")
+
+
+def _names(instance: Instance) -> None:
+    if len(set(instance.table_names)) != instance.num_tables:
+        seen: set[str] = set()
+        twice = next(n for n in instance.table_names if n in seen or seen.add(n))  # type: ignore[func-returns-value]
+        raise InstanceError(f"table {twice!r} appears twice; table names are unique")
+    for t, name in enumerate(instance.table_names):
+        options = instance.options_of(t)
+        if not options:
+            raise InstanceError(f"table {name!r} has no options; at least one is needed")
+        names = [instance.option_names[o] for o in options]
+        if len(set(names)) != len(names):
+            twice = next(n for i, n in enumerate(names) if n in names[:i])
+            raise InstanceError(f"table {name!r}: option {twice!r} appears twice")
+    empty = np.flatnonzero(np.diff(instance.option_blocks) == 0)
+    if len(empty):
+        raise InstanceError(f"{_option(instance, int(empty[0]))}: an option needs a block")
+
+
+def _values(instance: Instance) -> None:
+    _entries(instance, "use", instance.shard_use, lambda v: (v >= 0) & (v < MAX_VALUE), "[0, 2^53)")
+    _entries(
+        instance, "move_bytes", instance.shard_move, lambda v: (v >= 0) & (v < MAX_VALUE),
+        "[0, 2^53)",
+    )  # fmt: skip
+    _entries(instance, "repeat", instance.shard_repeat, lambda v: v >= 1, "1 or more")
+    if instance.objective == Objective.TOTAL:
+        _entries(
+            instance, "cost", instance.shard_cost, lambda v: abs(v) < MAX_VALUE, "(-2^53, 2^53)"
+        )
+    else:
+        _entries(
+            instance, "cost", instance.shard_cost, lambda v: (v >= 0) & (v < MAX_VALUE),
+            "[0, 2^53) (negative only under the objective total)",
+        )  # fmt: skip
+    if instance.num_blocks and instance.block_count.min() < 1:
+        block = int(np.argmin(instance.block_count))
+        raise InstanceError(f"{_where(instance, block)}: count must be 1 or more")
+
+
+def _entries(
+    instance: Instance,
+    what: str,
+    values: IntArray,
+    good: Callable[[IntArray], np.ndarray],
+    allowed: str,
+) -> None:
+    bad = ~good(values)
+    if bad.any():
+        entry = int(np.argwhere(bad)[0][0])
+        block = int(np.searchsorted(instance.block_shards, entry, side="right")) - 1
+        found = int(values[tuple(np.argwhere(bad)[0])])
+        raise InstanceError(f"{_where(instance, block)}: {what} is {found}, allowed: {allowed}")
+
+
+def _block(instance: Instance, block: BlockView) -> None:
+    where = _where(instance, block.index)
+    if len(block.entries) == 0:
+        raise InstanceError(f"{where}: at least one shard is needed")
+    if block.where in (Where.EVERY_RANK, Where.LIST) and block.count != 1:
+        raise InstanceError(f"{where}: count must be 1 for {block.where.name.lower()}")
+    if block.places is not None:
+        _places(instance, block, where)
+    elif block.where == Where.LIST:
+        raise InstanceError(f"{where}: a list of ranks is needed")
+    wants = _wanted_entries(instance, block)
+    if not block.shared and any(len(block.entries) != w for w in wants):
+        raise InstanceError(
+            f"{where}: {len(block.entries)} shards for {'/'.join(map(str, sorted(wants)))} "
+            "positions (give one that all share, or one a position)"
+        )
+    if block.where == Where.CLUSTER:
+        placed = [i for i, r in enumerate(instance.resources) if r.scope != Scope.CLUSTER]
+        if instance.shard_use[np.ix_(block.entries, placed)].any():
+            raise InstanceError(f"{where}: a cluster block may use cluster resources only")
+
+
+def _wanted_entries(instance: Instance, block: BlockView) -> set[int]:
+    if block.where == Where.ONE_MACHINE:
+        allowed = range(len(instance.machines)) if block.places is None else block.places
+        return {len(instance.machines[m]) for m in allowed}
+    return {instance.positions(block)}
+
+
+def _places(instance: Instance, block: BlockView, where: str) -> None:
+    assert block.places is not None
+    if block.where in (Where.EVERY_RANK, Where.CLUSTER):
+        raise InstanceError(f"{where}: 'among' has no meaning for {block.where.name.lower()}")
+    machines = block.where in (Where.ONE_MACHINE, Where.ANY_RANK_OF_ONE_MACHINE)
+    limit = len(instance.machines) if machines else instance.num_ranks
+    kind = "machines" if machines else "ranks"
+    if not block.places or len(set(block.places)) != len(block.places):
+        raise InstanceError(f"{where}: its {kind} must be a non-empty list without repeats")
+    if min(block.places) < 0 or max(block.places) >= limit:
+        raise InstanceError(f"{where}: its {kind} must be in 0…{limit - 1}")
+
+
+def _activity(instance: Instance) -> None:
+    """Refuse numbers whose sums could leave 62 bits: every later sum is then exact in int64."""
+    weight = _shards_per_entry(instance)
+    for what, values in (("cost", np.abs(instance.shard_cost)), ("use", instance.shard_use)):
+        per_entry = values.astype(np.float64) * weight[:, None]
+        total = 0.0
+        if len(per_entry):
+            per_block = np.add.reduceat(per_entry, instance.block_shards[:-1])
+            per_option = np.add.reduceat(per_block, instance.option_blocks[:-1]).sum(axis=1)
+            total = float(np.maximum.reduceat(per_option, instance.table_options[:-1]).sum())
+        if total >= MAX_ACTIVITY:
+            raise InstanceError(
+                f"the {what}s add up to {total:.3g}, beyond 2^62: use a coarser unit"
+            )
+
+
+def _shards_per_entry(instance: Instance) -> np.ndarray:
+    """An upper bound on how many shards a shard entry stands for, float array [entries]."""
+    times = np.maximum(instance.block_count, 1)
+    spread = np.isin(instance.block_where, [Where.EVERY_RANK, Where.ONE_MACHINE])
+    times = np.where(spread, times * instance.num_ranks, times)
+    lists = instance.block_where == Where.LIST
+    sizes = np.asarray([len(s) for s in instance.place_sets] + [1])
+    times = np.where(lists, sizes[instance.block_places], times)
+    return np.repeat(times, np.diff(instance.block_shards)).astype(np.float64)
+
+
+def _constraints(instance: Instance) -> None:
+    for table, option in [(p.table, p.option) for p in instance.pins] + list(instance.forbidden):
+        if not 0 <= table < instance.num_tables or option not in instance.options_of(table):
+            raise InstanceError(f"pins/forbidden: option {option} is not one of table {table}")
+    tables = [p.table for p in instance.pins]
+    if len(set(tables)) != len(tables):
+        raise InstanceError("pins: a table is pinned twice")
+    for limit, name in (
+        (instance.max_moved_tables, "max_moved_tables"),
+        (instance.max_moved_bytes, "max_moved_bytes"),
+    ):
+        if limit is not None and limit < 0:
+            raise InstanceError(f"{name}: must be 0 or more, found {limit}")
+        if limit is not None and not instance.current:
+            raise InstanceError(f"{name}: needs 'current', the plan that moves are counted against")
+
+
+def _option(instance: Instance, option: int) -> str:
+    table = int(np.searchsorted(instance.table_options, option, side="right")) - 1
+    return f"table {instance.table_names[table]!r}, option {instance.option_names[option]!r}"
+
+
+def _where(instance: Instance, block: int) -> str:
+    option = int(np.searchsorted(instance.option_blocks, block, side="right")) - 1
+    return f"{_option(instance, option)}, block {block - int(instance.option_blocks[option])}"
