@@ -145,7 +145,7 @@ def _block(instance: Instance, block: BlockView) -> None:
         )
     if block.where == Where.CLUSTER:
         placed = [i for i, r in enumerate(instance.resources) if r.scope != Scope.CLUSTER]
-        if instance.shard_use[np.ix_(block.entries, placed)].any():
+        if instance.shard_use[block.entries][:, placed].any():
             raise InstanceError(f"{where}: a cluster block may use cluster resources only")
 
 
