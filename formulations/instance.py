@@ -311,7 +311,7 @@ class Instance:
         return digest.hexdigest()
 
     def _identity(self) -> list[object]:
-        arrays = [
+        arrays: list[NDArray[np.generic]] = [
             self.table_options, self.option_blocks, self.option_group, self.option_level,
             self.block_where, self.block_count, self.block_distinct, self.block_places,
             self.block_shards, self.shard_repeat, self.shard_use, self.shard_cost, self.shard_move,
