@@ -5,10 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from milp_planner.inputs.interconnect import Interconnect
 from milp_planner.inputs.model import Model
+from milp_planner.inputs.problems import problem_at
+from milp_planner.inputs.quantities import show
 from milp_planner.inputs.spec import Bytes, Percent, Spec, as_tuple
 from milp_planner.inputs.table import Name
 
@@ -16,11 +18,20 @@ ID_BYTES = 8
 """Bytes of one id in a KJT buffer."""
 
 
+SMALLEST_MEMORY = 1024
+"""A memory smaller than this, in bytes, is a size whose unit was forgotten."""
+
+
 class Rank(Spec):
     """One process with at most one accelerator."""
 
     hbm_bytes: Annotated[Bytes, Field(alias="hbm")]
     """HBM in bytes; 0 for a CPU-only rank."""
+
+    @field_validator("hbm_bytes")
+    @classmethod
+    def _plausible(cls, value: int) -> int:
+        return _not_a_lost_unit(value)
 
 
 class Machine(Spec):
@@ -30,6 +41,11 @@ class Machine(Spec):
     """Host memory in bytes."""
     ranks: Annotated[tuple[Rank, ...], BeforeValidator(as_tuple), Field(min_length=1)]
     """The ranks of the machine."""
+
+    @field_validator("ddr_bytes")
+    @classmethod
+    def _plausible(cls, value: int) -> int:
+        return _not_a_lost_unit(value)
 
     @model_validator(mode="before")
     @classmethod
@@ -83,22 +99,31 @@ class Cluster(Spec):
     @classmethod
     def _expand(cls, data: Any) -> Any:
         """``machines: 4`` with ``ranks_per_machine``, ``hbm`` and ``ddr`` stands for a list."""
-        if not isinstance(data, dict) or not _is_count(data.get("machines")):
+        if not isinstance(data, dict) or "machines" not in data:
             return data
-        sugar = {"ranks_per_machine": "ranks", "hbm": "hbm", "ddr": "ddr"}
-        machine = {sugar[key]: data[key] for key in sugar if key in data}
-        rest = {key: value for key, value in data.items() if key not in sugar}
-        return {**rest, "machines": [machine] * data["machines"]}
+        machines = data["machines"]
+        if isinstance(machines, list | tuple):
+            _refuse_sugar(data)
+            return data
+        if not _is_count(machines):
+            raise problem_at(
+                f"found {show(machines)}; allowed: a whole number from 1, or a list of machines",
+                "machines",
+            )
+        _require_sugar(data)
+        machine = {inner: data[outer] for outer, inner in _SUGAR.items()}
+        rest = {key: value for key, value in data.items() if key not in _SUGAR}
+        return {**rest, "machines": [machine] * machines}
 
     @model_validator(mode="after")
     def _linked(self) -> Cluster:
         if self.num_ranks > 1 and self.interconnect is None:
-            raise ValueError("interconnect is missing; needed with more than one rank")
+            raise problem_at("is missing; needed with more than one rank", "interconnect")
         if len(self.machines) > 1 and (
             self.interconnect is None or self.interconnect.inter_machine is None
         ):
-            raise ValueError(
-                "interconnect.inter_machine is missing; needed with more than one machine"
+            raise problem_at(
+                "is missing; needed with more than one machine", "interconnect", "inter_machine"
             )
         return self
 
@@ -143,6 +168,40 @@ class Cluster(Spec):
             max(0, int((machine.ddr_bytes * free - held.ddr_bytes) // 1))
             for machine in self.machines
         )
+
+
+_SUGAR = {"ranks_per_machine": "ranks", "hbm": "hbm", "ddr": "ddr"}
+"""Fields beside ``machines: N``, and what they are called inside each machine."""
+
+
+def _refuse_sugar(data: dict[str, Any]) -> None:
+    for name in _SUGAR:
+        if name in data:
+            raise problem_at(
+                "goes with a number of machines, as in machines: 4; "
+                "in a list every machine has its own ddr, ranks and hbm",
+                name,
+            )
+
+
+def _require_sugar(data: dict[str, Any]) -> None:
+    for name in _SUGAR:
+        if name not in data:
+            raise problem_at(f"is missing; machines: {data['machines']} needs it", name)
+    ranks = data["ranks_per_machine"]
+    if not _is_count(ranks):
+        raise problem_at(
+            f"found {show(ranks)}; allowed: a whole number from 1", "ranks_per_machine"
+        )
+
+
+def _not_a_lost_unit(value: int) -> int:
+    if 0 < value < SMALLEST_MEMORY:
+        raise ValueError(
+            f"found {value} bytes; allowed: 0, or at least {SMALLEST_MEMORY} bytes "
+            f"(did you mean {value}GiB?)"
+        )
+    return value
 
 
 def _is_count(value: Any) -> bool:

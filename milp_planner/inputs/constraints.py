@@ -19,7 +19,7 @@ ShardingType = Literal[
     "table_column_wise",
     "grid_shard",
 ]
-DistType = Literal["continuous", "roundrobin", "hash_roundrobin", "mix_roundrobin"]
+DistType = Literal["continuous", "roundrobin", "hash_roundrobin", "hash_independent"]
 
 RankNumber = Annotated[int, Field(ge=0)]
 RankNumbers = Annotated[tuple[RankNumber, ...], BeforeValidator(as_tuple), Field(min_length=1)]

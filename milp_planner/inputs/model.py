@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator, field_validator
+from pydantic import BeforeValidator, field_validator, model_validator
 
+from milp_planner.inputs.problems import choice, problem_at
 from milp_planner.inputs.spec import Spec, as_tuple
 from milp_planner.inputs.table import Name, Table
 from milp_planner.inputs.workload import Workload
@@ -27,14 +28,42 @@ class Model(Spec):
     tables: Annotated[tuple[Table, ...], BeforeValidator(as_tuple)] = ()
     """The embedding tables."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _apply_defaults(cls, data: Any) -> Any:
+        """``defaults: {dim: 128}`` gives every table the fields it does not write itself."""
+        if not isinstance(data, dict) or "defaults" not in data:
+            return data
+        defaults = data["defaults"]
+        if not isinstance(defaults, dict):
+            raise problem_at("allowed: a mapping of table fields", "defaults")
+        for name in defaults:
+            if name == "name" or name not in Table.model_fields:
+                allowed = (each for each in Table.model_fields if each != "name")
+                raise problem_at(
+                    f"unknown field; {choice(str(name), allowed)}", "defaults", str(name)
+                )
+        rest = {key: value for key, value in data.items() if key != "defaults"}
+        if isinstance(data.get("tables"), list | tuple):
+            rest["tables"] = [
+                {**defaults, **table} if isinstance(table, dict) else table
+                for table in data["tables"]
+            ]
+        return rest
+
     @field_validator("tables", mode="after")
     @classmethod
     def _unique(cls, tables: tuple[Table, ...]) -> tuple[Table, ...]:
-        seen: set[str] = set()
-        for table in tables:
+        seen: dict[str, int] = {}
+        for number, table in enumerate(tables):
             if table.name in seen:
-                raise ValueError(f"table name {table.name!r} is used twice; allowed: unique names")
-            seen.add(table.name)
+                raise problem_at(
+                    f"found {table.name!r} again (as in tables[{seen[table.name]}]); "
+                    "allowed: names used once",
+                    number,
+                    "name",
+                )
+            seen[table.name] = number
         return tables
 
     @property

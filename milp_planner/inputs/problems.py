@@ -2,11 +2,198 @@
 
 from __future__ import annotations
 
+import difflib
+import re
+from collections.abc import Iterable
+from typing import Any, get_args
+
 from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticCustomError
+
+from milp_planner.inputs.quantities import show
+
+Loc = tuple[str | int, ...]
+
+_EXPECTED = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "string_type": "text (quote it if it looks like a number)",
+    "tuple_type": "a list",
+    "model_type": "a mapping of fields",
+    "model_attributes_type": "a mapping of fields",
+    "dict_type": "a mapping of fields",
+    "string_too_short": "at least one character",
+    "string_too_long": "at most 200 characters",
+    "string_pattern_mismatch": "a name without blanks, commas, semicolons and equals signs",
+}
+_BOUNDS = {
+    "greater_than": ("gt", "above"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "below"),
+    "less_than_equal": ("le", "at most"),
+}
+
+
+LONG_LIST = 10
+"""Above this many allowed names, a sentence with a nearest name does not list them all."""
 
 
 def first_problem(cls: type[BaseModel], error: ValidationError, where: str = "") -> str:
-    """One sentence about the first finding: where, what was found, what is allowed."""
-    finding = error.errors(include_url=False)[0]
-    path = ".".join(str(part) for part in finding["loc"])
-    return f"{where + ': ' if where else ''}{path or cls.__name__}: {finding['msg']}"
+    """One sentence about the finding that most likely caused the others."""
+    finding, path = likeliest_first(cls, error)[0]
+    return sentence(cls, finding, path, where, more=error.error_count() - 1)
+
+
+def likeliest_first(cls: type[BaseModel], error: ValidationError) -> list[tuple[Any, Loc]]:
+    """All findings with their paths in the data, the likeliest cause first.
+
+    A misspelt field is found twice, as unknown and as missing; the unknown one names the cause.
+    """
+    findings = sorted(
+        error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden"
+    )
+    return [(each, data_path(cls, tuple(each["loc"])) + _deeper(each)) for each in findings]
+
+
+def problem_at(message: str, *path: str | int) -> PydanticCustomError:
+    """A validator's finding about a field below the value it checks."""
+    return PydanticCustomError("at", "{message}", {"message": message, "path": path})
+
+
+def sentence(cls: type[BaseModel], finding: Any, path: Loc, where: str = "", more: int = 0) -> str:
+    """``where: field: what was found; what is allowed``, and how many findings follow."""
+    field = show_path(path)
+    text = f"{field}: {explain(cls, finding)}" if field else explain(cls, finding)
+    rest = f" (and {more} more problem{'s' if more > 1 else ''})" if more else ""
+    return f"{where + ': ' if where else ''}{text}{rest}"
+
+
+def explain(cls: type[BaseModel], finding: Any) -> str:
+    """What was found and what is allowed, without the place."""
+    kind, context, found = finding["type"], finding.get("ctx", {}), finding["input"]
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "at":
+        return str(context["message"])
+    if kind == "extra_forbidden":
+        return _unknown_field(cls, tuple(finding["loc"]))
+    if kind == "missing":
+        return "is missing"
+    if kind in ("literal_error", "union_tag_invalid"):
+        return _unknown_choice(found, context, finding)
+    if kind == "union_tag_not_found":
+        return "the field kind is missing; allowed: unknown, zipf, histogram, top_ids, miss_rate"
+    if kind in _BOUNDS:
+        key, word = _BOUNDS[kind]
+        return f"found {show(found)}; allowed: {word} {context[key]}"
+    if kind in ("too_short", "too_long"):
+        return f"found {context['actual_length']} entries; allowed: {_lengths(context)}"
+    if kind in _EXPECTED:
+        return f"found {show(found)}; allowed: {_EXPECTED[kind]}"
+    return f"found {show(found)}: {finding['msg']}"
+
+
+def nearest(name: str, allowed: Iterable[str]) -> str | None:
+    """The allowed name closest to ``name``, or None when nothing is close."""
+    names = list(allowed)
+    folded = {each.lower(): each for each in reversed(names)}
+    close = difflib.get_close_matches(str(name).lower(), folded, n=1, cutoff=0.6)
+    return folded[close[0]] if close else None
+
+
+def choice(name: str, allowed: Iterable[str]) -> str:
+    """``allowed: a, b, c; did you mean b?`` for a name that is none of them."""
+    names = list(allowed)
+    close = nearest(name, names)
+    if close and len(names) > LONG_LIST:
+        return f"did you mean {close}?"
+    hint = f"; did you mean {close}?" if close else ""
+    return f"allowed: {', '.join(names)}{hint}"
+
+
+def show_path(path: Loc) -> str:
+    """A path as people write it: ``tables[3].rows``."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def data_path(cls: type[BaseModel], loc: Loc) -> Loc:
+    """The path in the user's data: pydantic's location without the tags of unions."""
+    path: list[str | int] = []
+    classes = [cls]
+    for position, part in enumerate(loc):
+        tagged = _tagged(classes, part)
+        if tagged and not (position == len(loc) - 1 and _is_field(classes, part)):
+            classes = tagged
+            continue
+        path.append(part)
+        if isinstance(part, str):
+            classes = _classes_of(classes, part)
+    return tuple(path)
+
+
+def _deeper(finding: Any) -> Loc:
+    return tuple(finding["ctx"]["path"]) if finding["type"] == "at" else ()
+
+
+def _unknown_field(cls: type[BaseModel], loc: Loc) -> str:
+    classes = [cls]
+    for part in loc[:-1]:
+        if isinstance(part, str):
+            classes = _tagged(classes, part) or _classes_of(classes, part)
+    names = list(dict.fromkeys(name for each in classes for name in _fields(each)))
+    return f"unknown field; {choice(str(loc[-1]), names)}"
+
+
+def _unknown_choice(found: Any, context: dict[str, Any], finding: Any) -> str:
+    names = re.findall(r"'([^']*)'", context.get("expected") or context["expected_tags"])
+    if finding["type"] == "union_tag_invalid":
+        found = context["tag"]
+    return f"found {show(found)}; {choice(str(found), names)}"
+
+
+def _lengths(context: dict[str, Any]) -> str:
+    if "min_length" in context:
+        return f"at least {context['min_length']}"
+    return f"at most {context['max_length']}"
+
+
+def _fields(cls: type[BaseModel]) -> dict[str, Any]:
+    return {info.alias or name: info.annotation for name, info in cls.model_fields.items()}
+
+
+def _is_field(classes: list[type[BaseModel]], part: str | int) -> bool:
+    return any(part in _fields(cls) for cls in classes)
+
+
+def _tagged(classes: list[type[BaseModel]], part: str | int) -> list[type[BaseModel]]:
+    """Classes whose ``kind`` is ``part``: how pydantic marks a branch of a union."""
+    return [
+        cls
+        for cls in classes
+        if "kind" in cls.model_fields
+        and len(classes) > 1
+        and get_args(cls.model_fields["kind"].annotation) == (part,)
+    ]
+
+
+def _classes_of(classes: list[type[BaseModel]], part: str) -> list[type[BaseModel]]:
+    """The input classes a field's annotation can hold, looked up through tuples and unions."""
+    found: list[type[BaseModel]] = []
+    for cls in classes:
+        if part in _fields(cls):
+            _collect(_fields(cls)[part], found)
+    return found
+
+
+def _collect(annotation: Any, found: list[type[BaseModel]]) -> None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        found.append(annotation)
+        return
+    for argument in get_args(annotation):
+        _collect(argument, found)
