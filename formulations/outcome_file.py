@@ -1,0 +1,149 @@
+"""The Outcome as JSON: what ``solve --json`` prints, ``verify`` reads and plan.json embeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from formulations import strict_json
+from formulations.certificate import certificate_from_dict, certificate_to_dict
+from formulations.errors import InstanceError
+from formulations.fields import Reader
+from formulations.instance import Instance, Objective
+from formulations.outcome import BoundSource, Outcome, Status, StoppedBy
+from formulations.placement import Placement
+from formulations.settings import TracePoint
+
+_KEYS = {
+    "status", "stopped_by", "objective", "objective_kind", "bound", "bound_source",
+    "certified_bound", "gap", "objectives", "formulation", "seconds", "solver", "version",
+    "settings", "note", "instance", "tables", "certificate", "trace", "detail",
+}  # fmt: skip
+
+
+def outcome_to_dict(instance: Instance, outcome: Outcome) -> dict[str, Any]:
+    """The document of an Outcome (see docs/outcome.md); None, not 0, for what is unknown."""
+    source = outcome.bound_source
+    certificate = outcome.certificate
+    return {
+        "status": outcome.status.value,
+        "stopped_by": outcome.stopped_by.value,
+        "objective": outcome.objective,
+        "objective_kind": instance.objective.value,
+        "bound": outcome.bound,
+        "bound_source": None
+        if source is None
+        else {"method": source.method, "exact": source.exact},
+        "certified_bound": outcome.certified_bound,
+        "gap": outcome.gap,
+        "objectives": {o.value: outcome.objectives.get(o.value) for o in Objective},
+        "formulation": outcome.formulation,
+        "seconds": outcome.seconds,
+        "solver": outcome.solver,
+        "version": outcome.version,
+        "settings": outcome.settings,
+        "note": outcome.note,
+        "instance": instance.fingerprint,
+        "tables": _tables(instance, outcome.placement),
+        "certificate": None if certificate is None else certificate_to_dict(certificate),
+        "trace": [[p.seconds, p.objective, p.bound, p.source] for p in outcome.trace],
+        "detail": outcome.detail,
+    }
+
+
+def _tables(instance: Instance, placement: Placement | None) -> dict[str, Any] | None:
+    if placement is None:
+        return None
+    return {
+        name: {
+            "option": instance.option_names[int(placement.options[t])],
+            "ranks": placement.to_lists(t),
+        }
+        for t, name in enumerate(instance.table_names)
+    }
+
+
+def read_outcome(instance: Instance, path: str | Path) -> Outcome:
+    """Read an Outcome file for an Instance; see :func:`outcome_from_dict`."""
+    path = Path(path)
+    document = strict_json.parse(strict_json.read_bytes(path), str(path), floats=True)
+    return outcome_from_dict(instance, document, str(path))
+
+
+def outcome_from_dict(instance: Instance, document: Any, what: str = "outcome") -> Outcome:
+    """Rebuild an Outcome from its document.
+
+    Claims (objective, bound, status) are kept as written: :func:`formulations.verify.verify`
+    is who judges them.
+
+    Raises
+    ------
+    InstanceError
+        When a field is malformed, or names a table or option the instance does not have.
+    """
+    top = Reader(document, what, _KEYS)
+    tables = top.value("tables")
+    certificate = top.value("certificate")
+    return Outcome(
+        status=Status(top.choice("status", [s.value for s in Status])),
+        stopped_by=StoppedBy(top.choice("stopped_by", [s.value for s in StoppedBy])),
+        formulation=top.get("formulation", str),
+        placement=None if tables is None else _placement(instance, top),
+        objective=_optional(top, "objective"),
+        objectives={k: v for k, v in top.get("objectives", dict).items() if v is not None},
+        bound=_optional(top, "bound"),
+        bound_source=_source(top),
+        certificate=None if certificate is None else certificate_from_dict(certificate, what),
+        certified_bound=_optional(top, "certified_bound"),
+        seconds=float(top.value("seconds")),
+        trace=tuple(TracePoint(*point) for point in top.items("trace")),
+        solver=top.get("solver", str, ""),
+        version=top.get("version", str, ""),
+        settings=top.get("settings", dict, {}),
+        note=top.get("note", str, ""),
+        detail=top.get("detail", dict, {}),
+    )
+
+
+def _optional(top: Reader, key: str) -> int | None:
+    value = top.value(key)
+    if value is not None:
+        top.is_a(value, int, key)
+    return value  # type: ignore[no-any-return]
+
+
+def _source(top: Reader) -> BoundSource | None:
+    value = top.value("bound_source")
+    if value is None:
+        return None
+    source = Reader(value, f"{top.what}: bound_source", {"method", "exact"})
+    return BoundSource(source.get("method", str), source.get("exact", bool))
+
+
+def _placement(instance: Instance, top: Reader) -> Placement:
+    tables = top.get("tables", dict)
+    missing = [n for n in instance.table_names if n not in tables]
+    if missing:
+        raise InstanceError(f"{top.what}: table {missing[0]!r} is missing from tables")
+    extra = [n for n in tables if n not in set(instance.table_names)]
+    if extra:
+        raise InstanceError(top.unknown("table", extra[0], list(instance.table_names)))
+    options, ranks = [], []
+    for table, name in enumerate(instance.table_names):
+        reader = Reader(tables[name], f"{top.what}: tables.{name}", {"option", "ranks"})
+        options.append(_option(instance, table, reader))
+        blocks = reader.items("ranks")
+        lists = [reader.integers(b, f"ranks[{i}]") for i, b in enumerate(blocks)]
+        ranks.append([np.asarray(block, dtype=np.int64) for block in lists])
+    return Placement(np.asarray(options, dtype=np.int64), ranks)
+
+
+def _option(instance: Instance, table: int, reader: Reader) -> int:
+    name = reader.get("option", str)
+    try:
+        return instance.option_index(table, name)
+    except KeyError:
+        names = [instance.option_names[o] for o in instance.options_of(table)]
+        raise InstanceError(reader.unknown("option", name, names)) from None
