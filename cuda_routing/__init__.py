@@ -1,1 +1,46 @@
-"""Who owns an embedding key: routing rules, balance, bucketize and checkpoints."""
+"""Who owns an embedding key: routing rules, balance, bucketize and checkpoints.
+
+``import cuda_routing`` needs NumPy only; numba, torch and a GPU make :func:`bucketize` faster.
+"""
+
+from cuda_routing.balance import Balance, balance, balances, rank_loads
+from cuda_routing.distributions import (
+    KeyLoad,
+    after_dedup,
+    histogram,
+    sample,
+    strided,
+    uniform,
+    zipf,
+)
+from cuda_routing.errors import BackendUnavailable, CheckpointError, RoutingError
+from cuda_routing.hot_keys import HottestRank, hottest_rank
+from cuda_routing.recommend import Recommendation, recommend
+from cuda_routing.rules import Rule, block_size_of, fmix64, local_keys, owners, splitmix64
+
+__all__ = [
+    "BackendUnavailable",
+    "Balance",
+    "CheckpointError",
+    "HottestRank",
+    "KeyLoad",
+    "Recommendation",
+    "RoutingError",
+    "Rule",
+    "after_dedup",
+    "balance",
+    "balances",
+    "block_size_of",
+    "fmix64",
+    "histogram",
+    "hottest_rank",
+    "local_keys",
+    "owners",
+    "rank_loads",
+    "recommend",
+    "sample",
+    "splitmix64",
+    "strided",
+    "uniform",
+    "zipf",
+]

@@ -1,0 +1,196 @@
+"""Rules: published vectors, plain-Python references, and the defect rule 3 removes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cuda_routing.errors import RoutingError
+from cuda_routing.rules import Rule, block_size_of, fmix64, local_keys, owners, splitmix64
+
+M64 = (1 << 64) - 1
+FMIX_VECTORS = {
+    0: 0,
+    1: 0xB456BCFC34C2CB2C,
+    2: 0x3ABF2A20650683E7,
+    42: 0x810879608E4259CC,
+    1 << 31: 0xE3BECA1F9A7E4886,
+    -1: 0x64B5720B4B825F21,
+}
+
+
+def plain_fmix64(k: int) -> int:
+    """The finaliser in Python integers."""
+    k ^= k >> 33
+    k = k * 0xFF51AFD7ED558CCD & M64
+    k ^= k >> 33
+    k = k * 0xC4CEB9FE1A85EC53 & M64
+    return k ^ k >> 33
+
+
+def plain_splitmix64(state: int) -> int:
+    """SplitMix64's output in Python integers."""
+    z = state + 0x9E3779B97F4A7C15 & M64
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & M64
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & M64
+    return z ^ z >> 31
+
+
+def plain_route(key: int, bits: int, ranks: int, rule: Rule, block: int) -> tuple[int, int]:
+    """Owner and local key (both unsigned) straight from the definition."""
+    u = key & ((1 << bits) - 1)
+    if rule is Rule.CONTINUOUS:
+        inside = u < block * ranks
+        return (u // block, u % block) if inside else (u % ranks, u // ranks)
+    if rule is Rule.ROUNDROBIN:
+        return u % ranks, u
+    if rule is Rule.HASH_ROUNDROBIN:
+        return plain_fmix64(u) % ranks, u
+    return plain_splitmix64(u) * ranks >> 64, u
+
+
+@pytest.mark.parametrize(("key", "expected"), FMIX_VECTORS.items())
+def test_fmix64_vectors(key: int, expected: int) -> None:
+    """The published hash values come out."""
+    assert int(fmix64(np.array([key], dtype=np.int64))[0]) == expected
+
+
+def test_splitmix64_vector() -> None:
+    """The first output of SplitMix64 seeded with 0 is the well-known one."""
+    assert int(splitmix64(np.array([0]))[0]) == 0xE220A8397B1DCDAF
+
+
+@given(
+    keys=st.lists(st.integers(-(2**63), 2**63 - 1), max_size=20),
+    ranks=st.sampled_from([1, 2, 3, 7, 8, 64, 255, 256, 512, 1024, 99991]),
+    rule=st.sampled_from(list(Rule)),
+    block=st.sampled_from([0, 1, 5, 1000, 2**40, 2**62, 2**63 - 1]),
+)
+def test_int64_matches_definition(keys: list[int], ranks: int, rule: Rule, block: int) -> None:
+    """Owner and local key equal Python's big integers, corners of 64 bits included."""
+    array = np.array(keys, dtype=np.int64)
+    owner = owners(array, ranks, rule, block_size=block)
+    local = local_keys(array, ranks, rule, block_size=block)
+    expected = [plain_route(k, 64, ranks, rule, block) for k in keys]
+    assert owner.tolist() == [o for o, _ in expected]
+    assert local.view(np.uint64).tolist() == [x for _, x in expected]
+
+
+@given(
+    keys=st.lists(st.integers(-(2**31), 2**31 - 1), max_size=20),
+    ranks=st.sampled_from([1, 2, 7, 8, 48, 512]),
+    rule=st.sampled_from(list(Rule)),
+    block=st.sampled_from([0, 3, 2**30, 2**40]),
+)
+def test_int32_is_zero_extended(keys: list[int], ranks: int, rule: Rule, block: int) -> None:
+    """A 32-bit key counts as the unsigned number of 32 bits."""
+    array = np.array(keys, dtype=np.int32)
+    owner = owners(array, ranks, rule, block_size=block)
+    expected = [plain_route(k, 32, ranks, rule, block) for k in keys]
+    assert owner.tolist() == [o for o, _ in expected]
+    local = local_keys(array, ranks, rule, block_size=block)
+    assert local.dtype == np.int32
+    assert local.view(np.uint32).tolist() == [x for _, x in expected]
+
+
+@given(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=20), st.sampled_from([7, 8, 48]))
+def test_dynamicemb_int32_truncates_the_hash(keys: list[int], ranks: int) -> None:
+    """The named flag keeps 32 bits of the hash, for 32-bit keys alone."""
+    array = np.array(keys, dtype=np.int32)
+    owner = owners(array, ranks, "hash_roundrobin", dynamicemb_int32=True)
+    low = [plain_fmix64(k & 0xFFFFFFFF) & 0xFFFFFFFF for k in keys]
+    assert owner.tolist() == [x % ranks for x in low]
+    wide = array.astype(np.int64)
+    same = owners(wide, ranks, "hash_roundrobin", dynamicemb_int32=True)
+    assert same.tolist() == owners(wide, ranks, "hash_roundrobin").tolist()
+
+
+def test_dynamicemb_int32_differs_unless_power_of_two() -> None:
+    """The flag changes owners at P = 7 and none at P = 8."""
+    keys = np.arange(1000, dtype=np.int32)
+    for ranks, differs in ((7, True), (8, False)):
+        plain = owners(keys, ranks, 2)
+        narrow = owners(keys, ranks, 2, dynamicemb_int32=True)
+        assert bool(np.any(plain != narrow)) is differs
+
+
+def test_negative_int64_wraps_instead_of_floored_modulo() -> None:
+    """Key −1 on 7 ranks goes to (2**64 − 1) mod 7 = 1, not to Python's −1 mod 7 = 6."""
+    assert owners(np.array([-1]), 7, Rule.ROUNDROBIN).tolist() == [1]
+
+
+def test_uint64_equals_int64_of_the_same_bits() -> None:
+    """uint64 keys above 2**63 go where the int64 of the same bits goes."""
+    bits = np.array([0, 1, 2**63, 2**64 - 1], dtype=np.uint64)
+    for rule in (1, 2, 3):
+        assert owners(bits, 7, rule).tolist() == owners(bits.view(np.int64), 7, rule).tolist()
+
+
+def test_boundaries_by_hand() -> None:
+    """Upper-bound search, empty ranks skipped, beyond the last boundary u mod P."""
+    keys, edges = np.array([0, 3, 4, 9, 10, 11]), [0, 4, 4, 10]
+    assert owners(keys, 3, 0, boundaries=edges).tolist() == [0, 0, 2, 2, 10 % 3, 11 % 3]
+    assert local_keys(keys, 3, 0, boundaries=edges).tolist() == [0, 3, 0, 5, 10 // 3, 11 // 3]
+
+
+def reachable_share(rule: Rule, ranks: int, rank: int) -> float:
+    """Share of the buckets of one local table (1024 buckets of 128) that its keys can reach."""
+    buckets, bucket_capacity = 1024, 128
+    keys = np.arange(ranks * 20_000, dtype=np.int64)
+    mine = keys[owners(keys, ranks, rule) == rank]
+    slot = (fmix64(mine) & np.uint64(2**63 - 1)) % np.uint64(buckets * bucket_capacity)
+    return len(np.unique(slot // np.uint64(bucket_capacity))) / buckets
+
+
+@pytest.mark.parametrize(("ranks", "share"), [(128, 1.0), (256, 0.5), (512, 0.25)])
+def test_hash_roundrobin_cannot_reach_every_bucket(ranks: int, share: float) -> None:
+    """Routing and bucket share their hash, so above 128 ranks parts of a table stay empty."""
+    assert reachable_share(Rule.HASH_ROUNDROBIN, ranks, rank=3) == share
+
+
+@pytest.mark.parametrize("ranks", [128, 256, 512])
+def test_hash_independent_reaches_every_bucket(ranks: int) -> None:
+    """The new rule leaves no bucket of the local table unreachable."""
+    assert reachable_share(Rule.HASH_INDEPENDENT, ranks, rank=3) == 1.0
+
+
+def test_parse_names_codes_and_typos() -> None:
+    """Names and codes read; a typo is answered with the nearest name."""
+    assert Rule.parse("hash_roundrobin") is Rule.parse(2) is Rule.HASH_ROUNDROBIN
+    with pytest.raises(RoutingError, match="did you mean 'roundrobin'"):
+        Rule.parse("round_robin")
+    with pytest.raises(RoutingError, match="code 9"):
+        Rule.parse(9)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "words"),
+    [
+        ({"ranks": 0, "rule": 1}, "ranks"),
+        ({"ranks": 2.5, "rule": 1}, "ranks"),
+        ({"ranks": 2, "rule": 0}, "block size"),
+        ({"ranks": 2, "rule": 0, "block_size": -1}, "block size"),
+        ({"ranks": 2, "rule": 1, "boundaries": [0, 1, 2]}, "continuous"),
+        ({"ranks": 2, "rule": 0, "boundaries": [0, 1]}, "3 integers"),
+        ({"ranks": 2, "rule": 0, "boundaries": [1, 2, 3]}, "begin with 0"),
+        ({"ranks": 2, "rule": 0, "boundaries": [0, 3, 2]}, "never decrease"),
+    ],
+)
+def test_bad_arguments_are_named(kwargs: dict[str, object], words: str) -> None:
+    """Each wrong argument is refused with a sentence that names it."""
+    with pytest.raises(RoutingError, match=words):
+        owners(np.array([1, 2]), **kwargs)  # type: ignore[arg-type]
+
+
+def test_float_keys_are_refused_and_empty_is_fine() -> None:
+    """Floats are no keys; an empty list is."""
+    with pytest.raises(RoutingError, match="float64"):
+        owners(np.array([1.0]), 2, 1)
+    assert owners([], 2, 1).size == 0
+
+
+def test_block_size_rounds_up() -> None:
+    """Ten rows on four ranks make blocks of three."""
+    assert block_size_of(10, 4) == 3
