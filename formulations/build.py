@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulations.errors import InstanceError
-from formulations.instance import Current, Instance, Objective, Pin, Resource, Scope, Where
+from formulations.instance import (
+    Current,
+    Instance,
+    IntArray,
+    Objective,
+    Pin,
+    Resource,
+    Scope,
+    Where,
+)
 from formulations.validate import validate
 
 
@@ -208,8 +217,8 @@ class InstanceBuilder:
             place_sets=tuple(self._place_sets),
             block_shards=np.asarray(self._block_shards, dtype=np.int64),
             shard_repeat=np.asarray(self._repeat, dtype=np.int64),
-            shard_use=np.asarray(self._use, dtype=np.int64).reshape(-1, len(self._resources)),
-            shard_cost=np.asarray(self._cost, dtype=np.int64).reshape(-1, len(self._phases)),
+            shard_use=_table(self._use, len(self._resources)),
+            shard_cost=_table(self._cost, len(self._phases)),
             shard_move=np.asarray(self._move, dtype=np.int64),
             pins=tuple(pins),
             forbidden=tuple(forbidden),
@@ -220,3 +229,8 @@ class InstanceBuilder:
         )
         validate(instance)
         return instance
+
+
+def _table(rows: Sequence[Sequence[int]], columns: int) -> IntArray:
+    """Rows as an array, also without rows or columns."""
+    return np.asarray(rows, dtype=np.int64).reshape(len(rows), columns)
