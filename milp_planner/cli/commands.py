@@ -1,0 +1,42 @@
+"""The table of commands: a new command is one file with a function ``run``, and one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of ``milp-planner``.
+
+    Attributes
+    ----------
+    name : str
+        As typed.
+    module : str
+        Module whose function ``run`` carries the command's options and docstring.
+    panel : str
+        Heading under which ``--help`` lists it.
+    """
+
+    name: str
+    module: str
+    panel: str
+
+    def load(self) -> Callable[..., None]:
+        """Import the function behind the command (its module must import nothing heavy)."""
+        function: Callable[..., None] = import_module(self.module).run
+        return function
+
+
+COMMANDS = (
+    Command("plan", "milp_planner.cli.plan", "Plan"),
+    Command("compare", "milp_planner.cli.compare", "Plan"),
+    Command("solve", "milp_planner.cli.solve", "Plan"),
+    Command("verify", "milp_planner.cli.verify", "Judge"),
+    Command("audit", "milp_planner.cli.audit", "Judge"),
+    Command("list", "milp_planner.cli.list_shipped", "Start"),
+    Command("init", "milp_planner.cli.init", "Start"),
+)

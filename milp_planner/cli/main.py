@@ -1,0 +1,72 @@
+"""The entry point ``milp-planner``: builds the application and turns failures into exit codes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from milp_planner.cli import failures
+from milp_planner.cli.commands import COMMANDS
+
+_EPILOG = (
+    "Exit codes: 0 ok · 1 infeasible or falls short · 2 bad input · 3 no plan found in the limit · "
+    "70 internal error · 130 interrupted (best plan kept)."
+)
+
+
+def build() -> typer.Typer:
+    """The application with every command of the table."""
+    app = typer.Typer(
+        name="milp-planner",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        epilog=_EPILOG,
+    )
+    app.callback()(_root)
+    for command in COMMANDS:
+        app.command(command.name, rich_help_panel=command.panel)(command.load())
+    return app
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code instead of exiting.
+
+    Parameters
+    ----------
+    arguments
+        Without the program's name; default: those of the process.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        result = build()(args=given, prog_name="milp-planner", standalone_mode=False)
+    except (Exception, KeyboardInterrupt) as error:
+        return failures.report(error)
+    return result if isinstance(result, int) else 0
+
+
+def main() -> None:
+    """Console entry point."""
+    code = run()
+    failures.close_output()
+    sys.exit(code)
+
+
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Places embedding tables on GPU clusters by exact optimisation, and proves it."""
+    if version:
+        import milp_planner
+
+        typer.echo(f"milp-planner {milp_planner.__version__}")  # type: ignore[attr-defined]
+        raise typer.Exit
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""Run a solve beside the terminal: live progress on stderr, Ctrl-C keeps the best plan."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from types import FrameType
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from formulations.settings import Settings, TracePoint
+
+T = TypeVar("T")
+_TICK = 0.1
+
+
+class Work:
+    """One interruptible job with a line of live progress.
+
+    Parameters
+    ----------
+    label : str
+        What the progress line begins with.
+    unit : str
+        Time unit of objectives (``ps``, or anything else for plain integers).
+    """
+
+    def __init__(self, label: str, unit: str = "ps") -> None:
+        self.label = label
+        self.interrupted = False
+        self._unit = unit
+        self._stop = threading.Event()
+        self._point: TracePoint | None = None
+        self._start = time.perf_counter()
+
+    def settings(self, settings: Settings) -> Settings:
+        """The settings, watched: improvements reach the progress line, Ctrl-C reaches the solver."""
+        return replace(settings, stop=self._stop, on_progress=self._note)
+
+    def run(self, job: Callable[[], T]) -> T:
+        """Do the job in a thread of its own and wait for it.
+
+        The first Ctrl-C (or SIGTERM) asks the solver to stop and hand back its best plan; the
+        second abandons the job.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            At the second interruption.
+        """
+        box: dict[str, object] = {}
+
+        def body() -> None:
+            try:
+                box["result"] = job()
+            except BaseException as error:  # handed to the caller's thread below
+                box["error"] = error
+
+        thread = threading.Thread(target=body, daemon=True, name=self.label)
+        with self._signals(), self._display() as refresh:
+            thread.start()
+            while thread.is_alive():
+                thread.join(_TICK)
+                refresh()
+        if isinstance(error := box.get("error"), BaseException):
+            raise error
+        return box["result"]  # type: ignore[return-value]
+
+    def _note(self, point: TracePoint) -> None:
+        """Keep the newest of what is known (called from solver threads)."""
+        known = self._point
+        if known is not None:
+            objective = known.objective if point.objective is None else point.objective
+            bound = known.bound if point.bound is None else point.bound
+            point = replace(point, objective=objective, bound=bound)
+        self._point = point
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        if self.interrupted:
+            raise KeyboardInterrupt
+        self.interrupted = True
+        self._stop.set()
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {s: signal.signal(s, self._on_signal) for s in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    @contextmanager
+    def _display(self) -> Iterator[Callable[[], None]]:
+        from milp_planner.cli.console import err
+
+        console = err()
+        if not console.is_terminal:
+            yield lambda: None
+            return
+        with console.status(self._line(), spinner="line") as status:
+            yield lambda: status.update(self._line())
+
+    def _line(self) -> str:
+        from milp_planner.report.units import show_cost, show_gap
+
+        parts = [self.label, f"{time.perf_counter() - self._start:.1f} s"]
+        if self.interrupted:
+            parts.append("stopping, keeping the best plan (Ctrl-C again abandons it)")
+        point = self._point
+        if point is not None:
+            parts.append(f"best {show_cost(point.objective, self._unit)}")
+            parts.append(f"bound {show_cost(point.bound, self._unit)}")
+            if point.objective is not None and point.bound is not None:
+                gap = (point.objective - point.bound) / max(1, abs(point.objective))
+                parts.append(f"gap {show_gap(gap)}")
+        return "  ".join(parts)

@@ -1,0 +1,105 @@
+"""Integers as people read them: bytes as GiB, picoseconds as ms, gaps as percent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+_BYTE_UNITS = (("PiB", 2**50), ("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
+_TIME_UNITS = (("s", 10**12), ("ms", 10**9), ("µs", 10**6), ("ns", 10**3), ("ps", 1))
+UNKNOWN = "–"
+
+
+def show_bytes(amount: int | None) -> str:
+    """Bytes in the largest binary unit that leaves at least 1, with three digits."""
+    if amount is None:
+        return UNKNOWN
+    for unit, size in _BYTE_UNITS:
+        if abs(amount) >= size:
+            return f"{_digits(amount / size)} {unit}"
+    return f"{amount} B"
+
+
+def time_unit(values: Iterable[int | None]) -> tuple[str, int]:
+    """The unit, with its picoseconds, that suits the largest of some times."""
+    largest = max((abs(v) for v in values if v is not None), default=0)
+    return next(((name, size) for name, size in _TIME_UNITS if largest >= size), _TIME_UNITS[-1])
+
+
+def show_time(picoseconds: int | None, unit: tuple[str, int] | None = None) -> str:
+    """A time in picoseconds with its unit, four digits; ``unit`` fixes it for a column."""
+    if picoseconds is None:
+        return UNKNOWN
+    name, size = unit or time_unit([picoseconds])
+    return f"{picoseconds / size:.4g} {name}" if size > 1 else f"{picoseconds} {name}"
+
+
+def show_cost(value: int | None, unit: str) -> str:
+    """An objective: a time where the instance's unit is ``ps``, else the plain integer."""
+    if value is None:
+        return UNKNOWN
+    return show_time(value) if unit == "ps" else f"{value:,}"
+
+
+def show_gap(gap: float | None) -> str:
+    """A relative gap as percent; 0 only when it is exactly 0."""
+    if gap is None:
+        return UNKNOWN
+    if gap == 0:
+        return "0"
+    percent = 100 * gap
+    return f"{percent:.2g}%" if abs(percent) < 10 else f"{percent:.0f}%"
+
+
+def show_seconds(seconds: float) -> str:
+    """Wall clock with a sensible number of digits."""
+    return f"{seconds:.0f} s" if seconds >= 100 else f"{seconds:.3g} s"
+
+
+def show_share(used: int, capacity: int) -> str:
+    """Use as percent of a capacity; of none, a dash (or ``over`` when something is used)."""
+    if capacity == 0:
+        return "over" if used else UNKNOWN
+    if used == capacity:
+        return "100%"
+    percent = 100 * used / capacity
+    text = f"{percent:.1f}%"
+    if text == "100.0%":
+        return "<100%" if used < capacity else ">100%"
+    return text
+
+
+def show_ranks(ranks: Sequence[int], num_ranks: int) -> str:
+    """Ranks in runs: ``all 8``, ``3``, ``0-3,6``; repeated ones as ``2×2``."""
+    if not ranks:
+        return UNKNOWN
+    counts = {rank: list(ranks).count(rank) for rank in sorted(set(ranks))}
+    if len(counts) == num_ranks and num_ranks > 1 and set(counts.values()) == {1}:
+        return f"all {num_ranks}"
+    parts: list[str] = []
+    for first, last, times in _runs(counts):
+        span = str(first) if first == last else f"{first}-{last}"
+        parts.append(span if times == 1 else f"{span}×{times}")
+    return ",".join(parts)
+
+
+def shorten(text: str, width: int) -> str:
+    """Cut to a width with an ellipsis in the middle, keeping both ends."""
+    if len(text) <= width:
+        return text
+    tail = (width - 1) // 3
+    return text[: width - 1 - tail] + "…" + text[len(text) - tail :]
+
+
+def _runs(counts: dict[int, int]) -> list[tuple[int, int, int]]:
+    """Maximal runs of consecutive ranks that occur equally often."""
+    runs: list[tuple[int, int, int]] = []
+    for rank, times in counts.items():
+        if runs and runs[-1][1] == rank - 1 and runs[-1][2] == times:
+            runs[-1] = (runs[-1][0], rank, times)
+        else:
+            runs.append((rank, rank, times))
+    return runs
+
+
+def _digits(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}" if abs(value) < 100 else f"{value:.1f}"
