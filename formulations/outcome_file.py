@@ -86,7 +86,7 @@ def outcome_from_dict(instance: Instance, document: Any, what: str = "outcome") 
     top = Reader(document, what, _KEYS)
     tables = top.value("tables")
     certificate = top.value("certificate")
-    return Outcome(
+    outcome = Outcome(
         status=Status(top.choice("status", [s.value for s in Status])),
         stopped_by=StoppedBy(top.choice("stopped_by", [s.value for s in StoppedBy])),
         formulation=top.get("formulation", str),
@@ -105,6 +105,17 @@ def outcome_from_dict(instance: Instance, document: Any, what: str = "outcome") 
         note=top.get("note", str, ""),
         detail=top.get("detail", dict, {}),
     )
+    _same_gap(top, outcome)
+    return outcome
+
+
+def _same_gap(top: Reader, outcome: Outcome) -> None:
+    claimed, actual = top.value("gap"), outcome.gap
+    agree = claimed is None if actual is None else isinstance(claimed, (int, float))
+    if not agree or (actual is not None and abs(claimed - actual) > 1e-12):
+        raise InstanceError(
+            f"{top.what}: gap is {claimed}, its own objective and bound give {actual}"
+        )
 
 
 def _optional(top: Reader, key: str) -> int | None:
