@@ -95,6 +95,8 @@ class InstanceBuilder:
         self._name, self._source = name, source
         self._resources = tuple(self._resource(*r) for r in resources)
         self._column = {r.name: i for i, r in enumerate(self._resources)}
+        if len(self._column) != len(self._resources):
+            raise InstanceError("resources: a name appears twice")
         self._tables: list[str] = []
         self._table_options: list[int] = [0]
         self._options: list[str] = []

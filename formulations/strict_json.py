@@ -64,7 +64,7 @@ def parse(raw: bytes, what: str, *, floats: bool = False) -> Any:
 
     try:
         return json.loads(
-            raw,
+            raw.decode(),
             object_pairs_hook=_unique(what),
             parse_float=None if floats else no_float,
             parse_constant=no_constant,

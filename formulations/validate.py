@@ -138,15 +138,21 @@ def _block(instance: Instance, block: BlockView) -> None:
     elif block.where == Where.LIST:
         raise InstanceError(f"{where}: a list of ranks is needed")
     wants = _wanted_entries(instance, block)
-    if not block.shared and any(len(block.entries) != w for w in wants):
+    given = _given_entries(instance, block)
+    if given != 1 and any(given != w for w in wants):
         raise InstanceError(
-            f"{where}: {len(block.entries)} shards for {'/'.join(map(str, sorted(wants)))} "
+            f"{where}: {given} shards for {'/'.join(map(str, sorted(wants)))} "
             "positions (give one that all share, or one a position)"
         )
     if block.where == Where.CLUSTER:
         placed = [i for i, r in enumerate(instance.resources) if r.scope != Scope.CLUSTER]
         if instance.shard_use[block.entries][:, placed].any():
             raise InstanceError(f"{where}: a cluster block may use cluster resources only")
+
+
+def _given_entries(instance: Instance, block: BlockView) -> int:
+    repeat = int(instance.shard_repeat[block.entries[0]])
+    return repeat if block.shared else len(block.entries)
 
 
 def _wanted_entries(instance: Instance, block: BlockView) -> set[int]:
