@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -13,6 +13,9 @@ from milp_planner.inputs.problems import problem_at
 from milp_planner.inputs.quantities import show
 from milp_planner.inputs.spec import Bytes, Percent, Spec, as_tuple
 from milp_planner.inputs.table import Name
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 ID_BYTES = 8
 """Bytes of one id in a KJT buffer."""
@@ -142,6 +145,16 @@ class Cluster(Spec):
         """Rank numbers of each machine, as an Instance's ``machines`` has them."""
         numbers = iter(range(self.num_ranks))
         return tuple(tuple(next(numbers) for _ in machine.ranks) for machine in self.machines)
+
+    def graph(self) -> nx.Graph:
+        """The links between the ranks; one rank without an interconnect is a lone node."""
+        if self.interconnect is None:
+            import networkx as nx
+
+            lone = nx.Graph()
+            lone.add_nodes_from(range(self.num_ranks))
+            return lone
+        return self.interconnect.graph(self.machine_ranks)
 
     def usable_hbm(self, model: Model) -> tuple[int, ...]:
         """HBM in bytes the embeddings of ``model`` may use, for each rank.
