@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from milp_planner.inputs.problems import problem_at
 from milp_planner.inputs.spec import Count, Ratio, Spec, as_tuple, one_or_many
 
 Mode = Literal["HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY"]
@@ -62,6 +63,12 @@ class Pin(Spec):
     ranks: RankNumbers | None = None
     """Ranks the shards must sit on, in shard order; a rank may be listed more than once."""
 
+    @model_validator(mode="after")
+    def _ratio_needs_a_cache(self) -> Pin:
+        if self.cache_ratio is not None and self.mode in ("HBM_ONLY", "HOST_ONLY"):
+            raise problem_at(f"goes with CACHING or HYBRID, not with {self.mode}", "cache_ratio")
+        return self
+
 
 class Constraints(Spec):
     """Limits of one table's options; a field left out does not limit."""
@@ -94,13 +101,19 @@ class Constraints(Spec):
         for name, wanted, allowed in (
             ("mode", pin.mode, self.modes),
             ("sharding_type", pin.sharding_type, self.sharding_types),
+            ("cache_ratio", pin.cache_ratio, self.cache_ratios),
             ("column_width", pin.column_width, self.column_widths),
         ):
             if wanted is not None and allowed is not None and wanted not in allowed:
-                raise ValueError(
-                    f"pin.{name} is {wanted}, which the constraints beside it exclude; "
-                    f"allowed: {', '.join(str(a) for a in allowed)}"
+                raise problem_at(
+                    f"found {wanted}, which the constraints beside it exclude; "
+                    f"allowed: {', '.join(str(each) for each in allowed)}",
+                    "pin",
+                    name,
                 )
-        if pin.ranks and self.ranks and not set(pin.ranks) <= set(self.ranks):
-            raise ValueError("pin.ranks names a rank that ranks excludes")
+        outside = sorted(set(pin.ranks or ()) - set(self.ranks or pin.ranks or ()))
+        if outside:
+            raise problem_at(
+                f"found rank {outside[0]}, which ranks beside it excludes", "pin", "ranks"
+            )
         return self

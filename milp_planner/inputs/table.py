@@ -8,7 +8,19 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from milp_planner.inputs.access import Access, Unknown
 from milp_planner.inputs.constraints import Constraints, DistType
+from milp_planner.inputs.problems import problem_at
 from milp_planner.inputs.spec import Bytes, Count, Spec, as_tuple, one_or_many
+
+SEQUENCE_FIELDS = ("sequence_length", "max_sequence_length")
+DYNAMICEMB_FIELDS = (
+    "admission_capacity",
+    "bucket_capacity",
+    "external_storage",
+    "dist_types",
+    "score_strategy",
+    "admit_strategy",
+)
+"""Fields that only dynamicemb tables have; elsewhere they stay at their defaults."""
 
 Dtype = Literal["fp32", "fp16", "bf16", "fp8", "int8"]
 Optimizer = Literal["none", "sgd", "adam", "adagrad", "rowwise_adagrad", "other"]
@@ -94,17 +106,66 @@ class Table(Spec):
 
     @model_validator(mode="after")
     def _consistent(self) -> Table:
-        if self.output == "pooled" and self.sequence_length is not None:
-            raise ValueError(
-                "sequence_length needs output: sequence; a pooled table has pooling_factor"
-            )
-        if self.output == "sequence" and self.pooling_factor is not None:
-            raise ValueError(
-                "pooling_factor needs output: pooled; a sequence table has sequence_length"
-            )
-        if self.features and len(self.features) != self.num_features:
-            raise ValueError(
-                f"features lists {len(self.features)} names but num_features is "
-                f"{self.num_features}; allowed: equal numbers"
-            )
+        check_table(self)
         return self
+
+
+def check_table(table: Table) -> None:
+    """Refuse fields that contradict each other.
+
+    Raises
+    ------
+    PydanticCustomError
+        With the field and one clause; the classes turn it into a sentence.
+    """
+    _check_output(table)
+    _check_kind(table)
+    _check_constraints(table)
+
+
+def _check_output(table: Table) -> None:
+    for name in SEQUENCE_FIELDS:
+        if table.output == "pooled" and getattr(table, name) is not None:
+            raise problem_at("goes with output: sequence; a pooled table has pooling_factor", name)
+    if table.output == "sequence" and table.pooling_factor is not None:
+        raise problem_at(
+            "goes with output: pooled; a sequence table has sequence_length", "pooling_factor"
+        )
+    if table.features and len(table.features) != table.num_features:
+        raise problem_at(
+            f"found {len(table.features)} names; allowed: {table.num_features}, as num_features "
+            "says",
+            "features",
+        )
+
+
+def _check_kind(table: Table) -> None:
+    if table.kind == "dynamicemb":
+        return
+    for name in DYNAMICEMB_FIELDS:
+        if getattr(table, name) != Table.model_fields[name].default:
+            raise problem_at("goes with kind: dynamicemb; this table is torchrec", name)
+
+
+def _check_constraints(table: Table) -> None:
+    limits, pin = table.constraints, table.constraints.pin
+    modes = (*(limits.modes or ()), *((pin.mode,) if pin and pin.mode else ()))
+    types = (
+        *(limits.sharding_types or ()),
+        *((pin.sharding_type,) if pin and pin.sharding_type else ()),
+    )
+    widths = (*(limits.column_widths or ()), *((pin.column_width,) if pin else ()))
+    if table.kind == "torchrec" and "HYBRID" in modes:
+        raise problem_at("HYBRID exists only for dynamicemb tables", "constraints")
+    if table.kind == "dynamicemb" and any(each != "row_wise" for each in types):
+        raise problem_at("dynamicemb tables are sharded row_wise only", "constraints")
+    if any(width is not None and width > table.dim for width in widths):
+        raise problem_at(f"a column width exceeds dim {table.dim}", "constraints")
+    if pin and pin.dist_type and pin.dist_type not in table.dist_types:
+        raise problem_at(
+            f"found {pin.dist_type}; allowed: dist_types of the table "
+            f"({', '.join(table.dist_types)})",
+            "constraints",
+            "pin",
+            "dist_type",
+        )

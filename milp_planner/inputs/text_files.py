@@ -1,10 +1,8 @@
-"""Reading text files with sentences instead of tracebacks, and writing them whole or not at all."""
+"""Reading text files with sentences instead of tracebacks."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
 from pathlib import Path
 
 from milp_planner.errors import BadInput
@@ -40,20 +38,6 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise BadInput(f"{path}:{line}: not UTF-8 text (byte {error.start})") from None
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file under a temporary name and rename it, so that it is never half there."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            Path(temporary).unlink()
-        raise
 
 
 def _neighbour(path: Path) -> str:
