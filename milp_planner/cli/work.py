@@ -38,7 +38,7 @@ class Work:
         self._start = time.perf_counter()
 
     def settings(self, settings: Settings) -> Settings:
-        """The settings, watched: improvements reach the progress line, Ctrl-C reaches the solver."""
+        """The same settings, watched: progress comes to this line, Ctrl-C goes to the solver."""
         return replace(settings, stop=self._stop, on_progress=self._note)
 
     def run(self, job: Callable[[], T]) -> T:

@@ -102,4 +102,6 @@ def _runs(counts: dict[int, int]) -> list[tuple[int, int, int]]:
 
 
 def _digits(value: float) -> str:
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}" if abs(value) < 100 else f"{value:.1f}"
+    if abs(value) >= 1000:
+        return f"{value:.0f}"
+    return f"{value:.3g}" if abs(value) < 100 else f"{value:.1f}"

@@ -1,0 +1,56 @@
+# make demo   plan, compare and verify on a fresh machine (no torch)
+# make test   install what the tests need and run them; optional parts skip visibly
+# make lint   what CI checks beside the tests
+PYTHON ?= python3
+VENV ?= .venv
+OUT ?= out/demo
+PYTEST_ARGS ?=
+BIN := $(VENV)/bin
+PLANNER := $(BIN)/milp-planner
+
+.PHONY: demo test lint docs clean
+
+demo: $(VENV)/.installed
+	mkdir -p $(OUT)
+	@echo "== 8 x MI350X: room for everything =="
+	$(PLANNER) plan dlrmv4-yambda5b 8xmi350x --time-limit 60 -o $(OUT)/mi350x.json
+	@echo "== 8 x B200 with 90 GB of HBM each: tight =="
+	$(PLANNER) plan dlrmv4-yambda5b 8xb200-tight --time-limit 60 -o $(OUT)/b200-tight.json
+	@echo "== the DP heuristic beside the exact plan, same instance =="
+	$(PLANNER) compare dlrmv4-yambda5b 8xb200-tight --formulations dp,cpsat,mip --time-limit 60 -o $(OUT)/compare.json
+	@echo "== verify, with no solver =="
+	$(PLANNER) verify $(OUT)/mi350x.json
+	$(PLANNER) verify $(OUT)/b200-tight.json
+	@echo "Files: $(OUT)/mi350x.json  $(OUT)/b200-tight.json  $(OUT)/compare.json"
+
+test: $(VENV)/.tests-installed
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.dev-installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(VENV)/.dev-installed
+	$(BIN)/python -m milp_planner.cli.reference docs/cli.md
+
+clean:
+	rm -rf $(OUT) build *.egg-info
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "milp-planner needs Python 3.11 or newer; name one with: make PYTHON=python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet .
+	touch $@
+
+$(VENV)/.tests-installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet -e '.[test]'
+	touch $@ $(VENV)/.installed
+
+$(VENV)/.dev-installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	touch $@ $(VENV)/.tests-installed $(VENV)/.installed

@@ -1,0 +1,95 @@
+"""Options of the command line turned into :class:`formulations.Settings`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from milp_planner.errors import BadInput
+
+if TYPE_CHECKING:
+    from formulations.settings import Settings
+
+
+def make_settings(
+    time_limit: float | None,
+    *,
+    work_limit: float | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    options: Sequence[str] | None = None,
+) -> Settings:
+    """Limits and wishes of one command.
+
+    Raises
+    ------
+    BadInput
+        For a limit that is no positive number, or a setting that is not ``KEY=VALUE``.
+    """
+    from formulations.settings import Settings, available_cores
+
+    return Settings(
+        time_limit=_limit("--time-limit", time_limit),
+        work_limit=_limit("--work-limit", work_limit),
+        workers=workers or available_cores(),
+        seed=seed,
+        options=parse_options(options or ()),
+    )
+
+
+def parse_options(pairs: Sequence[str]) -> dict[str, object]:
+    """``["solver=cbc", "bins=100"]`` as ``{"solver": "cbc", "bins": 100}``.
+
+    A value that is JSON (number, true, list) is read as such, anything else as text.
+
+    Raises
+    ------
+    BadInput
+        For a pair without ``=`` or key, or a key given twice.
+    """
+    found: dict[str, object] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals or not key.strip():
+            raise BadInput(f"--set {pair!r}: needs KEY=VALUE, such as --set solver=cbc")
+        if key.strip() in found:
+            raise BadInput(f"--set {pair!r}: {key.strip()} is given twice")
+        found[key.strip()] = _value(text.strip())
+    return found
+
+
+def _value(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _limit(name: str, value: float | None) -> float | None:
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise BadInput(f"{name} {value}: needs a positive number")
+    return value
+
+
+def parse_formulations(text: str) -> tuple[str, ...]:
+    """Names of formulations from a comma-separated list.
+
+    Raises
+    ------
+    BadInput
+        When the list is empty or repeats a name.
+    InstanceError
+        For an unknown name, with the nearest valid one.
+    """
+    from formulations import registry
+
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    if not names:
+        raise BadInput(f"--formulations {text!r}: needs at least one name")
+    for name in names:
+        registry.get(name)
+        if names.count(name) > 1:
+            raise BadInput(f"--formulations {text!r}: {name} is listed twice")
+    return tuple(names)

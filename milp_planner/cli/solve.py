@@ -1,0 +1,119 @@
+"""``milp-planner solve``: the raw mathematics on an instance file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from milp_planner.cli.options import (
+    AllRowsOption,
+    FormulationOption,
+    JsonOption,
+    ObjectiveName,
+    OutputOption,
+    SeedOption,
+    SettingOption,
+    TimeLimitOption,
+    WorkersOption,
+    WorkLimitOption,
+)
+
+if TYPE_CHECKING:
+    from formulations import Instance, Outcome
+
+InstanceArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="INSTANCE",
+        help="Instance file (.json, .json.gz), or an MMKP or GAP file of the literature.",
+        show_default=False,
+    ),
+]
+OtherObjective = Annotated[
+    ObjectiveName | None,
+    typer.Option("--objective", help="Instead of the file's own objective.", show_default=False),
+]
+
+
+def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
+    instance: InstanceArgument,
+    formulation: FormulationOption = "auto",
+    objective: OtherObjective = None,
+    time_limit: TimeLimitOption = 60.0,
+    work_limit: WorkLimitOption = None,
+    seed: SeedOption = 0,
+    workers: WorkersOption = None,
+    settings: SettingOption = None,
+    output: OutputOption = None,
+    everything: AllRowsOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Solve an instance file: the mathematics alone, nothing about embeddings."""
+    from formulations import registry, solve
+    from formulations.outcome_file import outcome_to_dict
+    from milp_planner.cli import console
+    from milp_planner.cli.exits import finish
+    from milp_planner.cli.limits import make_settings
+    from milp_planner.cli.work import Work
+    from milp_planner.files import check_writable, write_json
+
+    registry.get(formulation)
+    limits = make_settings(
+        time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings
+    )
+    if output is not None:
+        check_writable(output)
+    problem = read(instance, objective)
+    work = Work(formulation, problem.time_unit)
+    outcome = work.run(lambda: solve(problem, formulation, work.settings(limits)))
+    document = outcome_to_dict(problem, outcome)
+    if output is not None:
+        write_json(output, document)
+    if json:
+        console.emit_json(document)
+    else:
+        show(problem, outcome, everything)
+        if output is not None:
+            console.out().print(f"written: {output}")
+    finish(outcome.status.value, work.interrupted)
+
+
+def read(path: Path, objective: ObjectiveName | None = None) -> Instance:
+    """Any instance this project knows, with its objective replaced where asked.
+
+    Raises
+    ------
+    InstanceError
+        When the file is malformed, or its costs do not allow the objective.
+    """
+    from dataclasses import replace
+
+    from formulations import Objective
+    from formulations.convert import read_any
+    from formulations.validate import validate
+
+    instance = read_any(path)
+    if objective is None or objective.value == instance.objective.value:
+        return instance
+    changed = replace(instance, objective=Objective(objective.value))
+    validate(changed)
+    return changed
+
+
+def show(instance: Instance, outcome: Outcome, everything: bool = False) -> None:
+    """Print the verdict, then tables and ranks where there is a plan."""
+    from milp_planner.cli import console
+    from milp_planner.report.ranks import ranks_of
+    from milp_planner.report.tables import tables_of
+    from milp_planner.report.terminal.ranks import draw_ranks
+    from milp_planner.report.terminal.tables import draw_tables
+    from milp_planner.report.terminal.verdict import draw_verdict
+    from milp_planner.report.verdict import verdict_of
+
+    out = console.out()
+    out.print(draw_verdict(verdict_of(instance, outcome), instance.name))
+    if outcome.placement is not None:
+        out.print(draw_tables(tables_of(instance, outcome.placement), everything))
+        out.print(draw_ranks(ranks_of(instance, outcome.placement), everything))

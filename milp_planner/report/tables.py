@@ -1,0 +1,102 @@
+"""What a plan does with every table: option, ranks, memory, time."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from formulations import Instance, Placement
+from formulations.check import position_entries
+from formulations.instance import IntArray, Where
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """One table of a plan.
+
+    Attributes
+    ----------
+    name, option : str
+    ranks : tuple of tuple of int
+        Of each block's shards, in position order.
+    used : dict of resource name to int
+        Sum over its shards, in bytes (the instance's unit).
+    most : dict of resource name to int
+        Largest use on one rank.
+    cost : int
+        Largest sum of costs on one rank (or of the whole, where it sits on no rank).
+    """
+
+    name: str
+    option: str
+    ranks: tuple[tuple[int, ...], ...]
+    used: dict[str, int]
+    most: dict[str, int]
+    cost: int
+
+
+@dataclass(frozen=True)
+class TablesInfo:
+    """All tables of a plan, in the instance's order."""
+
+    rows: tuple[TableRow, ...]
+    num_ranks: int
+    time_unit: str
+
+    def costliest(self, count: int) -> tuple[TableRow, ...]:
+        """The ``count`` tables with the largest cost, kept in the instance's order."""
+        order = sorted(range(len(self.rows)), key=lambda i: (-self.rows[i].cost, i))[:count]
+        return tuple(self.rows[i] for i in sorted(order))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def tables_of(instance: Instance, placement: Placement) -> TablesInfo:
+    """Every table of a well-formed placement."""
+    return TablesInfo(
+        rows=tuple(_row(instance, placement, t) for t in range(instance.num_tables)),
+        num_ranks=instance.num_ranks,
+        time_unit=instance.time_unit,
+    )
+
+
+def _row(instance: Instance, placement: Placement, table: int) -> TableRow:
+    option = int(placement.options[table])
+    cost, use, off_cost, off_use = table_loads(instance, placement, table)
+    names = [r.name for r in instance.resources]
+    return TableRow(
+        name=instance.table_names[table],
+        option=instance.option_names[option],
+        ranks=tuple(tuple(block) for block in placement.to_lists(table)),
+        used={n: int(use[:, i].sum() + off_use[i]) for i, n in enumerate(names)},
+        most={n: int(use[:, i].max()) for i, n in enumerate(names)},
+        cost=int(cost.sum(axis=1).max()) or int(off_cost.sum()),
+    )
+
+
+def table_loads(
+    instance: Instance, placement: Placement, table: int
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """One table's cost [ranks, phases] and use [ranks, resources], then the same off all ranks.
+
+    The last two are int64 arrays [phases] and [resources]: what ``CLUSTER`` blocks add.
+    """
+    cost = np.zeros((instance.num_ranks, len(instance.phases)), dtype=np.int64)
+    use = np.zeros((instance.num_ranks, len(instance.resources)), dtype=np.int64)
+    off_cost, off_use = np.zeros_like(cost[0]), np.zeros_like(use[0])
+    blocks = instance.blocks_of(int(placement.options[table]))
+    for index, ranks in zip(blocks, placement.ranks[table], strict=True):
+        block = instance.block(index)
+        if block.where == Where.CLUSTER:
+            entries = [block.entry(i) for i in range(block.count)]
+            off_cost += instance.shard_cost[entries].sum(axis=0)
+            off_use += instance.shard_use[entries].sum(axis=0)
+            continue
+        positions = position_entries(instance, block, ranks)
+        np.add.at(cost, ranks, instance.shard_cost[positions])
+        np.add.at(use, ranks, instance.shard_use[positions])
+    return cost, use, off_cost, off_use
