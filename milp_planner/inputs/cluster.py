@@ -151,7 +151,7 @@ class Cluster(Spec):
         if self.interconnect is None:
             import networkx as nx
 
-            lone = nx.Graph()
+            lone: nx.Graph[int | str] = nx.Graph()
             lone.add_nodes_from(range(self.num_ranks))
             return lone
         return self.interconnect.graph(self.machine_ranks)

@@ -50,7 +50,7 @@ class Interconnect(Spec):
 
         if len(machine_ranks) > 1 and self.inter_machine is None:
             raise ValueError("several machines need an inter_machine bandwidth")
-        graph = nx.Graph()
+        graph: nx.Graph[int | str] = nx.Graph()
         for machine, ranks in enumerate(machine_ranks):
             switch = f"switch {machine}"
             for rank in ranks:

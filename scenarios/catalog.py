@@ -1,0 +1,104 @@
+"""Models and clusters that ship, by bare name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TypeVar
+
+from milp_planner.errors import BadInput
+from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.files import load_cluster, load_model
+from milp_planner.inputs.problems import nearest
+from scenarios.generator import from_text
+
+GENERATED = "generated:"
+"""Prefix of a generated model, as in ``generated:tables=1000,seed=0,kind=torchrec``."""
+
+Loaded = TypeVar("Loaded", Model, Cluster)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One shipped file.
+
+    Attributes
+    ----------
+    name : str
+        Bare name, which is the file's name without its ending.
+    path : Path
+        Where the file is installed.
+    """
+
+    name: str
+    path: Path
+
+
+def models() -> tuple[Entry, ...]:
+    """The shipped models, by name."""
+    return _entries("models")
+
+
+def clusters() -> tuple[Entry, ...]:
+    """The shipped clusters, by number of machines, then by name."""
+    return tuple(
+        sorted(_entries("clusters"), key=lambda entry: (_machines(entry.name), entry.name))
+    )
+
+
+def find_model(name: str) -> Model:
+    """A model from a bare name, a path, or ``generated:tables=1000,seed=0,kind=torchrec``.
+
+    What looks like a path (a folder or an ending) is read as one; so is the name of an existing
+    file that no shipped model has.
+
+    Raises
+    ------
+    BadInput
+        With the nearest name when there is no such model, or when the file is wrong.
+    """
+    if name.startswith(GENERATED):
+        return from_text(name.removeprefix(GENERATED))
+    return _find(name, "model", models(), load_model)
+
+
+def find_cluster(name: str) -> Cluster:
+    """A cluster from a bare name or a path, as ``find_model`` does.
+
+    Raises
+    ------
+    BadInput
+        With the nearest name when there is no such cluster, or when the file is wrong.
+    """
+    return _find(name, "cluster", clusters(), load_cluster)
+
+
+def _find(
+    name: str, what: str, entries: tuple[Entry, ...], load: Callable[[str | Path], Loaded]
+) -> Loaded:
+    for entry in entries:
+        if entry.name == name:
+            return load(entry.path)
+    path = Path(name)
+    if path.suffix.lower() in (".yaml", ".yml", ".json") or len(path.parts) > 1 or path.is_file():
+        return load(path)
+    names = [entry.name for entry in entries]
+    close = nearest(name, names)
+    hint = f"; did you mean {close}?" if close else ""
+    raise BadInput(
+        f"no {what} is called {name!r} and there is no such file; "
+        f"shipped {what}s: {', '.join(names)}{hint}"
+    )
+
+
+def _entries(folder: str) -> tuple[Entry, ...]:
+    root = Path(str(files("scenarios"))) / folder
+    return tuple(Entry(path.stem, path) for path in sorted(root.glob("*.yaml")))
+
+
+def _machines(name: str) -> int:
+    """Number of machines a cluster's name tells: 4x8xh100 has four, 8xh100 has one."""
+    parts = name.split("x")
+    return int(parts[0]) if len(parts) > 2 and parts[1].isdigit() else 1
