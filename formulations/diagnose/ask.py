@@ -1,0 +1,67 @@
+"""Solve a diagnostic Instance within what is left of a time budget."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from formulations.instance import Instance
+from formulations.instance_file import instance_from_dict
+from formulations.outcome import Outcome, Status
+from formulations.settings import Settings
+from formulations.solve import solve
+
+
+class Asker:
+    """Solves documents with one formulation, sharing one time limit.
+
+    Parameters
+    ----------
+    settings : Settings
+        ``time_limit`` covers all questions asked through this object.
+    formulation : str
+        An exact one.
+    """
+
+    def __init__(self, settings: Settings, formulation: str = "cpsat") -> None:
+        self._settings = settings
+        self._formulation = formulation
+        limit = settings.time_limit
+        self._end = None if limit is None else time.monotonic() + limit
+
+    def remaining(self) -> float | None:
+        """Seconds left; None without a limit."""
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
+
+    def over(self) -> bool:
+        """Whether time is up or the caller asked to stop."""
+        return self._settings.stop.is_set() or self.remaining() == 0.0
+
+    def ask(self, document: dict[str, Any], share: float = 1.0) -> tuple[Instance, Outcome]:
+        """Solve one document with at most a share of the time left.
+
+        Polishing and certificates are left out: only the optimum of the question matters.
+        """
+        instance = instance_from_dict(document)
+        left = self.remaining()
+        limit = None if left is None else max(0.05, left * share)
+        settings = replace(
+            self._settings, time_limit=limit, polish=False, certificate=False, hint=None,
+            on_progress=None,
+        )  # fmt: skip
+        return instance, solve(instance, self._formulation, settings)
+
+    def fits(self, document: dict[str, Any], share: float = 1.0) -> bool | None:
+        """Whether any plan exists: True, False, or None when the limit left it open."""
+        zero = _feasibility(document)
+        _, outcome = self.ask(zero, share)
+        if outcome.placement is not None:
+            return True
+        return False if outcome.status == Status.INFEASIBLE else None
+
+
+def _feasibility(document: dict[str, Any]) -> dict[str, Any]:
+    from formulations.diagnose.questions import without_costs
+
+    return without_costs(document, "none")

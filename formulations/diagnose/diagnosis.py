@@ -1,0 +1,68 @@
+"""All answers about an instance that has no plan, in one object."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from formulations.diagnose.ask import Asker
+from formulations.diagnose.capacity import Least, least_capacity
+from formulations.diagnose.conflict import Conflict, conflict
+from formulations.diagnose.drop import Drop, fewest_drops
+from formulations.instance import Instance
+from formulations.settings import Settings
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Why nothing fits and what would help.
+
+    Attributes
+    ----------
+    capacities : tuple of Least
+        One a resource, each with the other resources as they are.
+    drop : Drop
+    conflict : Conflict or None
+        None when infeasibility was not proved in the time given.
+    """
+
+    capacities: tuple[Least, ...]
+    drop: Drop
+    conflict: Conflict | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values; None for what is unknown."""
+        return {
+            "capacities": [
+                asdict(c) | {"proved": c.proved, "short_by": c.short_by} for c in self.capacities
+            ],
+            "drop": asdict(self.drop) | {"proved": self.drop.proved},
+            "conflict": None if self.conflict is None else asdict(self.conflict),
+        }
+
+
+def diagnose(
+    instance: Instance, settings: Settings | None = None, formulation: str = "cpsat"
+) -> Diagnosis:
+    """Answer, for an instance without a plan: how much more, which tables, and why.
+
+    Parameters
+    ----------
+    instance : Instance
+    settings : Settings, optional
+        Its time limit covers all questions together.
+    formulation : str
+        An exact formulation to ask.
+
+    Returns
+    -------
+    Diagnosis
+    """
+    asker = Asker(settings or Settings(), formulation)
+    questions = len(instance.resources) + 2
+    capacities = tuple(
+        least_capacity(instance, r.name, asker, 1 / (questions - i))
+        for i, r in enumerate(instance.resources)
+    )
+    drop = fewest_drops(instance, asker, 0.5)
+    return Diagnosis(capacities, drop, conflict(instance, asker))
