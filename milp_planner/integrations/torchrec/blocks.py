@@ -1,0 +1,152 @@
+"""A TorchRec ShardingOption as the blocks of an Instance's option.
+
+The positions of an option's blocks, one block after another, are its shards in TorchRec's order.
+Where each kind may go follows TorchRec 1.8.0's ``GreedyPerfPartitioner``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from formulations import Block, Shard, Where
+from milp_planner.errors import BadInput
+from milp_planner.integrations.torchrec.places import USABLE, Places
+from milp_planner.integrations.torchrec.units import picoseconds, whole_bytes
+
+if TYPE_CHECKING:
+    from torchrec.distributed.planner.types import Shard as TorchShard
+    from torchrec.distributed.planner.types import ShardingOption
+
+Group = tuple[int, ...]
+
+
+def blocks(option: ShardingOption, where: Places, group: Group | None = None) -> list[Block]:
+    """Blocks of one option.
+
+    Parameters
+    ----------
+    option : ShardingOption
+        With storage and perf estimated.
+    where : Places
+    group : tuple of int, optional
+        Confine a machine-placed option to these ranks (for tables that must share a machine, or
+        groups that are not the Instance's machines).
+
+    Returns
+    -------
+    list of Block
+
+    Raises
+    ------
+    BadInput
+        For estimates that are not numbers, shard counts that do not match the topology, and
+        shapes an Instance cannot express; names the table.
+    """
+    kind = option.partition_by
+    if kind == "uniform":
+        return [_uniform(option, where)]
+    if kind == "device":
+        return [_any_rank(option, where)]
+    if kind == "host":
+        return [_host(option, where, group)]
+    if kind == "multi_host":
+        return _grid(option, where)
+    raise _refuse(option, f"its shards are partitioned by {kind!r}", "uniform, device, host")
+
+
+def _uniform(option: ShardingOption, where: Places) -> Block:
+    _count(option, where.ranks)
+    return Block(Where.EVERY_RANK, _entries(option, option.shards, where))
+
+
+def _any_rank(option: ShardingOption, where: Places) -> Block:
+    # A key-value table has one store a rank, so its column shards sit on different ranks.
+    distinct = option.sharding_type == "column_wise" and option.compute_kernel == "key_value"
+    entries = _entries(option, option.shards, where)
+    return Block(Where.ANY_RANK, entries, count=len(option.shards), distinct=distinct)
+
+
+def _host(option: ShardingOption, where: Places, group: Group | None) -> Block:
+    by_row = option.sharding_type == "table_row_wise"
+    entries = _entries(option, option.shards, where)
+    if by_row:
+        _count(option, len(where.groups[0]) if where.groups else 0)
+    if group is not None:
+        if by_row:
+            return Block(group, entries)
+        return Block(Where.ANY_RANK, entries, count=len(option.shards), among=group)
+    among = _among(where)
+    if by_row:
+        return Block(Where.ONE_MACHINE, entries, among=among)
+    if len(where.machines) == 1:
+        return Block(Where.ANY_RANK, entries, count=len(option.shards))
+    return Block(Where.ANY_RANK_OF_ONE_MACHINE, entries, count=len(option.shards), among=among)
+
+
+def _grid(option: ShardingOption, where: Places) -> list[Block]:
+    """Column slices, each over a whole machine: different machines, or whole rounds of them all.
+
+    TorchRec walks its machines in circles when there are more slices than machines.
+    """
+    if not set(where.groups) <= set(where.machines):
+        raise _refuse(option, "pods of several hosts with DDR pooled by machine", "ddr='rank'")
+    among = _among(where)
+    size, machines = len(where.groups[0]), len(where.groups)
+    slices, rest = divmod(len(option.shards), size)
+    if rest or not slices:
+        raise _refuse(option, f"{len(option.shards)} shards", f"a multiple of {size}")
+    runs = [option.shards[i * size : (i + 1) * size] for i in range(slices)]
+    entries = [_entries(option, run, where) for run in runs]
+    if any(entry != entries[0] for entry in entries):
+        raise _refuse(option, "column slices that differ in cost", "equal column slices")
+    rounds, left = divmod(slices, machines)
+    full = [Block(Where.ONE_MACHINE, entries[0], count=machines, among=among)] * rounds
+    return full + ([Block(Where.ONE_MACHINE, entries[0], count=left, among=among)] if left else [])
+
+
+def _among(where: Places) -> list[int] | None:
+    """Machines that are whole groups; None when all are."""
+    if where.groups_are_machines:
+        return None
+    return [index for index, machine in enumerate(where.machines) if machine in where.groups]
+
+
+def _entries(option: ShardingOption, shards: Sequence[TorchShard], where: Places) -> list[Shard]:
+    """One entry all shards share, or runs of equal ones."""
+    element = option.tensor.element_size()
+    parts = [_entry(option, shard, element, where) for shard in shards]
+    runs = [(part, len(list(same))) for part, same in groupby(parts)]
+    if len(runs) == 1:
+        runs = [(runs[0][0], 1)]
+    return [
+        Shard(dict(use), cost, repeat=repeat, move_bytes=move) for (use, cost, move), repeat in runs
+    ]
+
+
+def _entry(
+    option: ShardingOption, shard: TorchShard, element: int, where: Places
+) -> tuple[tuple[tuple[str, int], ...], tuple[int, ...], int]:
+    if shard.storage is None or shard.perf is None:
+        raise _refuse(option, "a shard without estimates", "options from an enumerator")
+    known = {name for name, _, _ in where.resources}
+    use = {k: v for k, v in whole_bytes(shard.storage).items() if k in known}
+    if not where.usable:
+        use[USABLE] = 1
+    try:
+        cost = picoseconds(shard.perf)
+    except ValueError as error:
+        raise BadInput(f"table {option.name!r}, {option.sharding_type}: {error}") from None
+    rows, columns = shard.size
+    return tuple(use.items()), cost, int(rows * columns * element)
+
+
+def _count(option: ShardingOption, expected: int) -> None:
+    if len(option.shards) != expected:
+        raise _refuse(option, f"{len(option.shards)} shards", f"{expected}, one a rank")
+
+
+def _refuse(option: ShardingOption, found: str, allowed: str) -> BadInput:
+    what = f"{option.sharding_type}/{option.compute_kernel}"
+    return BadInput(f"table {option.name!r}, {what}: found {found}; allowed: {allowed}")

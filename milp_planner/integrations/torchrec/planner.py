@@ -1,0 +1,303 @@
+"""``MilpShardingPlanner``: TorchRec's sharding planner with option and rank chosen together."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+import torch.distributed as dist
+from torchrec.distributed.planner.perf_models import NoopPerfModel
+from torchrec.distributed.planner.planners import (
+    EmbeddingPlannerBase,
+    extract_plan,
+    to_sharding_plan,
+    validate_compute_kernels,
+    validate_modules_inclusion_in_sharding_plan,
+    validate_rank_assignment,
+)
+from torchrec.distributed.planner.types import (
+    PlanDebugStats,
+    PlannerError,
+    PlannerErrorType,
+    ShardingOption,
+)
+from torchrec.distributed.sharding_plan import get_default_sharders
+from torchrec.distributed.types import ShardingPlan
+
+from formulations import Outcome, Placement, Settings, solve
+from milp_planner.errors import BadInput
+from milp_planner.integrations.torchrec.failure import no_plan
+from milp_planner.integrations.torchrec.lift import Lift, lift
+from milp_planner.integrations.torchrec.places import DdrScope
+from milp_planner.integrations.torchrec.problem import Problem, compile_problem
+from milp_planner.integrations.torchrec.summary import summary
+
+if TYPE_CHECKING:
+    from torch import nn
+    from torchrec.distributed.planner.types import (
+        Enumerator,
+        ParameterConstraints,
+        PerfModel,
+        PlanLoader,
+        Stats,
+        StorageReservation,
+        Topology,
+    )
+    from torchrec.distributed.types import ModuleSharder
+
+logger = logging.getLogger(__name__)
+
+Callback = Callable[[list[ShardingOption]], list[ShardingOption]]
+
+
+class MilpShardingPlanner(EmbeddingPlannerBase):
+    """Drop-in for TorchRec's ``EmbeddingShardingPlanner`` that returns a plan with a bound.
+
+    TorchRec's own enumerator, estimators, storage reservation and constraints make the options;
+    all options and all ranks are then chosen in one exact model under TorchRec's own rating, the
+    busiest rank. What it knew is kept in :attr:`problem` and :attr:`outcome`.
+
+    Parameters
+    ----------
+    topology, batch_size, enumerator, storage_reservation, stats, constraints, debug, callbacks
+        As in TorchRec.
+    performance_model : PerfModel, optional
+        Only TorchRec's ``NoopPerfModel`` (the default), which is what is minimised.
+    timeout_seconds : int, optional
+        Time limit of the solve; overrides the one in ``settings``.
+    plan_loader : PlanLoader, optional
+        As in TorchRec: a stored plan that matches the context is returned as it is.
+    formulation : str
+        Name in :data:`formulations.registry.FORMULATIONS`.
+    settings : formulations.Settings, optional
+        Limits, workers, seed; default 60 s on all cores.
+    ddr : {"rank", "machine"}
+        Whether DDR limits every rank, as in TorchRec, or the host as a whole.
+    lift : Lift, optional
+        Further column widths and cache load factors for every table.
+
+    Raises
+    ------
+    BadInput
+        For a proposer, a partitioner or another performance model: use
+        :class:`~milp_planner.integrations.torchrec.MilpProposer` and ``MilpPartitioner`` inside
+        TorchRec's planner to keep those.
+    """
+
+    def __init__(  # noqa: PLR0913 (TorchRec's signature)
+        self,
+        topology: Topology | None = None,
+        batch_size: int | None = None,
+        enumerator: Enumerator | None = None,
+        storage_reservation: StorageReservation | None = None,
+        proposer: object | None = None,
+        partitioner: object | None = None,
+        performance_model: PerfModel | None = None,
+        stats: Stats | list[Stats] | None = None,
+        constraints: dict[str, ParameterConstraints] | None = None,
+        debug: bool = True,
+        callbacks: list[Callback] | None = None,
+        timeout_seconds: int | None = None,
+        plan_loader: PlanLoader | None = None,
+        *,
+        formulation: str = "auto",
+        settings: Settings | None = None,
+        ddr: DdrScope = "rank",
+        lift: Lift | None = None,
+    ) -> None:
+        _refuse_parts(proposer, partitioner, performance_model)
+        super().__init__(
+            topology=topology,
+            batch_size=batch_size,
+            enumerator=enumerator,
+            storage_reservation=storage_reservation,
+            stats=stats,
+            constraints=constraints,
+            debug=debug,
+            callbacks=callbacks,
+            timeout_seconds=timeout_seconds,
+        )
+        self._perf_model = performance_model or NoopPerfModel(topology=self._topology)
+        self._plan_loader = plan_loader
+        self._formulation = formulation
+        settings = settings or Settings()
+        self._settings = (
+            replace(settings, time_limit=float(timeout_seconds)) if timeout_seconds else settings
+        )
+        self._ddr: DdrScope = _known_scope(ddr)
+        self._lift = lift
+        self.problem: Problem | None = None
+        self.outcome: Outcome | None = None
+        self.rating: float | None = None
+
+    def plan(self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]) -> ShardingPlan:
+        """Plan a module's embedding tables.
+
+        Parameters
+        ----------
+        module : nn.Module
+            May be on the meta device.
+        sharders : list of ModuleSharder
+
+        Returns
+        -------
+        ShardingPlan
+            One that TorchRec's own validators accept; empty when nothing can be sharded.
+
+        Raises
+        ------
+        NoPlan
+            TorchRec's ``PlannerError`` with the proof or the limit that was hit, and what each
+            memory tier lacks.
+        """
+        start = perf_counter()
+        problem = self.prepare(module, sharders)
+        if problem is None:
+            return ShardingPlan({})
+        best = self._loaded() or self._solved(problem)
+        for callback in self._callbacks:
+            best = callback(best)
+        plan = to_sharding_plan(best, self._topology)
+        self.rating = float(self._perf_model.rate(plan=best))
+        self._log(plan, best, sharders, perf_counter() - start)
+        validate_modules_inclusion_in_sharding_plan(plan, module, sharders)
+        validate_rank_assignment(plan, self._topology)
+        validate_compute_kernels(best)
+        return plan
+
+    def prepare(
+        self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]
+    ) -> Problem | None:
+        """Reserve, enumerate, lift and compile, without solving.
+
+        Returns
+        -------
+        Problem or None
+            Also kept as :attr:`problem`; None when there is nothing to shard.
+        """
+        self.problem, self.outcome, self.rating = None, None, None
+        reserved = self._storage_reservation.reserve(
+            topology=self._topology,
+            batch_size=self._batch_size,
+            module=module,
+            sharders=sharders,
+            constraints=self._constraints,
+        )
+        space = self._enumerator.enumerate(module=module, sharders=sharders)
+        if not space:
+            return None
+        if self._lift is not None:
+            space = lift(space, self._lift, self._topology, self._enumerator, self._constraints)
+        self.problem = compile_problem(space, reserved, self._ddr)
+        return self.problem
+
+    def collective_plan(
+        self,
+        module: nn.Module,
+        sharders: list[ModuleSharder[nn.Module]] | None = None,
+        pg: dist.ProcessGroup | None = None,
+    ) -> ShardingPlan:
+        """Plan on rank 0 of a process group and hand the plan to all its ranks.
+
+        Unlike TorchRec's, a failure reaches every rank too, instead of leaving them waiting.
+
+        Raises
+        ------
+        NoPlan
+            On every rank, when rank 0 finds no plan.
+        """
+        group = pg if pg is not None else dist.group.WORLD
+        if group is None:
+            raise BadInput(
+                "collective_plan needs a process group; call init_process_group first or plan()"
+            )
+        result: list[Any] = [None]
+        if dist.get_rank(group) == 0:
+            try:
+                result = [self.plan(module, sharders or get_default_sharders())]
+            except PlannerError as error:
+                result = [error]
+        if dist.get_world_size(group) > 1:
+            source = dist.get_global_rank(group, 0)
+            dist.broadcast_object_list(result, src=source, group=group)
+        if isinstance(result[0], PlannerError):
+            raise result[0]
+        return result[0]
+
+    def _solved(self, problem: Problem) -> list[ShardingOption]:
+        self.outcome = solve(problem.instance, self._formulation, self._settings)
+        if self.outcome.placement is None:
+            limit = min(20.0, self._settings.time_limit or 20.0)
+            brief = replace(self._settings, time_limit=limit, hint=None, certificate=False)
+            raise no_plan(problem, self.outcome, brief)
+        placement: Placement = self.outcome.placement
+        return problem.apply(placement)
+
+    def _loaded(self) -> list[ShardingOption] | None:
+        """A stored plan, where a loader has one for exactly this context."""
+        if self._plan_loader is None or self.problem is None:
+            return None
+        stored = self._plan_loader.plan_context_hash()
+        if stored is not None and stored != self.hash_planner_context_inputs_str():
+            raise PlannerError(
+                f"the stored plan was made for another context ({stored}); plan anew",
+                PlannerErrorType.PLANNER_INPUT_CONTEXT_MISMATCH,
+            )
+        options = self._plan_loader.load()
+        if options is None:
+            return None
+        # Copies of one sharding option (towers) stand for one entry of TorchRec's search space.
+        space = list({id(option): option for option in self.problem.choices}.values())
+        return extract_plan(search_space=space, loaded_sharding_options=options)
+
+    def _log(
+        self,
+        plan: ShardingPlan,
+        best: list[ShardingOption],
+        sharders: list[ModuleSharder[nn.Module]],
+        seconds: float,
+    ) -> None:
+        for stats in self._stats:
+            stats.log(
+                sharding_plan=plan,
+                topology=self._topology,
+                batch_size=self._batch_size,
+                storage_reservation=self._storage_reservation,
+                num_proposals=1,
+                num_plans=1,
+                run_time=seconds,
+                best_plan=best,
+                constraints=self._constraints,
+                sharders=sharders,
+                enumerator=self._enumerator,
+                debug=self._debug,
+                debug_stats=PlanDebugStats(
+                    planner_type=type(self).__name__, timeout_seconds=self._timeout_seconds
+                ),
+            )
+        if self._stats and self.outcome is not None:
+            logger.info("%s", summary(self.outcome, self.rating))
+
+
+def _refuse_parts(proposer: object, partitioner: object, performance_model: object) -> None:
+    for name, part in (("proposer", proposer), ("partitioner", partitioner)):
+        if part is not None:
+            raise BadInput(
+                f"MilpShardingPlanner chooses options and ranks itself and takes no {name} (found "
+                f"{type(part).__name__}); to keep yours, give MilpProposer and MilpPartitioner to "
+                "TorchRec's EmbeddingShardingPlanner"
+            )
+    if performance_model is not None and type(performance_model) is not NoopPerfModel:
+        raise BadInput(
+            f"MilpShardingPlanner minimises TorchRec's NoopPerfModel, found "
+            f"{type(performance_model).__name__}; allowed: NoopPerfModel or none"
+        )
+
+
+def _known_scope(ddr: str) -> DdrScope:
+    if ddr not in get_args(DdrScope):
+        raise BadInput(f"ddr: found {ddr!r}; allowed: {', '.join(get_args(DdrScope))}")
+    return cast(DdrScope, ddr)

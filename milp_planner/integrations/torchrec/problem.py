@@ -1,0 +1,254 @@
+"""TorchRec's search space as an Instance, and a Placement back as TorchRec's sharding options."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from formulations import Instance, InstanceBuilder, Objective, Placement
+from milp_planner.errors import BadInput
+from milp_planner.integrations.torchrec.blocks import blocks
+from milp_planner.integrations.torchrec.places import DdrScope, Places, places
+from milp_planner.integrations.torchrec.units import PHASES
+
+if TYPE_CHECKING:
+    from torchrec.distributed.planner.types import ShardingOption, Topology
+
+_TYPES = (
+    "data_parallel",
+    "table_wise",
+    "column_wise",
+    "table_column_wise",
+    "row_wise",
+    "table_row_wise",
+    "grid_shard",
+)
+_WITH_WIDTH = ("column_wise", "table_column_wise", "grid_shard")
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """An Instance and the TorchRec sharding option behind each of its options.
+
+    Attributes
+    ----------
+    instance : Instance
+    choices : tuple of ShardingOption
+        By the instance's global option index (several may share one, see :func:`compile_problem`).
+    """
+
+    instance: Instance
+    choices: tuple[ShardingOption, ...]
+
+    def apply(self, placement: Placement) -> list[ShardingOption]:
+        """Copies of the chosen sharding options with every shard's rank set.
+
+        Parameters
+        ----------
+        placement : Placement
+            One that :func:`formulations.check` accepts.
+
+        Returns
+        -------
+        list of ShardingOption
+            One a table, in the instance's order: what a TorchRec partitioner returns.
+        """
+        plan = []
+        for table, option in enumerate(placement.options):
+            chosen = copy.deepcopy(self.choices[int(option)])
+            ranks = [int(r) for block in placement.ranks[table] for r in block]
+            for shard, rank in zip(chosen.shards, ranks, strict=True):
+                shard.rank = rank
+            plan.append(chosen)
+        return plan
+
+    def placement_of(self, plan: Sequence[ShardingOption]) -> Placement:
+        """The Placement of TorchRec's own plan (options with ranks), for auditing or as a hint.
+
+        Raises
+        ------
+        BadInput
+            When the plan misses a table, knows another, or holds an option that was not
+            enumerated.
+        """
+        by_fqn = {option.fqn: option for option in plan}
+        if len(by_fqn) != self.instance.num_tables:
+            raise BadInput(
+                f"the plan holds {len(by_fqn)} tables, the model {self.instance.num_tables}"
+            )
+        picked = [self._find(table, by_fqn) for table in range(self.instance.num_tables)]
+        return Placement(
+            options=np.asarray([option for option, _ in picked], dtype=np.int64),
+            ranks=[ranks for _, ranks in picked],
+        )
+
+    def _find(self, table: int, by_fqn: dict[str, ShardingOption]) -> tuple[int, list[np.ndarray]]:
+        options = self.instance.options_of(table)
+        fqn = self.choices[options[0]].fqn
+        if fqn not in by_fqn:
+            raise BadInput(f"the plan does not hold table {fqn!r}")
+        wanted = by_fqn[fqn]
+        for option in options:
+            if _same(self.choices[option], wanted) and self._sits(option, wanted):
+                return option, self._split(option, [int(s.rank or 0) for s in wanted.shards])
+        raise BadInput(
+            f"table {fqn!r}: the plan's {option_name(wanted)} on ranks "
+            f"{[s.rank for s in wanted.shards]} is none of the options enumerated for it"
+        )
+
+    def _sits(self, option: int, wanted: ShardingOption) -> bool:
+        """Whether the ranks are among those of the option's blocks (copies differ only there)."""
+        ranks = self._split(option, [int(s.rank or 0) for s in wanted.shards])
+        for block, here in zip(self.instance.blocks_of(option), ranks, strict=True):
+            view = self.instance.block(block)
+            if view.places is None or view.where.name.endswith("MACHINE"):
+                continue
+            if not set(here.tolist()) <= set(view.places):
+                return False
+        return True
+
+    def _split(self, option: int, ranks: list[int]) -> list[np.ndarray]:
+        parts, start = [], 0
+        for index in self.instance.blocks_of(option):
+            size = self.instance.positions(self.instance.block(index))
+            parts.append(np.asarray(ranks[start : start + size], dtype=np.int64))
+            start += size
+        return parts
+
+
+def compile_problem(
+    search_space: Sequence[ShardingOption],
+    topology: Topology,
+    ddr: DdrScope = "rank",
+    name: str = "torchrec",
+    source: str = "TorchRec's enumerator and estimator",
+) -> Problem:
+    """Compile TorchRec's estimated search space into an Instance under TorchRec's own objective.
+
+    The objective is ``busiest_rank``: TorchRec's ``NoopPerfModel``, the largest sum of
+    ``Perf.total`` over a rank's shards. Tables that carry the same ``dependency`` (towers) share
+    a machine: their options are copied once a machine and tied by a fusion group whose level is
+    the machine. They are copied the same way where machine-bound shards span a pod of hosts while
+    DDR is pooled by host.
+
+    Parameters
+    ----------
+    search_space : sequence of ShardingOption
+        From an enumerator, estimates populated.
+    topology : Topology
+        What reservations leave (``StorageReservation.reserve``).
+    ddr : {"rank", "machine"}
+        Whether DDR is a capacity of each rank, as in TorchRec, or of the host.
+    name, source : str
+        Written into the Instance.
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    BadInput
+        When an option cannot be expressed, naming its table.
+    InstanceError
+        When a figure leaves an Instance's range.
+    """
+    with_ssd = any(
+        shard.storage is not None and shard.storage.ssd > 0
+        for option in search_space
+        for shard in option.shards
+    )
+    where = places(topology, ddr, with_ssd)
+    builder = InstanceBuilder(
+        where.machines, PHASES, where.resources, Objective.BUSIEST_RANK, name, source
+    )
+    choices: list[ShardingOption] = []
+    for table, options in _by_table(search_space):
+        builder.add_table(table)
+        for option_label, option in _named(options):
+            for label, group, fusion in _copies(option, option_label, where):
+                builder.add_option(label, blocks(option, where, group), fusion)
+                choices.append(option)
+    return Problem(builder.build(), tuple(choices))
+
+
+def option_name(option: ShardingOption) -> str:
+    """``sharding_type:column shards/kernel/load factor``; the middle part only where columns split.
+
+    Within a table the Instance leaves the number of column shards out where it tells nothing
+    apart, as the project's instance files do. The load factor is written where the option sets one.
+    """
+    head = option.sharding_type
+    if head in _WITH_WIDTH:
+        head += f":{len({shard.offset[1] for shard in option.shards})}"
+    return head + _tail(option)
+
+
+def _tail(option: ShardingOption) -> str:
+    factor = option.cache_load_factor
+    caching = option.compute_kernel.endswith("uvm_caching")
+    ratio = f"/{factor:g}" if caching and factor is not None else ""
+    return f"/{option.compute_kernel}{ratio}"
+
+
+def _by_table(
+    search_space: Sequence[ShardingOption],
+) -> Iterator[tuple[str, list[ShardingOption]]]:
+    """Options of each table under its name, or its full path where names repeat."""
+    tables: dict[str, list[ShardingOption]] = {}
+    for option in search_space:
+        tables.setdefault(option.fqn, []).append(option)
+    names = Counter(options[0].name for options in tables.values())
+    for fqn, options in tables.items():
+        name = options[0].name
+        yield (name if names[name] == 1 else fqn), options
+
+
+def _named(options: Sequence[ShardingOption]) -> list[tuple[str, ShardingOption]]:
+    """Options under unique names, in an order of their own: TorchRec's comes from hashed sets."""
+    ordered = sorted(options, key=_order)
+    short = [option.sharding_type + _tail(option) for option in ordered]
+    repeats = Counter(short)
+    names = [
+        brief if repeats[brief] == 1 else option_name(option)
+        for brief, option in zip(short, ordered, strict=True)
+    ]
+    seen: Counter[str] = Counter()
+    for index, name in enumerate(names):
+        seen[name] += 1
+        names[index] = name if seen[name] == 1 else f"{name}#{seen[name]}"
+    return list(zip(names, ordered, strict=True))
+
+
+def _order(option: ShardingOption) -> tuple[int, int, str, float]:
+    known = option.sharding_type in _TYPES
+    kind = _TYPES.index(option.sharding_type) if known else len(_TYPES)
+    return kind, len(option.shards), option.compute_kernel, option.cache_load_factor or 0.0
+
+
+def _copies(
+    option: ShardingOption, name: str, where: Places
+) -> Iterator[tuple[str, tuple[int, ...] | None, tuple[str, int] | None]]:
+    """Name, ranks and fusion of an option, once, or once for every group it could be bound to."""
+    on_machine = option.partition_by == "host"
+    tied = option.dependency if on_machine else None
+    if not on_machine or (tied is None and set(where.groups) <= set(where.machines)):
+        yield name, None, None
+        return
+    for index, group in enumerate(where.groups):
+        yield f"{name}@{index}", group, (f"together:{tied}", index) if tied else None
+
+
+def _same(option: ShardingOption, wanted: ShardingOption) -> bool:
+    return (
+        option.sharding_type == wanted.sharding_type
+        and option.compute_kernel == wanted.compute_kernel
+        and option.cache_load_factor == wanted.cache_load_factor
+        and [(s.size, s.offset) for s in option.shards]
+        == [(s.size, s.offset) for s in wanted.shards]
+    )

@@ -1,0 +1,95 @@
+"""``MilpProposer``: one proposal, the solved one, for users who keep TorchRec's planner."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from typing import TYPE_CHECKING
+
+from torchrec.distributed.planner.types import Proposer, ShardingOption
+
+from formulations import Outcome, Settings, solve
+from milp_planner.integrations.torchrec.places import DdrScope
+from milp_planner.integrations.torchrec.problem import Problem, compile_problem
+
+if TYPE_CHECKING:
+    from torchrec.distributed.planner.types import Enumerator, Topology
+
+logger = logging.getLogger(__name__)
+
+
+class MilpProposer(Proposer):
+    """Propose the plan of the joint model, with its ranks.
+
+    TorchRec tells a proposer the memory it may use only in the feedback on its first proposal.
+    So the first proposal takes the cheapest option of every table, and the second is the solved
+    plan. Beside :class:`~milp_planner.integrations.torchrec.MilpPartitioner` its ranks are kept;
+    another partitioner places the chosen options its own way.
+
+    Parameters
+    ----------
+    settings : formulations.Settings, optional
+        Default 60 s on all cores.
+    formulation : str
+        Name in :data:`formulations.registry.FORMULATIONS`.
+    ddr : {"rank", "machine"}
+        Whether DDR limits every rank, as in TorchRec, or the host as a whole.
+
+    Attributes
+    ----------
+    outcome : Outcome or None
+        Of the last solve: objective, bound, gap.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        formulation: str = "auto",
+        ddr: DdrScope = "rank",
+    ) -> None:
+        self._settings = settings or Settings()
+        self._formulation = formulation
+        self._ddr = ddr
+        self._space: list[ShardingOption] = []
+        self._next: list[ShardingOption] | None = None
+        self.problem: Problem | None = None
+        self.outcome: Outcome | None = None
+
+    def load(
+        self, search_space: list[ShardingOption], enumerator: Enumerator | None = None
+    ) -> None:
+        """Start anew on a search space; a proposer may be used for any number of plans."""
+        self.problem, self.outcome = None, None
+        self._space = list(search_space)
+        cheapest: dict[str, ShardingOption] = {}
+        for option in search_space:
+            best = cheapest.setdefault(option.fqn, option)
+            if option.total_perf < best.total_perf:
+                cheapest[option.fqn] = option
+        self._next = [copy.deepcopy(option) for option in cheapest.values()] or None
+
+    def propose(self) -> list[ShardingOption] | None:
+        """The next proposal; None when the solved one has been judged."""
+        return self._next
+
+    def feedback(
+        self,
+        partitionable: bool,
+        plan: list[ShardingOption] | None = None,
+        perf_rating: float | None = None,
+        storage_constraint: Topology | None = None,
+    ) -> None:
+        """Solve once the memory limits are known; then there is nothing more to propose."""
+        if self.problem is not None or storage_constraint is None:
+            self._next = None
+            return
+        self.problem = compile_problem(self._space, storage_constraint, self._ddr)
+        self.outcome = solve(self.problem.instance, self._formulation, self._settings)
+        placement = self.outcome.placement
+        self._next = None if placement is None else self.problem.apply(placement)
+        logger.info(
+            "milp-planner: %s, objective %s ps, bound %s ps",
+            self.outcome.status.value,
+            self.outcome.objective,
+            self.outcome.bound,
+        )

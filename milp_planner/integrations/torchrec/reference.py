@@ -1,0 +1,147 @@
+"""Where a TorchRec model comes from on the command line: ``module:function``."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from milp_planner.errors import BadInput
+
+if TYPE_CHECKING:
+    from torch import nn
+    from torchrec.distributed.planner.types import (
+        Enumerator,
+        ParameterConstraints,
+        StorageReservation,
+        Topology,
+    )
+    from torchrec.distributed.types import ModuleSharder
+
+    from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
+
+
+@dataclass(frozen=True)
+class TorchRecInputs:
+    """Everything TorchRec's planner is given, as the user's own function returns it.
+
+    Attributes
+    ----------
+    module : nn.Module
+        May be on the meta device.
+    topology : Topology
+    sharders : list of ModuleSharder, optional
+        None: TorchRec's default sharders.
+    batch_size : int, optional
+    constraints : dict, optional
+        ``ParameterConstraints`` by table name.
+    enumerator, storage_reservation : optional
+        None: TorchRec's defaults.
+    """
+
+    module: nn.Module
+    topology: Topology
+    sharders: list[ModuleSharder[nn.Module]] | None = None
+    batch_size: int | None = None
+    constraints: dict[str, ParameterConstraints] | None = None
+    enumerator: Enumerator | None = None
+    storage_reservation: StorageReservation | None = None
+
+    def planner(self, **more: Any) -> MilpShardingPlanner:
+        """A planner for these inputs; ``more`` as in ``MilpShardingPlanner``."""
+        from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
+
+        return MilpShardingPlanner(
+            topology=self.topology,
+            batch_size=self.batch_size,
+            enumerator=self.enumerator,
+            storage_reservation=self.storage_reservation,
+            constraints=self.constraints,
+            **more,
+        )
+
+    def all_sharders(self) -> list[ModuleSharder[nn.Module]]:
+        """The sharders given, or TorchRec's defaults."""
+        from torchrec.distributed.sharding_plan import get_default_sharders
+
+        return self.sharders if self.sharders is not None else get_default_sharders()
+
+
+def load_inputs(reference: str) -> TorchRecInputs:
+    """Call ``module:function`` or ``path/to/file.py:function`` and take what it returns.
+
+    Parameters
+    ----------
+    reference : str
+        The function takes no arguments and returns a :class:`TorchRecInputs` or a mapping with
+        its fields.
+
+    Returns
+    -------
+    TorchRecInputs
+
+    Raises
+    ------
+    BadInput
+        When the reference is malformed, names nothing, or the function returns something else.
+    """
+    place, _, name = reference.rpartition(":")
+    if not place or not name.isidentifier():
+        raise BadInput(f"found {reference!r}; allowed: module:function or file.py:function")
+    module = _import(place)
+    function = getattr(module, name, None)
+    if not callable(function):
+        names = [n for n, value in vars(module).items() if callable(value) and n[0] != "_"]
+        near = get_close_matches(name, names, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise BadInput(f"{place} has no function {name!r}{hint}")
+    return _inputs(function(), reference)
+
+
+def _import(place: str) -> Any:
+    if place.endswith(".py"):
+        path = Path(place)
+        if not path.is_file():
+            raise BadInput(f"there is no file {place!r}")
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        if spec is None or spec.loader is None:
+            raise BadInput(f"{place!r} cannot be imported as Python")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules.setdefault(path.stem, module)
+        spec.loader.exec_module(module)
+        return module
+    if "" not in sys.path and "." not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        return importlib.import_module(place)
+    except ModuleNotFoundError as error:
+        if error.name and place.split(".")[0] == error.name.split(".")[0]:
+            raise BadInput(f"there is no Python module {place!r} here") from None
+        raise
+
+
+def _inputs(result: object, reference: str) -> TorchRecInputs:
+    if isinstance(result, TorchRecInputs):
+        return result
+    names = [f.name for f in fields(TorchRecInputs)]
+    if not isinstance(result, Mapping):
+        raise BadInput(
+            f"{reference} returned {type(result).__name__}; allowed: TorchRecInputs or a mapping "
+            f"with {', '.join(names)}"
+        )
+    unknown = [key for key in result if key not in names]
+    if unknown:
+        near = get_close_matches(str(unknown[0]), names, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise BadInput(
+            f"{reference} returned the field {unknown[0]!r}; allowed: {', '.join(names)}{hint}"
+        )
+    for name in ("module", "topology"):
+        if name not in result:
+            raise BadInput(f"{reference} returned no {name!r}; it is required")
+    return TorchRecInputs(**result)

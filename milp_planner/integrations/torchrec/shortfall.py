@@ -1,0 +1,112 @@
+"""How much memory is missing, tier by tier, when no plan exists or none was found.
+
+Sums come from the options themselves; the least capacity that would do is the answer of a solved
+Instance (:mod:`formulations.diagnose`), with the bound that was proved for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from formulations import Instance, Settings
+from formulations.diagnose import Least, least_capacity
+from formulations.diagnose.ask import Asker
+from formulations.facts import option_facts
+
+TIERS = ("hbm", "ddr", "ssd")
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """What one tier lacks.
+
+    Attributes
+    ----------
+    tier : str
+        ``hbm``, ``ddr`` or ``ssd``.
+    scope : str
+        ``rank`` or ``machine``.
+    capacity : int
+        Bytes in all places together, after reservations.
+    needed : int
+        Bytes that the leanest options of all tables take, over all places together.
+    least : Least or None
+        The least uniform capacity at which a plan exists, the other tiers as they are; None when
+        it was not asked for.
+    """
+
+    tier: str
+    scope: str
+    capacity: int
+    needed: int
+    least: Least | None = None
+
+    @property
+    def short_by(self) -> int:
+        """Bytes missing over all places together (0 when the sum suffices and packing fails)."""
+        return max(0, self.needed - self.capacity)
+
+    @property
+    def short_per_place(self) -> int | None:
+        """Bytes the smallest place lacks at least, by the proved bound; None when not known."""
+        if self.least is None or self.least.bound is None:
+            return None
+        return max(0, self.least.bound - min(self.least.capacity))
+
+    def sentence(self) -> str:
+        """One line for people."""
+        text = (
+            f"{self.tier.upper()}: {_gib(self.capacity)} there, at least {_gib(self.needed)} "
+            f"needed, short by {_gib(self.short_by)} in total"
+        )
+        return text + (f"; {self._more(self.least)}" if self.least else "")
+
+    def _more(self, least: Least) -> str:
+        if least.impossible:
+            return f"no amount of {self.tier.upper()} alone helps"
+        if least.least is None or least.bound is None:
+            return "how much more would do is not known"
+        if not least.short_by:
+            return "enough with the other tiers as they are"
+        there = _gib(min(least.capacity))
+        span = _gib(least.least) if least.proved else f"{_gib(least.bound)} to {_gib(least.least)}"
+        return f"{span} on every {self.scope} would do where the smallest has {there}"
+
+
+def shortfalls(instance: Instance, settings: Settings | None = None) -> tuple[Shortfall, ...]:
+    """Capacity, need and missing bytes of every memory tier.
+
+    Parameters
+    ----------
+    instance : Instance
+    settings : Settings, optional
+        Its time limit covers the questions about least capacities; without it only sums are
+        compared.
+    """
+    use = option_facts(instance).use
+    use[~instance.allowed] = np.iinfo(np.int64).max // max(1, instance.num_tables)
+    needed = np.minimum.reduceat(use, instance.table_options[:-1]).sum(axis=0)
+    found = [
+        Shortfall(r.name, r.scope.value, int(r.capacity.sum()), int(needed[index]))
+        for index, r in enumerate(instance.resources)
+        if r.name in TIERS
+    ]
+    if settings is None:
+        return tuple(found)
+    asker = Asker(settings)
+    return tuple(
+        replace(tier, least=least_capacity(instance, tier.tier, asker, 1 / (len(found) - index)))
+        for index, tier in enumerate(found)
+    )
+
+
+def short_tiers(found: Iterable[Shortfall]) -> list[str]:
+    """Tiers that are known to lack something, in total or at a place."""
+    return [s.tier for s in found if s.short_by or s.short_per_place]
+
+
+def _gib(amount: int) -> str:
+    return f"{amount / 2**30:,.3f} GiB"
