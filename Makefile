@@ -7,6 +7,7 @@ OUT ?= out/demo
 PYTEST_ARGS ?=
 BIN := $(VENV)/bin
 PLANNER := $(BIN)/milp-planner
+SOURCES := $(shell find milp_planner formulations cuda_routing scenarios -type f ! -name '*.pyc')
 
 .PHONY: demo test lint docs clean
 
@@ -43,7 +44,7 @@ $(VENV)/bin/python:
 	  { echo "milp-planner needs Python 3.11 or newer; name one with: make PYTHON=python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.installed: pyproject.toml $(SOURCES) | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet .
 	touch $@
 

@@ -1,0 +1,77 @@
+"""Outputs appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from milp_planner import files
+from milp_planner.errors import BadInput
+
+
+def test_content_replaces_the_old_file(tmp_path: Path) -> None:
+    """The new content is there and no temporary file stays behind."""
+    target = tmp_path / "plan.json"
+    target.write_text("old")
+    files.write_atomically(target, "new é")
+    assert target.read_text(encoding="utf-8") == "new é"
+    assert [p.name for p in tmp_path.iterdir()] == ["plan.json"]
+
+
+def test_a_failing_rename_keeps_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What goes wrong before the rename leaves the old file whole and nothing beside it."""
+    target = tmp_path / "plan.json"
+    target.write_text("old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(BadInput, match="No space left"):
+        files.write_atomically(target, "new")
+    assert target.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["plan.json"]
+
+
+def test_an_interruption_keeps_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C in the middle of writing is passed on and leaves no trace."""
+    target = tmp_path / "plan.json"
+    target.write_text("old")
+
+    def stop(_: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", stop)
+    with pytest.raises(KeyboardInterrupt):
+        files.write_atomically(target, "new")
+    assert target.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["plan.json"]
+
+
+def test_permissions_are_those_of_any_new_file(tmp_path: Path) -> None:
+    """A new file obeys the umask, a replaced one keeps its own permissions."""
+    plain = tmp_path / "plain"
+    plain.write_text("")
+    made = files.write_atomically(tmp_path / "made", "x")
+    assert stat.S_IMODE(made.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+    plain.chmod(0o640)
+    files.write_atomically(plain, "x")
+    assert stat.S_IMODE(plain.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [("absent/plan.json", "does not exist"), (".", "is a folder"), ("pipe", "no regular file")],
+)
+def test_hopeless_paths_are_refused_early(tmp_path: Path, name: str, sentence: str) -> None:
+    """A path that cannot be written is known before any work is spent."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BadInput, match=sentence):
+        files.check_writable(tmp_path / name)
