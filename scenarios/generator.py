@@ -92,7 +92,7 @@ def from_text(text: str) -> Model:
     for part in text.split(","):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or key not in _READERS:
-            raise BadInput(f"{where}: found {part!r}; {choice(key, _READERS)}, each as key=value")
+            raise BadInput(f"{where}: found {part!r}, not key=value; {choice(key, _READERS)}")
         if key in options:
             raise BadInput(f"{where}: the key {key} is written twice")
         try:

@@ -100,7 +100,10 @@ def nearest(name: str, allowed: Iterable[str]) -> str | None:
     """The allowed name closest to ``name``, or None when nothing is close."""
     names = list(allowed)
     folded = {each.lower(): each for each in reversed(names)}
-    close = difflib.get_close_matches(str(name).lower(), folded, n=1, cutoff=0.6)
+    wanted = str(name).lower()
+    close = difflib.get_close_matches(wanted, folded, n=1, cutoff=0.6)
+    if not close and len(wanted) >= 3:
+        close = [each for each in folded if wanted in each]
     return folded[close[0]] if close else None
 
 
