@@ -1,0 +1,1 @@
+"""Lower bounds, each a function of the Instance; docs/bounds.md argues why each is valid."""

@@ -1,0 +1,87 @@
+"""What an option needs and costs all by itself, before any other table is placed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from formulations.instance import Instance, IntArray, Objective, Scope, Where
+
+
+def shard_counts(instance: Instance) -> IntArray:
+    """How many shards each shard entry stands for, int64 array [entries].
+
+    For a shared entry of a ``ONE_MACHINE`` block with machines of unequal size: the fewest.
+    """
+    sizes = np.asarray([len(m) for m in instance.machines], dtype=np.int64)
+    per_block = np.maximum(instance.block_count, 1).astype(np.int64)
+    per_block[instance.block_where == Where.EVERY_RANK] = instance.num_ranks
+    for block in np.flatnonzero(instance.block_where == Where.LIST):
+        per_block[block] = len(instance.place_sets[int(instance.block_places[block])])
+    machine_wide = np.flatnonzero(instance.block_where == Where.ONE_MACHINE)
+    least = int(sizes.min())
+    for block in machine_wide:
+        places = int(instance.block_places[block])
+        few = least if places < 0 else int(sizes[list(instance.place_sets[places])].min())
+        per_block[block] = instance.block_count[block] * few
+    runs = np.diff(instance.block_shards)
+    shared = np.repeat(runs == 1, runs)
+    times = np.where(instance.block_where == Where.ONE_MACHINE, instance.block_count, 1)
+    uneven = instance.shard_repeat * np.repeat(times, runs)
+    return np.where(shared, np.repeat(per_block, runs), uneven)
+
+
+def per_option(instance: Instance, values: IntArray) -> IntArray:
+    """Sum values of entries over each option, array [options, …]."""
+    if not instance.num_options:
+        return values[:0]
+    blocks = np.add.reduceat(values, instance.block_shards[:-1], axis=0)
+    return np.add.reduceat(blocks, instance.option_blocks[:-1], axis=0)
+
+
+def total_use(instance: Instance) -> IntArray:
+    """Use of each resource by all shards of an option, int64 array [options, resources]."""
+    return per_option(instance, instance.shard_use * shard_counts(instance)[:, None])
+
+
+def own_cost(instance: Instance) -> IntArray:
+    """Least a plan can cost that uses the option, from its own shards alone, [options].
+
+    Some rank carries the option's largest shard: its cost for ``busiest_rank``; Σ over phases of
+    the largest cost for ``step_time``. Under ``total`` costs may be negative, so nothing is
+    claimed: int64 minimum.
+    """
+    if instance.objective == Objective.TOTAL:
+        return np.full(instance.num_options, np.iinfo(np.int64).min)
+    if not instance.num_options:
+        return np.zeros(0, dtype=np.int64)
+    cost = instance.shard_cost.copy()
+    off = np.repeat(instance.block_where == Where.CLUSTER, np.diff(instance.block_shards))
+    cost[off] = 0
+    if instance.objective == Objective.BUSIEST_RANK:
+        cost = cost.sum(axis=1, keepdims=True)
+    blocks = np.maximum.reduceat(cost, instance.block_shards[:-1], axis=0)
+    return np.maximum.reduceat(blocks, instance.option_blocks[:-1], axis=0).sum(axis=1)
+
+
+def usable(instance: Instance) -> np.ndarray:
+    """Options allowed by pins and ``forbidden`` that may fit an empty cluster, bool [options].
+
+    Necessary conditions only: no shard above the largest place; a shard on every rank not above
+    the smallest; all shards together not above all capacity.
+    """
+    if not instance.num_options:
+        return np.zeros(0, dtype=bool)
+    mask = instance.allowed.copy()
+    entry_ok = np.ones(len(instance.shard_use), dtype=bool)
+    runs = np.diff(instance.block_shards)
+    shared = np.repeat((instance.block_where == Where.EVERY_RANK) & (runs == 1), runs)
+    for index, resource in enumerate(instance.resources):
+        use = instance.shard_use[:, index]
+        entry_ok &= use <= resource.capacity.max()
+        if resource.scope == Scope.RANK:
+            entry_ok &= ~shared | (use <= resource.capacity.min())
+    bad = np.bitwise_or.reduceat(~entry_ok, instance.block_shards[:-1])
+    mask &= ~np.bitwise_or.reduceat(bad, instance.option_blocks[:-1])
+    for index, resource in enumerate(instance.resources):
+        mask &= total_use(instance)[:, index] <= int(resource.capacity.sum())
+    return mask
