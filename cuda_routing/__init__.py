@@ -4,6 +4,7 @@
 """
 
 from cuda_routing.balance import Balance, balance, balances, rank_loads
+from cuda_routing.bucketize import bucketize
 from cuda_routing.distributions import (
     KeyLoad,
     after_dedup,
@@ -15,22 +16,27 @@ from cuda_routing.distributions import (
 )
 from cuda_routing.errors import BackendUnavailable, CheckpointError, RoutingError
 from cuda_routing.hot_keys import HottestRank, hottest_rank
+from cuda_routing.inverse import restore, unbucketize
 from cuda_routing.recommend import Recommendation, recommend
+from cuda_routing.result import Bucketized, Traffic
 from cuda_routing.rules import Rule, block_size_of, fmix64, local_keys, owners, splitmix64
 
 __all__ = [
     "BackendUnavailable",
     "Balance",
+    "Bucketized",
     "CheckpointError",
     "HottestRank",
     "KeyLoad",
     "Recommendation",
     "RoutingError",
     "Rule",
+    "Traffic",
     "after_dedup",
     "balance",
     "balances",
     "block_size_of",
+    "bucketize",
     "fmix64",
     "histogram",
     "hottest_rank",
@@ -38,9 +44,11 @@ __all__ = [
     "owners",
     "rank_loads",
     "recommend",
+    "restore",
     "sample",
     "splitmix64",
     "strided",
+    "unbucketize",
     "uniform",
     "zipf",
 ]

@@ -1,0 +1,88 @@
+"""The compiled CPU path equals the NumPy definition, on one chunk and on several."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("numba")
+
+from cuda_routing import numba_path
+from cuda_routing.errors import RoutingError
+from cuda_routing.features import make_features
+from cuda_routing.numba_path import bucketize_numba, magic
+from cuda_routing.oracle import bucketize_numpy
+from tests.cuda_routing.cases import Case, assert_equal, batches
+
+
+@settings(max_examples=200, deadline=None)
+@given(batches(), st.booleans(), st.booleans(), st.booleans())
+def test_equals_numpy(case: Case, weighted: bool, positions: bool, permute: bool) -> None:
+    """Every field equals the definition's, whatever is asked for."""
+    options = {
+        "weights": case.weights if weighted else None,
+        "positions": positions,
+        "permute": permute,
+    }
+    found = bucketize_numba(case.lengths, case.keys, case.features, threads=1, **options)
+    assert_equal(found, bucketize_numpy(case.lengths, case.keys, case.features, **options))
+
+
+@settings(max_examples=100, deadline=None)
+@given(batches(longest=200), st.integers(2, 5))
+def test_chunks_on_threads_equal_numpy(case: Case, threads: int) -> None:
+    """Chunks that cut rows and features anywhere change nothing."""
+    small = numba_path.SMALLEST_CHUNK
+    numba_path.SMALLEST_CHUNK = 7
+    try:
+        found = bucketize_numba(
+            case.lengths, case.keys, case.features,
+            weights=case.weights, positions=True, threads=threads,
+        )  # fmt: skip
+    finally:
+        numba_path.SMALLEST_CHUNK = small
+    expected = bucketize_numpy(
+        case.lengths, case.keys, case.features, weights=case.weights, positions=True
+    )
+    assert_equal(found, expected)
+
+
+def test_a_quarter_million_keys_on_two_threads() -> None:
+    """A batch large enough for real threads equals the definition."""
+    generator = np.random.default_rng(5)
+    lengths = generator.integers(0, 40, size=26 * 500)
+    keys = generator.integers(-(2**63), 2**63 - 1, size=int(lengths.sum()))
+    features = make_features(26, lengths.size, 48, [0, 1, 2, 3] * 6 + [1, 2], block_sizes=2**58)
+    found = bucketize_numba(lengths, keys, features, threads=2)
+    assert_equal(found, bucketize_numpy(lengths, keys, features))
+
+
+@given(
+    st.integers(0, 2**64 - 1),
+    st.one_of(st.integers(1, 2**63 - 1), st.sampled_from([1, 2, 3, 7, 2**32, 2**63 - 1])),
+)
+def test_barrett_quotient_is_at_most_one_short(u: int, divisor: int) -> None:
+    """The multiplier's quotient is exact or one too small, for every u below 2**64."""
+    quotient = u * magic(divisor) >> 64
+    assert u // divisor - quotient in (0, 1)
+
+
+@pytest.mark.parametrize(("lengths", "words"), [([2, -1, 2], "negative"), ([1, 1], "add up to 2")])
+def test_wrong_lengths_are_refused(lengths: list[int], words: str) -> None:
+    """Negative lengths and lengths that miss keys are refused before anything is written."""
+    features = make_features(1, len(lengths), 2, 1)
+    with pytest.raises(RoutingError, match=words):
+        bucketize_numba(np.array(lengths), np.arange(3), features)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_read_only_and_strided_keys(chunked: bool) -> None:
+    """Inputs that are read-only or not contiguous are read, not written."""
+    keys = np.arange(20, dtype=np.int64)[::2]
+    keys.setflags(write=False)
+    lengths = np.array([4, 6])
+    features = make_features(2, 2, 3, 1)
+    found = bucketize_numba(lengths, keys, features, threads=2 if chunked else 1)
+    assert_equal(found, bucketize_numpy(lengths, keys, features))
