@@ -60,6 +60,7 @@ def search(
     settings: Settings,
     clock: Clock,
     first: bool = False,
+    found: Found | None = None,
 ) -> Found:
     """Place every proposal and keep the one with the lowest objective.
 
@@ -76,8 +77,10 @@ def search(
     clock : Clock
     first : bool
         Stop at the first proposal that can be placed instead of looking at all.
+    found : Found, optional
+        What an earlier search saw; continued.
     """
-    found = Found()
+    found = found or Found()
     instance = without_fusion(partitioner.instance)
     for options in _worth_placing(partitioner, proposals, found):
         if found.placement is not None and first:

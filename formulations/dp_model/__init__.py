@@ -1,0 +1,1 @@
+"""The two-dimensional dynamic programme over memory bins, in both published variants."""

@@ -1,0 +1,127 @@
+"""One table's step of the dynamic programme, vectorised over all reachable cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.instance import IntArray
+
+FloatArray = NDArray[np.floating]
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """One table's options in bin units, infeasible ones already dropped.
+
+    Attributes
+    ----------
+    option : int64 array [n]
+        Global option indices, in the order in which ties are broken.
+    hbm, ddr, cost : float arrays [n]
+    """
+
+    option: IntArray
+    hbm: FloatArray
+    ddr: FloatArray
+    cost: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Reachable cells: one state each, the cheapest way found to get there.
+
+    Attributes
+    ----------
+    cell : int64 array [k]
+        hbm bin × ddr bins + ddr bin, increasing.
+    cost, hbm, ddr : float arrays [k]
+        Cost and *untruncated* totals in bin units: only the cell is rounded.
+    """
+
+    cell: IntArray
+    cost: FloatArray
+    hbm: FloatArray
+    ddr: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.cell)
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Where each state came from.
+
+    Attributes
+    ----------
+    choice : int array [k]
+        Position in the table's :class:`Choices`.
+    previous : int32 array [k]
+        State before this table.
+    """
+
+    choice: NDArray[np.integer]
+    previous: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Bins on the two axes. A total is inside when it is *strictly* below the number of bins."""
+
+    hbm: int
+    ddr: int
+
+    @property
+    def cells(self) -> int:
+        """Cells in all."""
+        return self.hbm * self.ddr
+
+
+def origin(dtype: type[np.floating]) -> Cells:
+    """The state before the first table."""
+    zero = np.zeros(1, dtype=dtype)
+    return Cells(np.zeros(1, dtype=np.int64), zero, zero, zero)
+
+
+def step(cells: Cells, choices: Choices, grid: Grid) -> tuple[Cells, Steps]:
+    """Add one table: the cheapest state of every reachable cell.
+
+    Equal costs go to the earliest state, then the earliest choice: the order of a plain loop over
+    states and, inside, choices. Two passes over one choice at a time keep memory at a few arrays
+    of ``k``: first the lowest cost of every cell, then the earliest candidate that has it.
+
+    Returns
+    -------
+    cells : Cells
+    steps : Steps
+    """
+    lowest = np.full(grid.cells, np.inf, dtype=cells.cost.dtype)
+    for j in range(len(choices.option)):
+        inside, target = _reach(cells, choices, j, grid)
+        np.minimum.at(lowest, target, cells.cost[inside] + choices.cost[j])
+    never = len(cells) * len(choices.option)
+    earliest = np.full(grid.cells, never, dtype=np.int64)
+    for j in range(len(choices.option)):
+        inside, target = _reach(cells, choices, j, grid)
+        hit = cells.cost[inside] + choices.cost[j] == lowest[target]
+        np.minimum.at(earliest, target[hit], inside[hit] * len(choices.option) + j)
+    reached = np.flatnonzero(earliest < never)
+    previous, choice = np.divmod(earliest[reached], max(1, len(choices.option)))
+    after = Cells(
+        cell=reached,
+        cost=lowest[reached],
+        hbm=cells.hbm[previous] + choices.hbm[choice],
+        ddr=cells.ddr[previous] + choices.ddr[choice],
+    )
+    small = np.uint8 if len(choices.option) < 256 else np.int32
+    return after, Steps(choice.astype(small), previous.astype(np.int32))
+
+
+def _reach(cells: Cells, choices: Choices, j: int, grid: Grid) -> tuple[IntArray, IntArray]:
+    """States from which choice ``j`` stays inside, and the cell each leads to."""
+    hbm = cells.hbm + choices.hbm[j]
+    ddr = cells.ddr + choices.ddr[j]
+    inside = np.flatnonzero((hbm < grid.hbm) & (ddr < grid.ddr))
+    return inside, hbm[inside].astype(np.int64) * grid.ddr + ddr[inside].astype(np.int64)
