@@ -21,6 +21,9 @@ ID_BYTES = 8
 """Bytes of one id in a KJT buffer."""
 
 
+MAX_RANKS = 65_536
+"""Ranks of the largest cluster that is read."""
+
 SMALLEST_MEMORY = 1024
 """A memory smaller than this, in bytes, is a size whose unit was forgotten."""
 
@@ -202,6 +205,12 @@ def _require_sugar(data: dict[str, Any]) -> None:
         if name not in data:
             raise problem_at(f"is missing; machines: {data['machines']} needs it", name)
     ranks = data["ranks_per_machine"]
+    if _is_count(ranks) and ranks * data["machines"] > MAX_RANKS:
+        raise problem_at(
+            f"found {ranks} on each of {data['machines']} machines; "
+            f"allowed: up to {MAX_RANKS} ranks in all",
+            "ranks_per_machine",
+        )
     if not _is_count(ranks):
         raise problem_at(
             f"found {show(ranks)}; allowed: a whole number from 1", "ranks_per_machine"
@@ -218,4 +227,4 @@ def _not_a_lost_unit(value: int) -> int:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 100_000
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_RANKS

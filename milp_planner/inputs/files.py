@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -75,24 +75,31 @@ def build(cls: type[AnySpec], document: Document) -> AnySpec:
         return cls.model_validate(document.data)
     except ValidationError as error:
         findings = [
-            (finding, _as_written(path, document)) for finding, path in likeliest_first(cls, error)
+            (finding, _as_written(path, document.data))
+            for finding, path in likeliest_first(cls, error)
         ]
         finding, written = findings[0]
         more = len({path for _, path in findings}) - 1
         raise BadInput(sentence(cls, finding, written, document.where(written), more)) from None
 
 
-def _as_written(path: Loc, document: Document) -> Loc:
+def _as_written(path: Loc, data: Any) -> Loc:
     """The path of the field in the file, undoing ``defaults`` and ``machines: N``."""
-    if path in document.lines or document.parts:
-        return path
-    if path[:1] == ("tables",) and ("defaults", *path[2:3]) in document.lines:
-        return ("defaults", *path[2:])
-    if path[:1] == ("machines",) and path[-1:] in document.lines and len(path) > 1:
-        return path[-1:]
-    if path[:1] == ("machines",) and (*path[:2], *path[-1:]) in document.lines:
-        return (*path[:2], *path[-1:])
-    return path
+    candidates = [path]
+    if path[:1] == ("tables",):
+        candidates.append(("defaults", *path[2:]))
+    if path[:1] == ("machines",):
+        candidates += [(*path[:2], *path[-1:]), path[-1:]]
+    return next((each for each in candidates if _is_there(each, data)), path)
+
+
+def _is_there(path: Loc, data: Any) -> bool:
+    for part in path:
+        try:
+            data = data[part]
+        except (KeyError, IndexError, TypeError):
+            return False
+    return True
 
 
 def _shape(value: object) -> str:

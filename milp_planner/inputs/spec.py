@@ -19,6 +19,7 @@ from pydantic import (
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs import quantities
+from milp_planner.inputs.problems import first_problem
 
 
 class Spec(BaseModel):
@@ -49,8 +50,6 @@ class Spec(BaseModel):
         BadInput
             One sentence: field, what was found, what is allowed, nearest valid name.
         """
-        from milp_planner.inputs.problems import first_problem
-
         try:
             return cls.model_validate(data)
         except ValidationError as error:

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from milp_planner.inputs.access import Access, Unknown
 from milp_planner.inputs.constraints import Constraints, DistType
 from milp_planner.inputs.problems import problem_at
-from milp_planner.inputs.spec import Bytes, Count, Spec, as_tuple, one_or_many
+from milp_planner.inputs.spec import Count, Spec, as_tuple, one_or_many
 
 SEQUENCE_FIELDS = ("sequence_length", "max_sequence_length")
 DYNAMICEMB_FIELDS = (
@@ -91,7 +91,7 @@ class Table(Spec):
         return ELEMENT_BYTES[self.dtype]
 
     @property
-    def weight_bytes(self) -> Bytes:
+    def weight_bytes(self) -> int:
         """Bytes of the weights alone: rows × dim × element size."""
         return self.rows * self.dim * self.element_bytes
 
