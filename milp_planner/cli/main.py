@@ -11,7 +11,7 @@ import typer
 from milp_planner.cli import failures
 from milp_planner.cli.commands import COMMANDS
 
-_EPILOG = (
+EPILOG = (
     "Exit codes: 0 ok · 1 infeasible or falls short · 2 bad input · 3 no plan found in the limit · "
     "70 internal error · 130 interrupted (best plan kept)."
 )
@@ -26,7 +26,7 @@ def build() -> typer.Typer:
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-        epilog=_EPILOG,
+        epilog=EPILOG,
     )
     app.callback()(_root)
     for command in COMMANDS:
@@ -64,7 +64,7 @@ def _root(
     if version:
         import milp_planner
 
-        typer.echo(f"milp-planner {milp_planner.__version__}")  # type: ignore[attr-defined]
+        typer.echo(f"milp-planner {milp_planner.__version__}")
         raise typer.Exit
 
 

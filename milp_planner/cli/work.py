@@ -70,6 +70,11 @@ class Work:
             raise error
         return box["result"]  # type: ignore[return-value]
 
+    def begin(self, *label: str) -> None:
+        """Start a new line of progress: what is known so far belongs to something else."""
+        self.label = ", minimising ".join(label)
+        self._point = None
+
     def _note(self, point: TracePoint) -> None:
         """Keep the newest of what is known (called from solver threads)."""
         known = self._point

@@ -1,0 +1,3 @@
+"""From inputs to an Instance: the first half of every call."""
+
+from __future__ import annotations

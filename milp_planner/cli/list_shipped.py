@@ -1,0 +1,128 @@
+"""``milp-planner list``: models, clusters, profiles and formulations that ship."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from milp_planner.cli.options import JsonOption
+
+
+class Kind(StrEnum):
+    """What can be listed."""
+
+    MODELS = "models"
+    CLUSTERS = "clusters"
+    PROFILES = "profiles"
+    FORMULATIONS = "formulations"
+
+
+KindArgument = Annotated[
+    Kind | None, typer.Argument(metavar="[KIND]", help="One of them; all by default.")
+]
+
+
+def run(kind: KindArgument = None, json: JsonOption = False) -> None:
+    """List what ships: models, clusters, profiles, formulations.
+
+    Models and clusters go by these bare names wherever a command takes one; a model of any size
+    is generated:tables=1000,seed=0,kind=torchrec.
+    """
+    from milp_planner.cli import console
+
+    listing = {k.value: rows_of(k) for k in (Kind if kind is None else [kind])}
+    if json:
+        console.emit_json(listing)
+        return
+    out = console.out()
+    for name, rows in listing.items():
+        out.print(_draw(name, rows))
+
+
+def rows_of(kind: Kind) -> list[dict[str, Any]]:
+    """Plain rows of one kind, each beginning with ``name``."""
+    return _ROWS[kind]()
+
+
+def _models() -> list[dict[str, Any]]:
+    from milp_planner.report.units import show_bytes
+    from scenarios import catalog
+
+    rows = []
+    for entry in catalog.models():
+        model = catalog.find_model(entry.name)
+        rows.append(
+            {
+                "name": entry.name,
+                "tables": len(model.tables),
+                "weights": show_bytes(model.weight_bytes),
+                "description": model.description,
+            }
+        )
+    return rows
+
+
+def _clusters() -> list[dict[str, Any]]:
+    from milp_planner.report.units import show_bytes
+    from scenarios import catalog
+
+    rows = []
+    for entry in catalog.clusters():
+        cluster = catalog.find_cluster(entry.name)
+        hbm = sorted({rank.hbm_bytes for rank in cluster.ranks})
+        ddr = sorted({machine.ddr_bytes for machine in cluster.machines})
+        rows.append(
+            {
+                "name": entry.name,
+                "machines": len(cluster.machines),
+                "ranks": cluster.num_ranks,
+                "hbm a rank": "–".join(show_bytes(v) for v in {hbm[0], hbm[-1]}),
+                "ddr a machine": "–".join(show_bytes(v) for v in {ddr[0], ddr[-1]}),
+                "profile": cluster.profile,
+            }
+        )
+    return rows
+
+
+def _formulations() -> list[dict[str, Any]]:
+    from formulations import registry
+
+    return [
+        {"name": f.name, "proves": "yes" if f.exact else "no", "what": f.summary}
+        for f in registry.FORMULATIONS.values()
+    ]
+
+
+def _profiles() -> list[dict[str, Any]]:
+    from milp_planner.costs import profile
+
+    return [
+        {"name": name, "description": profile.load_profile(name).description}
+        for name in profile.profile_names()
+    ]
+
+
+_ROWS = {
+    Kind.MODELS: _models,
+    Kind.CLUSTERS: _clusters,
+    Kind.PROFILES: _profiles,
+    Kind.FORMULATIONS: _formulations,
+}
+
+
+def _draw(title: str, rows: list[dict[str, Any]]) -> Any:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for key in rows[0] if rows else []:
+        table.add_column(key, overflow="fold", no_wrap=key == "name")
+    for row in rows:
+        table.add_row(*(_first_sentence(str(value)) for value in row.values()))
+    return table
+
+
+def _first_sentence(text: str) -> str:
+    """The first sentence of a description; --json has the whole."""
+    return " ".join(text.split()).split(". ")[0]
