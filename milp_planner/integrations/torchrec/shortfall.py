@@ -57,23 +57,34 @@ class Shortfall:
         return max(0, self.least.bound - min(self.least.capacity))
 
     def sentence(self) -> str:
-        """One line for people."""
-        text = (
-            f"{self.tier.upper()}: {_gib(self.capacity)} there, at least {_gib(self.needed)} "
-            f"needed, short by {_gib(self.short_by)} in total"
+        """One line for people: what is there, what is needed, what is missing."""
+        total = (
+            f"{_gib(self.capacity)} in total, the leanest options of all tables take "
+            f"{_gib(self.needed)}"
         )
-        return text + (f"; {self._more(self.least)}" if self.least else "")
+        total += f", short by {_gib(self.short_by)}" if self.short_by else ""
+        return f"{self.tier.upper()}: {self._place()}{total}"
 
-    def _more(self, least: Least) -> str:
+    def _place(self) -> str:
+        least = self.least
+        if least is None:
+            return ""
         if least.impossible:
-            return f"no amount of {self.tier.upper()} alone helps"
-        if least.least is None or least.bound is None:
-            return "how much more would do is not known"
-        if not least.short_by:
-            return "enough with the other tiers as they are"
-        there = _gib(min(least.capacity))
-        span = _gib(least.least) if least.proved else f"{_gib(least.bound)} to {_gib(least.least)}"
-        return f"{span} on every {self.scope} would do where the smallest has {there}"
+            return f"more of {self.tier.upper()} alone does not help; "
+        if least.bound is None:
+            return ""
+        there = min(least.capacity)
+        if least.least is not None and least.least <= there:
+            return f"{_gib(there)} on every {self.scope} is enough with the other tiers; "
+        need = f"at least {_gib(least.bound)}"
+        if least.proved:
+            need = _gib(least.bound)
+        elif least.least is not None:
+            need += f" (at most {_gib(least.least)})"
+        return (
+            f"{_gib(there)} on the smallest {self.scope}, {need} needed with the other tiers as "
+            f"they are, short by {_gib(max(0, least.bound - there))} on a {self.scope}; "
+        )
 
 
 def shortfalls(instance: Instance, settings: Settings | None = None) -> tuple[Shortfall, ...]:

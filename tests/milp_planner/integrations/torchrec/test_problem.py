@@ -97,7 +97,7 @@ def test_grid_walks_machines_in_circles(hosts: int, slices: int, expected: list[
 def test_grid_needs_whole_machines() -> None:
     """Shards that do not fill machines are refused with the table's name."""
     option = bare_option("g", [1, 1, 1], "grid_shard", "multi_host")
-    with pytest.raises(BadInput, match="table 'g'.*a multiple of 2"):
+    with pytest.raises(BadInput, match=r"table 'g'.*a multiple of 2"):
         compile_problem([option], topology(4, 2))
 
 
@@ -174,7 +174,7 @@ def test_estimates_that_are_no_numbers_name_the_table() -> None:
     """An infinite estimate is refused with the table's name."""
     option = bare_option("bad", [1])
     option.shards[0].perf = Perf(float("inf"), 0, 0, 0)
-    with pytest.raises(BadInput, match="'bad'.*not finite"):
+    with pytest.raises(BadInput, match=r"'bad'.*not finite"):
         compile_problem([option], topology(2))
 
 

@@ -1,0 +1,275 @@
+"""MilpShardingPlanner: plans that TorchRec accepts, rated as it rates them, with a bound."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+
+import pytest
+from torch import nn
+from torchrec.distributed.planner import EmbeddingShardingPlanner
+from torchrec.distributed.planner.perf_models import NoopPerfModel, NoopStorageModel
+from torchrec.distributed.planner.proposers import GreedyProposer
+from torchrec.distributed.planner.types import (
+    ParameterConstraints,
+    PlannerError,
+    PlannerErrorType,
+    Storage,
+)
+
+from formulations import Settings, Status
+from milp_planner.errors import BadInput
+from milp_planner.integrations.torchrec import Lift, MilpShardingPlanner, NoPlan
+
+from .models import GIB, Case, Mixed, bags, bare_option, random_case, sequences, topology
+from .torchrec_checks import assert_torchrec_accepts
+
+QUICK = Settings(time_limit=5.0, workers=2, polish=False)
+
+
+def planner_for(case: Case, **more: object) -> MilpShardingPlanner:
+    """Our planner on a test case, quiet and quick unless told otherwise."""
+    given: dict[str, object] = {"stats": [], "settings": QUICK, **more}
+    return MilpShardingPlanner(
+        topology=case.topology,
+        batch_size=case.batch_size,
+        constraints=case.constraints,
+        storage_reservation=case.reservation,
+        **given,  # type: ignore[arg-type]
+    )
+
+
+class FixedEnumerator:
+    """An enumerator that offers options made by hand."""
+
+    def __init__(self, options: list[object]) -> None:
+        self.options = options
+
+    def enumerate(self, module: object, sharders: object) -> list[object]:
+        return self.options
+
+
+@pytest.mark.parametrize("seed", range(100, 116))
+def test_fuzz_against_torchrec(seed: int) -> None:
+    """Random models: accepted by TorchRec's checks, rated alike to 1e-6, never worse than its own.
+
+    The models mix pooled, weighted and unpooled collections in several modules, column splits,
+    constraints, and tables that may only be data parallel. Where we say that no plan exists,
+    TorchRec's default planner finds none either.
+    """
+    case = random_case(seed)
+    planner = planner_for(case)
+    stock = EmbeddingShardingPlanner(
+        topology=case.topology,
+        batch_size=case.batch_size,
+        constraints=case.constraints,
+        storage_reservation=case.reservation,
+        stats=[],
+    )
+    try:
+        plan = planner.plan(case.module, case.sharders)
+    except NoPlan as error:
+        assert error.outcome is not None and error.outcome.status == Status.INFEASIBLE
+        with pytest.raises(PlannerError):
+            stock.plan(case.module, case.sharders)
+        return
+    problem, outcome = planner.problem, planner.outcome
+    assert problem is not None and outcome is not None and outcome.placement is not None
+    best = problem.apply(outcome.placement)
+    assert_torchrec_accepts(best, case.reserved())
+    rating = NoopPerfModel(case.topology).rate(best)
+    assert outcome.objective == pytest.approx(rating * 1e9, rel=1e-6)
+    assert planner.rating == pytest.approx(rating)
+    for option in best:
+        assert plan.plan[option.path][option.name].ranks == [s.rank for s in option.shards]
+    try:
+        stock.plan(case.module, case.sharders)
+    except PlannerError:
+        return
+    theirs = NoopPerfModel(case.topology).rate(stock._best_plan)
+    assert rating <= theirs * (1 + 1e-6)
+    assert outcome.bound is not None and outcome.bound <= theirs * 1e9 * (1 + 1e-6)
+
+
+def test_smallest_case_that_stock_partitioners_fail() -> None:
+    """Sizes [4, 4, 6, 6, 4] on two ranks of 12.6: {6, 6} and {4, 4, 4} fit."""
+    options = [bare_option(f"t{i}", [size]) for i, size in enumerate((40, 40, 60, 60, 40))]
+    case = Case(nn.Module(), topology(2, hbm=126), reserve=0.0)
+    planner = planner_for(case, enumerator=FixedEnumerator(options))
+    with pytest.raises(PlannerError):
+        EmbeddingShardingPlanner(
+            topology=case.topology,
+            enumerator=FixedEnumerator(options),  # type: ignore[arg-type]
+            storage_reservation=case.reservation,
+            stats=[],
+        ).plan(case.module, [])
+    planner.plan(case.module, [])
+    assert planner.problem is not None and planner.outcome is not None
+    assert planner.outcome.placement is not None
+    best = planner.problem.apply(planner.outcome.placement)
+    sides = [{o.name for o in best if o.shards[0].rank == rank} for rank in (0, 1)]
+    assert sorted(sides, key=len) == [{"t2", "t3"}, {"t0", "t1", "t4"}]
+
+
+def test_infeasible_is_torchrecs_error_with_our_shortfall() -> None:
+    """Too little HBM everywhere: an insufficient_storage error that says how much is missing."""
+    case = Case(
+        bags([(1_000_000, 64)] * 3),
+        topology(2, hbm=GIB // 4, ddr=0),
+        {
+            f"t{i}": ParameterConstraints(sharding_types=["table_wise"], compute_kernels=["fused"])
+            for i in range(3)
+        },
+        batch_size=16,
+        reserve=0.0,
+    )
+    with pytest.raises(PlannerError) as caught:
+        planner_for(case).plan(case.module, case.sharders)
+    error = caught.value
+    assert isinstance(error, NoPlan)
+    assert error.error_type == PlannerErrorType.INSUFFICIENT_STORAGE
+    assert "proved" in str(error) and "short by" in str(error)
+    hbm = error.shortfalls[0]
+    shard = 1_000_000 * 64 * 4
+    assert hbm.tier == "hbm" and hbm.capacity == GIB // 2
+    assert 3 * shard <= hbm.needed < 3.1 * shard
+    assert hbm.short_by == hbm.needed - hbm.capacity
+    # Two of the three tables must share a rank.
+    assert hbm.least is not None and hbm.least.proved
+    assert 2 * shard <= (hbm.least.least or 0) < 2.1 * shard
+
+
+def test_error_survives_pickling() -> None:
+    """Failures travel between processes with type, shortfall and message."""
+    error = NoPlan("no", PlannerErrorType.STRICT_CONSTRAINTS)
+    back = pickle.loads(pickle.dumps(error))
+    assert (str(back), back.error_type) == ("no", PlannerErrorType.STRICT_CONSTRAINTS)
+
+
+def test_pooled_ddr_finds_what_per_rank_ddr_forbids() -> None:
+    """A table larger than one rank's DDR fits where the host's DDR is one pool."""
+    case = Case(
+        bags([(1_000_000, 64)]),
+        topology(2, hbm=GIB // 8, ddr=200 * 2**20),
+        {"t0": ParameterConstraints(sharding_types=["table_wise"], compute_kernels=["fused_uvm"])},
+        batch_size=16,
+        reserve=0.0,
+    )
+    with pytest.raises(NoPlan):
+        planner_for(case).plan(case.module, case.sharders)
+    plan = planner_for(case, ddr="machine").plan(case.module, case.sharders)
+    assert plan.plan[""]["t0"].compute_kernel == "fused_uvm"
+
+
+def test_lifting_the_search_space_never_loses() -> None:
+    """With more widths and load factors the optimum is at most TorchRec's search space's."""
+    case = Case(bags([(300_000, 256), (200_000, 128)]), topology(4, 2, hbm=300 * 2**20), None, 512)
+    plain, lifted = planner_for(case), planner_for(case, lift=Lift("all", [0.1, 0.3, 0.6]))
+    plain.plan(case.module, case.sharders)
+    lifted.plan(case.module, case.sharders)
+    assert plain.outcome is not None and lifted.outcome is not None
+    assert plain.outcome.status == lifted.outcome.status == Status.OPTIMAL
+    assert (lifted.outcome.objective or 0) < (plain.outcome.objective or 0)
+
+
+def test_second_plan_on_the_same_object() -> None:
+    """A planner may be used again, for another model too."""
+    case = Case(bags([(1000, 64)]), topology(2))
+    planner = planner_for(case)
+    first = planner.plan(case.module, case.sharders)
+    other = Mixed({"a": bags([(2000, 64)], "x"), "b": sequences([(500, 32)])})
+    second = planner.plan(other, case.sharders)
+    assert list(first.plan[""]) == ["t0"]
+    assert sorted(second.plan) == ["sparse.a", "sparse.b"]
+
+
+def test_nothing_to_shard() -> None:
+    """A model without embedding tables gets an empty plan, as in TorchRec."""
+    case = Case(nn.Linear(2, 2), topology(2))
+    assert planner_for(case).plan(case.module, case.sharders).plan == {}
+
+
+def test_prints_torchrecs_statistics_and_ours(caplog: pytest.LogCaptureFixture) -> None:
+    """TorchRec's table as usual, then objective, bound and gap."""
+    case = Case(bags([(1000, 64)]), topology(2))
+    with caplog.at_level(logging.INFO):
+        planner_for(case, stats=None).plan(case.module, case.sharders)
+    assert "--- Planner Statistics ---" in caplog.text
+    assert "optimal, proved" in caplog.text
+    assert "gap 0.0000%" in caplog.text
+
+
+def test_callbacks_see_the_plan() -> None:
+    """Callbacks get TorchRec's options with ranks and may change the plan."""
+    case = Case(bags([(1000, 64)]), topology(2))
+    seen = []
+
+    def note(options: list[object]) -> list[object]:
+        seen.extend(options)
+        return options
+
+    planner_for(case, callbacks=[note]).plan(case.module, case.sharders)
+    assert [option.name for option in seen] == ["t0"]  # type: ignore[attr-defined]
+
+
+class StoredPlan:
+    """A plan loader that holds what a former planner found."""
+
+    def __init__(self, planner: MilpShardingPlanner, context: str | None) -> None:
+        assert planner.problem is not None and planner.outcome is not None
+        assert planner.outcome.placement is not None
+        self.options = planner.problem.apply(planner.outcome.placement)
+        self.context = context
+
+    def plan_context_hash(self) -> str | None:
+        return self.context
+
+    def load(self) -> dict[int, object]:
+        return {option.storage_hash(): option for option in self.options}
+
+
+def test_stored_plan_is_returned_unsolved() -> None:
+    """A plan loader's plan is used as it is when its context matches, and refused otherwise."""
+    case = Case(bags([(1000, 64), (3000, 32)]), topology(2))
+    first = planner_for(case)
+    expected = first.plan(case.module, case.sharders)
+    stored = StoredPlan(first, first.hash_planner_context_inputs_str())
+    again = planner_for(case, plan_loader=stored)
+    assert str(again.plan(case.module, case.sharders)) == str(expected)
+    assert again.outcome is None
+    stale = planner_for(case, plan_loader=StoredPlan(first, "another"))
+    with pytest.raises(PlannerError, match="another context"):
+        stale.plan(case.module, case.sharders)
+
+
+def test_parts_it_cannot_honour_are_refused() -> None:
+    """A proposer, a partitioner or another performance model would be ignored: an error instead."""
+    board = topology(2)
+    with pytest.raises(BadInput, match="takes no proposer"):
+        MilpShardingPlanner(board, proposer=GreedyProposer())
+    with pytest.raises(BadInput, match="NoopPerfModel"):
+        MilpShardingPlanner(board, performance_model=NoopStorageModel(board))
+    with pytest.raises(BadInput, match="rank, machine"):
+        MilpShardingPlanner(board, ddr="host")  # type: ignore[arg-type]
+
+
+def test_timeout_is_the_time_limit() -> None:
+    """TorchRec's ``timeout_seconds`` limits the solve."""
+    case = Case(bags([(1000, 64)]), topology(2))
+    planner = planner_for(case, timeout_seconds=3, settings=Settings(polish=False))
+    planner.plan(case.module, case.sharders)
+    assert planner.outcome is not None and planner.outcome.settings["time_limit"] == 3.0
+
+
+def test_key_value_shards_sit_on_different_ranks() -> None:
+    """Column shards of a key-value table, whose store is one a rank, never share a rank."""
+    option = bare_option("kv", [1, 1], "column_wise")
+    option.compute_kernel = "key_value"
+    for shard in option.shards:
+        shard.storage = Storage(hbm=1, ddr=0, ssd=5)
+    case = Case(nn.Module(), topology(2, ssd_cap=100), reserve=0.0)
+    planner = planner_for(case, enumerator=FixedEnumerator([option]))
+    planner.plan(case.module, [])
+    assert planner.problem is not None and planner.outcome is not None
+    assert planner.problem.instance.block(0).distinct
+    assert [r.name for r in planner.problem.instance.resources] == ["hbm", "ddr", "ssd"]
