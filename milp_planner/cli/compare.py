@@ -45,7 +45,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     output: OutputOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Compare formulations on the same Instance, under every objective.
+    """Compare formulations on one Instance, under every objective.
 
     Each row is one formulation asked for one objective: its plan under all three objectives,
     whether the solver-free check accepts it, and its gap to the best bound proved by any row. The

@@ -13,7 +13,10 @@ FolderArgument = Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where 
 
 
 def run(folder: FolderArgument = Path(), json: JsonOption = False) -> None:
-    """Write a commented model.yaml and cluster.yaml to start from; nothing is overwritten."""
+    """Write commented starter files.
+
+    A model.yaml and a cluster.yaml to start from; nothing is overwritten.
+    """
     from milp_planner.cli import console
     from milp_planner.inputs.starters import write_starters
 

@@ -25,7 +25,7 @@ KindArgument = Annotated[
 
 
 def run(kind: KindArgument = None, json: JsonOption = False) -> None:
-    """List what ships: models, clusters, profiles, formulations.
+    """List models, clusters, profiles and formulations.
 
     Models and clusters go by these bare names wherever a command takes one; a model of any size
     is generated:tables=1000,seed=0,kind=torchrec.

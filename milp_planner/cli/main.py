@@ -23,7 +23,7 @@ def build() -> typer.Typer:
         name="milp-planner",
         no_args_is_help=True,
         add_completion=False,
-        rich_markup_mode="rich",
+        rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
         epilog=EPILOG,

@@ -50,7 +50,10 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     everything: AllRowsOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Solve an instance file: the mathematics alone, nothing about embeddings."""
+    """Solve an instance file: the mathematics alone.
+
+    Nothing here is about embeddings: tables, options, uses and costs come from the file.
+    """
     from formulations import registry, solve
     from formulations.outcome_file import outcome_to_dict
     from milp_planner.cli import console

@@ -1,0 +1,58 @@
+"""Options turned into settings."""
+
+from __future__ import annotations
+
+import pytest
+
+from formulations.errors import InstanceError
+from milp_planner.cli.limits import make_settings, parse_formulations, parse_options
+from milp_planner.errors import BadInput
+
+
+def test_options_are_json_or_text() -> None:
+    """Numbers, truth values and lists keep their kind; anything else is text."""
+    found = parse_options(["bins=100", "solver=cbc", "fast=true", 'axes=["hbm","ddr"]', "a=b=c"])
+    assert found == {
+        "bins": 100, "solver": "cbc", "fast": True, "axes": ["hbm", "ddr"], "a": "b=c",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("pair", ["solver", "=cbc", " =1"])
+def test_options_need_key_and_value(pair: str) -> None:
+    """What is not KEY=VALUE is refused with an example."""
+    with pytest.raises(BadInput, match="needs KEY=VALUE"):
+        parse_options([pair])
+
+
+def test_an_option_given_twice_is_refused() -> None:
+    """No value silently wins."""
+    with pytest.raises(BadInput, match="given twice"):
+        parse_options(["a=1", "a=2"])
+
+
+@pytest.mark.parametrize("limit", [0.0, -1.0, float("nan"), float("inf")])
+def test_limits_must_be_positive_numbers(limit: float) -> None:
+    """A limit that is no positive finite number is refused."""
+    with pytest.raises(BadInput, match="--time-limit"):
+        make_settings(limit)
+    with pytest.raises(BadInput, match="--work-limit"):
+        make_settings(1.0, work_limit=limit)
+
+
+def test_settings_carry_everything() -> None:
+    """Each option reaches its field; workers default to the cores there are."""
+    made = make_settings(3.0, work_limit=2.0, seed=7, workers=1, options=["a=1"])
+    assert (made.time_limit, made.work_limit, made.seed, made.workers) == (3.0, 2.0, 7, 1)
+    assert made.options == {"a": 1}
+    assert make_settings(1.0).workers >= 1
+
+
+def test_formulations_are_checked_by_name() -> None:
+    """Blanks are forgiven, unknown and repeated names are not."""
+    assert parse_formulations(" dp, cpsat ") == ("dp", "cpsat")
+    with pytest.raises(InstanceError, match="did you mean 'cpsat'"):
+        parse_formulations("dp,cpsta")
+    with pytest.raises(BadInput, match="listed twice"):
+        parse_formulations("dp,dp")
+    with pytest.raises(BadInput, match="at least one"):
+        parse_formulations(",")

@@ -1,0 +1,88 @@
+"""The entry point: help without weight, every failure one sentence and its exit code."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import typer
+
+from formulations.errors import InstanceError, InternalError, MissingSolver
+from milp_planner.cli import failures
+from milp_planner.cli.commands import COMMANDS
+from milp_planner.cli.main import run
+from milp_planner.errors import BadInput, MissingExtra, PlannerError
+
+# (Typer itself loads pydantic where a command has parameters.)
+HEAVY = ("numpy", "ortools", "highspy", "pulp", "torch", "matplotlib", "networkx", "yaml", "ray",
+         "numba", "jinja2", "rich")  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", [["--help"], *([c.name, "--help"] for c in COMMANDS)])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    """What makes --help fast is what it leaves out, for the program and for every command."""
+    program = (
+        "import sys; from milp_planner.cli.main import run; code = run(sys.argv[1:]); "
+        f"found = [m for m in {HEAVY!r} if m in sys.modules]; "
+        "print(found, file=sys.stderr); sys.exit(code or (1 if found else 0))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Usage" in done.stdout
+
+
+def test_every_command_has_help() -> None:
+    """A command without a docstring would be a blank line in the list."""
+    assert all((command.load().__doc__ or "").strip() for command in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (BadInput("a sentence"), 2),
+        (MissingExtra("a sentence"), 2),
+        (InstanceError("a sentence"), 2),
+        (MissingSolver("a sentence"), 2),
+        (InternalError("a sentence"), 70),
+        (PlannerError("a sentence"), 70),
+        (ZeroDivisionError("a sentence"), 70),
+        (KeyboardInterrupt(), 130),
+        (typer.Exit(3), 3),
+        (typer.BadParameter("a sentence"), 2),
+    ],
+)
+def test_exit_codes(error: BaseException, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each kind of failure has its code; stdout stays empty."""
+    assert failures.report(error) == code
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    if not isinstance(error, (typer.Exit, KeyboardInterrupt)):
+        assert "a sentence" in shown.err
+
+
+def test_a_bug_keeps_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    """What we did not foresee is shown whole, with a request to report it."""
+    try:
+        _ = 1 // int("0")
+    except ZeroDivisionError as error:
+        assert failures.report(error) == 70
+    shown = capsys.readouterr()
+    assert shown.out == "" and "Traceback" in shown.err and "please report it" in shown.err
+
+
+def test_a_misspelt_command_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    """Typing errors end in one line."""
+    assert run(["slove", "x"]) == 2
+    shown = capsys.readouterr().err
+    assert "did you mean 'solve'" in shown.lower() and shown.count("\n") == 1
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    """The version is the installed package's."""
+    from importlib.metadata import version
+
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"milp-planner {version('milp-planner')}\n"

@@ -1,0 +1,66 @@
+"""Interruptible work: progress reaches the line, Ctrl-C reaches the solver, errors the caller."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from formulations.settings import Clock, Settings
+from milp_planner.cli.work import Work
+
+
+def test_result_and_error_come_back_to_the_caller() -> None:
+    """The job runs in another thread; what it returns or raises does not stay there."""
+    assert Work("job").run(lambda: threading.current_thread().name) == "job"
+
+    def fail() -> None:
+        raise ValueError("told")
+
+    with pytest.raises(ValueError, match="told"):
+        Work("job").run(fail)
+
+
+def test_first_interruption_stops_the_solver_and_keeps_its_answer() -> None:
+    """Ctrl-C sets the stop flag; the job's last word is returned."""
+    work = Work("job")
+    settings = work.settings(Settings())
+
+    def job() -> str:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert settings.stop.wait(10)
+        return "best so far"
+
+    assert work.run(job) == "best so far"
+    assert work.interrupted
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_second_interruption_abandons_the_job() -> None:
+    """A solver that does not listen cannot hold the user."""
+    work = Work("job")
+    release = threading.Event()
+
+    def job() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGTERM)
+        release.wait(10)
+
+    with pytest.raises(KeyboardInterrupt):
+        work.run(job)
+    release.set()
+
+
+def test_the_line_shows_incumbent_bound_and_gap() -> None:
+    """An improvement of one side keeps what is known of the other."""
+    work = Work("cpsat")
+    clock = Clock(work.settings(Settings()))
+    clock.record(2_000_000_000, None, "hint")
+    clock.record(None, 1_500_000_000, "bound")
+    assert "best 2 ms  bound 1.5 ms  gap 25%" in work._line()
+    work.begin("mip", "total")
+    assert work._line().startswith("mip, minimising total") and "best" not in work._line()
