@@ -57,15 +57,24 @@ def main() -> None:
     sys.exit(code)
 
 
-def _root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
-) -> None:
-    """Places embedding tables on GPU clusters by exact optimisation, and proves it."""
-    if version:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         import milp_planner
 
         typer.echo(f"milp-planner {milp_planner.__version__}")
         raise typer.Exit
+
+
+_VersionOption = Annotated[
+    bool,
+    typer.Option(
+        "--version", is_eager=True, callback=_print_version, help="Print the version and exit."
+    ),
+]
+
+
+def _root(version: _VersionOption = False) -> None:
+    """Places embedding tables on GPU clusters by exact optimisation, and proves it."""
 
 
 if __name__ == "__main__":
