@@ -32,12 +32,14 @@ class Unknown(_Access):
     """Nothing is known: every row is taken to be accessed equally often."""
 
     kind: Literal["unknown"] = "unknown"
+    """The word unknown."""
 
 
 class Zipf(_Access):
     """The k-th most popular row is accessed in proportion to k to the power −alpha."""
 
     kind: Literal["zipf"]
+    """The word zipf."""
     alpha: Annotated[float, Field(ge=0, le=10)]
     """Exponent; 0 is uniform."""
     hot_ids: Annotated[tuple[Annotated[int, Field(ge=0)], ...], BeforeValidator(as_tuple)] = ()
@@ -48,6 +50,7 @@ class Histogram(_Access):
     """Rows in classes of equal popularity."""
 
     kind: Literal["histogram"]
+    """The word histogram."""
     bins: Annotated[
         tuple[Annotated[tuple[Share, Share], BeforeValidator(as_tuple)], ...],
         BeforeValidator(as_tuple),
@@ -79,6 +82,7 @@ class TopIds(_Access):
     """The most popular rows one by one; the rest of the lookups spread evenly."""
 
     kind: Literal["top_ids"]
+    """The word top_ids."""
     ids: Annotated[tuple[HotId, ...], BeforeValidator(as_tuple), Field(min_length=1)]
     """Popular rows with their shares of the lookups, which sum to at most 1."""
 
@@ -97,6 +101,7 @@ class MissRate(_Access):
     """A measured miss-rate curve of a cache in HBM."""
 
     kind: Literal["miss_rate"]
+    """The word miss_rate."""
     points: Annotated[
         tuple[Annotated[tuple[Share, Share], BeforeValidator(as_tuple)], ...],
         BeforeValidator(as_tuple),

@@ -105,8 +105,10 @@ class Cluster(Spec):
     @classmethod
     def _expand(cls, data: Any) -> Any:
         """``machines: 4`` with ``ranks_per_machine``, ``hbm`` and ``ddr`` stands for a list."""
-        if not isinstance(data, dict) or "machines" not in data:
+        if not isinstance(data, dict):
             return data
+        if "machines" not in data:
+            raise problem_at("is missing; allowed: a number, or a list of machines", "machines")
         machines = data["machines"]
         if isinstance(machines, list | tuple):
             _refuse_sugar(data)

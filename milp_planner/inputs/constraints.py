@@ -56,10 +56,15 @@ class Pin(Spec):
     """One option a table must take; what is left out stays free."""
 
     mode: Mode | None = None
+    """Mode the table must take."""
     sharding_type: ShardingType | None = None
+    """Sharding type the table must take."""
     cache_ratio: Ratio | None = None
+    """Cache ratio the table must take, with CACHING or HYBRID."""
     dist_type: DistType | None = None
+    """Routing rule the table must take, one of its dist_types."""
     column_width: Count | None = None
+    """Width of its column shards, in columns."""
     ranks: RankNumbers | None = None
     """Ranks the shards must sit on, in shard order; a rank may be listed more than once."""
 

@@ -30,13 +30,6 @@ def model_schema() -> Schema:
     schema = _base(Model, "A model: workload and embedding tables")
     table = schema["$defs"]["Table"]
     table["required"] = ["name"]
-    defaults = {key: value for key, value in table["properties"].items() if key != "name"}
-    schema["properties"]["defaults"] = {
-        "description": "Fields every table has unless it writes them itself.",
-        "type": "object",
-        "properties": defaults,
-        "additionalProperties": False,
-    }
     by_reference = [
         {
             "type": "object",
@@ -54,6 +47,13 @@ def model_schema() -> Schema:
     for name, fields in _RATIO_GRIDS.items():
         for field in fields:
             _widen(schema["$defs"][name]["properties"], field, _GRIDS)
+    defaults = {key: value for key, value in table["properties"].items() if key != "name"}
+    schema["properties"]["defaults"] = {
+        "description": "Fields every table has unless it writes them itself.",
+        "type": "object",
+        "properties": defaults,
+        "additionalProperties": False,
+    }
     return schema
 
 

@@ -24,7 +24,7 @@ MAX_NODES = 2_000_000
 _NULL = re.compile(r"~|null|")
 _BOOL = re.compile(r"true|false")
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*(_[0-9]{3})*)")
-_FLOAT = re.compile(r"[-+]?[0-9]+\.[0-9]*([eE][-+]?[0-9]{1,3})?")
+_FLOAT = re.compile(r"[-+]?[0-9]+\.[0-9]*([eE][-+][0-9]{1,3})?")
 _TRAPS = (
     (
         re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9]+)?[eE][-+]?[0-9]+"),

@@ -1,0 +1,140 @@
+"""Clusters: shorthands, numbering, what the embeddings may use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from milp_planner.errors import BadInput
+from milp_planner.inputs import Cluster, Model
+from tests.milp_planner.inputs.builders import cluster, model, table
+
+LINKS = {"intra_machine": "400GB/s", "inter_machine": "50GB/s"}
+
+
+def test_number_of_machines_stands_for_a_list() -> None:
+    """machines: 2 with its companions equals the two machines written out."""
+    machine = {"ddr": 1_000_000, "ranks": [{"hbm": 100_000}, {"hbm": 100_000}]}
+    written_out = {"name": "c", "machines": [machine, machine], "interconnect": LINKS}
+    assert Cluster.from_dict(cluster()) == Cluster.from_dict(written_out)
+
+
+def test_number_of_ranks_stands_for_a_list() -> None:
+    """ranks: 2 with hbm inside a machine equals the two ranks written out."""
+    short = {
+        "name": "c",
+        "machines": [{"ddr": "1MB", "ranks": 2, "hbm": "2MB"}],
+        "interconnect": LINKS,
+    }
+    long = {
+        **short,
+        "machines": [{"ddr": "1MB", "ranks": [{"hbm": "2MB"}, {"hbm": "2MB"}]}],
+    }
+    assert Cluster.from_dict(short) == Cluster.from_dict(long)
+
+
+def test_ranks_are_numbered_machine_by_machine() -> None:
+    """Machines of different size partition the ranks in order."""
+    read = Cluster.from_dict(
+        {
+            "name": "c",
+            "machines": [
+                {"ddr": 0, "ranks": 1, "hbm": "1MB"},
+                {"ddr": 0, "ranks": [{"hbm": "2MB"}, {"hbm": 0}]},
+            ],
+            "interconnect": LINKS,
+        }
+    )
+    assert read.num_ranks == 3
+    assert read.machine_ranks == ((0,), (1, 2))
+    assert [rank.hbm_bytes for rank in read.ranks] == [1_000_000, 2_000_000, 0]
+
+
+def test_usable_hbm_by_hand() -> None:
+    """15% of 100,000, 6 × 100 dense, 20 × 8 × batch 4 × 3.5 ids, 60 further: 82,100 bytes left."""
+    read = Cluster.from_dict(cluster(reservations={"dense_parameter_bytes": 100, "hbm_bytes": 60}))
+    tables = (table(name="a", pooling_factor=2.5), table(name="b"))
+    assert read.usable_hbm(Model.from_dict(model(*tables))) == (82_100,) * 4
+
+
+def test_usable_hbm_rounds_down_and_stops_at_zero() -> None:
+    """A part of a byte is not usable, and a reservation above the HBM leaves 0."""
+    empty = Model.from_dict(model())
+    odd = Cluster.from_dict(cluster(hbm=100_001))
+    assert odd.usable_hbm(empty) == (85_000,) * 4
+    full = Cluster.from_dict(cluster(reservations={"hbm_bytes": "1MB"}))
+    assert full.usable_hbm(empty) == (0,) * 4
+
+
+def test_cpu_only() -> None:
+    """Ranks without HBM have none to use."""
+    read = Cluster.from_dict(cluster(hbm=0))
+    assert read.usable_hbm(Model.from_dict(model(table()))) == (0,) * 4
+
+
+def test_usable_ddr_by_hand() -> None:
+    """Nothing of DDR is reserved by default; 12.5% and 1000 bytes of a million leave 874,000."""
+    assert Cluster.from_dict(cluster()).usable_ddr() == (1_000_000,) * 2
+    held = {"ddr_percent": "12.5%", "ddr_bytes": 1000}
+    assert Cluster.from_dict(cluster(reservations=held)).usable_ddr() == (874_000,) * 2
+
+
+@given(st.integers(1024, 2**50), st.integers(0, 100), st.integers(0, 2**50))
+def test_reserving_more_never_leaves_more(hbm: int, percent: int, further: int) -> None:
+    """Usable HBM never exceeds the HBM and falls as reservations grow."""
+    empty = Model.from_dict(model())
+    less, more = (
+        Cluster.from_dict(
+            cluster(hbm=hbm, reservations={"hbm_percent": percent, "hbm_bytes": size})
+        ).usable_hbm(empty)[0]
+        for size in (0, further)
+    )
+    assert 0 <= more <= less <= hbm
+    assert less == hbm * (100 - percent) // 100
+
+
+def test_single_rank_needs_no_interconnect() -> None:
+    """One rank talks to nobody."""
+    data = cluster(machines=1, ranks_per_machine=1)
+    del data["interconnect"]
+    read = Cluster.from_dict(data)
+    assert list(read.graph().nodes) == [0]
+
+
+def without(name: str, **fields: Any) -> dict[str, Any]:
+    """A cluster's fields without one of them."""
+    return {key: value for key, value in cluster(**fields).items() if key != name}
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (without("machines"), r"machines: is missing; allowed: a number"),
+        (without("hbm"), r"hbm: is missing; machines: 2 needs it"),
+        (without("interconnect"), r"interconnect: is missing; needed with more than one rank"),
+        (
+            cluster(interconnect={"intra_machine": "1GB/s"}),
+            r"interconnect\.inter_machine: is missing; needed with more than one machine",
+        ),
+        (cluster(machines=0), r"machines: found 0; allowed: a whole number from 1"),
+        (cluster(machines=True), r"machines: found True; allowed: a whole number from 1"),
+        (cluster(machines=[]), r"ranks_per_machine: goes with a number of machines"),
+        (
+            {"name": "c", "machines": [{"ddr": 0, "ranks": []}]},
+            r"machines\[0\]\.ranks: found 0 entries; allowed: at least 1",
+        ),
+        (cluster(ranks_per_machine="8"), r"ranks_per_machine: found '8'; allowed: a whole number"),
+        (cluster(ranks_per_machine=60_000), r"ranks_per_machine: .*up to 65536 ranks in all"),
+        (cluster(hbm=80), r"machines\[0\].*found 80 bytes; .*did you mean 80GiB\?"),
+        (cluster(ddr="2TBit"), r"machines\[0\]\.ddr: found '2TBit'; allowed: a size"),
+        (cluster(reservations={"hbm_percent": 101}), r"reservations\.hbm_percent: .*at most 100"),
+        (cluster(profil="h100"), r"profil: unknown field; .*did you mean profile\?"),
+    ],
+)
+def test_mistakes(data: dict[str, Any], sentence: str) -> None:
+    """Each mistake is one sentence."""
+    with pytest.raises(BadInput, match=f"^{sentence}"):
+        Cluster.from_dict(data)

@@ -1,0 +1,73 @@
+"""Models: defaults of tables, unique names, lookup by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from milp_planner.errors import BadInput
+from milp_planner.inputs import Model
+from tests.milp_planner.inputs.builders import model, table
+
+
+def test_defaults_fill_and_yield() -> None:
+    """A default fills a field a table does not write, and yields to one it writes."""
+    data = {**model({"name": "a", "rows": 5}, table(name="b", dim=16)), "defaults": {"dim": 4}}
+    assert [each.dim for each in Model.from_dict(data).tables] == [4, 16]
+
+
+def test_defaults_are_resolved_in_to_dict() -> None:
+    """What to_dict writes has the defaults in every table and nowhere else."""
+    data = {**model({"name": "a", "rows": 5}), "defaults": {"dim": 4}}
+    written = Model.from_dict(data).to_dict()
+    assert "defaults" not in written
+    assert written["tables"][0]["dim"] == 4
+
+
+def test_empty_model() -> None:
+    """A model without tables is a model."""
+    read = Model.from_dict(model())
+    assert read.tables == ()
+    assert read.weight_bytes == 0
+
+
+def test_weight_bytes_add_up() -> None:
+    """The model's weights are the sum over its tables."""
+    read = Model.from_dict(model(table(name="a"), table(name="b", rows=10)))
+    assert read.weight_bytes == (1000 + 10) * 8 * 4
+
+
+def test_table_by_name() -> None:
+    """A table is found by its name, and a wrong name is a KeyError."""
+    read = Model.from_dict(model(table(name="a"), table(name="b", rows=10)))
+    assert read.table("b").rows == 10
+    with pytest.raises(KeyError):
+        read.table("c")
+
+
+def test_order_is_kept() -> None:
+    """Tables stay in the order they are written in."""
+    names = ["z", "a", "m"]
+    read = Model.from_dict(model(*(table(name=name) for name in names)))
+    assert [each.name for each in read.tables] == names
+
+
+def test_repeated_name() -> None:
+    """Two tables with one name are refused at the second."""
+    with pytest.raises(
+        BadInput, match=r"^tables\[1\]\.name: found 't' again \(as in tables\[0\]\)"
+    ):
+        Model.from_dict(model(table(), table()))
+
+
+@pytest.mark.parametrize(
+    ("defaults", "sentence"),
+    [
+        ({"dmi": 4}, r"^defaults\.dmi: unknown field; did you mean dim\?"),
+        ({"name": "x"}, r"^defaults\.name: unknown field"),
+        ([1], r"^defaults: allowed: a mapping of table fields"),
+    ],
+)
+def test_wrong_defaults(defaults: object, sentence: str) -> None:
+    """Defaults are checked even where no table uses them."""
+    with pytest.raises(BadInput, match=sentence):
+        Model.from_dict({**model(), "defaults": defaults})

@@ -1,0 +1,61 @@
+"""From pydantic's findings to sentences."""
+
+from __future__ import annotations
+
+import pytest
+
+from milp_planner.errors import BadInput
+from milp_planner.inputs import Model
+from milp_planner.inputs.problems import LONG_LIST, choice, data_path, nearest, show_path
+from tests.milp_planner.inputs.builders import model, table
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("caching", "CACHING"),
+        ("HYBRIDE", "HYBRID"),
+        ("host", "HOST_ONLY"),
+        ("zzz", None),
+        ("", None),
+    ],
+)
+def test_nearest(name: str, expected: str | None) -> None:
+    """The nearest name ignores case, then takes a name that contains what was written."""
+    assert nearest(name, ["HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY"]) == expected
+
+
+def test_long_lists_are_left_out_when_a_name_is_near() -> None:
+    """Many allowed names are listed only when none is near."""
+    names = [f"field_{i}" for i in range(LONG_LIST + 1)]
+    assert choice("fild_3", names) == "did you mean field_3?"
+    assert choice("qqq", names).startswith("allowed: field_0, field_1")
+
+
+def test_paths_are_written_as_people_do() -> None:
+    """List positions in brackets, fields with dots."""
+    assert show_path(("tables", 3, "access", "bins", 0, 1)) == "tables[3].access.bins[0][1]"
+    assert show_path(()) == ""
+
+
+def test_tags_of_unions_are_no_fields() -> None:
+    """The kind of access pydantic puts into a location is not part of the data's path."""
+    location = ("tables", 0, "access", "zipf", "alpha")
+    assert data_path(Model, location) == ("tables", 0, "access", "alpha")
+    inside = ("tables", 0, "access", "top_ids", "ids", 1, "share")
+    assert data_path(Model, inside) == ("tables", 0, "access", "ids", 1, "share")
+
+
+def test_the_cause_comes_first() -> None:
+    """A misspelt field is missing too; the sentence names the misspelling and counts the rest."""
+    misspelt = {"name": "t", "row": 5, "dim": 8}
+    with pytest.raises(BadInput, match=r"row: unknown field; .* \(and 1 more problem\)$"):
+        Model.from_dict(model(misspelt))
+
+
+def test_sentences_are_single_lines() -> None:
+    """Values with line breaks do not break the sentence."""
+    with pytest.raises(BadInput) as caught:
+        Model.from_dict(model(table(kind="a\nb\n" * 100)))
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300

@@ -1,0 +1,137 @@
+"""The strict YAML reader: plain values, lines, and the traps of YAML 1.1."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from milp_planner.errors import BadInput
+from milp_planner.inputs import strict_yaml
+from milp_planner.inputs.strict_yaml import plain_scalar, read_yaml
+
+
+def test_values_and_lines() -> None:
+    """Values are plain Python ones, and every one knows its line."""
+    document = read_yaml("a: 1\nb:\n  - x: 2.5\n    y: true\n  - 'no'\nc: ~\n", "f")
+    assert document.data == {"a": 1, "b": [{"x": 2.5, "y": True}, "no"], "c": None}
+    assert document.where(("b", 0, "y")) == "f:4"
+    assert document.where(("b", 1)) == "f:5"
+
+
+def test_line_of_an_absent_field_is_its_parents() -> None:
+    """A missing field is reported where it would have to stand."""
+    document = read_yaml("a: 1\nb:\n  - x: 2\n", "f")
+    assert document.where(("b", 0, "z")) == "f:3"
+    assert document.where(("q",)) == "f:1"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("null", None),
+        ("~", None),
+        ("true", True),
+        ("2_000_000", 2_000_000),
+        ("-3", -3),
+        ("1.5", 1.5),
+        ("1.0e+6", 1e6),
+        ("80GiB", "80GiB"),
+        ("1:30", "1:30"),
+        ("2020-01-01", "2020-01-01"),
+        ("0x10", "0x10"),
+        ("1_2_3", "1_2_3"),
+        ("Null", "Null"),
+    ],
+)
+def test_plain_scalars(text: str, expected: object) -> None:
+    """Only null, truth values and decimal numbers are more than text."""
+    result = plain_scalar(text)
+    assert result == expected
+    assert type(result) is type(expected)
+
+
+@pytest.mark.parametrize(
+    "text", ["1e6", "1E-5", "2.5e3", "010", "00", "yes", "No", "off", "True", ".inf", "-.NaN"]
+)
+def test_trap_scalars(text: str) -> None:
+    """What readers of YAML disagree about is refused with its line, and fine in quotes."""
+    with pytest.raises(BadInput, match=r"^f:2: found "):
+        read_yaml(f"a: 1\nb: {text}\n", "f")
+    assert read_yaml(f"b: '{text}'", "f").data == {"b": text}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a: 1\nb: 2\na: 3\n", r"^f:3: the field 'a' is written twice \(first on line 1\)$"),
+        ("a:\n  b: 1\n  b: 2\n", r"^f:3: the field 'b' is written twice \(first on line 2\)$"),
+        ("a: [1\nb: 2\n", r"^f:\d: not valid YAML: while parsing a flow sequence"),
+        ("a: 1\n\tb: 2\n", r"^f:\d: not valid YAML"),
+        ("a: 1\n---\nb: 2\n", r"^f:2: not valid YAML: expected a single document"),
+        ("a: !!int '3'\n", r"^f:1: found the tag"),
+        ("!!python/object/apply:os.getcwd []\n", r"^f:1: found the tag"),
+        ("a: &x [*x]\n", r"^f:1: an alias refers to the value it is part of$"),
+        ("a: &x {b: 1}\nc:\n  <<: *x\n", r"^f:3: found <<, a merge key"),
+        ("? [1]\n: 2\n", r"^f:1: a field name must be plain text$"),
+        ("a: *nowhere\n", r"^f:1: not valid YAML: found undefined alias"),
+        ("[" * 20_000, r"^f: nested too deeply"),
+        ("a: \x07\n", r"^f: not valid YAML"),
+    ],
+)
+def test_mistakes(text: str, sentence: str) -> None:
+    """Each kind of broken file is one sentence with file and line."""
+    with pytest.raises(BadInput, match=sentence):
+        read_yaml(text, "f")
+
+
+def test_aliases_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An alias repeats its value; too many repetitions are refused before they fill memory."""
+    assert read_yaml("a: &x [1, 2]\nb: *x\n", "f").data == {"a": [1, 2], "b": [1, 2]}
+    bomb = "a: &a [1, 1]\n" + "".join(
+        f"{new}: &{new} [*{old}, *{old}]\n"
+        for old, new in zip("abcdefghijk", "bcdefghijkl", strict=True)
+    )
+    monkeypatch.setattr(strict_yaml, "MAX_NODES", 1000)
+    with pytest.raises(BadInput, match=r"expands to more than 1,000 values"):
+        read_yaml(bomb, "f")
+
+
+def test_empty_file() -> None:
+    """An empty file has no data; who needs data says so."""
+    assert read_yaml("# nothing\n", "f").data is None
+
+
+PLAIN = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(10**12), 10**12),
+        st.text(st.characters(codec="ascii", categories=("L", "N", "P", "Zs")), max_size=12),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4),
+        st.dictionaries(st.text("abcdef", min_size=1, max_size=4), inner, max_size=4),
+    ),
+    max_leaves=12,
+)
+
+
+@given(PLAIN)
+def test_what_yaml_writes_is_read_back(data: object) -> None:
+    """Whatever the YAML library writes with text quoted is read back as it was."""
+    text = yaml.dump(data, Dumper=_Quoting, allow_unicode=True)
+    assert read_yaml(text, "f").data == data
+
+
+class _Quoting(yaml.SafeDumper):
+    """Writes text in quotes, and nothing as an alias."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+_Quoting.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"')
+)

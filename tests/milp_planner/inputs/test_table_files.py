@@ -1,0 +1,128 @@
+"""Tables from CSV and JSON files beside the model."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from milp_planner.errors import BadInput
+from milp_planner.inputs import Model
+from milp_planner.inputs.files import load_model
+from tests.milp_planner.inputs.builders import table
+
+YAML = "name: m\nworkload: {batch_per_rank: 4}\ndefaults: {dim: 8}\ntables: {%s: %s}\n"
+
+
+def write(folder: Path, name: str, content: str | bytes) -> Path:
+    """A model that refers to one file of tables with that content."""
+    raw = content.encode() if isinstance(content, str) else content
+    (folder / name).write_bytes(raw)
+    path = folder / "model.yaml"
+    path.write_text(YAML % (name.rpartition(".")[2], name))
+    return path
+
+
+def test_csv_equals_yaml(tmp_path: Path) -> None:
+    """Nested columns, lists, empty cells and defaults read as the same model in YAML would."""
+    text = (
+        "name,rows,dim,kind,access.kind,access.alpha,constraints.modes,constraints.cache_ratios\n"
+        "7,2M,,,,,,\n"
+        "\n"
+        "b,1_000,16,dynamicemb,zipf,1.05,HYBRID|CACHING,1/3|35%\n"
+    )
+    expected = Model.from_dict(
+        {
+            "name": "m",
+            "workload": {"batch_per_rank": 4},
+            "tables": [
+                {"name": "7", "rows": 2_000_000, "dim": 8},
+                {
+                    "name": "b",
+                    "rows": 1000,
+                    "dim": 16,
+                    "kind": "dynamicemb",
+                    "access": {"kind": "zipf", "alpha": 1.05},
+                    "constraints": {
+                        "modes": ["HYBRID", "CACHING"],
+                        "cache_ratios": [Fraction(1, 3), 0.35],
+                    },
+                },
+            ],
+        }
+    )
+    assert load_model(write(tmp_path, "t.csv", text)) == expected
+    with_mark = b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()
+    assert load_model(write(tmp_path, "t.csv", with_mark)) == expected
+
+
+@pytest.mark.parametrize("wrap", [lambda rows: rows, lambda rows: {"source": "x", "tables": rows}])
+def test_json_list_or_object(tmp_path: Path, wrap: object) -> None:
+    """A JSON list of tables and an object with such a list are read alike."""
+    rows = [{"name": "a", "rows": 10}, table(name="b")]
+    read = load_model(write(tmp_path, "t.json", json.dumps(wrap(rows))))  # type: ignore[operator]
+    assert [each.dim for each in read.tables] == [8, 8]
+
+
+def test_reads_the_published_lists(tmp_path: Path, shared_data: Path) -> None:
+    """A published list of tables is used as it is, through a reference."""
+    path = tmp_path / "model.yaml"
+    path.write_text(YAML % ("json", shared_data / "tables" / "mlperf_dlrm_dcnv2_26.json"))
+    read = load_model(path)
+    assert len(read.tables) == 26
+    assert read.tables[20].pooling_factor == 100
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("t.csv", "", r"t\.csv:1: no header"),
+        ("t.csv", "name,,dim\n", r"t\.csv:1: column 2 has no name"),
+        ("t.csv", "name,rows,name\n", r"t\.csv:1: the column 'name' is written twice"),
+        ("t.csv", "name,rows\na,1\nb\n", r"t\.csv:3: found 1 cells; allowed: 2"),
+        ("t.csv", "name,rows\na,1e6\n", r"t\.csv:2: rows: found 1e6, which YAML reads as text"),
+        ("t.csv", "name,row\na,5\n", r"t\.csv:2: tables\[0\]\.row: .*did you mean rows\?"),
+        ("t.csv", "name,rows\n\na,x\n", r"t\.csv:3: tables\[0\]\.rows: found 'x'"),
+        ("t.csv", 'name,rows\n"a,5\n', r"t\.csv:\d: not valid CSV"),
+        (
+            "t.csv",
+            "name,rows,access,access.kind\na,5,unknown,zipf\n",
+            r"t\.csv:2: access\.kind: the",
+        ),
+        ("t.csv", "name,rows,access.kind,access\na,5,zipf,unknown\n", r"t\.csv:2: access: the col"),
+        ("t.csv", b"name,rows\n\xff,5\n", r"t\.csv:2: not UTF-8 text"),
+        ("t.json", "[{]", r"t\.json:1: not valid JSON"),
+        ("t.json", '{"tables": 5}', r"t\.json: no list of tables"),
+        ("t.json", '[{"name": "a", "name": "b"}]', r"t\.json: .*'name' is written twice"),
+        ("t.json", "[NaN]", r"t\.json: .*found NaN"),
+        ("t.json", "[" * 100_000, r"t\.json: nested too deeply"),
+        ("t.json", '[{"name": "a"}]', r"t\.json: tables\[0\]\.rows: is missing"),
+    ],
+)
+def test_mistakes_in_the_file(
+    tmp_path: Path, name: str, content: str | bytes, sentence: str
+) -> None:
+    """A mistake is reported in the file that has it, with the line where it has lines."""
+    with pytest.raises(BadInput, match=sentence):
+        load_model(write(tmp_path, name, content))
+
+
+@pytest.mark.parametrize(
+    ("reference", "sentence"),
+    [
+        ("{csv: a.csv, json: b.json}", r"model\.yaml:3: tables: found the fields csv, json"),
+        ("{cvs: a.csv}", r"model\.yaml:3: tables: found the fields cvs; allowed: a list, \{csv"),
+        ("{csv: 5}", r"model\.yaml:3: tables\.csv: found 5; allowed: a file name"),
+        ("{csv: tabels.csv}", r"tabels\.csv: no such file; did you mean .*tables\.csv\?"),
+        ("5", r"model\.yaml:3: tables: found 5; allowed: a list"),
+    ],
+)
+def test_mistakes_in_the_reference(tmp_path: Path, reference: str, sentence: str) -> None:
+    """A wrong reference is reported in the model's file."""
+    (tmp_path / "tables.csv").write_text("name,rows,dim\n")
+    path = tmp_path / "model.yaml"
+    path.write_text(f"name: m\nworkload: {{batch_per_rank: 4}}\ntables: {reference}\n")
+    with pytest.raises(BadInput, match=sentence):
+        load_model(path)
