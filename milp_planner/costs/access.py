@@ -1,0 +1,191 @@
+"""From access statistics to what prices need: hit ratios, distinct ids, load of the hot rank."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from cuda_routing.balance import rank_loads
+from cuda_routing.rules import Rule
+from milp_planner.costs.popularity import Popularity, popularity, skewed
+from milp_planner.costs.units import FloatArray
+from milp_planner.inputs.access import Access, MissRate, TopIds, Unknown, Zipf
+
+GRID = 128
+"""Characteristic times at which Che's equation is tabulated."""
+
+DIST_RULES: dict[str, Rule] = {rule.dist_type: rule for rule in Rule}
+"""Routing rule of each dist_type."""
+
+
+def has_statistics(access: Access) -> bool:
+    """Whether anything is known of which rows are popular."""
+    return not isinstance(access, Unknown)
+
+
+def hit_ratios(access: Access, rows: int, ratios: FloatArray, frequency: bool) -> FloatArray:
+    """Share of lookups served from HBM when the ratio x of the rows is kept there.
+
+    A measured miss-rate curve is used as it is (straight lines between its points). Otherwise the
+    tier is taken as a cache over independent lookups: one that evicts the least frequent row
+    holds the most popular rows; one that evicts the least recent row follows Che's approximation,
+    Σ_k (1 − e^(−p_k T)) = x·rows, hit ratio Σ_k p_k (1 − e^(−p_k T)). Without statistics every row
+    is equally popular and the hit ratio is x.
+
+    Parameters
+    ----------
+    access : Access
+    rows : int
+    ratios : float array [n]
+        Cache ratios x.
+    frequency : bool
+        Eviction by frequency (LFU) instead of recency (LRU).
+
+    Returns
+    -------
+    float array [n] in [0, 1]
+
+    Notes
+    -----
+    HYBRID never promotes a row that was evicted while the table filled up, so this is its upper
+    estimate; under CACHING eviction is per bucket, which costs a little as well.
+
+    References
+    ----------
+    H. Che, Y. Tung, Z. Wang, "Hierarchical web caching systems: modeling, design and experimental
+    results", IEEE JSAC 20(7), 2002, doi:10.1109/JSAC.2002.801752; C. Fricker, P. Robert,
+    J. Roberts, "A versatile and accurate approximation for LRU cache performance", ITC 2012.
+    """
+    ratios = np.asarray(ratios, dtype=np.float64)
+    if isinstance(access, MissRate):
+        scaled = ratios * rows / min(access.working_rows or rows, rows)
+        arguments = [0.0, *(x for x, _ in access.points if x > 0)]
+        misses = [1.0, *(m for x, m in access.points if x > 0)]
+        if access.points[0][0] == 0:
+            misses[0] = access.points[0][1]
+        return 1.0 - np.interp(scaled, arguments, misses)
+    if not has_statistics(access):
+        return ratios
+    known = popularity(access, rows)
+    sizes, hits = _frequency_curve(known) if frequency else _recency_curve(access, rows)
+    return np.interp(ratios * known.rows, sizes, hits)
+
+
+def unique_fraction(access: Access, rows: int, lookups: float) -> float:
+    """Distinct ids of one rank's batch as a share of its ids.
+
+    The measured value where the model gives one; else the expected number of distinct rows in
+    ``lookups`` independent draws, Σ_k 1 − (1 − p_k)^n, over n. Exact under that independence.
+
+    Parameters
+    ----------
+    lookups : float
+        Ids of the table in the batch of one rank.
+    """
+    if access.unique_fraction is not None:
+        return access.unique_fraction
+    if lookups <= 1:
+        return 1.0
+    return popularity(access, rows).distinct(lookups) / lookups
+
+
+def distinct_rows(access: Access, rows: int, lookups: float) -> float:
+    """Expected distinct rows among ``lookups`` lookups (a global batch), at most ``rows``."""
+    if lookups <= 1:
+        return lookups
+    return popularity(access, rows).distinct(lookups)
+
+
+def hot_share(spread: Popularity, ranks: int) -> float:
+    """Share of the lookups on the busiest of P ranks when hot rows fall on ranks at random.
+
+    The larger of two lower estimates of the expected maximum: the hottest row's share p_1 plus an
+    even part of the rest, p_1 + (1 − p_1)/P; and mean plus fluctuation,
+    1/P + sqrt(2 ln P · s · (1 − 1/P)/P), with s = Σ p_k² − 1/rows the concentration beyond an even
+    spread. Never above 1; for an even spread 1/P, or 1/rows where there are fewer rows than ranks.
+
+    Notes
+    -----
+    The second is the Gaussian estimate of the maximum of P sums with that variance. Tests compare
+    both with random placements (:mod:`cuda_routing.hot_keys`).
+    """
+    if ranks == 1:
+        return 1.0
+    hottest = float(spread.shares[0])
+    excess = float((spread.counts * spread.shares**2).sum()) - 1.0 / spread.rows
+    even = 1.0 / ranks
+    wave = np.sqrt(2 * np.log(ranks) * max(excess, 0.0) * even * (1 - even))
+    uneven = hottest * spread.rows > 1 + 1e-9
+    single = hottest + (1 - hottest) * even if uneven else max(hottest, even)
+    return float(min(max(single, even + wave), 1.0))
+
+
+@lru_cache(maxsize=65536)
+def rank_factors(
+    access: Access, rows: int, ranks: int, dist_type: str, dedup_lookups: float
+) -> tuple[float, ...]:
+    """Lookups of each rank over the mean, for rows split over ranks.
+
+    Known hot ids load the rank that owns them. The load of hot rows whose ids are not known is
+    charged to *every* rank at the size the busiest one is expected to have: a stated worst case,
+    since any of them may be it. A measured skew replaces the statistics.
+
+    Parameters
+    ----------
+    access : Access
+    rows, ranks : int
+        Of the table; ranks its rows are split over.
+    dist_type : str
+        Routing rule; ``continuous`` for TorchRec tables.
+    dedup_lookups : float
+        Ids of one rank's batch if each distinct id is exchanged once; 0 without deduplication.
+
+    Returns
+    -------
+    tuple of float
+        One factor for all ranks, or one a rank where ids are known.
+    """
+    measured = access.measured_skew
+    spread = skewed(measured, rows) if measured is not None else popularity(access, rows)
+    known = () if measured is not None else hot_ids(access)
+    if dedup_lookups > 0:
+        spread = spread.after_dedup(dedup_lookups)
+    shares = spread.head(len(known))
+    rest = max(1.0 - float(shares.sum()), 0.0)
+    tail = rest * hot_share(spread.without_head(len(known)), ranks)
+    if not known:
+        return (ranks * tail,)
+    owned = rank_loads(np.array(known), shares, ranks, DIST_RULES[dist_type], rows=rows)
+    return tuple((ranks * (owned + tail)).tolist())
+
+
+def hot_ids(access: Access) -> tuple[int, ...]:
+    """Ids of the most popular rows, most popular first, as far as every one of them is known."""
+    if isinstance(access, Zipf):
+        return access.hot_ids
+    if not isinstance(access, TopIds):
+        return ()
+    ordered = sorted(access.ids, key=lambda hot: -hot.share)
+    ids = [hot.id for hot in ordered]
+    stop = ids.index(None) if None in ids else len(ids)
+    return tuple(i for i in ids[:stop] if i is not None)
+
+
+def _frequency_curve(known: Popularity) -> tuple[FloatArray, FloatArray]:
+    sizes = np.concatenate(([0.0], np.cumsum(known.counts)))
+    hits = np.concatenate(([0.0], np.cumsum(known.counts * known.shares)))
+    return sizes, hits
+
+
+@lru_cache(maxsize=16384)
+def _recency_curve(access: Access, rows: int) -> tuple[FloatArray, FloatArray]:
+    """Cache sizes and hit ratios over a grid of characteristic times."""
+    known = popularity(access, rows)
+    used = known.shares > 0
+    shares, counts = known.shares[used], known.counts[used]
+    times = np.geomspace(1e-3 / shares.max(), 60.0 / shares.min(), GRID)
+    present = -np.expm1(-np.outer(times, shares))
+    sizes = np.concatenate(([0.0], present @ counts, [known.rows]))
+    hits = np.concatenate(([0.0], present @ (counts * shares), [1.0]))
+    return sizes, np.minimum(hits, 1.0)

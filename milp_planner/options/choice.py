@@ -1,0 +1,104 @@
+"""One way to place one table, before it has a price."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+SHARDING_TYPES = (
+    "data_parallel",
+    "table_wise",
+    "column_wise",
+    "row_wise",
+    "table_row_wise",
+    "table_column_wise",
+    "grid_shard",
+)
+MODES = ("HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY")
+
+WHOLE_ROWS = frozenset({"table_wise", "column_wise", "table_column_wise"})
+"""Sharding types whose shards hold every row."""
+BY_MACHINE = frozenset({"table_row_wise", "grid_shard"})
+"""Sharding types that split rows over the ranks of a machine."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Sharding type, mode, cache ratio, routing and place of one option.
+
+    Attributes
+    ----------
+    sharding : str
+        One of ``SHARDING_TYPES``.
+    mode : str
+        One of ``MODES``.
+    ratio : Fraction
+        Cache ratio; 0 for HOST_ONLY, 1 for HBM_ONLY.
+    width : int
+        Columns of a shard (of all but the last, which may be narrower).
+    columns : int
+        Column shards.
+    even : bool
+        Whether no narrower width gives as many shards (else the name tells the width).
+    dist_type : str or None
+        Routing rule of a dynamicemb table.
+    caching_group : bool or None
+        Which of its two fusion groups a dynamicemb option joins; None: it fuses with nothing.
+    machine_ranks : int
+        Ranks of a machine where the rows are split inside one; else 0.
+    machines : tuple of int, optional
+        The machines allowed; None: all.
+    ranks : tuple of int, optional
+        The only ranks allowed; None: all.
+    pinned : tuple of int, optional
+        The rank of every shard, in shard order.
+    """
+
+    sharding: str
+    mode: str
+    ratio: Fraction
+    width: int
+    columns: int = 1
+    even: bool = True
+    dist_type: str | None = None
+    caching_group: bool | None = None
+    machine_ranks: int = 0
+    machines: tuple[int, ...] | None = None
+    ranks: tuple[int, ...] | None = None
+    pinned: tuple[int, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        """Such as ``column_wise:2/CACHING/0.3`` or ``row_wise/HBM_ONLY/roundrobin``."""
+        cut = f":{self.columns}" if self.columns > 1 else ""
+        cut += "" if self.even else f"x{self.width}"
+        parts = [self.sharding + cut, self.mode]
+        if self.mode in ("HYBRID", "CACHING"):
+            parts.append(ratio_text(self.ratio))
+        if self.dist_type is not None:
+            parts.append(self.dist_type)
+        if self.mode == "HBM_ONLY" and self.caching_group:
+            parts.append("beside_caching")
+        if self.machines is not None and self.machine_ranks:
+            parts.append(f"{self.machine_ranks}_ranks")
+        return "/".join(parts)
+
+
+def ratio_text(ratio: Fraction) -> str:
+    """A ratio as a decimal where it has at most two places, else as a fraction: 0.3, 0.35, 1/3."""
+    if 100 % ratio.denominator == 0:
+        return f"{float(ratio):g}"
+    return str(ratio)
+
+
+def kernel_of(kind: str, sharding: str, mode: str) -> str:
+    """Name of the kernel a trainer would be told.
+
+    TorchRec: dense with data_parallel, fused, fused_uvm, fused_uvm_caching; dynamicemb tables have
+    the library's own kernel.
+    """
+    if kind == "dynamicemb":
+        return "customized_kernel"
+    if sharding == "data_parallel":
+        return "dense"
+    return {"HBM_ONLY": "fused", "HOST_ONLY": "fused_uvm", "CACHING": "fused_uvm_caching"}[mode]
