@@ -208,24 +208,25 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
         ------
         NoPlan
             On every rank, when rank 0 finds no plan.
+        PlannerError
+            On the other ranks, naming what else went wrong on rank 0 (where it is raised itself).
         """
         group = pg if pg is not None else dist.group.WORLD
         if group is None:
             raise BadInput(
                 "collective_plan needs a process group; call init_process_group first or plan()"
             )
-        result: list[Any] = [None]
-        if dist.get_rank(group) == 0:
-            try:
-                result = [self.plan(module, sharders or get_default_sharders())]
-            except PlannerError as error:
-                result = [error]
-        if dist.get_world_size(group) > 1:
-            source = dist.get_global_rank(group, 0)
-            dist.broadcast_object_list(result, src=source, group=group)
-        if isinstance(result[0], PlannerError):
-            raise result[0]
-        return result[0]
+        if dist.get_rank(group) != 0:
+            return _received(group, None)
+        try:
+            plan = self.plan(module, sharders or get_default_sharders())
+        except PlannerError as error:
+            _received(group, error)
+            raise
+        except Exception as error:
+            _received(group, PlannerError(f"planning failed on rank 0: {error}"))
+            raise
+        return _received(group, plan)
 
     def _solved(self, problem: Problem) -> list[ShardingOption]:
         self.outcome = solve(problem.instance, self._formulation, self._settings)
@@ -280,6 +281,16 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
             )
         if self._stats and self.outcome is not None:
             logger.info("%s", summary(self.outcome, self.rating))
+
+
+def _received(group: dist.ProcessGroup, sent: Any) -> Any:
+    """What rank 0 of a group sent: a plan, or an error, which is raised on the other ranks."""
+    box = [sent]
+    if dist.get_world_size(group) > 1:
+        dist.broadcast_object_list(box, src=dist.get_global_rank(group, 0), group=group)
+    if sent is None and isinstance(box[0], PlannerError):
+        raise box[0]
+    return box[0]
 
 
 def _refuse_parts(proposer: object, partitioner: object, performance_model: object) -> None:

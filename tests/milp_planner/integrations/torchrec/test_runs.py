@@ -1,0 +1,56 @@
+"""The plan runs: DistributedModelParallel on two gloo processes equals the unsharded module."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.multiprocessing as mp
+
+from . import two_processes
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What both processes saw of one planned, sharded training step."""
+    folder: Path = tmp_path_factory.mktemp("gloo")
+    mp.spawn(
+        two_processes.run,
+        args=(str(folder / "store"), str(folder)),
+        nprocs=two_processes.WORLD,
+        join=True,
+    )
+    return [torch.load(folder / str(r), weights_only=False) for r in range(two_processes.WORLD)]
+
+
+def test_the_plan_has_every_kind_and_is_shared(seen: list[dict[str, Any]]) -> None:
+    """Table-, column-, row- and table-row-wise tables, and both ranks hold the same plan."""
+    assert seen[0]["plan"] == seen[1]["plan"]
+    kinds = {name: kind for name, (kind, _) in seen[0]["plan"].items()}
+    assert kinds == {name: types[0] for name, (_, _, types) in two_processes.SHAPES.items()}
+    assert len(seen[0]["plan"]["columns"][1]) == 2
+
+
+def test_forward_equals_the_unsharded_module(seen: list[dict[str, Any]]) -> None:
+    """Pooled embeddings of each rank's batch agree to 1e-5."""
+    for rank in seen:
+        assert rank["output"].abs().sum() > 0
+        torch.testing.assert_close(rank["output"], rank["expected"], rtol=1e-5, atol=1e-6)
+
+
+def test_backward_equals_the_unsharded_module(seen: list[dict[str, Any]]) -> None:
+    """After one SGD step every shard on every rank holds the unsharded module's new weights."""
+    covered = 0
+    for rank in seen:
+        for name, (row, column), (rows, columns), weight in rank["shards"]:
+            expected = rank["updated"][name][row : row + rows, column : column + columns]
+            torch.testing.assert_close(weight, expected, rtol=1e-5, atol=1e-6)
+            covered += rows * columns
+    assert covered == sum(rows * dim for rows, dim, _ in two_processes.SHAPES.values())
+
+
+def test_a_failure_reaches_every_rank(seen: list[dict[str, Any]]) -> None:
+    """Without a plan, collective_plan raises on all ranks instead of leaving them waiting."""
+    assert [rank["failure"] for rank in seen] == ["insufficient_storage"] * 2

@@ -1,0 +1,170 @@
+"""What each of two gloo processes does: plan together, shard, run forward and backward."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torchrec import EmbeddingBagCollection, KeyedJaggedTensor
+from torchrec.distributed import DistributedModelParallel
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.planner import Topology
+from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
+from torchrec.distributed.planner.types import ParameterConstraints, PlannerError
+from torchrec.modules.embedding_configs import EmbeddingBagConfig
+from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
+
+from formulations import Settings
+from milp_planner.integrations.torchrec import MilpShardingPlanner
+
+WORLD = 2
+RATE = 0.5
+SHAPES = {
+    "whole": (20, 8, ["table_wise"]),
+    "columns": (30, 16, ["column_wise"]),
+    "rows": (41, 8, ["row_wise"]),
+    "host_rows": (37, 8, ["table_row_wise"]),
+}
+
+
+class AnySharder(EmbeddingBagCollectionSharder):
+    """TorchRec's sharder, offering on CPU what its runtime can do there."""
+
+    def sharding_types(self, compute_device_type: str) -> list[str]:
+        return ["table_wise", "column_wise", "row_wise", "table_row_wise"]
+
+
+def run(rank: int, store: str, results: str) -> None:
+    """Entry point of each process; writes what it saw to ``results``/rank."""
+    os.environ.update(
+        RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(WORLD), LOCAL_WORLD_SIZE=str(WORLD)
+    )
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=WORLD)
+    try:
+        seen = _train_one_step(rank)
+        seen["failure"] = _failure_reaches_every_rank()
+        torch.save(seen, f"{results}/{rank}")
+    finally:
+        dist.destroy_process_group()
+
+
+def _collection(device: str) -> EmbeddingBagCollection:
+    return EmbeddingBagCollection(
+        device=torch.device(device),
+        tables=[
+            EmbeddingBagConfig(
+                name=name, num_embeddings=rows, embedding_dim=dim, feature_names=[f"f_{name}"]
+            )
+            for name, (rows, dim, _) in SHAPES.items()
+        ],
+    )
+
+
+def _batch(rank: int) -> KeyedJaggedTensor:
+    draw = torch.Generator().manual_seed(10 + rank)
+    samples = 3
+    lengths = torch.randint(0, 4, (len(SHAPES) * samples,), generator=draw)
+    values = [
+        torch.randint(0, rows, (int(lengths[i * samples : (i + 1) * samples].sum()),), generator=draw)
+        for i, (rows, _, _) in enumerate(SHAPES.values())
+    ]
+    return KeyedJaggedTensor(
+        keys=[f"f_{name}" for name in SHAPES], values=torch.cat(values), lengths=lengths
+    )
+
+
+def _planner(ddr: int = 2**30) -> MilpShardingPlanner:
+    return MilpShardingPlanner(
+        topology=Topology(
+            world_size=WORLD, local_world_size=WORLD, compute_device="cpu", ddr_cap=ddr
+        ),
+        batch_size=3,
+        constraints={
+            name: ParameterConstraints(
+                sharding_types=types, compute_kernels=["fused"], min_partition=8
+            )
+            for name, (_, _, types) in SHAPES.items()
+        },
+        storage_reservation=FixedPercentageStorageReservation(0.0),
+        stats=[],
+        formulation="cpsat",
+        settings=Settings(time_limit=10, workers=1),
+    )
+
+
+def _train_one_step(rank: int) -> dict[str, Any]:
+    torch.manual_seed(7)
+    reference = _collection("cpu")
+    weights = {name: p.detach().clone() for name, p in reference.state_dict().items()}
+    module = _collection("meta")
+    apply_optimizer_in_backward(torch.optim.SGD, module.parameters(), {"lr": RATE})
+    sharders = [AnySharder()]
+    plan = _planner().collective_plan(module, sharders, dist.group.WORLD)
+    model = DistributedModelParallel(
+        module, device=torch.device("cpu"), plan=plan, sharders=sharders
+    )
+    _load(model, weights)
+    output = model(_batch(rank)).values()
+    output.square().sum().backward()
+    expected, updated = _unsharded(reference, rank)
+    return {
+        "plan": {name: (p.sharding_type, p.ranks) for name, p in plan.plan[""].items()},
+        "output": output.detach(),
+        "expected": expected,
+        "shards": _shards(model),
+        "updated": updated,
+    }
+
+
+def _unsharded(reference: nn.Module, rank: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """This rank's output, and the weights after one step on both ranks' batches.
+
+    Sharded tables average the gradient over ranks, so one step takes 1/world of the sum.
+    """
+    outputs = [reference(_batch(other)).values() for other in range(WORLD)]
+    sum(out.square().sum() for out in outputs).backward()  # type: ignore[union-attr]
+    updated = {
+        name: p.detach() - RATE * p.grad / WORLD for name, p in reference.named_parameters()
+    }
+    return outputs[rank].detach(), updated
+
+
+def _local(model: nn.Module) -> dict[str, Any]:
+    return {name: value.local_shards() for name, value in model.state_dict().items()}
+
+
+def _cut(weight: torch.Tensor, shard: Any) -> torch.Tensor:
+    (row, column), (rows, columns) = shard.metadata.shard_offsets, shard.metadata.shard_sizes
+    return weight[row : row + rows, column : column + columns]
+
+
+def _load(model: nn.Module, weights: dict[str, torch.Tensor]) -> None:
+    with torch.no_grad():
+        for name, shards in _local(model).items():
+            for shard in shards:
+                shard.tensor.copy_(_cut(weights[name.removeprefix("module.")], shard))
+
+
+def _shards(model: nn.Module) -> list[tuple[str, list[int], list[int], torch.Tensor]]:
+    return [
+        (
+            name.removeprefix("module."),
+            list(shard.metadata.shard_offsets),
+            list(shard.metadata.shard_sizes),
+            shard.tensor.detach().clone(),
+        )
+        for name, shards in _local(model).items()
+        for shard in shards
+    ]
+
+
+def _failure_reaches_every_rank() -> str:
+    try:
+        _planner(ddr=10).collective_plan(_collection("meta"), [AnySharder()], dist.group.WORLD)
+    except PlannerError as error:
+        return error.error_type.value
+    return "no failure"
