@@ -78,8 +78,7 @@ def respreads(
     if not mixed:
         yield placement
         return
-    column = _fast_resource(instance, resource)
-    use = option_facts(instance).use[:, column]
+    use = _fast_use(instance, resource)
     choices = []
     for group, tables in mixed.items():
         wanted = int(use[placement.options[tables]].sum())
@@ -114,7 +113,8 @@ def _offers(instance: Instance, group: int, table: int, chosen: int) -> dict[int
     shape = _shape(instance, chosen)
     result: dict[int, int] = {}
     for option in instance.options_of(table):
-        if int(instance.option_group[option]) != group or _shape(instance, option) != shape:
+        usable = instance.allowed[option] and int(instance.option_group[option]) == group
+        if not usable or _shape(instance, option) != shape:
             continue
         level = int(instance.option_level[option])
         if option == chosen or level not in result:
@@ -122,16 +122,20 @@ def _offers(instance: Instance, group: int, table: int, chosen: int) -> dict[int
     return result
 
 
-def _shape(instance: Instance, option: int) -> list[tuple[int, int, int]]:
-    """What must agree for ranks to carry over: kind of place, count and allowed places."""
-    return [
-        (int(instance.block_where[b]), int(instance.block_count[b]), int(instance.block_places[b]))
-        for b in instance.blocks_of(option)
-    ]
+def _shape(instance: Instance, option: int) -> list[tuple[int, ...]]:
+    """What must agree for ranks to carry over: kind of place, count, distinct, allowed places."""
+    columns = (
+        instance.block_where, instance.block_count, instance.block_distinct, instance.block_places
+    )  # fmt: skip
+    return [tuple(int(c[b]) for c in columns) for b in instance.blocks_of(option)]
 
 
-def _fast_resource(instance: Instance, name: str | None) -> int:
+def _fast_use(instance: Instance, name: str | None) -> IntArray:
+    """Use of the fast memory by every option, int64 array [options]."""
+    if not instance.resources:
+        return np.zeros(instance.num_options, dtype=np.int64)
     names = [r.name for r in instance.resources]
-    if name is not None:
-        return names.index(name)
-    return next((i for i, r in enumerate(instance.resources) if r.scope == Scope.RANK), 0)
+    scopes = [r.scope for r in instance.resources]
+    default = scopes.index(Scope.RANK) if Scope.RANK in scopes else 0
+    column = default if name is None else names.index(name)
+    return option_facts(instance).use[:, column]

@@ -73,7 +73,7 @@ def make_axes(instance: Instance, facts: OptionFacts, names: Sequence[str]) -> t
             f"{', '.join(extra)}: name its axes with the option 'axes' (two at most; "
             f"{_ELSEWHERE})"
         )
-    first, second = (list(names) + [""])[:2]
+    first, second = [*names, ""][:2]
     return _axis(instance, facts, known, first, False), _axis(instance, facts, known, second, True)
 
 

@@ -48,7 +48,7 @@ class Blocks:
             & (entries == 1)
             & (instance.shard_repeat[first] == 1)
         )
-        self._simple = np.ones(instance.num_options, dtype=bool)
+        self._simple = np.diff(instance.option_blocks) == 1
         np.logical_and.at(self._simple, instance.option_of, self._even)
 
     def has_free(self, options: IntArray) -> np.ndarray:

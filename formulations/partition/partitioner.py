@@ -80,6 +80,8 @@ class Partitioner:
     def partition(self, options: IntArray) -> Partition | None:
         """Place one option a table; None when a shard finds no rank.
 
+        Pinned ranks are taken as they are given: whether they make sense is for the check to say.
+
         Parameters
         ----------
         options : int64 array [tables]

@@ -1,0 +1,93 @@
+"""Our proposers and partitioner against the real TorchRec, on the same search spaces."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torchrec")
+
+from formulations.facts import option_facts
+from formulations.instance import Instance
+from formulations.partition import Partitioner
+from formulations.partition.proposers import PROPOSERS
+from tests.formulations.torchrec_twin import random_instance, search_space, topology
+
+CASES = [(0, 1, 4, 6, 2.0), (1, 1, 8, 12, 0.6), (2, 2, 2, 8, 1.0), (3, 4, 2, 9, 0.7),
+         (4, 3, 4, 15, 0.5), (5, 2, 4, 20, 0.65)]  # fmt: skip
+
+
+def theirs(proposer: Any, instance: Instance, limit: int = 400) -> list[list[int]]:
+    """The option indices of everything a real proposer proposes."""
+    proposer.load(search_space(instance))
+    found = []
+    while len(found) < limit and (proposal := proposer.propose()):
+        found.append([int(option.compute_kernel) for option in proposal])
+        proposer.feedback(partitionable=True, plan=proposal, perf_rating=1.0)
+    return found
+
+
+def ours(name: str, instance: Instance, limit: int = 400) -> list[list[int]]:
+    """The same from our proposer."""
+    batches = PROPOSERS[name](instance, option_facts(instance))
+    rows = itertools.chain.from_iterable(batches)
+    return [row.tolist() for row in itertools.islice(rows, limit)]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("name", ["depth", "total", "uniform", "grid"])
+def test_proposals_are_torchrecs(case: tuple[Any, ...], name: str) -> None:
+    """Every proposer proposes the same options in the same order."""
+    from torchrec.distributed.planner import proposers
+
+    real = {
+        "depth": proposers.GreedyProposer(),
+        "total": proposers.GreedyProposer(use_depth=False),
+        "uniform": proposers.UniformProposer(),
+        "grid": proposers.GridSearchProposer(),
+    }[name]
+    instance = random_instance(*case)
+    assert ours(name, instance) == theirs(real, instance)
+
+
+def test_grid_proposals_are_torchrecs_where_it_proposes() -> None:
+    """With three tables grid search has few enough combinations to propose them all."""
+    from torchrec.distributed.planner.proposers import GridSearchProposer
+
+    instance = random_instance(9, 1, 2, 3, 1.0)
+    found = ours("grid", instance, 2000)
+    assert len(found) == 1000
+    assert found == theirs(GridSearchProposer(), instance, 2000)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("sort_by", ["storage", "perf"])
+def test_ranks_are_torchrecs(case: tuple[Any, ...], sort_by: str) -> None:
+    """Random choices of options land on the same ranks, or fail in both."""
+    from torchrec.distributed.planner.partitioners import GreedyPerfPartitioner, SortBy
+    from torchrec.distributed.planner.types import PlannerError
+
+    instance = random_instance(*case)
+    space, where = search_space(instance), topology(instance)
+    real, mine = GreedyPerfPartitioner(sort_by=SortBy(sort_by)), Partitioner(instance, sort_by)
+    rng = np.random.default_rng(case[0])
+    placed = 0
+    for _ in range(40):
+        options = np.asarray([rng.choice(instance.options_of(t)) for t in
+                              range(instance.num_tables)])  # fmt: skip
+        partition = mine.partition(options)
+        try:
+            plan = real.partition([space[o] for o in options], where)
+        except PlannerError:
+            assert partition is None
+            continue
+        assert partition is not None
+        placement = partition.placement(instance)
+        assert [placement.to_lists(t)[0] for t in range(instance.num_tables)] == [
+            [shard.rank for shard in option.shards] for option in plan
+        ]
+        placed += 1
+    assert placed > 0
