@@ -1,0 +1,233 @@
+"""Files as users get them wrong: every mistake is one sentence with file, line and the way out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from milp_planner.errors import BadInput
+from milp_planner.inputs import Cluster, Model, Table
+from milp_planner.inputs.constraints import Constraints
+from milp_planner.inputs.files import load_cluster, load_model, read_document
+from tests.milp_planner.inputs.builders import CLUSTER_YAML, MODEL_YAML
+
+LOADERS = {"model": (load_model, MODEL_YAML), "cluster": (load_cluster, CLUSTER_YAML)}
+
+
+def test_good_files(tmp_path: Path) -> None:
+    """The files that the mistakes below are made in are right themselves."""
+    (tmp_path / "model.yaml").write_text(MODEL_YAML)
+    (tmp_path / "cluster.yaml").write_text(CLUSTER_YAML)
+    model = load_model(tmp_path / "model.yaml")
+    assert [table.rows for table in model.tables] == [2_000_000, 2_000_000]
+    cluster = load_cluster(str(tmp_path / "cluster.yaml"))
+    assert cluster.num_ranks == 32
+    assert cluster.ranks[31].hbm_bytes == 80 * 2**30
+
+
+def test_json_files(tmp_path: Path) -> None:
+    """What to_dict writes as JSON is read back from a .json file as equal."""
+    (tmp_path / "model.yaml").write_text(MODEL_YAML)
+    model = load_model(tmp_path / "model.yaml")
+    (tmp_path / "model.json").write_text(json.dumps(model.to_dict()))
+    assert load_model(tmp_path / "model.json") == model
+
+
+MISTAKES = [
+    # kind of file, text in the right file, text in its place, line, sentence
+    ("model", "alpha", "alfa", 7, r"tables\[1\]\.access\.alfa: unknown field; .*mean alpha\?"),
+    ("model", "zipf", "zip", 7, r"tables\[1\]\.access: found 'zip'; allowed: .*mean zipf\?"),
+    ("model", "kind: zipf, ", "", 7, r"tables\[1\]\.access: the field kind is missing"),
+    ("model", "2M", "2Mi", 3, r"defaults\.rows: found '2Mi'; allowed: a whole number such as"),
+    ("model", "2M", "1e6", 3, r"found 1e6, which YAML reads as text"),
+    ("model", "2M", "007", 3, r"found 007, which YAML reads as an octal number"),
+    ("model", "dim: 64", "dim: 64.5", 3, r"defaults\.dim: found 64\.5; allowed: a whole number"),
+    ("model", "dim: 64", "dmi: 64", 3, r"defaults\.dmi: unknown field; did you mean dim\?"),
+    ("model", "name: b", "name: a", 6, r"tables\[1\]\.name: found 'a' again \(as in tables\[0\]\)"),
+    ("model", "CACHING", "CACHE", 9, r"tables\[1\]\.constraints\.pin\.mode: .*mean CACHING\?"),
+    ("model", "35%", "0.355", 9, r".*pin\.cache_ratio: found 0\.355, which is finer than 1/100"),
+    ("model", "35%", "1/0", 9, r".*pin\.cache_ratio: found '1/0', a division by zero"),
+    ("model", "35%", "100%", 9, r".*pin\.cache_ratio: found '100%'; allowed: below 1"),
+    ("model", "CACHING", "HYBRID", 8, r"tables\[1\]\.constraints: HYBRID exists only for dynamic"),
+    ("model", "workload: {batch_per_rank: 1024}", "", 1, r"workload: is missing$"),
+    ("model", "name: m", "name: m\nname: z", 2, r"the field 'name' is written twice \(first on"),
+    ("model", "1024", "-5", 2, r"workload\.batch_per_rank: found -5; allowed: a whole number"),
+    ("model", "1024", "0", 2, r"workload\.batch_per_rank: found 0; allowed: at least 1"),
+    ("model", "1024", "yes", 2, r"found yes, which YAML readers disagree about"),
+    ("model", "1.05", "'1'", 7, r"tables\[1\]\.access\.alpha: found '1'; allowed: a number"),
+    ("model", "1.05", ".nan", 7, r"found \.nan, which is not a finite number"),
+    ("model", "pin:", "pins:", 9, r"tables\[1\]\.constraints\.pins: unknown field; .*mean pin\?"),
+    ("model", "- name: a", "- name: 7", 5, r"tables\[0\]\.name: found 7; allowed: text \(quote"),
+    ("model", "- name: a", "- a", 5, r"tables\[0\]: found 'a'; allowed: a mapping of fields"),
+    ("model", "rows: 2M}", "}", 5, r"tables\[0\]\.rows: is missing"),
+    ("model", "{dim: 64", "{dim: [64", 3, r"not valid YAML: while parsing a flow sequence"),
+    (
+        "model",
+        "alpha: 1.05",
+        "alpha: 99",
+        7,
+        r"tables\[1\]\.access\.alpha: found 99; allowed: at m",
+    ),
+    (
+        "model",
+        "name: b",
+        "name: b\n    dtype: f32",
+        7,
+        r"tables\[1\]\.dtype: found 'f32'; allowed:",
+    ),
+    ("cluster", "80GiB", "80gib", 4, r"hbm: found '80gib'; .*did you mean the unit GiB\?\)$"),
+    ("cluster", "80GiB", "80", 4, r"hbm: found 80 bytes; .*did you mean 80GiB\?\)$"),
+    ("cluster", "80GiB", "-80GiB", 4, r"hbm: found '-80GiB'; allowed: a size such as"),
+    ("cluster", "2TiB", "2TBit", 5, r"ddr: found '2TBit'; allowed: a size such as"),
+    ("cluster", "450GB/s", "450", 6, r"interconnect\.intra_machine: found 450 without a unit"),
+    ("cluster", "450GB/s", "450Gb/s", 6, r"interconnect\.intra_machine: .*mean the unit GB/s\?"),
+    ("cluster", "hbm: 80GiB\n", "", 1, r"hbm: is missing; machines: 4 needs it$"),
+    ("cluster", "machines: 4", "machines: four", 2, r"machines: found 'four'; allowed: a whole"),
+    ("cluster", "machines: 4", "machines: []", 3, r"ranks_per_machine: goes with a number of mach"),
+    ("cluster", "interconnect", "interconect", 6, r"interconect: unknown field; .*interconnect\?$"),
+    ("cluster", ", inter_machine: 50GB/s", "", 6, r"interconnect\.inter_machine: is missing; need"),
+    ("cluster", "name: c", "name: c d", 1, r"name: found 'c d'; allowed: a name without blanks"),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "right", "wrong", "line", "sentence"),
+    MISTAKES,
+    ids=[f"{kind}: {wrong}".replace("\n", "; ") for kind, _, wrong, _, _ in MISTAKES],
+)
+def test_mistake(
+    tmp_path: Path, kind: str, right: str, wrong: str, line: int, sentence: str
+) -> None:
+    """One mistake in a right file: one sentence that starts with its file and line."""
+    load, text = LOADERS[kind]
+    assert right in text
+    path = tmp_path / f"{kind}.yaml"
+    path.write_text(text.replace(right, wrong, 1))
+    with pytest.raises(BadInput, match=rf"^{path}:{line}: {sentence}") as caught:
+        load(path)
+    assert "\n" not in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("", "the file is empty; allowed: a mapping of fields"),
+        ("# only a remark\n", "the file is empty"),
+        ("- 1\n", "found a list; allowed: a mapping of fields"),
+        ("hello\n", "found a single value; allowed: a mapping of fields"),
+    ],
+)
+def test_files_that_are_no_mapping(tmp_path: Path, content: str, sentence: str) -> None:
+    """An empty file, a list or a bare word is no model."""
+    path = tmp_path / "model.yaml"
+    path.write_text(content)
+    with pytest.raises(BadInput, match=sentence):
+        read_document(path)
+
+
+def test_lines_in_a_list_of_machines(tmp_path: Path) -> None:
+    """In a list of machines, the line is that of the machine's own field."""
+    path = tmp_path / "cluster.yaml"
+    path.write_text(
+        "name: c\nmachines:\n  - {ddr: 1TB, ranks: 1, hbm: 1GB}\n  - ddr: 1TB\n    ranks: 2\n"
+        "    hbm: 1Gib\n"
+    )
+    with pytest.raises(BadInput, match=r":6: machines\[1\]\.hbm: found '1Gib'"):
+        load_cluster(path)
+
+
+def test_csv_default_is_found_in_the_model(tmp_path: Path) -> None:
+    """A wrong default is reported where it is written, also when the tables come from a CSV."""
+    (tmp_path / "t.csv").write_text("name,rows\na,5\n")
+    path = tmp_path / "model.yaml"
+    path.write_text(
+        "name: m\nworkload: {batch_per_rank: 1}\ndefaults: {dim: x}\ntables: {csv: t.csv}\n"
+    )
+    with pytest.raises(BadInput, match=rf"^{path}:3: defaults\.dim: found 'x'"):
+        load_model(path)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from(sorted(LOADERS)),
+    st.integers(0, 300),
+    st.integers(0, 40),
+    st.one_of(
+        st.text(max_size=8),
+        st.text("[]{}:,&*!|>'\"#%@-? \n\t", max_size=6),
+        st.sampled_from(["1e6", "80 GiB", "~", "-1", "1/3", "9" * 400, "1" * 5000, "\ud7ff", "[]"]),
+    ),
+)
+def test_broken_files_are_sentences(
+    tmp_path: Path, kind: str, start: int, length: int, inserted: str
+) -> None:
+    """However a file is damaged, it is read as a valid value or refused in one line."""
+    load, text = LOADERS[kind]
+    path = tmp_path / f"{kind}.yaml"
+    damaged = text[:start] + inserted + text[start + length :]
+    path.write_bytes(damaged.encode("utf-8", "surrogatepass"))
+    try:
+        value = load(path)
+    except BadInput as error:
+        assert "\n" not in str(error)
+        assert str(error).startswith(str(path))
+    else:
+        assert type(value).from_dict(value.to_dict()) == value
+
+
+FIELD_NAMES = [*Table.model_fields, *Constraints.model_fields, "alpha", "bins", "ids", "share"]
+
+JSON_VALUES = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(),
+        st.sampled_from(["t", "80GiB", "unknown", "1/3", "tenths", 10**400]),
+        st.text(max_size=5),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(
+                [*FIELD_NAMES, "kind", "access", "constraints", "machines", "ranks", "hbm", "x"]
+            ),
+            inner,
+            max_size=4,
+        ),
+    ),
+    max_leaves=10,
+)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["access", "constraints", "rows", "dim", "features", "dist_types", "name"]),
+        JSON_VALUES,
+        max_size=3,
+    ),
+    st.dictionaries(
+        st.sampled_from(["machines", "ranks_per_machine", "hbm", "interconnect", "reservations"]),
+        JSON_VALUES,
+        max_size=3,
+    ),
+)
+def test_wrong_dictionaries_are_sentences(
+    table: dict[str, object], cluster: dict[str, object]
+) -> None:
+    """Whatever values the fields of a dictionary have, the answer is a value or a sentence."""
+    tables = [{"name": "t", "rows": 10, "dim": 4, **table}]
+    model = {"name": "m", "workload": {"batch_per_rank": 1}, "tables": tables}
+    whole = {"name": "c", "machines": 1, "ranks_per_machine": 1, "hbm": 0, "ddr": 0, **cluster}
+    for cls, data in ((Model, model), (Cluster, whole)):
+        try:
+            value = cls.from_dict(data)
+        except BadInput as error:
+            assert "\n" not in str(error)
+        else:
+            assert cls.from_dict(value.to_dict()) == value

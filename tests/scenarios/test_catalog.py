@@ -1,0 +1,73 @@
+"""Bare names, paths and generated models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from milp_planner.errors import BadInput
+from milp_planner.inputs.starters import write_starters
+from scenarios.catalog import clusters, find_cluster, find_model, models
+from scenarios.generator import generate
+
+MODELS = {
+    "criteo-kaggle",
+    "criteo-terabyte",
+    "dlrmv4-yambda5b",
+    "kuairand-27k",
+    "mlperf-dlrm-dcnv2",
+}
+GPUS = ("h100", "h200", "b200", "mi350x")
+
+
+def test_what_ships() -> None:
+    """The promised models and clusters ship; each file is named like its content."""
+    assert {entry.name for entry in models()} == MODELS
+    machines = {f"{many}8x{gpu}" for many in ("", "4x", "16x") for gpu in GPUS}
+    assert {entry.name for entry in clusters()} == machines | {"1xa10", "8xb200-tight"}
+    for entry in models():
+        assert find_model(entry.name).name == entry.name
+    for entry in clusters():
+        assert find_cluster(entry.name).name == entry.name
+
+
+def test_clusters_are_listed_by_size() -> None:
+    """Small clusters come first."""
+    names = [entry.name for entry in clusters()]
+    assert names.index("8xh100") < names.index("4x8xb200") < names.index("16x8xb200")
+
+
+def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path is read as one, and so is the name of a file without an ending."""
+    model, cluster = write_starters(tmp_path)
+    assert find_model(str(model)).name == "my-model"
+    assert find_cluster(str(cluster)).name == "my-cluster"
+    monkeypatch.chdir(tmp_path)
+    model.rename("plain")
+    assert find_model("plain").name == "my-model"
+
+
+def test_generated() -> None:
+    """The long bare name of a generated model is the generator's model."""
+    assert find_model("generated:tables=3, seed=7,kind=mixed") == generate(3, 7, "mixed")
+
+
+@pytest.mark.parametrize(
+    ("find", "name", "sentence"),
+    [
+        (find_model, "dlrmv4", r"no model is called 'dlrmv4' .*did you mean dlrmv4-yambda5b\?"),
+        (find_cluster, "8xh10", r"no cluster is called '8xh10' .*did you mean 8xh100\?"),
+        (find_model, "nowhere.yaml", r"nowhere\.yaml: no such file"),
+        (find_model, "generated:tabels=3", r"found 'tabels=3', .*did you mean tables\?"),
+        (find_model, "generated:tables=x", r"tables: found 'x'; allowed: a whole number"),
+        (find_model, "generated:seed=3", r"tables is missing"),
+        (find_model, "generated:tables=1,tables=2", r"the key tables is written twice"),
+        (find_model, "generated:tables=1,kind=torch", r"kind: .*did you mean torchrec\?"),
+        (find_model, "generated:", r"not key=value; allowed: tables, seed"),
+    ],
+)
+def test_mistakes(find: object, name: str, sentence: str) -> None:
+    """A wrong name is one sentence with the nearest right one."""
+    with pytest.raises(BadInput, match=sentence):
+        find(name)  # type: ignore[operator]

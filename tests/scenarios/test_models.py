@@ -1,0 +1,100 @@
+"""The shipped models and clusters against the lists and figures they come from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from milp_planner.inputs.interconnect import all_to_all_bandwidth
+from scenarios.catalog import Entry, clusters, find_cluster, find_model, models
+
+LISTS = {
+    "criteo-kaggle": "criteo_kaggle_26",
+    "criteo-terabyte": "criteo_terabyte_mod40M_26",
+    "dlrmv4-yambda5b": "dlrmv4_yambda5b_11",
+    "kuairand-27k": "recsys_examples_kuairand27k_8",
+    "mlperf-dlrm-dcnv2": "mlperf_dlrm_dcnv2_26",
+}
+GIB = 2**30
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_tables_are_the_published_ones(name: str, shared_data: Path) -> None:
+    """Names, rows, widths and pooling factors equal the published list, in its order."""
+    published = json.loads((shared_data / "tables" / f"{LISTS[name]}.json").read_text())["tables"]
+    read = find_model(name).tables
+    assert [table.name for table in read] == [each["name"] for each in published]
+    for table, each in zip(read, published, strict=True):
+        assert table.rows == each["rows"]
+        assert table.dim == each.get("dim", table.dim)
+        assert table.lookups_per_sample == each.get("pooling_factor", table.lookups_per_sample)
+        assert (table.kind == "dynamicemb") == each.get("dynamicemb", False)
+
+
+def test_dlrmv4_by_the_published_totals() -> None:
+    """293,051,712 rows, 558.95 GiB of weights, about 2.69 million ids of album_id a rank."""
+    model = find_model("dlrmv4-yambda5b")
+    assert sum(table.rows for table in model.tables) == 293_051_712
+    assert model.weight_bytes / GIB == pytest.approx(558.95, abs=0.01)
+    album = model.table("album_id")
+    ids = album.lookups_per_sample * model.workload.batch_per_rank
+    assert ids == pytest.approx(2.69e6, rel=1e-3)
+    assert album.access.measured_skew is not None
+    assert album.access.measured_skew.max_over_mean == 2.8
+    assert model.workload.exchange_dtype == "fp16"
+
+
+@pytest.mark.parametrize("entry", models(), ids=lambda entry: entry.name)
+def test_models_say_where_they_come_from(entry: Entry) -> None:
+    """Every model has a source, and says so where its skew is assumed or unknown."""
+    model = find_model(entry.name)
+    assert len(model.source) > 40
+    text = model.description.lower()
+    assert "assumed" in text or "unknown" in text
+
+
+@pytest.mark.parametrize("entry", clusters(), ids=lambda entry: entry.name)
+def test_clusters_match_their_names(entry: Entry) -> None:
+    """Machines, ranks and profile are those of the name, and the figures have a source."""
+    cluster = find_cluster(entry.name)
+    first, second, *_ = cluster.name.split("x")
+    machines, ranks = (int(first), int(second)) if second.isdigit() else (1, int(first))
+    assert [len(machine.ranks) for machine in cluster.machines] == [ranks] * machines
+    assert cluster.name.removesuffix("-tight").endswith(f"x{cluster.profile}")
+    assert len(cluster.source) > 40
+
+
+@pytest.mark.parametrize(
+    ("name", "hbm_gib", "ddr_bytes"),
+    [
+        ("1xa10", 22.49, 440 * GIB),
+        ("8xh100", 79.65, 2 * 10**12),
+        ("8xh200", 140.40, 2 * 10**12),
+        ("8xb200", 179.06, 2 * 10**12),
+        ("8xb200-tight", 90.0, 2**40),
+        ("8xmi350x", 288.0, 3 * 10**12),
+    ],
+)
+def test_memory_figures(name: str, hbm_gib: float, ddr_bytes: int) -> None:
+    """HBM per rank and DDR per machine are the sourced figures."""
+    cluster = find_cluster(name)
+    assert cluster.ranks[0].hbm_bytes / GIB == pytest.approx(hbm_gib, abs=0.005)
+    assert cluster.machines[0].ddr_bytes == ddr_bytes
+
+
+def test_exchange_is_slower_between_machines() -> None:
+    """450 GB/s inside and 50 GB/s outside: 514 GB/s on one machine, 66.7 GB/s on four."""
+    inside, across = find_cluster("8xh100"), find_cluster("4x8xh100")
+    assert all_to_all_bandwidth(inside.graph(), range(8)) == pytest.approx(450e9 * 8 / 7)
+    assert all_to_all_bandwidth(across.graph(), range(32)) == pytest.approx(400e9 / 6)
+
+
+def test_tight_cluster_is_tight() -> None:
+    """DLRMv4 does not fit the tight cluster's HBM but does fit HBM and DDR together."""
+    model, cluster = find_model("dlrmv4-yambda5b"), find_cluster("8xb200-tight")
+    hbm = sum(cluster.usable_hbm(model))
+    buffers = 3 * 2_690_048 * 512 * 4 * cluster.num_ranks
+    assert model.weight_bytes + buffers > hbm
+    assert model.weight_bytes < hbm + sum(cluster.usable_ddr())
