@@ -12,7 +12,6 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs import Model
 from scenarios.generator import ALPHA, DIMS, KINDS, POOLING, ROWS, generate
 
-
 FIRST_OF_SEED_0 = (23_860_932, 192, 5.18)
 """From random.Random(0): 1e4 · 1e4^0.84442, the sixth width, 50^0.42057."""
 
