@@ -1,36 +1,36 @@
 """The exact model in CP-SAT: every kind of place, every scope, every objective, in integers.
 
 Settings of its own (``Settings.options``): ``symmetry`` (bool, default True) orders ranks that no
-constraint tells apart. ``work_limit`` counts CP-SAT's deterministic seconds.
+constraint tells apart; ``cores`` (bool, default True) proves large choices of options by small
+cores where all places are fixed. ``work_limit`` counts CP-SAT's deterministic seconds, a core.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from ortools import __version__ as ortools_version
 from ortools.sat.python import cp_model
 
-from formulations.cpsat_model.capacity import limit_resources
-from formulations.cpsat_model.cuts import add_cuts
-from formulations.cpsat_model.extract import extract, values_of
-from formulations.cpsat_model.fixed import limit_moves, pin_ranks
-from formulations.cpsat_model.fusion import fuse
-from formulations.cpsat_model.hints import fit_hint
-from formulations.cpsat_model.loads import Loads
-from formulations.cpsat_model.objective import Goal, set_goal
-from formulations.cpsat_model.places import place_blocks
-from formulations.cpsat_model.polish import give_hint, polish
-from formulations.cpsat_model.search import Found, search, stopped_by
-from formulations.cpsat_model.symmetry import order_ranks
-from formulations.cpsat_model.variables import Variables, options_chosen
+from formulations.cpsat_model.core import CoreAnswer, solve_cores
+from formulations.cpsat_model.extract import extract
+from formulations.cpsat_model.polish import polish
+from formulations.cpsat_model.run import Run, run_model
+from formulations.cpsat_model.search import stopped_by
 from formulations.instance import Instance
-from formulations.outcome import BoundSource, Outcome, found, infeasible, nothing
+from formulations.outcome import BoundSource, Outcome, Status, found, infeasible, nothing
+from formulations.placement import Placement
 from formulations.presolve import Presolved, presolve
+from formulations.reduce import OptionBounds, option_bounds, places_are_fixed
 from formulations.settings import Clock, Settings
 
 _SOURCE = BoundSource("cpsat", exact=True)
 _SOLVER: dict[str, Any] = {"solver": "CP-SAT", "version": ortools_version}
+
+#: Options beyond one a table from which solving by cores pays.
+CORES_FROM = 500
 
 
 def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
@@ -39,7 +39,7 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     Returns
     -------
     Outcome
-        ``optimal`` and ``infeasible`` only with CP-SAT's proof, in integers.
+        ``optimal`` and ``infeasible`` only with a proof in integers.
 
     Raises
     ------
@@ -52,59 +52,105 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     stuck = presolved.empty_table(instance)
     if stuck is not None:
         name = instance.table_names[stuck]
-        return infeasible(
-            "cpsat", BoundSource("presolve", exact=True),
-            f"no option of table {name!r} is allowed and fits", **_SOLVER,
-        )  # fmt: skip
-    variables = Variables(instance)
-    loads, goal = build(variables, presolved, settings)
-    _hint(variables, goal, presolved, settings)
-    answer = search(variables, settings, clock, clock.remaining(), goal.scale)
-    return _outcome(variables, loads, goal, answer, settings, clock)
+        note = f"no option of table {name!r} is allowed and fits"
+        return infeasible("cpsat", BoundSource("presolve", exact=True), note, **_SOLVER)
+    bounds = _core_bounds(instance, presolved.kept, settings)
+    if bounds is not None:
+        return _solve_by_cores(instance, presolved, bounds, settings, clock)
+    run = run_model(instance, presolved, settings.hint, settings, clock, clock.remaining())
+    outcome = _outcome(run, settings, clock)
+    return _traced(_polished(run, outcome, settings, clock), clock)
 
 
-def build(variables: Variables, presolved: Presolved, settings: Settings) -> tuple[Loads, Goal]:
-    """Add every constraint family and the objective; one function each."""
-    options_chosen(variables, presolved.kept)
-    place_blocks(variables)
-    loads = Loads(variables)
-    limit_resources(variables, loads)
-    fuse(variables)
-    pin_ranks(variables)
-    limit_moves(variables)
-    goal = set_goal(variables, loads)
-    add_cuts(variables, loads, goal)
-    if _ordered(settings):
-        order_ranks(variables, loads)
-    return loads, goal
+def _core_bounds(
+    instance: Instance, kept: NDArray[np.bool_], settings: Settings
+) -> OptionBounds | None:
+    """Bounds to solve by cores with; None where the whole model is better."""
+    wanted = settings.options.get("cores", True) and settings.work_limit is None
+    large = int(kept.sum()) - instance.num_tables >= CORES_FROM
+    if not (wanted and large and places_are_fixed(instance, kept)):
+        return None
+    return option_bounds(instance, kept)
 
 
-def _ordered(settings: Settings) -> bool:
-    return bool(settings.options.get("symmetry", True))
+def _solve_by_cores(
+    instance: Instance,
+    presolved: Presolved,
+    bounds: OptionBounds,
+    settings: Settings,
+    clock: Clock,
+) -> Outcome:
+    runs: dict[int, Run] = {}
+
+    def solve_kept(core: NDArray[np.bool_], plan: Placement | None, seconds: float) -> Outcome:
+        part = Presolved(core, presolved.replacement)
+        run = run_model(instance, part, plan or settings.hint, settings, clock, seconds)
+        outcome = _outcome(run, settings, clock)
+        if outcome.placement is not None:
+            runs[id(outcome.placement)] = run
+        return outcome
+
+    answer = solve_cores(instance, bounds, solve_kept, clock)
+    return _traced(_of_cores(instance, answer, bounds, runs, settings, clock), clock)
 
 
-def _hint(variables: Variables, goal: Goal, presolved: Presolved, settings: Settings) -> None:
-    if settings.hint is None:
-        return
-    plan = fit_hint(variables.instance, presolved, settings.hint, _ordered(settings))
-    values = None if plan is None else values_of(variables, goal, plan)
-    if values is not None:
-        give_hint(variables, values)
+def _of_cores(
+    instance: Instance,
+    answer: CoreAnswer,
+    bounds: OptionBounds,
+    runs: dict[int, Run],
+    settings: Settings,
+    clock: Clock,
+) -> Outcome:
+    detail: dict[str, object] = {"cores": answer.cores}
+    if answer.best is None:
+        if answer.outcome.status == Status.INFEASIBLE:
+            return answer.outcome.with_(detail=detail)
+        why = answer.outcome.stopped_by
+        return nothing(
+            "cpsat", why, bound=answer.bound, bound_source=_SOURCE, detail=detail, **_SOLVER
+        )
+    why = answer.outcome.stopped_by
+    outcome = found(
+        instance, "cpsat", answer.best, why, answer.bound, _SOURCE, detail=detail, **_SOLVER
+    )
+    outcome = _polished(runs[id(answer.best)], outcome, settings, clock)
+    if not settings.certificate:
+        return outcome
+    from formulations.certify import with_certificate
+
+    return with_certificate(instance, outcome, bounds.certificate)
 
 
-def _outcome(
-    variables: Variables, loads: Loads, goal: Goal, answer: Found,
-    settings: Settings, clock: Clock,
-) -> Outcome:  # fmt: skip
+def _outcome(run: Run, settings: Settings, clock: Clock) -> Outcome:
+    """What one run proves and found about the options it was given."""
+    answer, instance = run.answer, run.variables.instance
     if answer.status == cp_model.INFEASIBLE:
         return infeasible("cpsat", _SOURCE, **_SOLVER)
     why = stopped_by(answer.status, settings, clock)
-    bound = None if answer.bound is None else answer.bound * goal.scale
-    if answer.values is None:
+    bound = None if answer.bound is None else answer.bound * run.goal.scale
+    values = answer.values
+    if values is None:
         return nothing("cpsat", why, bound=bound, bound_source=_SOURCE, **_SOLVER)
-    values = polish(variables, loads, goal, answer.values, settings, clock)
-    placement = extract(variables, lambda i: int(values[i]))
-    outcome = found(variables.instance, "cpsat", placement, why, bound, _SOURCE, **_SOLVER)
-    if outcome.objective is not None:
+    placement = extract(run.variables, lambda i: int(values[i]))
+    return found(instance, "cpsat", placement, why, bound, _SOURCE, **_SOLVER)
+
+
+def _polished(run: Run, outcome: Outcome, settings: Settings, clock: Clock) -> Outcome:
+    """The same outcome with a plan of lower total, then lower use, where time allows."""
+    if outcome.placement is None or run.answer.values is None or clock.over():
+        return outcome
+    values = polish(run.variables, run.loads, run.goal, run.answer.values, settings, clock)
+    placement = extract(run.variables, lambda i: int(values[i]))
+    better = found(run.variables.instance, "cpsat", placement, outcome.stopped_by)
+    if better.objective is None or better.objective > (outcome.objective or 0):
+        return outcome
+    return outcome.with_(
+        placement=placement, objective=better.objective, objectives=better.objectives
+    )
+
+
+def _traced(outcome: Outcome, clock: Clock) -> Outcome:
+    if outcome.objective is not None or outcome.bound is not None:
         clock.record(outcome.objective, outcome.bound, "cpsat")
     return outcome
