@@ -93,13 +93,17 @@ def _grids(problem: Problem) -> Iterator[Grid]:
         yield make_grid(problem)
         return
     factor, last = _FIRST_FACTOR, None
-    while True:
+    while factor <= 1 or (make_grid(problem, factor) != last and not _a_bin_a_byte(problem, last)):
         grid = make_grid(problem, factor)
         if grid != last:
             yield grid
-        elif factor >= 1:
-            return  # capped on both axes, or at the memory limit
         factor, last = factor * 2, grid
+
+
+def _a_bin_a_byte(problem: Problem, grid: Grid | None) -> bool:
+    return grid is not None and all(
+        bins >= axis.total for axis, bins in zip(problem.axes, (grid.hbm, grid.ddr), strict=True)
+    )
 
 
 def _run(
