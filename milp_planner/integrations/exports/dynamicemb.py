@@ -1,0 +1,223 @@
+"""dynamicemb's table options for the dynamicemb tables of a plan, one set a fusion group.
+
+The runtime fuses tables with equal grouped keys and gives all of them the share
+s = Σ ``local_hbm_for_values`` / Σ value bytes; so the bytes written here are, table by table, the
+plan's ratio of ``max_capacity`` rows, and the share of every group is the plan's again.
+
+References
+----------
+NVIDIA/recsys-examples, ``corelib/dynamicemb``: ``DynamicEmbTableOptions``.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+from milp_planner.costs.dynamicemb_storage import runtime_value_bytes
+from milp_planner.errors import BadInput
+from milp_planner.inputs.constraints import Pin
+from milp_planner.inputs.model import Model
+from milp_planner.inputs.table import Table
+from milp_planner.integrations.exports.pins import known, one_of
+from milp_planner.placed import PlacedTable
+from milp_planner.placement import Plan
+
+FORMAT = "milp-planner-dynamicemb/1"
+DIST_TYPES = ("continuous", "roundrobin", "hash_roundrobin", "mix_roundrobin")
+_OWN = ("mix_roundrobin",)
+"""Routing rules that dynamicemb itself does not have."""
+
+
+def document(plan: Plan) -> dict[str, Any]:
+    """The plan's dynamicemb tables as JSON values.
+
+    Raises
+    ------
+    BadInput
+        For a routing rule that dynamicemb does not have.
+    """
+    placed = [table for table in plan.tables if table.kind == "dynamicemb"]
+    groups: dict[str, list[PlacedTable]] = {}
+    for table in placed:
+        groups.setdefault(table.fusion_group or f"{table.name} (alone)", []).append(table)
+    return {
+        "format": FORMAT,
+        "world_size": plan.cluster.num_ranks,
+        "groups": [_group(name, tables) for name, tables in groups.items()],
+        "tables": {t.name: _entry(plan, t) for t in placed},
+        "left_to_torchrec": [t.name for t in plan.tables if t.kind == "torchrec"],
+    }
+
+
+def write(plan: Plan) -> str:
+    """The document as indented JSON."""
+    return json.dumps(document(plan), indent=1) + "\n"
+
+
+def notes(plan: Plan) -> list[str]:
+    """What the table options do not hold."""
+    found = []
+    static = [table.name for table in plan.tables if table.kind == "torchrec"]
+    if static:
+        found.append(f"{len(static)} TorchRec tables are left to the export torchrec")
+    admitted = [t.name for t in plan.model.tables if t.admit_strategy and t.kind == "dynamicemb"]
+    if admitted:
+        found.append(f"admission strategies are named, not built: {', '.join(admitted)}")
+    return found
+
+
+def read(text: str, model: Model) -> dict[str, Pin]:
+    """What such a JSON text fixes: mode, cache ratio and routing rule.
+
+    Raises
+    ------
+    BadInput
+        For text that is no such document, unknown or TorchRec tables, options the runtime
+        refuses, and tables that would fuse although their shares of HBM differ.
+    """
+    found = _parse(text)
+    world = found["world_size"]
+    shares: dict[tuple[object, ...], tuple[Fraction, str]] = {}
+    pins: dict[str, Pin] = {}
+    for name, entry in found["tables"].items():
+        table = known(model, name, "tables")
+        if table.kind != "dynamicemb":
+            raise BadInput(f"table {name!r} is a TorchRec table of the model, not of dynamicemb")
+        options = entry.get("dynamicemb_options") if isinstance(entry, dict) else None
+        if not isinstance(options, dict):
+            raise BadInput(f"table {name!r}: dynamicemb_options must be a mapping")
+        pins[name] = _pin(table, options, model, world)
+        share = _share(table, options, model, world)
+        key = _grouped_key(table, options)
+        first, whose = shares.setdefault(key, (share, name))
+        if first != share:
+            raise BadInput(
+                f"tables {whose!r} and {name!r} fuse, so the runtime gives both one share of HBM, "
+                f"but theirs are {first} and {share}"
+            )
+    return pins
+
+
+def _group(name: str, tables: list[PlacedTable]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "caching": _caching(tables[0]),
+        "cache_ratio": str(tables[0].cache_ratio),
+        "local_hbm_for_values": sum(t.hbm_for_values or 0 for t in tables),
+        "tables": [t.name for t in tables],
+    }
+
+
+def _entry(plan: Plan, placed: PlacedTable) -> dict[str, Any]:
+    table = plan.model.table(placed.name)
+    if placed.dist_type in _OWN:
+        raise BadInput(
+            f"table {placed.name!r} is routed by {placed.dist_type}, which dynamicemb does not "
+            f"have; allow it only {', '.join(d for d in DIST_TYPES if d not in _OWN)}"
+        )
+    local = placed.hbm_for_values or 0
+    return {
+        "use_dynamicemb": True,
+        "sharding_types": [placed.sharding_type],
+        "dynamicemb_options": {
+            "caching": _caching(placed),
+            "local_hbm_for_values": local,
+            "global_hbm_for_values": local * plan.cluster.num_ranks,
+            "max_capacity": placed.capacity_per_rank,
+            "bucket_capacity": table.bucket_capacity,
+            "dist_type": placed.dist_type,
+            "dim": table.dim,
+            "embedding_dtype": table.dtype,
+            "index_type": table.index_type,
+            "score_strategy": table.score_strategy.upper(),
+            "training": plan.model.workload.mode == "training",
+            "external_storage": table.external_storage,
+            "admit_strategy": table.admit_strategy,
+            "admission_capacity": table.admission_capacity,
+        },
+    }
+
+
+def _caching(placed: PlacedTable) -> bool:
+    return placed.mode == "CACHING" if placed.fusion_caching is None else placed.fusion_caching
+
+
+def _parse(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise BadInput(f"not valid JSON: {error}") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise BadInput(f"not dynamicemb table options: the format must be {FORMAT!r}")
+    if not isinstance(found.get("tables"), dict):
+        raise BadInput("tables: must hold table options by name")
+    if not isinstance(found.get("world_size"), int) or found["world_size"] < 1:
+        raise BadInput(f"world_size: found {found.get('world_size')!r}; allowed: from 1")
+    return found
+
+
+def _share(table: Table, options: dict[str, Any], model: Model, world: int) -> Fraction:
+    """The table's share s of values in HBM, undone of the rounding up to whole bytes.
+
+    Raises
+    ------
+    BadInput
+        For capacities that do not hold the table, and bytes that are no share of it.
+    """
+    where = f"table {table.name!r}"
+    capacity, local = options.get("max_capacity"), options.get("local_hbm_for_values")
+    for key, value in (("max_capacity", capacity), ("local_hbm_for_values", local)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise BadInput(f"{where}: {key} is {value!r}; allowed: a whole number from 0")
+    assert isinstance(capacity, int) and isinstance(local, int)
+    if capacity * world < table.rows:
+        raise BadInput(
+            f"{where}: max_capacity {capacity} on {world} ranks holds fewer than its "
+            f"{table.rows} rows"
+        )
+    training = model.workload.mode == "training"
+    row = runtime_value_bytes(
+        table.dim, table.element_bytes, table.optimizer if training else "none"
+    )
+    total = capacity * row
+    if local >= total:
+        return Fraction(1)
+    share = Fraction(local, total).limit_denominator(100)
+    return (
+        share
+        if -(-total * share.numerator // share.denominator) == local
+        else Fraction(local, total)
+    )
+
+
+def _pin(table: Table, options: dict[str, Any], model: Model, world: int) -> Pin:
+    where = f"table {table.name!r}"
+    caching = options.get("caching")
+    if not isinstance(caching, bool):
+        raise BadInput(f"{where}: caching is {caching!r}; allowed: true, false")
+    dist = one_of(options.get("dist_type", "roundrobin"), DIST_TYPES, f"{where}: dist_type")
+    share = _share(table, options, model, world)
+    if share == 0 and caching:
+        raise BadInput(f"{where}: caching needs local_hbm_for_values above 0")
+    if share == 1:
+        return Pin(mode="HBM_ONLY", sharding_type="row_wise", dist_type=dist)
+    if share == 0:
+        return Pin(mode="HOST_ONLY", sharding_type="row_wise", dist_type=dist)
+    return Pin(
+        mode="CACHING" if caching else "HYBRID",
+        sharding_type="row_wise",
+        cache_ratio=share,
+        dist_type=dist,
+    )
+
+
+def _grouped_key(table: Table, options: dict[str, Any]) -> tuple[object, ...]:
+    """What must agree for two tables to fuse."""
+    names = ("caching", "dist_type", "index_type", "score_strategy", "external_storage")
+    more = ("admit_strategy", "training")
+    return (
+        *(options.get(name) for name in (*names, *more)),
+        table.dim, table.dtype, table.optimizer, table.output, table.weighted,
+    )  # fmt: skip

@@ -1,0 +1,104 @@
+"""What a plan, or a file read back, fixes for a table: the Pin it amounts to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from milp_planner.errors import BadInput
+from milp_planner.inputs.constraints import Pin
+from milp_planner.inputs.model import Model
+from milp_planner.inputs.problems import choice
+from milp_planner.inputs.table import Table
+from milp_planner.placed import PlacedTable
+from milp_planner.placement import Plan
+
+PROPER = ("HYBRID", "CACHING")
+"""Modes whose cache ratio is a choice of its own."""
+
+
+def pin_of(placed: PlacedTable) -> Pin:
+    """Everything a plan decided for a table, as a pin that fixes it."""
+    ranks = [rank for block in placed.ranks for rank in block]
+    split = placed.column_shards > 1
+    return Pin(
+        mode=placed.mode,
+        sharding_type=placed.sharding_type,
+        cache_ratio=placed.cache_ratio if placed.mode in PROPER else None,
+        dist_type=placed.dist_type,
+        column_width=placed.column_width if split else None,
+        ranks=tuple(ranks) if placed.kind == "torchrec" else None,
+    )
+
+
+def pins_of(plan: Plan) -> dict[str, Pin]:
+    """The pins that fix a whole plan."""
+    return {placed.name: pin_of(placed) for placed in plan.tables}
+
+
+def with_pins(model: Model, pins: Mapping[str, Pin]) -> Model:
+    """A copy of a model with its tables pinned; tables not named stay free.
+
+    Raises
+    ------
+    BadInput
+        For a table the model does not have, or a pin its other constraints exclude.
+    """
+    for name in pins:
+        known(model, name, "pins")
+    document = model.to_dict()
+    for table in document["tables"]:
+        if table["name"] in pins:
+            table["constraints"]["pin"] = pins[table["name"]].to_dict()
+    return Model.from_dict(document, "pinned model")
+
+
+def known(model: Model, name: Any, where: str) -> Table:
+    """The model's table of that name.
+
+    Raises
+    ------
+    BadInput
+        With the nearest table name.
+    """
+    for table in model.tables:
+        if table.name == name:
+            return table
+    names = [table.name for table in model.tables]
+    listed = names if len(names) <= 12 else []
+    hint = choice(str(name), listed or names)
+    if not listed:
+        hint = f"the model has {len(names)} tables" + hint[len(f"allowed: {', '.join(names)}") :]
+    raise BadInput(f"{where}: unknown table {str(name)!r}; {hint}")
+
+
+def one_of(value: Any, allowed: Mapping[str, Any] | tuple[str, ...], where: str) -> Any:
+    """A value that must be among the allowed ones; its meaning where they map to something.
+
+    Raises
+    ------
+    BadInput
+        With the nearest allowed value.
+    """
+    if not isinstance(value, str) or value not in allowed:
+        raise BadInput(f"{where}: found {value!r}; {choice(str(value), allowed)}")
+    return allowed[value] if isinstance(allowed, Mapping) else value
+
+
+def proper_ratio(value: Any, where: str) -> Fraction:
+    """A cache ratio strictly between 0 and 1, from a number or text such as ``"1/3"``.
+
+    Raises
+    ------
+    BadInput
+    """
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        ratio = Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        raise BadInput(f"{where}: found {value!r}; allowed: a number between 0 and 1") from None
+    if not 0 < ratio < 1:
+        raise BadInput(f"{where}: found {value!r}; allowed: above 0 and below 1")
+    return ratio
