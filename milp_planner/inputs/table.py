@@ -11,7 +11,6 @@ from milp_planner.inputs.constraints import Constraints, DistType
 from milp_planner.inputs.problems import problem_at
 from milp_planner.inputs.spec import Count, Spec, as_tuple, one_or_many
 
-SEQUENCE_FIELDS = ("sequence_length", "max_sequence_length")
 DYNAMICEMB_FIELDS = (
     "admission_capacity",
     "bucket_capacity",
@@ -48,8 +47,6 @@ class Table(Spec):
     """Mean ids per sample and feature of a pooled table; default 1."""
     sequence_length: Annotated[float, Field(gt=0)] | None = None
     """Mean ids per sample and feature of a sequence table; default 1."""
-    max_sequence_length: Count | None = None
-    """Longest sequence, where known; the mean prices time, the longest is for reports."""
     num_features: Count = 1
     """Features that share the table."""
     features: Annotated[tuple[Name, ...], BeforeValidator(as_tuple)] = ()
@@ -124,9 +121,10 @@ def check_table(table: Table) -> None:
 
 
 def _check_output(table: Table) -> None:
-    for name in SEQUENCE_FIELDS:
-        if table.output == "pooled" and getattr(table, name) is not None:
-            raise problem_at("goes with output: sequence; a pooled table has pooling_factor", name)
+    if table.output == "pooled" and table.sequence_length is not None:
+        raise problem_at(
+            "goes with output: sequence; a pooled table has pooling_factor", "sequence_length"
+        )
     if table.output == "sequence" and table.pooling_factor is not None:
         raise problem_at(
             "goes with output: pooled; a sequence table has sequence_length", "pooling_factor"

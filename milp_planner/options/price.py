@@ -14,6 +14,7 @@ from milp_planner.costs.profile import Profile, load_profile
 from milp_planner.costs.units import FloatArray, IntArray, picoseconds
 from milp_planner.errors import BadInput
 from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.match import check_match
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
 from milp_planner.options.choice import WHOLE_ROWS, Choice
@@ -53,8 +54,10 @@ def price(
     Raises
     ------
     BadInput
-        When a table has no legal option (the sentence says why) or the profile is unknown.
+        When a constraint names a rank the cluster does not have, a table has no legal option (the
+        sentence says why), or the profile is unknown.
     """
+    check_match(model, cluster)
     profile = load_profile(cluster.profile) if profile is None else profile
     links = links_of(cluster) if links is None else links
     site = Site(cluster.machine_ranks, all(rank.hbm_bytes == 0 for rank in cluster.ranks))
