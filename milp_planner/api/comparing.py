@@ -6,55 +6,45 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from formulations import Instance, Objective, Outcome, Settings, registry, solve
-from formulations.check import Verdict, check
+from formulations.check import check
 from formulations.errors import InstanceError, UnsupportedInstance
-from formulations.fusion import mixed_groups, respread, without_fusion
-from formulations.placement import Placement
 from milp_planner.api.compiling import compile_for
 from milp_planner.api.sources import ClusterSource, ModelSource
 
 #: Every formulation but ``auto``, which only picks one of the others.
 DEFAULT = tuple(name for name in registry.FORMULATIONS if name != "auto")
-PUBLISHED = "dp, as published"
 OBJECTIVES = tuple(objective.value for objective in Objective)
 
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One row: a formulation asked for one objective, or a variant of its plan.
+    """One row: a formulation asked for one objective, or the plan as its author would have it.
 
     Attributes
     ----------
     label : str
-        The formulation, or what was done to its plan.
+        The formulation, or what is shown of it.
     asked : str
         The objective it was asked to minimise.
     outcome : Outcome or None
-        None for a formulation that does not cover this instance (``note`` says why), and for
-        variants.
-    verdict : Verdict or None
-        The solver-free check of its plan on the Instance; None without a plan.
+        None for a formulation that does not cover this instance (``note`` says why), and for a
+        plan that ignores fusion groups.
+    feasible : bool or None
+        Whether the solver-free check accepts its plan on the Instance; None without a plan.
+    objectives : dict
+        Its plan under all three objectives; empty without one.
     seconds : float or None
-        None for variants, which take no time of their own.
+        None for a row that took no time of its own.
     note : str
     """
 
     label: str
     asked: str
     outcome: Outcome | None
-    verdict: Verdict | None
+    feasible: bool | None
+    objectives: dict[str, int]
     seconds: float | None
     note: str = ""
-
-    @property
-    def feasible(self) -> bool | None:
-        """Whether the check accepts its plan; None without one."""
-        return None if self.verdict is None else self.verdict.feasible
-
-    @property
-    def objectives(self) -> dict[str, int]:
-        """Its plan under all three objectives; empty without one."""
-        return {} if self.verdict is None else self.verdict.objectives
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,56 +149,40 @@ def settings_for(name: str, settings: Settings) -> Settings:
 
 
 def _entries(instance: Instance, name: str, settings: Settings) -> list[Entry]:
-    """One formulation's row; for the DP also what becomes of the plan it was published with."""
-    entry = _entry(instance, name, name, settings)
-    if name != "dp" or not len(instance.fusion_groups) or entry.outcome is None:
-        return [entry]
-    aware = {**settings.options, "fusion_aware": True}
-    fused = _entry(instance, name, "dp, fusion-aware", replace(settings, options=aware))
-    return [*_as_run(instance, settings), fused]
+    """The rows of one formulation; for the DP also the variant that knows fusion groups."""
+    rows = _rows(instance, name, name, settings)
+    if name == "dp" and len(instance.fusion_groups):
+        aware = replace(settings, options={**settings.options, "fusion_aware": True})
+        rows += _rows(instance, name, "dp, fusion-aware", aware)
+    return rows
 
 
-def _entry(instance: Instance, name: str, label: str, settings: Settings) -> Entry:
+def _rows(instance: Instance, name: str, label: str, settings: Settings) -> list[Entry]:
+    """One plan; where it ignores fusion groups, as planned and as the runtime runs it."""
     asked = instance.objective.value
     try:
         outcome = solve(instance, name, settings)
     except UnsupportedInstance as error:
-        return Entry(label, asked, None, None, None, str(error))
-    verdict = None if outcome.placement is None else check(instance, outcome.placement)
-    return Entry(label, asked, outcome, verdict, outcome.seconds, outcome.note)
-
-
-def _as_run(instance: Instance, settings: Settings) -> list[Entry]:
-    """The DP as published (blind to fusion), and its plan as the runtime would run it."""
-    asked = instance.objective.value
-    blind = solve(without_fusion(instance), "dp", replace(settings, certificate=False))
-    plan = blind.placement
-    verdict = None if plan is None else check(instance, plan)
-    rows = [Entry(PUBLISHED, asked, blind, verdict, blind.seconds, _mixed(instance, plan))]
-    if plan is not None and verdict is not None and not verdict.feasible:
-        run = respread(instance, plan)
-        judged = None if run is None else check(instance, run)
-        note = "" if run is not None else "a fusion group has no level that all its tables offer"
-        rows.append(Entry("dp, as the runtime runs it", asked, None, judged, None, note))
-    return rows
-
-
-def _mixed(instance: Instance, plan: Placement | None) -> str:
-    mixed = {} if plan is None else mixed_groups(instance, plan)
-    if not mixed:
-        return ""
-    return f"mixes cache ratios in {len(mixed)} fusion group{'s' if len(mixed) > 1 else ''}"
+        return [Entry(label, asked, None, None, {}, None, str(error))]
+    feasible = None
+    if outcome.placement is not None:
+        feasible = check(instance, outcome.placement).feasible
+    row = Entry(label, asked, outcome, feasible, outcome.objectives, outcome.seconds, outcome.note)
+    unfused = outcome.detail.get("unfused")
+    if not isinstance(unfused, dict):
+        return [row]
+    groups = len(unfused["mixed"])
+    note = f"mixes cache ratios in {groups} fusion group{'s' if groups > 1 else ''}"
+    planned = Entry(f"{label}, as planned", asked, None, False, unfused["objectives"], None, note)
+    return [planned, replace(row, label=f"{label}, as run")]
 
 
 def _best_bound(entries: Sequence[Entry], objective: str) -> tuple[int, str] | None:
-    """The largest bound in integers, or else in floating point, that was proved for the Instance.
-
-    A row solved on a relaxation (the DP as published) bounds nothing here.
-    """
+    """The largest bound proved in integers, or else in floating point, for the Instance."""
     outcomes = [
         (entry.label, entry.outcome)
         for entry in entries
-        if entry.asked == objective and entry.outcome is not None and entry.label != PUBLISHED
+        if entry.asked == objective and entry.outcome is not None
     ]
     for exact in (True, False):
         known = [

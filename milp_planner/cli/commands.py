@@ -32,11 +32,11 @@ class Command:
 
 
 COMMANDS = (
-    # Command("plan", "milp_planner.cli.plan", "Plan"),
+    Command("plan", "milp_planner.cli.plan", "Plan"),
     Command("compare", "milp_planner.cli.compare", "Plan"),
     Command("solve", "milp_planner.cli.solve", "Plan"),
     Command("verify", "milp_planner.cli.verify", "Judge"),
-    # Command("audit", "milp_planner.cli.audit", "Judge"),
+    Command("audit", "milp_planner.cli.audit", "Judge"),
     Command("list", "milp_planner.cli.list_shipped", "Start"),
     Command("init", "milp_planner.cli.init", "Start"),
 )

@@ -48,9 +48,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """Compare formulations on one Instance, under every objective.
 
     Each row is one formulation asked for one objective: its plan under all three objectives,
-    whether the solver-free check accepts it, and its gap to the best bound proved by any row. The
-    DP is shown as published, as the runtime would run its plan, and aware of fusion groups.
-    Settings name their formulation: --set dp.variant=first.
+    whether the solver-free check accepts it, and its gap to the best bound proved by any row. A
+    plan that ignores fusion groups is shown as planned and as the runtime would run it; beside the
+    DP stands a DP that knows them. Settings name their formulation: --set dp.variant=first.
     """
     from milp_planner.api.comparing import DEFAULT, OBJECTIVES, compare
     from milp_planner.cli import console

@@ -31,7 +31,8 @@ InstanceOption = Annotated[
 def run(file: FileArgument, instance: InstanceOption = None, json: JsonOption = False) -> None:
     """Re-derive what a plan claims, with no solver.
 
-    Feasibility, objective and certified bound are recomputed from the instance alone. Exit code 1 when any claim is refuted.
+    Feasibility, objective and certified bound are recomputed from the instance alone. Exit code 1
+    when any claim is refuted.
     """
     from milp_planner.api import verify
     from milp_planner.cli import console

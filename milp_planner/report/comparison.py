@@ -99,6 +99,4 @@ def _status(entry: Entry) -> str:
     """The outcome's status; for a plan the check rejects, that word instead."""
     if entry.feasible is False:
         return "breaks"
-    if entry.outcome is not None:
-        return entry.outcome.status.value
-    return "feasible" if entry.feasible else "not covered" if entry.note else "no plan"
+    return "not covered" if entry.outcome is None else entry.outcome.status.value

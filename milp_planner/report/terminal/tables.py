@@ -8,10 +8,10 @@ from rich.text import Text
 
 from milp_planner.report.tables import TableRow, TablesInfo
 from milp_planner.report.units import (
+    shorten,
     show_bytes,
     show_cost,
     show_ranks,
-    shorten,
 )
 
 #: Tables shown before the rest is summed up in a line.
