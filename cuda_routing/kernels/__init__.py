@@ -1,0 +1,1 @@
+"""CUDA source as package data: ``rule.h`` (who owns a key), ``bucketize.cu`` (the multisplit)."""

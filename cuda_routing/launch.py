@@ -1,0 +1,104 @@
+"""What to launch for a batch: the kernel argument, sizes, and the order of the kernels.
+
+Knows no driver: the GPU and the CPU shim of the tests launch through the same functions.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Protocol
+
+from cuda_routing.errors import RoutingError
+
+MOST_KEYS = (1 << 31) - 1
+MOST_RANKS = 2048
+SCAN_THREADS = 1024
+SCAN_RANKS = 32
+_POINTERS = (
+    "keys", "lengths", "offsets", "feature_rows", "table", "edges", "weights", "out_keys",
+    "out_lengths", "out_weights", "positions", "permute", "tile_counts", "totals", "block_sums",
+    "barrier",
+)  # fmt: skip
+_NUMBERS = ("count", "rows", "features", "tiles", "uniform", "bits")
+_RANKS = ("ranks", "mask", "magic", "keep")
+
+
+class Batch(ctypes.Structure):
+    """The kernels' only argument: ``struct Batch`` of ``kernels/bucketize.cu``, field by field."""
+
+    _fields_ = [
+        *((name, ctypes.c_uint64) for name in _POINTERS),
+        *((name, ctypes.c_int64) for name in _NUMBERS),
+        *((name, ctypes.c_uint64) for name in _RANKS),
+    ]
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Threads a block and keys a thread, as compiled into the kernels."""
+
+    block: int = 256
+    items: int = 16
+
+    @property
+    def tile(self) -> int:
+        """Keys a block takes."""
+        return self.block * self.items
+
+    def tiles(self, keys: int) -> int:
+        """Blocks for this many keys."""
+        return -(-keys // self.tile)
+
+    def shared_bytes(self, ranks: int) -> int:
+        """Dynamic shared memory of the scatter (``struct Shared``)."""
+        warps = self.block // 32
+        return 8 * self.tile + 4 * (2 * ranks + 64) + 2 * warps * ranks + 2 * self.tile
+
+
+class Launcher(Protocol):
+    """Runs kernels by name."""
+
+    def launch(
+        self, kernel: str, grid: int, threads: int, shared: int, batch: Batch, cooperative: bool
+    ) -> None:
+        """Queue one launch."""
+
+
+def set_ranks(batch: Batch, ranks: int, *, narrow_hash: bool) -> None:
+    """Fill in the constants of the rule for this many ranks."""
+    batch.ranks = ranks
+    batch.mask = ranks - 1 if ranks & (ranks - 1) == 0 else 0
+    batch.magic = ((1 << 64) - 1) // ranks
+    batch.keep = 0xFFFFFFFF if narrow_hash else (1 << 64) - 1
+    batch.bits = (ranks - 1).bit_length()
+
+
+def check_sizes(keys: int, ranks: int) -> None:
+    """Refuse what the kernels' 32-bit places and 16-bit owners cannot hold.
+
+    Raises
+    ------
+    RoutingError
+        Too many keys or ranks for one call.
+    """
+    if keys > MOST_KEYS:
+        raise RoutingError(f"the CUDA path takes up to {MOST_KEYS} keys a call, got {keys}")
+    if ranks > MOST_RANKS:
+        raise RoutingError(f"the CUDA path takes up to {MOST_RANKS} ranks, got {ranks}")
+
+
+def run_tiled(launcher: Launcher, batch: Batch, geometry: Geometry) -> None:
+    """Large batches: count, scan, scatter. ``offsets`` are set and ``out_lengths`` are zero."""
+    tiles, ranks = int(batch.tiles), int(batch.ranks)
+    groups = -(-ranks // SCAN_RANKS)
+    launcher.launch("count_tiles", tiles, geometry.block, 4 * ranks, batch, False)
+    launcher.launch("scan_tiles", groups, SCAN_THREADS, 4 * SCAN_THREADS, batch, False)
+    shared = geometry.shared_bytes(ranks)
+    launcher.launch("scatter_tiles", tiles, geometry.block, shared, batch, False)
+
+
+def run_once(launcher: Launcher, batch: Batch, geometry: Geometry) -> None:
+    """Small batches: everything in one cooperative launch, whose blocks are resident together."""
+    shared = geometry.shared_bytes(int(batch.ranks))
+    launcher.launch("bucketize_once", int(batch.tiles), geometry.block, shared, batch, True)

@@ -1,0 +1,97 @@
+"""The exact CUDA source on the CPU shim equals the NumPy definition, in either thread order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cuda_routing.features import make_features
+from cuda_routing.oracle import bucketize_numpy
+from tests.cuda_routing.cases import Case, assert_equal, batches
+from tests.cuda_routing.shim.host import (
+    REAL,
+    SMALL,
+    HostLauncher,
+    bucketize_host,
+    compile_kernels,
+)
+
+pytest.importorskip("numba")
+
+
+def launcher(case: Case, reverse: bool) -> HostLauncher:
+    """Library compiled for this batch's types."""
+    bits = case.keys.dtype.itemsize * 8, case.lengths.dtype.itemsize * 8
+    return HostLauncher(compile_kernels(*bits), reverse=reverse)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@given(
+    batches(longest=90).filter(lambda case: case.keys.size > 0),
+    st.booleans(), st.booleans(), st.booleans(), st.booleans(),
+)  # fmt: skip
+def test_equals_numpy(case: Case, reverse: bool, once: bool, extras: bool, permute: bool) -> None:
+    """Both paths, both thread orders, every field."""
+    options = {
+        "weights": case.weights if extras else None,
+        "positions": extras,
+        "permute": permute,
+    }
+    found = bucketize_host(
+        launcher(case, reverse), SMALL, case.lengths, case.keys, case.features, once=once, **options
+    )
+    assert_equal(found, bucketize_numpy(case.lengths, case.keys, case.features, **options))
+
+
+@pytest.mark.parametrize("once", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_real_tile_size(once: bool, reverse: bool) -> None:
+    """The geometry that ships: several tiles of 4,096 keys, rows across tiles, uneven features."""
+    generator = np.random.default_rng(3)
+    lengths = np.concatenate([[9000, 0, 0, 1], generator.integers(0, 5, size=1500)])
+    keys = generator.integers(-(2**63), 2**63 - 1, size=int(lengths.sum()))
+    features = make_features(2, lengths.size, 64, [1, 2], batch_sizes=[4, 1500])
+    library = compile_kernels(64, 64, REAL)
+    found = bucketize_host(
+        HostLauncher(library, reverse=reverse), REAL, lengths, keys, features,
+        positions=True, once=once,
+    )  # fmt: skip
+    assert_equal(found, bucketize_numpy(lengths, keys, features, positions=True))
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_two_thousand_ranks(once: bool) -> None:
+    """The largest number of ranks the kernels take."""
+    keys = np.random.default_rng(4).integers(0, 10**6, size=1000)
+    lengths = np.array([400, 600])
+    features = make_features(2, 2, 2048, 3)
+    found = bucketize_host(
+        HostLauncher(compile_kernels(64, 64)), SMALL, lengths, keys, features, once=once
+    )
+    assert_equal(found, bucketize_numpy(lengths, keys, features))
+
+
+def test_many_empty_rows_between_keys() -> None:
+    """A few keys among thousands of empty bags find their rows."""
+    lengths = np.zeros(5000, np.int64)
+    lengths[[0, 17, 4000, 4999]] = [3, 200, 1, 2]
+    keys = np.arange(206)
+    features = make_features(5, 5000, 8, 1)
+    for once in (False, True):
+        found = bucketize_host(
+            HostLauncher(compile_kernels(64, 64)), SMALL, lengths, keys, features,
+            positions=True, once=once,
+        )  # fmt: skip
+        assert_equal(found, bucketize_numpy(lengths, keys, features, positions=True))
+
+
+def test_one_launch_is_one_launch() -> None:
+    """The small-batch path launches a single kernel, the other three."""
+    lengths, keys = np.array([300]), np.arange(300)
+    features = make_features(1, 1, 4, 1)
+    for once, count in ((True, 1), (False, 3)):
+        host = HostLauncher(compile_kernels(64, 64))
+        bucketize_host(host, SMALL, lengths, keys, features, once=once)
+        assert len(host.launched) == count
