@@ -89,8 +89,10 @@ def explain(cls: type[BaseModel], finding: Any) -> str:
     if kind in _BOUNDS:
         key, word = _BOUNDS[kind]
         return f"found {show(found)}; allowed: {word} {context[key]}"
-    if kind in ("too_short", "too_long"):
-        return f"found {context['actual_length']} entries; allowed: {_lengths(context)}"
+    if kind == "too_short":
+        return (
+            f"found {context['actual_length']} entries; allowed: at least {context['min_length']}"
+        )
     if kind in _EXPECTED:
         return f"found {show(found)}; allowed: {_EXPECTED[kind]}"
     return f"found {show(found)}: {finding['msg']}"
@@ -129,9 +131,9 @@ def data_path(cls: type[BaseModel], loc: Loc) -> Loc:
     """The path in the user's data: pydantic's location without the tags of unions."""
     path: list[str | int] = []
     classes = [cls]
-    for position, part in enumerate(loc):
+    for part in loc:
         tagged = _tagged(classes, part)
-        if tagged and not (position == len(loc) - 1 and _is_field(classes, part)):
+        if tagged:
             classes = tagged
             continue
         path.append(part)
@@ -160,18 +162,8 @@ def _unknown_choice(found: Any, context: dict[str, Any], finding: Any) -> str:
     return f"found {show(found)}; {choice(str(found), names)}"
 
 
-def _lengths(context: dict[str, Any]) -> str:
-    if "min_length" in context:
-        return f"at least {context['min_length']}"
-    return f"at most {context['max_length']}"
-
-
 def _fields(cls: type[BaseModel]) -> dict[str, Any]:
     return {info.alias or name: info.annotation for name, info in cls.model_fields.items()}
-
-
-def _is_field(classes: list[type[BaseModel]], part: str | int) -> bool:
-    return any(part in _fields(cls) for cls in classes)
 
 
 def _tagged(classes: list[type[BaseModel]], part: str | int) -> list[type[BaseModel]]:
@@ -179,9 +171,7 @@ def _tagged(classes: list[type[BaseModel]], part: str | int) -> list[type[BaseMo
     return [
         cls
         for cls in classes
-        if "kind" in cls.model_fields
-        and len(classes) > 1
-        and get_args(cls.model_fields["kind"].annotation) == (part,)
+        if "kind" in cls.model_fields and get_args(cls.model_fields["kind"].annotation) == (part,)
     ]
 
 

@@ -49,7 +49,7 @@ def parse_count(value: Any) -> int:
     ValueError
         When the text is no count or denotes a part of one.
     """
-    return _whole(value, COUNT_UNITS, "a whole number such as 1024, 2_000_000 or 2M", plain="")
+    return _whole(value, COUNT_UNITS, "a whole number such as 1024, 2_000_000 or 2M")
 
 
 def parse_bandwidth(value: Any) -> int:
@@ -99,7 +99,7 @@ def parse_percent(value: Any) -> Fraction:
     return _fraction(value, allowed)
 
 
-def _whole(value: Any, units: dict[str, int], allowed: str, plain: str | None = None) -> int:
+def _whole(value: Any, units: dict[str, int], allowed: str) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return _bounded(value, value, allowed)
     if not isinstance(value, str):
@@ -107,7 +107,7 @@ def _whole(value: Any, units: dict[str, int], allowed: str, plain: str | None = 
     match = _QUANTITY.fullmatch(value)
     if match is None:
         raise ValueError(f"found {show(value)}; allowed: {allowed}")
-    unit = match["unit"] if plain is None or match["unit"] else plain
+    unit = match["unit"]
     if unit not in units:
         raise ValueError(f"found {show(value)}; allowed: {allowed}{_unit_hint(unit, units)}")
     exact = Fraction(match["number"].replace("_", "") + (match["decimals"] or "")) * units[unit]

@@ -25,14 +25,14 @@ def test_word_unknown() -> None:
 
 def test_every_kind() -> None:
     """Each kind is read into its class with its values."""
-    assert read({"kind": "zipf", "alpha": 1, "hot_ids": [4, 2]}) == Zipf(
-        kind="zipf", alpha=1.0, hot_ids=(4, 2)
+    assert read({"kind": "zipf", "alpha": 1, "hot_ids": [4, 0]}) == Zipf(
+        kind="zipf", alpha=1.0, hot_ids=(4, 0)
     )
     assert read({"kind": "histogram", "bins": [[0.1, 0.9], [0.9, 0.1]]}) == Histogram(
         kind="histogram", bins=((0.1, 0.9), (0.9, 0.1))
     )
-    assert read({"kind": "top_ids", "ids": [{"share": 0.2}]}) == TopIds(
-        kind="top_ids", ids=(HotId(share=0.2),)
+    assert read({"kind": "top_ids", "ids": [{"share": 0.2}, {"share": 0.1, "id": 0}]}) == TopIds(
+        kind="top_ids", ids=(HotId(share=0.2), HotId(share=0.1, id=0))
     )
     assert read({"kind": "miss_rate", "points": [[0.1, 0.4], [0.5, 0.1]]}) == MissRate(
         kind="miss_rate", points=((0.1, 0.4), (0.5, 0.1))
@@ -45,7 +45,7 @@ def test_measured_figures_go_with_any_kind() -> None:
         {
             "kind": "unknown",
             "unique_fraction": 0.02,
-            "measured_skew": {"max_over_mean": 2.8, "ranks": 8},
+            "measured_skew": {"max_over_mean": 2.8, "ranks": 2},
         }
     )
     assert access.unique_fraction == 0.02
@@ -84,6 +84,18 @@ def test_measured_figures_go_with_any_kind() -> None:
         (
             {"kind": "unknown", "measured_skew": {"max_over_mean": 0.5, "ranks": 8}},
             r"access\.measured_skew\.max_over_mean: found 0\.5; allowed: at least 1",
+        ),
+        (
+            {"kind": "miss_rate", "points": [[0.1, 0.4], [0.1, 0.3]]},
+            r"access: point \(0\.1, 0\.3\) follows \(0\.1, 0\.4\)",
+        ),
+        (
+            {"kind": "unknown", "measured_skew": {"max_over_mean": 2, "ranks": 1}},
+            r"access\.measured_skew\.ranks: found 1; allowed: at least 2",
+        ),
+        (
+            {"kind": "top_ids", "ids": [{"share": 0.1, "id": -1}]},
+            r"access\.ids\[0\]\.id: found -1; allowed: at least 0",
         ),
         (
             {"kind": "unknown", "unique_fraction": 0},

@@ -53,6 +53,14 @@ def test_the_cause_comes_first() -> None:
         Model.from_dict(model(misspelt))
 
 
+def test_the_rest_is_counted() -> None:
+    """Three further mistakes are counted, and none is not mentioned."""
+    with pytest.raises(BadInput, match=r"tables\[0\]\.rows: is missing \(and 3 more problems\)$"):
+        Model.from_dict(model({"name": "a"}, {"name": "b"}))
+    with pytest.raises(BadInput, match=r"tables\[0\]\.rows: is missing$"):
+        Model.from_dict(model({"name": "a", "dim": 3}))
+
+
 def test_sentences_are_single_lines() -> None:
     """Values with line breaks do not break the sentence."""
     with pytest.raises(BadInput) as caught:

@@ -42,7 +42,14 @@ def test_sizes_by_hand(text: object, expected: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("2M", 2_000_000), ("2_000_000", 2_000_000), ("12.5M", 12_500_000), ("1B", 10**9), (7, 7)],
+    [
+        ("2M", 2_000_000),
+        ("2_000_000", 2_000_000),
+        ("12.5M", 12_500_000),
+        ("1B", 10**9),
+        ("1G", 10**9),
+        (7, 7),
+    ],
 )
 def test_counts_by_hand(text: object, expected: int) -> None:
     """Counts computed by hand."""

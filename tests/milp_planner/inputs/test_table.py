@@ -19,6 +19,8 @@ from tests.milp_planner.inputs.builders import table
         ({"pooling_factor": 20, "num_features": 3}, 60.0),
         ({"output": "sequence", "sequence_length": 200.5}, 200.5),
         ({"output": "sequence", "num_features": 2}, 2.0),
+        ({"output": "sequence", "sequence_length": 0.5}, 0.5),
+        ({"pooling_factor": 0.25}, 0.25),
     ],
 )
 def test_lookups_per_sample(fields: dict[str, Any], expected: float) -> None:

@@ -47,6 +47,8 @@ def test_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file above the limit is refused before it is parsed."""
     monkeypatch.setattr(text_files, "MAX_BYTES", 2**20)
     path = tmp_path / "a.yaml"
+    path.write_bytes(b" " * 2**20)
+    assert len(read_text(path)) == 2**20
     path.write_bytes(b" " * (2**20 + 1))
     with pytest.raises(BadInput, match="larger than 1 MiB"):
         read_text(path)
