@@ -66,7 +66,9 @@ def _greedy(instance: Instance, facts: OptionFacts, score: IntArray) -> Iterator
     options = sorted_options(instance, score)
     if not all(options):
         return
-    storage = np.stack([facts.peak, facts.use], axis=2).reshape(len(facts.cost), -1)
+    storage = np.stack([facts.peak, facts.use], axis=2).reshape(
+        len(facts.cost), 2 * facts.use.shape[1]
+    )
     current = np.asarray([o[0] for o in options], dtype=np.int64)
     step = [0] * len(options)
 
