@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.instance import Current, Instance, IntArray, Objective, Resource, Scope, Where
 from milp_planner.options.choice import Choice
@@ -101,7 +102,7 @@ class _Blocks:
     """Block arrays of an Instance."""
 
     option_blocks: IntArray
-    where: IntArray
+    where: NDArray[np.int8]
     count: IntArray
     places: IntArray
     place_sets: tuple[tuple[int, ...], ...]

@@ -112,13 +112,12 @@ def hot_share(spread: Popularity, ranks: int) -> float:
     """
     if ranks == 1:
         return 1.0
-    hottest = float(spread.shares[0])
+    hottest, even = float(spread.shares[0]), 1.0 / ranks
+    if hottest * spread.rows <= 1 + 1e-9:
+        return max(hottest, even)
     excess = float((spread.counts * spread.shares**2).sum()) - 1.0 / spread.rows
-    even = 1.0 / ranks
     wave = np.sqrt(2 * np.log(ranks) * max(excess, 0.0) * even * (1 - even))
-    uneven = hottest * spread.rows > 1 + 1e-9
-    single = hottest + (1 - hottest) * even if uneven else max(hottest, even)
-    return float(min(max(single, even + wave), 1.0))
+    return float(min(max(hottest + (1 - hottest) * even, even + wave), 1.0))
 
 
 @lru_cache(maxsize=65536)

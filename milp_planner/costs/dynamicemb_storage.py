@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from milp_planner.costs.units import IntArray, ceil_div, round_up
+from milp_planner.costs.units import BoolArray, IntArray, ceil_div, round_up
 
 ALIGN = 16
 SLOT_BYTES = 8 + 8 + 1
@@ -66,7 +66,7 @@ def torcheasyrec_tiers(
     value_bytes: IntArray,
     bucket: IntArray,
     ratio: tuple[IntArray, IntArray],
-    keeps_all: IntArray,
+    keeps_all: BoolArray,
 ) -> Tiers:
     """A shard as TorchEasyRec's planner counts it.
 
@@ -91,8 +91,8 @@ def torcheasyrec_tiers(
     a = np.maximum(round_up(rows, ALIGN), ALIGN)
     values = a * value_bytes
     # ceil(values·p/q + 17a + 4a/bucket) over the common denominator of the two fractions
-    whole, rest = np.divmod(values * over, under)
-    buckets, part = np.divmod(BUCKET_BYTES * a, bucket)
+    whole, rest = values * over // under, values * over % under
+    buckets, part = BUCKET_BYTES * a // bucket, BUCKET_BYTES * a % bucket
     fraction = ceil_div(rest * bucket + part * under, under * bucket)
     hbm = SLOT_BYTES * a + whole + buckets + fraction
     ddr = np.where(keeps_all, values, ceil_div(values * (under - over), under))
@@ -104,7 +104,7 @@ def runtime_tiers(
     value_bytes: IntArray,
     bucket: IntArray,
     ratio: tuple[IntArray, IntArray],
-    keeps_all: IntArray,
+    keeps_all: BoolArray,
 ) -> Tiers:
     """A shard as the dynamicemb runtime really uses memory.
 
@@ -126,7 +126,7 @@ def runtime_tiers(
     over, under = ratio
     slots = ceil_div(rows, bucket) * bucket
     only_hbm = over == under
-    hbm_bucket = np.where(only_hbm, bucket, HBM_BUCKET)
+    hbm_bucket: IntArray = np.where(only_hbm, bucket, np.int64(HBM_BUCKET))
     hot = ceil_div(ceil_div(slots * over, under), hbm_bucket) * hbm_bucket
     hot = np.where(keeps_all & (over > 0), hot + OVERFLOW_SLOTS, hot)
     rest = np.where(keeps_all, slots, slots - slots * over // under)

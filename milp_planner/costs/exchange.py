@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from milp_planner.costs.units import FloatArray
+from milp_planner.costs.units import BoolArray, FloatArray, Numbers
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.interconnect import all_to_all_bandwidth, reduce_scatter_bandwidth
 
@@ -84,7 +84,7 @@ def whole_rows_seconds(output: FloatArray, links: Links) -> FloatArray:
     return output / links.all_to_all
 
 
-def row_wise_seconds(output: FloatArray, pooled: FloatArray, links: Links) -> FloatArray:
+def row_wise_seconds(output: FloatArray, pooled: BoolArray, links: Links) -> FloatArray:
     """Exchange of row-wise: reduce-scatter of partial sums (pooled), all-to-all (sequence).
 
     Backward is the mirror image (all-gather) and adds :func:`batched_copy_seconds`.
@@ -97,7 +97,7 @@ def row_wise_seconds(output: FloatArray, pooled: FloatArray, links: Links) -> Fl
 
 
 def table_row_wise_seconds(
-    output: FloatArray, across: FloatArray, pooled: FloatArray, links: Links
+    output: FloatArray, across: Numbers, pooled: BoolArray, links: Links
 ) -> FloatArray:
     """Exchange of table-row-wise and grid: inside the machine, then between machines.
 
@@ -119,7 +119,7 @@ def table_row_wise_seconds(
 
 
 def data_parallel_seconds(
-    table: FloatArray, bandwidth: FloatArray, update_multiple: float, links: Links
+    table: Numbers, bandwidth: FloatArray, update_multiple: float, links: Links
 ) -> FloatArray:
     """Backward exchange of a replicated table: all-reduce of its gradient, then the update.
 

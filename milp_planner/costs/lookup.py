@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from milp_planner.costs.profile import EfficiencyCurve, Kernel, Profile
-from milp_planner.costs.units import FloatArray
+from milp_planner.costs.units import BoolArray, FloatArray, Numbers
 
 
 def efficiency(curve: EfficiencyCurve, argument: FloatArray) -> FloatArray:
@@ -34,7 +34,7 @@ def tiered_bandwidth(profile: Profile, x_eff: FloatArray) -> FloatArray:
     return x_eff * profile.hbm + (1.0 - x_eff) * profile.host_link
 
 
-def narrow_penalty(columns: FloatArray, kernel: Kernel) -> FloatArray:
+def narrow_penalty(columns: Numbers, kernel: Kernel) -> FloatArray:
     """Factor by which rows of few columns waste a thread block (TorchRec: 1.15, 1.75)."""
     limits = np.array([limit for limit, _ in kernel.narrow_penalties])
     factors = np.array([*(factor for _, factor in kernel.narrow_penalties), 1.0])
@@ -44,8 +44,8 @@ def narrow_penalty(columns: FloatArray, kernel: Kernel) -> FloatArray:
 def forward_seconds(
     ids: FloatArray,
     output_bytes: FloatArray,
-    row_bytes: FloatArray,
-    weighted: FloatArray,
+    row_bytes: Numbers,
+    weighted: BoolArray,
     bandwidth: FloatArray,
 ) -> FloatArray:
     """Forward lookup of a shard: (input read + rows read + output written) / bandwidth.
@@ -70,7 +70,7 @@ def forward_seconds(
     return (read + ids * row_bytes + output_bytes) / bandwidth
 
 
-def backward_seconds(forward: FloatArray, weighted: FloatArray, kernel: Kernel) -> FloatArray:
+def backward_seconds(forward: FloatArray, weighted: BoolArray, kernel: Kernel) -> FloatArray:
     """Backward lookup: 2 · forward, and 1.1 · forward more for the gradient of the weights.
 
     References
@@ -81,7 +81,7 @@ def backward_seconds(forward: FloatArray, weighted: FloatArray, kernel: Kernel) 
     return forward * (kernel.backward_multiple + extra)
 
 
-def prefetch_seconds(misses: FloatArray, row_bytes: FloatArray, profile: Profile) -> FloatArray:
+def prefetch_seconds(misses: FloatArray, row_bytes: Numbers, profile: Profile) -> FloatArray:
     """Fetching a step's missing rows over the host link: misses · row / link.
 
     Parameters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -33,7 +34,7 @@ class EfficiencyCurve(Spec):
     @model_validator(mode="after")
     def _rising(self) -> EfficiencyCurve:
         arguments = [point[0] for point in self.points]
-        if any(b <= a for a, b in zip(arguments, arguments[1:], strict=False)):
+        if any(b <= a for a, b in pairwise(arguments)):
             raise ValueError("points must come by rising argument; allowed: every argument once")
         return self
 

@@ -7,6 +7,7 @@ rounds otherwise, and no float touches a byte.
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -82,13 +83,17 @@ def torchrec_state(weights: IntArray, numerator: IntArray, denominator: IntArray
     return ceil_div(weights * numerator, denominator)
 
 
+class ShardShape(NamedTuple):
+    """A shard and the table it is cut from; int64 arrays."""
+
+    rows: IntArray
+    columns: IntArray
+    table_rows: IntArray
+    table_dim: IntArray
+
+
 def torchrec_cache(
-    rows: IntArray,
-    columns: IntArray,
-    table_rows: IntArray,
-    table_dim: IntArray,
-    element_bytes: IntArray,
-    ratio: tuple[IntArray, IntArray],
+    shape: ShardShape, element_bytes: IntArray, ratio: tuple[IntArray, IntArray]
 ) -> tuple[IntArray, IntArray]:
     """HBM of a cached shard: its weights in the cache, and what the cache keeps beside them.
 
@@ -97,10 +102,8 @@ def torchrec_cache(
 
     Parameters
     ----------
-    rows, columns : int64 array
-        Of the shard.
-    table_rows, table_dim, element_bytes : int64 array
-        Of its table.
+    shape : ShardShape
+    element_bytes : int64 array
     ratio : pair of int64 arrays
         c as numerator and denominator.
 
@@ -114,11 +117,11 @@ def torchrec_cache(
     TorchRec 1.8.0, ``planner/shard_estimators.py`` (UVM caching storage).
     """
     over, under = ratio
-    table = table_rows * table_dim * element_bytes
-    cached = (2 * table * over + under) // (2 * under)
-    weights = ceil_div_product(cached, rows * columns, table_rows * table_dim)
-    index = CACHE_ROW_BYTES * rows + ceil_div(CACHE_SLOT_BYTES * rows * over, under)
-    return weights, index
+    cells = shape.table_rows * shape.table_dim
+    cached = (2 * cells * element_bytes * over + under) // (2 * under)
+    weights = ceil_div_product(cached, shape.rows * shape.columns, cells)
+    slots = ceil_div(CACHE_SLOT_BYTES * shape.rows * over, under)
+    return weights, CACHE_ROW_BYTES * shape.rows + slots
 
 
 def ceil_div_product(value: IntArray, numerator: IntArray, denominator: IntArray) -> IntArray:

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+Numbers = FloatArray | IntArray
 
 PICOSECONDS = 10**12
 """Picoseconds in a second."""

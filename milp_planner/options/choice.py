@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-SHARDING_TYPES = (
+from milp_planner.inputs.constraints import DistType, Mode, ShardingType
+
+SHARDING_TYPES: tuple[ShardingType, ...] = (
     "data_parallel",
     "table_wise",
     "column_wise",
@@ -14,7 +16,7 @@ SHARDING_TYPES = (
     "table_column_wise",
     "grid_shard",
 )
-MODES = ("HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY")
+MODES: tuple[Mode, ...] = ("HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY")
 
 WHOLE_ROWS = frozenset({"table_wise", "column_wise", "table_column_wise"})
 """Sharding types whose shards hold every row."""
@@ -54,13 +56,13 @@ class Choice:
         The rank of every shard, in shard order.
     """
 
-    sharding: str
-    mode: str
+    sharding: ShardingType
+    mode: Mode
     ratio: Fraction
     width: int
     columns: int = 1
     even: bool = True
-    dist_type: str | None = None
+    dist_type: DistType | None = None
     caching_group: bool | None = None
     machine_ranks: int = 0
     machines: tuple[int, ...] | None = None

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from milp_planner.costs.dynamicemb_storage import planner_value_bytes, runtime_value_bytes
 from milp_planner.costs.storage import admission_counter, state_multiple
-from milp_planner.costs.units import FloatArray, IntArray
+from milp_planner.costs.units import BoolArray, FloatArray, IntArray
 from milp_planner.inputs.model import Model
 from milp_planner.options.choice import MODES, SHARDING_TYPES, Choice
-
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

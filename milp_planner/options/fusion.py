@@ -9,11 +9,15 @@ it on (CACHING between, HBM_ONLY at the top).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
+import numpy as np
+
+from milp_planner.costs.units import IntArray
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
+from milp_planner.options.choice import Choice
 
 
 def group_name(table: Table, training: bool, dist_type: str, caching: bool) -> str:
@@ -56,3 +60,33 @@ def level_denominator(model: Model) -> int:
         *(t.constraints.cache_ratios for t in model.tables if t.constraints.cache_ratios),
     )
     return math.lcm(*{ratio.denominator for grid in grids for ratio in grid})
+
+
+def fusion_of(
+    model: Model, choices: Sequence[Choice], table: IntArray, denominator: int
+) -> tuple[IntArray, IntArray, tuple[str, ...]]:
+    """Group and level of every option.
+
+    Returns
+    -------
+    group : int64 array [options]
+        Index in ``names``, −1 where the option fuses with nothing.
+    level : int64 array [options]
+        Cache ratio times ``denominator``.
+    names : tuple of str
+    """
+    group = np.full(len(choices), -1, dtype=np.int64)
+    level = np.zeros(len(choices), dtype=np.int64)
+    names: dict[str, int] = {}
+    known: dict[tuple[int, str, bool], int] = {}
+    training = model.workload.mode == "training"
+    for option, (choice, owner) in enumerate(zip(choices, table.tolist(), strict=True)):
+        if choice.caching_group is None or choice.dist_type is None:
+            continue
+        key = (owner, choice.dist_type, choice.caching_group)
+        if key not in known:
+            name = group_name(model.tables[owner], training, *key[1:])
+            known[key] = names.setdefault(name, len(names))
+        group[option] = known[key]
+        level[option] = int(choice.ratio * denominator)
+    return group, level, tuple(names)

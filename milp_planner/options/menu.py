@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
-from milp_planner.inputs.constraints import Constraints
+from milp_planner.inputs.constraints import Constraints, DistType, Mode, ShardingType
 from milp_planner.inputs.table import Table
 from milp_planner.options.choice import BY_MACHINE, SHARDING_TYPES, WHOLE_ROWS, Choice
 
@@ -16,6 +16,13 @@ COLUMN_STEP = 4
 """Columns of a shard come in multiples of this (FBGEMM reads rows as vectors of four)."""
 LEAST_WIDTH = 32
 """Narrowest column shard offered unasked: narrower rows cost as much to read."""
+SEQUENCE_TYPES: tuple[ShardingType, ...] = (
+    "data_parallel",
+    "table_wise",
+    "column_wise",
+    "row_wise",
+)
+"""What TorchRec 1.8.0's EmbeddingCollectionSharder offers."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +60,11 @@ class Order:
     """The part of a table that its menu depends on (so that equal tables share one menu)."""
 
     kind: str
+    output: str
     dim: int
     constraints: Constraints
     ratios: tuple[Fraction, ...]
-    dist_types: tuple[str, ...]
+    dist_types: tuple[DistType, ...]
     fuses: bool
 
 
@@ -64,6 +72,7 @@ def order_of(table: Table, ratios: tuple[Fraction, ...], fuses: bool) -> Order:
     """The order of a table; ``ratios`` is the workload's grid, its own constraint wins."""
     return Order(
         kind=table.kind,
+        output=table.output,
         dim=table.dim,
         constraints=table.constraints,
         ratios=table.constraints.cache_ratios or ratios,
@@ -122,10 +131,12 @@ def _tiers(order: Order, site: Site) -> Iterator[Choice]:
                 )
 
 
-def _modes(order: Order, site: Site) -> Iterator[tuple[str, Fraction]]:
+def _modes(order: Order, site: Site) -> Iterator[tuple[Mode, Fraction]]:
     allowed = order.constraints.modes
-    tiered = ("HYBRID", "CACHING") if order.kind == "dynamicemb" else ("CACHING",)
-    listed: list[tuple[str, Iterable[Fraction]]] = [
+    tiered: tuple[Mode, ...] = ("CACHING",)
+    if order.kind == "dynamicemb":
+        tiered = ("HYBRID", "CACHING")
+    listed: list[tuple[Mode, Iterable[Fraction]]] = [
         ("HBM_ONLY", [Fraction(1)]),
         *((mode, order.ratios) for mode in tiered),
         ("HOST_ONLY", [Fraction(0)]),
@@ -137,7 +148,7 @@ def _modes(order: Order, site: Site) -> Iterator[tuple[str, Fraction]]:
             yield from ((mode, ratio) for ratio in ratios)
 
 
-def _groups(order: Order, mode: str) -> tuple[bool | None, ...]:
+def _groups(order: Order, mode: Mode) -> tuple[bool | None, ...]:
     """Fusion groups a mode may join: HBM_ONLY either of the two (reference layout table)."""
     if not order.fuses:
         return (None,)
@@ -159,14 +170,14 @@ def _join(shape: Choice, tier: Choice) -> Choice | None:
 
 def _shapes(order: Order, site: Site, refused: list[str]) -> Iterator[Choice]:
     """Sharding types with their cuts and places, on any tier."""
-    legal = ("row_wise",) if order.kind == "dynamicemb" else SHARDING_TYPES
+    legal, why = _legal(order)
     allowed = order.constraints.sharding_types
     for sharding in SHARDING_TYPES:
         if allowed is not None and sharding not in allowed:
             continue
         if sharding not in legal:
             if allowed is not None:
-                refused.append(f"{sharding}: dynamicemb tables are sharded row_wise only")
+                refused.append(f"{sharding}: {why}")
             continue
         reason = _impossible(sharding, site, allowed)
         if reason:
@@ -176,6 +187,18 @@ def _shapes(order: Order, site: Site, refused: list[str]) -> Iterator[Choice]:
         if not found:
             refused.append(f"{sharding}: {_no_shape(sharding, order)}")
         yield from found
+
+
+def _legal(order: Order) -> tuple[tuple[ShardingType, ...], str]:
+    """Sharding types a kind of table can have at all, and the reason against the others."""
+    if order.kind == "dynamicemb":
+        return ("row_wise",), "dynamicemb tables are sharded row_wise only"
+    if order.output == "sequence":
+        return SEQUENCE_TYPES, (
+            "TorchRec's EmbeddingCollection (sequence output) is sharded "
+            f"{', '.join(SEQUENCE_TYPES)} only"
+        )
+    return SHARDING_TYPES, ""
 
 
 def _impossible(sharding: str, site: Site, allowed: tuple[str, ...] | None) -> str | None:
@@ -197,9 +220,9 @@ def _no_shape(sharding: str, order: Order) -> str:
     )
 
 
-def _placed(sharding: str, order: Order, site: Site) -> Iterator[Choice]:
+def _placed(sharding: ShardingType, order: Order, site: Site) -> Iterator[Choice]:
     """Every cut of one sharding type, restricted to the ranks that the constraints allow."""
-    mode = "HOST_ONLY" if site.cpu_only else "HBM_ONLY"
+    mode: Mode = "HOST_ONLY" if site.cpu_only else "HBM_ONLY"
     base = Choice(sharding, mode, Fraction(1), order.dim)
     for shape in _cut(base, order, site):
         placed = _on_allowed_ranks(shape, order.constraints, site)

@@ -8,8 +8,8 @@ import numpy as np
 
 from milp_planner.costs import dynamicemb_storage, storage
 from milp_planner.costs.units import FloatArray, IntArray
-from milp_planner.inputs.workload import Workload
 from milp_planner.options.columns import OptionColumns, ShardColumns, TableColumns
+from milp_planner.options.job import Job
 
 
 class ShardBytes(NamedTuple):
@@ -22,9 +22,9 @@ class ShardBytes(NamedTuple):
 
 
 class Exchanged(NamedTuple):
-    """What a shard receives and returns in one step; float arrays [entries].
+    """What a shard receives and returns in one step of all ranks; float arrays [entries].
 
-    ``ids`` and ``rows_out`` are means, with skew and deduplication; the ``plain`` ones without.
+    ``ids`` and ``rows_out`` are means with skew and deduplication, the ``plain`` ones without.
     """
 
     ids: FloatArray
@@ -33,79 +33,101 @@ class Exchanged(NamedTuple):
     plain_rows_out: FloatArray
 
 
+def exchanged_by(job: Job, options: OptionColumns, shards: ShardColumns) -> Exchanged:
+    """Ids and embeddings of every shard entry; ``options`` holds one row an entry.
+
+    A row-wise shard receives its load's share of all ranks' ids; shards that hold every row
+    receive all of them; a replicated table sees its own rank's. Pooled outputs are one a sample
+    of every rank (partial sums, row-wise), sequence outputs one an id.
+    """
+    table, traffic = options.table, job.traffic
+    replicated = options.is_sharding("data_parallel")
+    senders = np.where(replicated, 1.0, job.ranks / options.group_ranks)
+    ids = traffic.ids[table] * senders * shards.load
+    plain = traffic.raw_ids[table] * senders
+    bags = traffic.outputs[table] * np.where(replicated, 1, job.ranks)
+    pooled = job.tables.pooled[table]
+    return Exchanged(ids, np.where(pooled, bags, ids), plain, np.where(pooled, bags, plain))
+
+
 def shard_bytes(
-    tables: TableColumns,
-    options: OptionColumns,
-    shards: ShardColumns,
-    exchanged: Exchanged,
-    workload: Workload,
-    ranks: int,
-    cpu_only: bool,
+    job: Job, options: OptionColumns, shards: ShardColumns, exchanged: Exchanged
 ) -> ShardBytes:
     """HBM, exchange buffer, DDR and moved bytes of every shard entry.
 
-    ``options`` holds one row a shard entry; a shard without rows needs nothing. On a cluster
-    without HBM everything is charged to DDR.
+    ``options`` holds one row an entry; a shard without rows needs nothing. On a cluster without
+    HBM everything is charged to DDR.
     """
-    table = options.table
-    hbm, ddr, move = _torchrec(tables, options, shards)
-    dynamic = np.flatnonzero(tables.dynamic[table])
+    hbm, ddr, move = _torchrec(job.tables, options, shards)
+    dynamic = np.flatnonzero(job.tables.dynamic[options.table])
     if len(dynamic):
+        model = job.workload.storage_model
         hbm[dynamic], ddr[dynamic], move[dynamic] = _dynamicemb(
-            tables, options.at(dynamic), shards.rows[dynamic], workload.storage_model
+            job.tables, options.at(dynamic), shards.rows[dynamic], model
         )
-    ids, rows_out, factor = exchanged.ids, exchanged.rows_out, workload.codec_peak_factor
-    peak = np.where(options.is_sharding("data_parallel") | (ranks == 1), 1.0, factor)
-    if workload.storage_model == "torcheasyrec":
-        ids = np.where(tables.dynamic[table], exchanged.plain_ids, ids)
-        rows_out = np.where(tables.dynamic[table], exchanged.plain_rows_out, rows_out)
-        peak = np.where(tables.dynamic[table], 1.0, peak)
+    inputs, buffer = _buffers(job, options, shards, exchanged)
     present = shards.rows > 0
-    inputs = storage.input_bytes(ids)
-    output = storage.output_bytes(rows_out, shards.columns, tables.element[table])
-    hbm = np.where(present, hbm + inputs, 0)
-    buffer = np.where(present, np.ceil(output * peak).astype(np.int64), 0)
-    if cpu_only:
+    hbm, buffer = np.where(present, hbm + inputs, 0), np.where(present, buffer, 0)
+    ddr = np.where(present, ddr, 0)
+    if job.site.cpu_only:
         zero = np.zeros_like(hbm)
-        return ShardBytes(zero, zero, np.where(present, ddr + hbm + buffer, 0), move)
-    return ShardBytes(hbm, buffer, np.where(present, ddr, 0), move)
+        return ShardBytes(zero, zero, ddr + hbm + buffer, move)
+    return ShardBytes(hbm, buffer, ddr, move)
+
+
+def _buffers(
+    job: Job, options: OptionColumns, shards: ShardColumns, exchanged: Exchanged
+) -> tuple[IntArray, IntArray]:
+    """Input buffer, and output buffer at the codec's peak.
+
+    Nothing is encoded on a single rank or for a replicated table. TorchEasyRec knows neither
+    skew, nor deduplication, nor the codec.
+    """
+    ids, rows_out, factor = exchanged.ids, exchanged.rows_out, job.workload.codec_peak_factor
+    encoded = ~options.is_sharding("data_parallel") & (job.ranks > 1)
+    if job.workload.storage_model == "torcheasyrec":
+        dynamic = job.tables.dynamic[options.table]
+        ids = np.where(dynamic, exchanged.plain_ids, ids)
+        rows_out = np.where(dynamic, exchanged.plain_rows_out, rows_out)
+        encoded &= ~dynamic
+    element = job.tables.element[options.table]
+    output = storage.output_bytes(rows_out, shards.columns, element)
+    peak = np.ceil(output * factor).astype(np.int64)
+    return storage.input_bytes(ids), np.where(encoded, peak, output)
 
 
 def _torchrec(
     tables: TableColumns, options: OptionColumns, shards: ShardColumns
 ) -> tuple[IntArray, IntArray, IntArray]:
+    """HBM, DDR and moved bytes by TorchRec's formulas."""
     table = options.table
-    rows, dim, element = tables.rows[table], tables.dim[table], tables.element[table]
     over, under = tables.state_over[table], tables.state_under[table]
+    element = tables.element[table]
     weights = storage.torchrec_weights(shards.rows, shards.columns, element)
     full = weights + storage.torchrec_state(weights, over, under)
     hbm = np.where(options.is_mode("HBM_ONLY"), full, 0)
     ddr = full - hbm
     cached = np.flatnonzero(options.is_mode("CACHING") & ~tables.dynamic[table])
     if len(cached):
-        part, index = storage.torchrec_cache(
-            shards.rows[cached],
-            shards.columns[cached],
-            rows[cached],
-            dim[cached],
-            element[cached],
-            (options.over[cached], options.under[cached]),
+        owner = table[cached]
+        shape = storage.ShardShape(
+            shards.rows[cached], shards.columns[cached], tables.rows[owner], tables.dim[owner]
         )
-        state = storage.torchrec_state(part, over[cached], under[cached])
-        hbm[cached] = part + state + index
+        ratio = (options.over[cached], options.under[cached])
+        part, index = storage.torchrec_cache(shape, element[cached], ratio)
+        hbm[cached] = part + storage.torchrec_state(part, over[cached], under[cached]) + index
     return hbm, ddr, full
 
 
 def _dynamicemb(
     tables: TableColumns, options: OptionColumns, rows: IntArray, storage_model: str
 ) -> tuple[IntArray, IntArray, IntArray]:
+    """HBM, DDR and moved bytes of dynamicemb shards; an external store takes the cached rows."""
     table = options.table
     runtime = storage_model == "runtime"
     value = (tables.runtime_row if runtime else tables.planner_row)[table]
     tiers = dynamicemb_storage.runtime_tiers if runtime else dynamicemb_storage.torcheasyrec_tiers
-    ratio = (options.over, options.under)
     caching = options.is_mode("CACHING")
-    found = tiers(rows, value, tables.bucket[table], ratio, caching)
-    outside = caching & tables.external[table]
-    ddr = np.where(outside, 0, found.ddr)
+    found = tiers(rows, value, tables.bucket[table], (options.over, options.under), caching)
+    ddr = np.where(caching & tables.external[table], 0, found.ddr)
     return found.hbm + tables.counter[table], ddr, rows * value

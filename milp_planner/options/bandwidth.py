@@ -1,0 +1,88 @@
+"""Hit ratio and lookup bandwidth of every option."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from milp_planner.costs import lookup
+from milp_planner.costs.access import has_statistics, hit_ratios
+from milp_planner.costs.profile import EfficiencyCurve
+from milp_planner.costs.units import BoolArray, FloatArray
+from milp_planner.options.columns import OptionColumns
+from milp_planner.options.job import Job
+
+
+class Hits(NamedTuple):
+    """How an option's HBM tier serves lookups; arrays [options].
+
+    Attributes
+    ----------
+    ratio : float array
+        Share of the lookups it serves; the cache ratio where nothing is known of the access.
+    cover : float array
+        Its rows over the distinct rows of a step.
+    known : bool array
+        Whether the table has access statistics.
+    """
+
+    ratio: FloatArray
+    cover: FloatArray
+    known: BoolArray
+
+
+def hits_of(job: Job, columns: OptionColumns) -> Hits:
+    """Hit ratio, batch cover and whether statistics exist, of every option."""
+    tables = job.model.tables
+    ratio = columns.over / columns.under
+    distinct = np.maximum(job.traffic.distinct, 1.0)
+    cover = ratio * (job.tables.rows / distinct)[columns.table]
+    stats = np.array([has_statistics(t.access) for t in tables], dtype=np.bool_)
+    served = ratio.copy()
+    starts = np.searchsorted(columns.table, np.arange(len(tables) + 1))
+    tiered = columns.is_mode("CACHING") | columns.is_mode("HYBRID")
+    for index in np.flatnonzero(stats):
+        span = slice(starts[index], starts[index + 1])
+        if tiered[span].any():
+            table = tables[index]
+            frequency = table.kind == "dynamicemb" and table.score_strategy == "lfu"
+            grid, back = np.unique(ratio[span], return_inverse=True)
+            served[span] = hit_ratios(table.access, table.rows, grid, frequency)[back]
+    return Hits(served, cover, stats[columns.table])
+
+
+def bandwidths(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
+    """Lookup bandwidth of every option, bytes per second; float array [options].
+
+    x_eff · HBM + (1 − x_eff) · host link, divided for kernels that read host memory and for
+    dynamicemb. With a prefetch pipeline a cache holds a step's rows before the step, so it reads
+    at HBM's bandwidth (fetching is priced as a phase of its own). Without HBM: DDR.
+
+    References
+    ----------
+    TorchRec 1.8.0, ``planner/constants.py`` (kernel_bw_lookup); TorchEasyRec for dynamicemb.
+    """
+    profile, kernel = job.profile, job.profile.kernel
+    dense = np.where(options.is_sharding("data_parallel"), kernel.dense_share, 1.0)
+    if job.site.cpu_only:
+        return dense * profile.ddr
+    caching, in_hbm = options.is_mode("CACHING"), options.is_mode("HBM_ONLY")
+    dynamic = job.tables.dynamic[options.table]
+    ratio = options.over / options.under
+    x = np.where(dynamic, profile.host_only, 0.0)
+    x = np.where(options.is_mode("HYBRID"), _x_eff(profile.hybrid, ratio, hits), x)
+    x = np.where(caching & dynamic, _x_eff(profile.caching, ratio, hits), x)
+    x = np.where(caching & ~dynamic, _x_eff(profile.uvm_caching, ratio, hits), x)
+    fast = in_hbm | (caching & job.workload.prefetch_pipeline)
+    divisor = np.where(fast, 1.0, kernel.host_divisor)
+    divisor = np.where(dynamic, kernel.dynamicemb_divisor, divisor)
+    return lookup.tiered_bandwidth(profile, np.where(fast, 1.0, x)) * dense / divisor
+
+
+def _x_eff(curve: EfficiencyCurve, ratio: FloatArray, hits: Hits) -> FloatArray:
+    argument = {"cache_ratio": ratio, "hit_ratio": hits.ratio, "batch_cover": hits.cover}
+    fitted = lookup.efficiency(curve, argument[curve.over])
+    if curve.given_statistics == "hit_ratio":
+        return np.where(hits.known, hits.ratio, fitted)
+    return fitted
