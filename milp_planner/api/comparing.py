@@ -174,7 +174,7 @@ def _rows(instance: Instance, name: str, label: str, settings: Settings) -> list
     groups = len(unfused["mixed"])
     note = f"mixes cache ratios in {groups} fusion group{'s' if groups > 1 else ''}"
     planned = Entry(f"{label}, as planned", asked, None, False, unfused["objectives"], None, note)
-    return [planned, replace(row, label=f"{label}, as run")]
+    return [planned, replace(row, label=f"{label}, as run", note="" if feasible else row.note)]
 
 
 def _best_bound(entries: Sequence[Entry], objective: str) -> tuple[int, str] | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from formulations import Settings, registry, solve
 from milp_planner.api.compiling import compile_for
+from milp_planner.api.shortage import with_diagnosis
 from milp_planner.api.sources import ClusterSource, ModelSource
 from milp_planner.placement import Plan, decode
 
@@ -43,7 +44,8 @@ def plan(
     -------
     Plan
         Its outcome's status tells what is known: ``optimal`` and ``feasible`` have tables and have
-        passed the solver-free check, ``infeasible`` is a proof that no plan exists, ``unknown`` is
+        passed the solver-free check, ``infeasible`` is a proof that no plan exists (with
+        ``outcome.detail["diagnosis"]``: what lacks, and the least that would do), ``unknown`` is
         neither.
 
     Raises
@@ -59,4 +61,5 @@ def plan(
     if on_start is not None:
         on_start(formulation)
     outcome = solve(compiled.instance, formulation, settings)
+    outcome = with_diagnosis(compiled.instance, outcome, settings)
     return decode(compiled.options, compiled.instance, outcome)

@@ -56,6 +56,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """
     from formulations import registry, solve
     from formulations.outcome_file import outcome_to_dict
+    from milp_planner.api.shortage import with_diagnosis
     from milp_planner.cli import console
     from milp_planner.cli.exits import finish
     from milp_planner.cli.limits import make_settings
@@ -70,7 +71,10 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         check_writable(output)
     problem = read(instance, objective)
     work = Work(formulation, problem.time_unit)
-    outcome = work.run(lambda: solve(problem, formulation, work.settings(limits)))
+    watched = work.settings(limits)
+    outcome = work.run(
+        lambda: with_diagnosis(problem, solve(problem, formulation, watched), watched)
+    )
     document = outcome_to_dict(problem, outcome)
     if output is not None:
         write_json(output, document)
@@ -109,14 +113,19 @@ def show(instance: Instance, outcome: Outcome, everything: bool = False) -> None
     """Print the verdict, then tables and ranks where there is a plan."""
     from milp_planner.cli import console
     from milp_planner.report.ranks import ranks_of
+    from milp_planner.report.shortage import shortage_of
     from milp_planner.report.tables import tables_of
     from milp_planner.report.terminal.ranks import draw_ranks
+    from milp_planner.report.terminal.shortage import draw_shortage
     from milp_planner.report.terminal.tables import draw_tables
     from milp_planner.report.terminal.verdict import draw_verdict
     from milp_planner.report.verdict import verdict_of
 
     out = console.out()
     out.print(draw_verdict(verdict_of(instance, outcome), instance.name))
+    shortage = shortage_of(outcome.detail)
+    if shortage is not None:
+        out.print(draw_shortage(shortage))
     if outcome.placement is not None:
         out.print(draw_tables(tables_of(instance, outcome.placement), everything))
         out.print(draw_ranks(ranks_of(instance, outcome.placement), everything))

@@ -11,6 +11,48 @@ from formulations import Instance, Placement
 from formulations.check import position_entries
 from formulations.instance import IntArray, Where
 
+#: Modes as option names spell them (design vocabulary).
+MODES = ("HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY")
+
+
+@dataclass(frozen=True)
+class Facets:
+    """What the name of a priced option says, such as ``row_wise/CACHING/0.3/roundrobin``.
+
+    Attributes
+    ----------
+    sharding : str
+        Sharding type, with the number of column shards: ``column_wise:2``.
+    mode : str
+    ratio : str
+        Cache ratio; empty for HBM_ONLY and HOST_ONLY.
+    routing : str
+        dist_type of a dynamicemb table, and anything further the name says.
+    """
+
+    sharding: str
+    mode: str
+    ratio: str
+    routing: str
+
+
+def facets_of(option: str) -> Facets | None:
+    """The parts of an option's name; None for names of other origin (TorchRec's, literature's)."""
+    parts = option.split("/")
+    if len(parts) < 2 or parts[1] not in MODES:
+        return None
+    tiered = parts[1] in ("HYBRID", "CACHING")
+    if tiered and len(parts) < 3:
+        return None
+    ratio = "" if not tiered else "/".join(parts[2:4]) if _thirds(parts) else parts[2]
+    rest = parts[2 + (ratio.count("/") + 1 if ratio else 0) :]
+    return Facets(parts[0], parts[1], ratio, " ".join(rest))
+
+
+def _thirds(parts: list[str]) -> bool:
+    """Whether the ratio is a fraction such as 1/3, cut in two at its own slash."""
+    return len(parts) > 3 and parts[2].isdigit() and parts[3].isdigit()
+
 
 @dataclass(frozen=True)
 class TableRow:

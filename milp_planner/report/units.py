@@ -25,19 +25,19 @@ def time_unit(values: Iterable[int | None]) -> tuple[str, int]:
     return next(((name, size) for name, size in _TIME_UNITS if largest >= size), _TIME_UNITS[-1])
 
 
-def show_time(picoseconds: int | None, unit: tuple[str, int] | None = None) -> str:
-    """A time in picoseconds with its unit, four digits; ``unit`` fixes it for a column."""
+def show_time(picoseconds: int | None, unit: tuple[str, int] | None = None, digits: int = 4) -> str:
+    """A time in picoseconds with its unit; ``unit`` fixes that for a column."""
     if picoseconds is None:
         return UNKNOWN
     name, size = unit or time_unit([picoseconds])
-    return f"{picoseconds / size:.4g} {name}" if size > 1 else f"{picoseconds} {name}"
+    return f"{picoseconds / size:.{digits}g} {name}" if size > 1 else f"{picoseconds} {name}"
 
 
-def show_cost(value: int | None, unit: str) -> str:
+def show_cost(value: int | None, unit: str, digits: int = 4) -> str:
     """An objective: a time where the instance's unit is ``ps``, else the plain integer."""
     if value is None:
         return UNKNOWN
-    return show_time(value) if unit == "ps" else f"{value:,}"
+    return show_time(value, digits=digits) if unit == "ps" else f"{value:,}"
 
 
 def show_gap(gap: float | None) -> str:

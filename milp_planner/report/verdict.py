@@ -56,6 +56,8 @@ class VerdictInfo:
         In the instance's time unit.
     bound_method : str or None
         Who derived the bound; ``bound_exact`` tells integers from floating point.
+    certified_infeasible : bool
+        Whether a certificate proves that no plan exists.
     gap : float or None
         (objective − bound)/max(1, |objective|).
     objectives : dict
@@ -74,6 +76,7 @@ class VerdictInfo:
     bound_method: str | None
     bound_exact: bool | None
     certified_bound: int | None
+    certified_infeasible: bool
     gap: float | None
     objectives: dict[str, int]
     time_unit: str
@@ -108,6 +111,8 @@ def verdict_of(instance: Instance, outcome: Outcome) -> VerdictInfo:
         bound_method=None if source is None else source.method,
         bound_exact=None if source is None else source.exact,
         certified_bound=outcome.certified_bound,
+        certified_infeasible=outcome.certificate is not None
+        and outcome.certificate.kind == "infeasible",
         gap=outcome.gap,
         objectives=dict(outcome.objectives),
         time_unit=instance.time_unit,

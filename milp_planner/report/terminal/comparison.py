@@ -19,15 +19,14 @@ def draw_comparison(info: ComparisonInfo) -> RenderableType:
     parts: list[RenderableType] = []
     for asked, best in info.bounds.items():
         rows = [row for row in info.rows if row.asked == asked]
-        parts += [_section(info, asked, rows), *_notes(rows), Text(_bound(info, best)), Text("")]
+        title = Text(f"minimising {asked}: {MEANING[asked]}", style="bold")
+        table = _section(info, asked, rows)
+        parts += [title, table, *_notes(rows), Text(_bound(info, best)), Text("")]
     return Group(*parts[:-1])
 
 
 def _section(info: ComparisonInfo, asked: str, rows: list[ComparisonRow]) -> Table:
-    table = Table(
-        title=f"minimising {asked}: {MEANING[asked]}",
-        title_justify="left", title_style="bold", box=None, pad_edge=False,
-    )  # fmt: skip
+    table = Table(box=None, pad_edge=False)
     table.add_column("formulation", no_wrap=True, max_width=26)
     table.add_column("status", no_wrap=True)
     table.add_column("fits", no_wrap=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from milp_planner.report.ranks import MachineRow, RankRow, RanksInfo, Usage
-from milp_planner.report.units import show_bytes, show_share, show_time, time_unit
+from milp_planner.report.ranks import RankRow, RanksInfo, Usage
+from milp_planner.report.units import show_bytes, show_ranks, show_share, time_unit
 
-#: Machines shown before the rest is summed up in a line.
+#: Machines shown before the rest is counted in a line.
 MOST_MACHINES = 40
 
 
@@ -17,94 +19,104 @@ def draw_ranks(info: RanksInfo, everything: bool = False) -> RenderableType:
     """Ranks (folded to machines where there are many), then the machines' own resources."""
     if info.folded and not everything:
         return _folded(info)
-    table = _frame(info, "per rank", ["rank", "mach"])
+    table = _table("rank", "mach")
     _usage_columns(table, info.rows[0].usage)
-    _phase_columns(table, info)
+    for phase in (*info.phases, "sum"):
+        table.add_column(phase.replace("_", "\n", 1), justify="right", no_wrap=True)
     for row in info.rows:
         table.add_row(*_rank_cells(info, row))
-    table.add_section()
-    blanks = [""] * (1 + 2 * len(info.rows[0].usage))
-    times = [_time(info, v) for v in info.barriers]
-    table.add_row("max", *blanks, *times, _time(info, max(r.cost for r in info.rows)))
-    return Group(table, *_machines(info))
+    slowest = [_time(info, v) for v in info.barriers]
+    blanks = [""] * (1 + 3 * len(_tiers(info.rows[0].usage)))
+    table.add_row("max", *blanks, *slowest, _time(info, _most(info)), style="bold")
+    unit = f", times in {_unit(info)[0]}" if info.time_unit == "ps" else ""
+    title = Text(f"per rank{unit} (bold: the slowest of a phase)", style="bold")
+    return Group(title, table, *_machines(info))
 
 
 def _folded(info: RanksInfo) -> RenderableType:
+    """A row a machine with its fullest and slowest rank; the least busy machines are counted."""
     shown = sorted(info.machines, key=lambda m: (-m.cost, m.machine))[:MOST_MACHINES]
-    shown.sort(key=lambda m: m.machine)
-    title = f"per machine ({len(info.rows)} ranks folded: fullest and slowest rank of each)"
-    table = _frame(info, title, ["mach", "ranks"])
+    table = _table("mach", "ranks")
     _usage_columns(table, info.machines[0].usage)
-    _usage_columns(table, info.machines[0].fullest, prefix="rank ")
-    table.add_column("sum", justify="right", no_wrap=True)
-    for row in shown:
-        cells = [c for u in (*row.usage, *row.fullest) for c in _usage_cells(u)]
-        table.add_row(str(row.machine), _span(row.ranks), *cells, _time(info, row.cost))
+    _usage_columns(table, info.machines[0].fullest, "fullest ")
+    table.add_column("slowest sum", justify="right", no_wrap=True)
+    for row in sorted(shown, key=lambda m: m.machine):
+        cells = [*_usage_cells(row.usage), *_usage_cells(row.fullest)]
+        table.add_row(str(row.machine), show_ranks(row.ranks, -1), *cells, _time(info, row.cost))
     hidden = len(info.machines) - len(shown)
     note = [Text(f"… and {hidden} less busy machines (--all shows every rank)")] if hidden else []
-    barriers = [
-        f"{name} {_time(info, v)}" for name, v in zip(info.phases, info.barriers, strict=True)
-    ]
-    return Group(table, *note, Text("slowest rank of each phase: " + " · ".join(barriers)))
+    pairs = zip(info.phases, info.barriers, strict=True)
+    slowest = " · ".join(f"{name} {_time(info, value)}" for name, value in pairs)
+    unit = f", times in {_unit(info)[0]}" if info.time_unit == "ps" else ""
+    title = f"per machine{unit} ({len(info.rows)} ranks folded; --all shows them)"
+    phases = Text(f"slowest rank of each phase: {slowest}")
+    return Group(Text(title, style="bold"), table, *note, phases)
 
 
 def _machines(info: RanksInfo) -> list[RenderableType]:
     if not info.machines[0].usage:
         return []
-    table = _frame(info, "per machine", ["mach", "ranks"])
+    table = _table("mach", "ranks")
     _usage_columns(table, info.machines[0].usage)
     for row in info.machines:
-        cells = [c for u in row.usage for c in _usage_cells(u)]
-        table.add_row(str(row.machine), _span(row.ranks), *cells)
-    return [table]
+        cells = _usage_cells(row.usage)
+        table.add_row(str(row.machine), show_ranks(row.ranks, -1), *cells)
+    return [Text("per machine", style="bold"), table]
 
 
-def _frame(info: RanksInfo, title: str, first: list[str]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+def _table(*first: str) -> Table:
+    table = Table(box=None, pad_edge=False)
     for name in first:
         table.add_column(name, justify="right", no_wrap=True)
     return table
 
 
-def _usage_columns(table: Table, usage: tuple[Usage, ...], prefix: str = "") -> None:
+def _usage_columns(table: Table, usage: Iterable[Usage], prefix: str = "") -> None:
+    for name in _tiers(usage):
+        table.add_column(f"{prefix}{name}", justify="right", no_wrap=True)
+        table.add_column("of", justify="right", no_wrap=True)
+        table.add_column("%", justify="right", no_wrap=True)
+
+
+def _usage_cells(usage: Iterable[Usage]) -> list[Text]:
+    cells = []
+    for use in _tiers(usage).values():
+        style = "bold red" if use.used > use.capacity else ""
+        shown = show_bytes(use.used), show_bytes(use.capacity)
+        share = show_share(use.used, use.capacity)
+        cells += [Text(text, style=style) for text in (*shown, share.rstrip("%"))]
+    return cells
+
+
+def _tiers(usage: Iterable[Usage]) -> dict[str, Usage]:
+    """The fullest of each memory: ``hbm:NAME``, one a collective, limit the same HBM."""
+    fullest: dict[str, Usage] = {}
     for use in usage:
-        table.add_column(f"{prefix}{use.resource}", justify="right", no_wrap=True)
-        table.add_column("of", justify="left", no_wrap=True)
+        name = use.resource.partition(":")[0]
+        known = fullest.get(name)
+        if known is None or use.used * known.capacity > known.used * use.capacity:
+            fullest[name] = use
+    return fullest
 
 
-def _phase_columns(table: Table, info: RanksInfo) -> None:
-    for phase in info.phases:
-        table.add_column(phase.replace("_", "\n", 1), justify="right", no_wrap=True)
-    table.add_column("sum", justify="right", no_wrap=True)
-
-
-def _rank_cells(info: RanksInfo, row: RankRow) -> list[Text | str]:
-    cells: list[Text | str] = [str(row.rank), str(row.machine)]
-    for use in row.usage:
-        cells += _usage_cells(use)
+def _rank_cells(info: RanksInfo, row: RankRow) -> list[Text]:
+    cells = [Text(str(row.rank)), Text(str(row.machine)), *_usage_cells(row.usage)]
     for value, critical in zip(row.phases, row.critical, strict=True):
         cells.append(Text(_time(info, value), style="bold" if critical else ""))
-    return [*cells, _time(info, row.cost)]
+    style = "bold" if row.cost == _most(info) else ""
+    return [*cells, Text(_time(info, row.cost), style=style)]
 
 
-def _usage_cells(use: Usage) -> list[Text | str]:
-    over = use.used > use.capacity
-    share = show_share(use.used, use.capacity)
-    capacity = f"{show_bytes(use.capacity)} {share}"
-    return [show_bytes(use.used), Text(capacity, style="bold red" if over else "")]
+def _most(info: RanksInfo) -> int:
+    return max(row.cost for row in info.rows)
+
+
+def _unit(info: RanksInfo) -> tuple[str, int]:
+    return time_unit([*info.barriers, _most(info)])
 
 
 def _time(info: RanksInfo, value: int) -> str:
     if info.time_unit != "ps":
         return f"{value:,}"
-    unit = time_unit([*info.barriers, *(row.cost for row in info.rows[:1])])
-    return show_time(value, unit)
-
-
-def _span(ranks: tuple[int, ...]) -> str:
-    from milp_planner.report.units import show_ranks
-
-    return show_ranks(ranks, -1)
-
-
-__all__ = ["MOST_MACHINES", "MachineRow", "draw_ranks"]
+    size = _unit(info)[1]
+    return f"{value / size:.4g}" if size > 1 else str(value)

@@ -34,8 +34,8 @@ def draw_verdict(info: VerdictInfo, title: str = "") -> Panel:
 def _headline(info: VerdictInfo, colour: str) -> Text:
     text = Text(info.status.upper(), style=f"bold {colour}")
     if info.objective is not None:
-        text.append(f"   {info.objective_kind} {show_cost(info.objective, info.time_unit)}", "bold")
-        text.append(f"   bound {show_cost(info.bound, info.time_unit)}")
+        text.append(f"   {info.objective_kind} {_cost(info, info.objective)}", "bold")
+        text.append(f"   bound {_cost(info, info.bound)}")
         text.append(f"   gap {show_gap(info.gap)}")
     text.append(f"   {info.formulation}, {show_seconds(info.seconds)}", "default")
     return text
@@ -48,17 +48,23 @@ def _proof(info: VerdictInfo) -> list[str]:
         lines.append(_STOPPED[info.stopped_by])
     if info.bound_method is not None:
         how = "in integers" if info.bound_exact else "in floating point"
-        what = f"no plan is below {show_cost(info.bound, info.time_unit)}"
+        what = f"no plan is below {_cost(info, info.bound)}"
         if info.status == "infeasible":
             what = "no plan exists"
         elif info.proved:
             what = "no plan is better"
         lines.append(f"proved: {what} ({info.bound_method}, {how})")
+    if info.certified_infeasible:
+        lines.append("certified: no plan exists; verify re-derives it")
     if info.certified_bound is not None:
         share = _share(info)
-        bound = show_cost(info.certified_bound, info.time_unit)
+        bound = _cost(info, info.certified_bound)
         lines.append(f"certified: no plan is below {bound}{share}; verify re-derives it")
     return lines
+
+
+def _cost(info: VerdictInfo, value: int | None) -> str:
+    return show_cost(value, info.time_unit, digits=6)
 
 
 def _share(info: VerdictInfo) -> str:

@@ -1,0 +1,61 @@
+"""Why nothing fits, on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from milp_planner.report.shortage import ShortageInfo, Tier
+from milp_planner.report.units import UNKNOWN, show_bytes
+
+_MOST_NAMES = 12
+
+
+def draw_shortage(info: ShortageInfo) -> RenderableType:
+    """Capacity, need and lack of every tier; what to drop; what is in conflict."""
+    table = Table(box=None, pad_edge=False)
+    for name in ("tier", "there now", "needed everywhere", "short by", ""):
+        table.add_column(name, no_wrap=True, justify="left" if name in ("tier", "") else "right")
+    for tier in info.tiers:
+        table.add_row(*_cells(tier))
+    title = Text("each tier, the others left as they are", style="bold")
+    return Group(title, table, *(Text(line) for line in (*_drop(info), *_conflict(info))))
+
+
+def _cells(tier: Tier) -> list[str]:
+    there = show_bytes(tier.smallest)
+    if tier.largest != tier.smallest:
+        there += f" to {show_bytes(tier.largest)}"
+    name = tier.resource if tier.scope == "cluster" else f"{tier.resource} of each {tier.scope}"
+    if not tier.helps:
+        return [name, there, UNKNOWN, UNKNOWN, "proved: no amount of it alone is enough"]
+    word = "proved least" if tier.proved else "known to do; less may do"
+    if tier.needed is None:
+        word = "not found in the time limit"
+    return [name, there, show_bytes(tier.needed), show_bytes(tier.short_by), word]
+
+
+def _drop(info: ShortageInfo) -> Iterator[str]:
+    if info.drop_impossible:
+        yield "proved: dropping tables does not help"
+    elif info.drop is not None:
+        proved = "proved: no fewer do" if info.drop_proved else "fewer may do"
+        tables = "table" if len(info.drop) == 1 else "tables"
+        yield f"or drop {len(info.drop)} {tables}: {_names(info.drop)} ({proved})"
+
+
+def _conflict(info: ShortageInfo) -> Iterator[str]:
+    if not info.conflict_tables:
+        return
+    word = "a smallest conflict" if info.irreducible else "a conflict"
+    limits = ", ".join(info.conflict_constraints) or "nothing else"
+    yield f"{word}: {_names(info.conflict_tables)} against {limits}"
+
+
+def _names(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:_MOST_NAMES])
+    hidden = len(names) - _MOST_NAMES
+    return shown if hidden <= 0 else f"{shown} … and {hidden} more"
