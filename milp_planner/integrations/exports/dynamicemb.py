@@ -25,9 +25,10 @@ from milp_planner.placed import PlacedTable
 from milp_planner.placement import Plan
 
 FORMAT = "milp-planner-dynamicemb/1"
-DIST_TYPES = ("continuous", "roundrobin", "hash_roundrobin", "mix_roundrobin")
-_OWN = ("mix_roundrobin",)
-"""Routing rules that dynamicemb itself does not have."""
+DIST_TYPES = ("continuous", "roundrobin", "hash_roundrobin")
+"""Routing rules that dynamicemb has; this project's own further rule is not among them."""
+FINEST = 100
+"""Largest denominator of a cache ratio in this project."""
 
 
 def document(plan: Plan) -> dict[str, Any]:
@@ -88,15 +89,14 @@ def read(text: str, model: Model) -> dict[str, Pin]:
         options = entry.get("dynamicemb_options") if isinstance(entry, dict) else None
         if not isinstance(options, dict):
             raise BadInput(f"table {name!r}: dynamicemb_options must be a mapping")
-        pins[name] = _pin(table, options, model, world)
         share = _share(table, options, model, world)
-        key = _grouped_key(table, options)
-        first, whose = shares.setdefault(key, (share, name))
+        first, whose = shares.setdefault(_grouped_key(table, options), (share, name))
         if first != share:
             raise BadInput(
                 f"tables {whose!r} and {name!r} fuse, so the runtime gives both one share of HBM, "
                 f"but theirs are {first} and {share}"
             )
+        pins[name] = _pin(table, options, share)
     return pins
 
 
@@ -112,10 +112,10 @@ def _group(name: str, tables: list[PlacedTable]) -> dict[str, Any]:
 
 def _entry(plan: Plan, placed: PlacedTable) -> dict[str, Any]:
     table = plan.model.table(placed.name)
-    if placed.dist_type in _OWN:
+    if placed.dist_type not in DIST_TYPES:
         raise BadInput(
             f"table {placed.name!r} is routed by {placed.dist_type}, which dynamicemb does not "
-            f"have; allow it only {', '.join(d for d in DIST_TYPES if d not in _OWN)}"
+            f"have; allowed: {', '.join(DIST_TYPES)}"
         )
     local = placed.hbm_for_values or 0
     return {
@@ -184,7 +184,7 @@ def _share(table: Table, options: dict[str, Any], model: Model, world: int) -> F
     total = capacity * row
     if local >= total:
         return Fraction(1)
-    share = Fraction(local, total).limit_denominator(100)
+    share = Fraction(local, total).limit_denominator(FINEST)
     return (
         share
         if -(-total * share.numerator // share.denominator) == local
@@ -192,13 +192,14 @@ def _share(table: Table, options: dict[str, Any], model: Model, world: int) -> F
     )
 
 
-def _pin(table: Table, options: dict[str, Any], model: Model, world: int) -> Pin:
+def _pin(table: Table, options: dict[str, Any], share: Fraction) -> Pin:
     where = f"table {table.name!r}"
     caching = options.get("caching")
     if not isinstance(caching, bool):
         raise BadInput(f"{where}: caching is {caching!r}; allowed: true, false")
     dist = one_of(options.get("dist_type", "roundrobin"), DIST_TYPES, f"{where}: dist_type")
-    share = _share(table, options, model, world)
+    if share.denominator > FINEST:
+        raise BadInput(f"{where}: its share of HBM {share} is finer than 1/{FINEST}")
     if share == 0 and caching:
         raise BadInput(f"{where}: caching needs local_hbm_for_values above 0")
     if share == 1:

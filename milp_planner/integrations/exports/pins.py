@@ -9,13 +9,15 @@ from typing import Any
 from milp_planner.errors import BadInput
 from milp_planner.inputs.constraints import Pin
 from milp_planner.inputs.model import Model
-from milp_planner.inputs.problems import choice
+from milp_planner.inputs.problems import choice, nearest
 from milp_planner.inputs.table import Table
 from milp_planner.placed import PlacedTable
 from milp_planner.placement import Plan
 
 PROPER = ("HYBRID", "CACHING")
 """Modes whose cache ratio is a choice of its own."""
+MANY = 12
+"""Error sentences list table names up to this many."""
 
 
 def pin_of(placed: PlacedTable) -> Pin:
@@ -66,11 +68,13 @@ def known(model: Model, name: Any, where: str) -> Table:
         if table.name == name:
             return table
     names = [table.name for table in model.tables]
-    listed = names if len(names) <= 12 else []
-    hint = choice(str(name), listed or names)
-    if not listed:
-        hint = f"the model has {len(names)} tables" + hint[len(f"allowed: {', '.join(names)}") :]
-    raise BadInput(f"{where}: unknown table {str(name)!r}; {hint}")
+    if len(names) <= MANY:
+        raise BadInput(f"{where}: unknown table {str(name)!r}; {choice(str(name), names)}")
+    close = nearest(str(name), names)
+    hint = f"; did you mean {close}?" if close else ""
+    raise BadInput(
+        f"{where}: unknown table {str(name)!r} (the model has {len(names)} tables){hint}"
+    )
 
 
 def one_of(value: Any, allowed: Mapping[str, Any] | tuple[str, ...], where: str) -> Any:

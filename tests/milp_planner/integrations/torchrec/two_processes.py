@@ -69,7 +69,9 @@ def _batch(rank: int) -> KeyedJaggedTensor:
     samples = 3
     lengths = torch.randint(0, 4, (len(SHAPES) * samples,), generator=draw)
     values = [
-        torch.randint(0, rows, (int(lengths[i * samples : (i + 1) * samples].sum()),), generator=draw)
+        torch.randint(
+            0, rows, (int(lengths[i * samples : (i + 1) * samples].sum()),), generator=draw
+        )
         for i, (rows, _, _) in enumerate(SHAPES.values())
     ]
     return KeyedJaggedTensor(
@@ -127,9 +129,7 @@ def _unsharded(reference: nn.Module, rank: int) -> tuple[torch.Tensor, dict[str,
     """
     outputs = [reference(_batch(other)).values() for other in range(WORLD)]
     sum(out.square().sum() for out in outputs).backward()  # type: ignore[union-attr]
-    updated = {
-        name: p.detach() - RATE * p.grad / WORLD for name, p in reference.named_parameters()
-    }
+    updated = {name: p.detach() - RATE * p.grad / WORLD for name, p in reference.named_parameters()}
     return outputs[rank].detach(), updated
 
 

@@ -1,0 +1,113 @@
+"""TorchRec's ShardingPlan object and its JSON document, both ways.
+
+The document is that of :mod:`milp_planner.integrations.exports.torchrec`; it holds what decides a
+sharding: type, kernel, ranks, shards, cache load factor. Other fields of ``ParameterSharding``
+(stochastic rounding, bounds checks, key-value parameters, …) are left at TorchRec's defaults.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from torch.distributed._shard.sharding_spec import EnumerableShardingSpec, ShardMetadata
+from torchrec.distributed.types import (
+    CacheParams,
+    EmbeddingModuleShardingPlan,
+    ParameterSharding,
+    ShardingPlan,
+)
+
+from milp_planner.errors import BadInput
+from milp_planner.integrations.exports.torchrec import FORMAT, parse
+
+
+def to_document(
+    plan: ShardingPlan, world_size: int, local_world_size: int, compute_device: str
+) -> dict[str, Any]:
+    """A ShardingPlan as JSON values.
+
+    Parameters
+    ----------
+    plan : ShardingPlan
+    world_size, local_world_size : int
+        Ranks in all and on a host.
+    compute_device : str
+        ``cuda``, ``cpu`` or ``mtia``.
+    """
+    return {
+        "format": FORMAT,
+        "world_size": world_size,
+        "local_world_size": local_world_size,
+        "compute_device": compute_device,
+        "plan": {
+            path: {name: _entry(table) for name, table in module.items()}
+            for path, module in plan.plan.items()
+        },
+        "left_to_dynamicemb": [],
+    }
+
+
+def from_document(document: dict[str, Any] | str) -> ShardingPlan:
+    """The ShardingPlan of a document, ready for ``DistributedModelParallel``.
+
+    Raises
+    ------
+    BadInput
+        When it is no such document, or a table's entry is incomplete.
+    """
+    text = document if isinstance(document, str) else json.dumps(document)
+    found = parse(text)
+    plan = {}
+    for path, tables in found["plan"].items():
+        module = EmbeddingModuleShardingPlan()
+        for name, entry in tables.items():
+            try:
+                module[name] = _sharding(entry)
+            except (KeyError, TypeError, ValueError) as error:
+                raise BadInput(f"table {name!r}: its entry is incomplete ({error})") from None
+        plan[path] = module
+    return ShardingPlan(plan)
+
+
+def _entry(table: ParameterSharding) -> dict[str, Any]:
+    caching = table.compute_kernel.endswith("uvm_caching") and table.cache_params is not None
+    entry: dict[str, Any] = {
+        "sharding_type": table.sharding_type,
+        "compute_kernel": table.compute_kernel,
+        "ranks": table.ranks,
+        "cache_load_factor": table.cache_params.load_factor if caching else None,
+    }
+    if table.sharding_spec is not None:
+        entry["shards"] = [
+            {
+                "shard_offsets": list(shard.shard_offsets),
+                "shard_sizes": list(shard.shard_sizes),
+                "placement": str(shard.placement),
+            }
+            for shard in table.sharding_spec.shards
+        ]
+    return entry
+
+
+def _sharding(entry: dict[str, Any]) -> ParameterSharding:
+    shards = entry.get("shards")
+    factor = entry.get("cache_load_factor")
+    return ParameterSharding(
+        sharding_type=entry["sharding_type"],
+        compute_kernel=entry["compute_kernel"],
+        ranks=list(entry["ranks"]),
+        cache_params=None if factor is None else CacheParams(load_factor=factor),
+        sharding_spec=None
+        if shards is None
+        else EnumerableShardingSpec(
+            [
+                ShardMetadata(
+                    shard_offsets=shard["shard_offsets"],
+                    shard_sizes=shard["shard_sizes"],
+                    placement=shard["placement"],
+                )
+                for shard in shards
+            ]
+        ),
+    )

@@ -1,0 +1,121 @@
+"""Plans for the export tests: any fusion-consistent placement of a mixed model."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from formulations import Outcome, Placement, Status, StoppedBy, Where
+from formulations.instance import Instance
+from formulations.placement import machine_ranks
+from milp_planner.compile import compile_instance
+from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.model import Model
+from milp_planner.options import Options, price
+from milp_planner.placement import Plan, decode
+
+
+def cluster(machines: int = 2, ranks: int = 2, hbm: str = "80GiB") -> Cluster:
+    """A small cluster of equal machines."""
+    return Cluster.from_dict(
+        {
+            "name": "small",
+            "machines": machines,
+            "ranks_per_machine": ranks,
+            "hbm": hbm,
+            "ddr": "1TiB",
+            "interconnect": {"intra_machine": "600GB/s", "inter_machine": "12.5GB/s"},
+        }
+    )
+
+
+def static(name: str, rows: int = 1000, dim: int = 128, **more: Any) -> dict[str, Any]:
+    """A TorchRec table."""
+    return {"name": name, "rows": rows, "dim": dim, **more}
+
+
+def dynamic(name: str, rows: int = 5000, dim: int = 64, **more: Any) -> dict[str, Any]:
+    """A dynamicemb table."""
+    return {"name": name, "rows": rows, "dim": dim, "kind": "dynamicemb", **more}
+
+
+def model(*tables: dict[str, Any]) -> Model:
+    """A model of the given tables."""
+    return Model.from_dict(
+        {"name": "m", "workload": {"batch_per_rank": 64}, "tables": list(tables)}
+    )
+
+
+MIXED = (
+    static("a"),
+    static("b", 333, 192, num_features=2),
+    static("c", 17, 64),
+    dynamic("d"),
+    dynamic("e", 70_001, optimizer="adam"),
+    dynamic("f", 129, optimizer="adam", features=["click"]),
+    dynamic("g", constraints={"cache_ratios": ["1/3", "1/2"]}),
+)
+
+
+def random_plan(seed: int, *tables: dict[str, Any], on: Cluster | None = None) -> Plan:
+    """A plan that a formulation could have returned, memory left aside."""
+    draw = random.Random(seed)
+    options = price(model(*(tables or MIXED)), on or cluster())
+    instance = compile_instance(options)
+    return decode(options, instance, _outcome(instance, _choose(instance, draw), draw))
+
+
+def chosen_plan(choose: dict[str, str], *tables: dict[str, Any], on: Cluster | None = None) -> Plan:
+    """A plan with the options of the given names (the first option where none is given)."""
+    options: Options = price(model(*tables), on or cluster())
+    instance = compile_instance(options)
+    picked = [
+        instance.option_index(t, choose[name]) if name in choose else instance.options_of(t)[0]
+        for t, name in enumerate(instance.table_names)
+    ]
+    return decode(options, instance, _outcome(instance, picked, random.Random(0)))
+
+
+def _choose(instance: Instance, draw: random.Random) -> list[int]:
+    """Random options, each fusion group kept at the level its first table brought."""
+    levels: dict[int, int] = {}
+    picked = []
+    for table in range(instance.num_tables):
+        allowed = [
+            o
+            for o in instance.options_of(table)
+            if levels.get(int(instance.option_group[o]), int(instance.option_level[o]))
+            == int(instance.option_level[o])
+        ]
+        option = draw.choice(allowed)
+        if instance.option_group[option] >= 0:
+            levels[int(instance.option_group[option])] = int(instance.option_level[option])
+        picked.append(option)
+    return picked
+
+
+def _outcome(instance: Instance, picked: list[int], draw: random.Random) -> Outcome:
+    ranks = [[_ranks(instance, b, draw) for b in instance.blocks_of(o)] for o in picked]
+    placement = Placement(np.asarray(picked, dtype=np.int64), ranks)
+    return Outcome(Status.FEASIBLE, StoppedBy.EXHAUSTED, "test", placement=placement)
+
+
+def _ranks(instance: Instance, index: int, draw: random.Random) -> np.ndarray:
+    block = instance.block(index)
+    if block.where == Where.EVERY_RANK:
+        return np.arange(instance.num_ranks)
+    machines = range(len(instance.machines))
+    if block.where == Where.ONE_MACHINE:
+        return machine_ranks(instance, draw.sample(machines, block.count))
+    home = list(range(instance.num_ranks))
+    if block.where == Where.ANY_RANK_OF_ONE_MACHINE:
+        home = list(instance.machines[draw.choice(machines)])
+    return np.asarray([draw.choice(home) for _ in range(block.count)])
+
+
+def third() -> Fraction:
+    """A ratio that no float holds."""
+    return Fraction(1, 3)

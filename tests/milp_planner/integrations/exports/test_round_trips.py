@@ -1,0 +1,102 @@
+"""Every export, written and read back: nothing it holds is lost, nothing else is invented."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from milp_planner.errors import BadInput
+from milp_planner.inputs.constraints import Pin
+from milp_planner.integrations import exports
+from milp_planner.integrations.exports.pins import pins_of
+from milp_planner.placement import Plan
+
+from . import plans
+
+STATIC = plans.MIXED[:3]
+_QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def _only(pins: dict[str, Pin], fields: set[str]) -> dict[str, Pin]:
+    """Pins with every field but the given ones dropped."""
+    return {name: Pin(**pin.model_dump(include=fields)) for name, pin in pins.items()}
+
+
+def _of_kind(plan: Plan, kind: str) -> dict[str, Pin]:
+    kept = {t.name for t in plan.tables if t.kind == kind}
+    return {name: pin for name, pin in pins_of(plan).items() if name in kept}
+
+
+@_QUICK
+@given(seed=st.integers(0, 10_000))
+def test_torchrec(seed: int) -> None:
+    """TorchRec's JSON holds type, mode, load factor, width and ranks of TorchRec tables."""
+    plan = plans.random_plan(seed, on=plans.cluster(2, 4))
+    back = exports.read(exports.write(plan, "torchrec"), "torchrec", plan.model)
+    assert back == _of_kind(plan, "torchrec")
+
+
+@_QUICK
+@given(seed=st.integers(0, 10_000))
+def test_dynamicemb(seed: int) -> None:
+    """The table options hold mode, exact ratio and routing rule of dynamicemb tables."""
+    plan = plans.random_plan(seed)
+    back = exports.read(exports.write(plan, "dynamicemb"), "dynamicemb", plan.model)
+    assert back == _of_kind(plan, "dynamicemb")
+
+
+@_QUICK
+@given(seed=st.integers(0, 10_000))
+def test_tzrec(seed: int) -> None:
+    """The fragment holds type and mode of TorchRec tables, ratio of dynamicemb tables."""
+    plan = plans.random_plan(seed)
+    dynamic = _of_kind(plan, "dynamicemb")
+    if any(pin.mode == "HOST_ONLY" for pin in dynamic.values()):
+        with pytest.raises(BadInput, match="HOST_ONLY"):
+            exports.write(plan, "tzrec")
+        return
+    back = exports.read(exports.write(plan, "tzrec"), "tzrec", plan.model)
+    expected = _only(_of_kind(plan, "torchrec"), {"sharding_type", "mode"})
+    for name, pin in dynamic.items():
+        fields = {"sharding_type", "cache_ratio"} | ({"mode"} if pin.mode == "HBM_ONLY" else set())
+        expected |= _only({name: pin}, fields)
+    assert back == expected
+
+
+@_QUICK
+@given(seed=st.integers(0, 10_000))
+def test_dlrmv4(seed: int) -> None:
+    """The environment holds mode and sharding type of every table."""
+    plan = plans.random_plan(seed, *STATIC)
+    if any(t.sharding_type == "grid_shard" for t in plan.tables):
+        with pytest.raises(BadInput, match="grid_shard"):
+            exports.write(plan, "dlrmv4")
+        return
+    back = exports.read(exports.write(plan, "dlrmv4"), "dlrmv4", plan.model)
+    assert back == _only(pins_of(plan), {"sharding_type", "mode"})
+
+
+def test_joint_plan_is_covered_by_two_files() -> None:
+    """TorchRec and dynamicemb tables planned jointly: the two files hold every table once."""
+    plan = plans.random_plan(1)
+    both = [
+        exports.read(exports.write(plan, to), to, plan.model) for to in ("torchrec", "dynamicemb")
+    ]
+    assert sorted([*both[0], *both[1]]) == [t.name for t in plan.tables]
+
+
+def test_unknown_format() -> None:
+    """A format that does not exist is an error with the nearest name."""
+    with pytest.raises(BadInput, match="did you mean torchrec"):
+        exports.get("torchrek")
+
+
+@pytest.mark.parametrize("to", exports.FORMATS)
+def test_plan_without_a_placement(to: str) -> None:
+    """Where no plan was found there is nothing to export."""
+    from dataclasses import replace
+
+    plan = plans.random_plan(0)
+    with pytest.raises(BadInput, match="nothing to export"):
+        exports.write(replace(plan, tables=()), to)

@@ -1,0 +1,122 @@
+"""TorchRec's ShardingPlan as JSON, by hand and against TorchRec's own cut of a table."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from milp_planner.errors import BadInput
+from milp_planner.integrations.exports import torchrec
+
+from . import plans
+
+PAIR = (plans.static("a", 10, 8), plans.static("b", 10, 128))
+
+
+def _plan(**choose: str) -> Any:
+    return plans.chosen_plan(
+        {"a": "row_wise/HBM_ONLY", "b": "column_wise:2/CACHING/0.3"} | choose, *PAIR
+    )
+
+
+def test_by_hand() -> None:
+    """Rows in blocks of ceil(10/4) = 3, 3, 3, 1; columns in two halves; local device numbers."""
+    found = torchrec.document(_plan(), "sparse.ebc")
+    tables = found["plan"]["sparse.ebc"]
+    rows = tables["a"]
+    assert (rows["sharding_type"], rows["compute_kernel"]) == ("row_wise", "fused")
+    assert rows["ranks"] == [0, 1, 2, 3] and rows["cache_load_factor"] is None
+    assert [s["shard_sizes"] for s in rows["shards"]] == [[3, 8], [3, 8], [3, 8], [1, 8]]
+    assert [s["shard_offsets"] for s in rows["shards"]] == [[0, 0], [3, 0], [6, 0], [9, 0]]
+    assert rows["shards"][3]["placement"] == "rank:3/cuda:1"
+    columns = tables["b"]
+    assert columns["compute_kernel"] == "fused_uvm_caching"
+    assert columns["cache_load_factor"] == 0.3
+    assert [s["shard_offsets"] for s in columns["shards"]] == [[0, 0], [0, 64]]
+    assert (found["world_size"], found["local_world_size"]) == (4, 2)
+
+
+def test_a_module_for_each_table() -> None:
+    """Tables may sit in different modules."""
+    found = torchrec.document(_plan(), {"a": "left", "b": "right"})
+    assert {path: list(tables) for path, tables in found["plan"].items()} == {
+        "left": ["a"],
+        "right": ["b"],
+    }
+
+
+def test_data_parallel_has_no_shards() -> None:
+    """A replicated table lists its ranks and no shards, as in TorchRec."""
+    entry = torchrec.document(_plan(a="data_parallel/HBM_ONLY"))["plan"][""]["a"]
+    assert entry["compute_kernel"] == "dense" and entry["ranks"] == [0, 1, 2, 3]
+    assert "shards" not in entry
+
+
+def _changed(table: str = "b", drop: str | None = None, **changes: Any) -> str:
+    document = torchrec.document(_plan())
+    document["plan"][""][table].update(changes)
+    if drop:
+        del document["plan"][""][table][drop]
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (_changed(sharding_type="columnwise"), "did you mean column_wise"),
+        (_changed(compute_kernel="fused_uvmm"), "did you mean fused_uvm"),
+        (_changed(ranks=[0, -1]), "whole numbers from 0"),
+        (_changed(ranks=[0]), "one shard for each of its 1 ranks"),
+        (_changed(cache_load_factor=1.0), "above 0 and below 1"),
+        (_changed(drop="cache_load_factor"), "needs its cache_load_factor"),
+        (_changed(shards=[{"shard_sizes": [10, 64]}, {"shard_sizes": [10, 60]}]), "hold 1240"),
+        (_changed(shards=[{"shard_sizes": [10]}, {}]), r"\[rows, columns\]"),
+        ("{", "not valid JSON"),
+        ("{}", "its format must be"),
+        ('{"format": "milp-planner-torchrec/1"}', "modules by path"),
+    ],
+)
+def test_illegal_documents(text: str, sentence: str) -> None:
+    """Everything that is no plan of the model's tables is an error."""
+    with pytest.raises(BadInput, match=sentence):
+        torchrec.read(text, plans.model(*PAIR))
+
+
+def test_unknown_table() -> None:
+    """A table the model does not have is an error with the nearest name."""
+    with pytest.raises(BadInput, match="unknown table 'b'"):
+        torchrec.read(_changed(), plans.model(plans.static("a", 10, 8)))
+
+
+def test_table_in_two_modules() -> None:
+    """A table may be placed once."""
+    document = torchrec.document(_plan())
+    document["plan"]["other"] = {"a": document["plan"][""]["a"]}
+    with pytest.raises(BadInput, match="two modules"):
+        torchrec.read(json.dumps(document), plans.model(*PAIR))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_shards_are_torchrecs(seed: int) -> None:
+    """Sizes and offsets equal TorchRec's own ``calculate_shard_sizes_and_offsets``."""
+    pytest.importorskip("torchrec")
+    import torch
+    from torchrec.distributed.sharding_plan import calculate_shard_sizes_and_offsets
+
+    plan = plans.random_plan(seed, *plans.MIXED[:3], on=plans.cluster(2, 4))
+    for name, entry in torchrec.entries(torchrec.write(plan)):
+        table, placed = plan.model.table(name), plan.table(name)
+        if entry["sharding_type"] == "data_parallel" or table.dim % placed.column_width:
+            continue
+        sizes, offsets = calculate_shard_sizes_and_offsets(
+            torch.empty(table.rows, table.dim, device="meta"),
+            world_size=8,
+            local_world_size=4,
+            sharding_type=entry["sharding_type"],
+            col_wise_shard_dim=placed.column_width,
+        )
+        if placed.column_shards * placed.column_width == table.dim and placed.column_width % 4 == 0:
+            assert [s["shard_sizes"] for s in entry["shards"]] == sizes
+            assert [s["shard_offsets"] for s in entry["shards"]] == offsets

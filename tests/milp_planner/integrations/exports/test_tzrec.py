@@ -1,0 +1,79 @@
+"""TorchEasyRec fragments, by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from milp_planner.errors import BadInput
+from milp_planner.integrations.exports import tzrec
+
+from . import plans
+
+TABLES = (plans.static("a", num_features=2), plans.dynamic("d", features=["click"]))
+CHOICE = {"a": "row_wise/HBM_ONLY", "d": "row_wise/CACHING/0.3/roundrobin"}
+
+
+def test_by_hand() -> None:
+    """Each feature of a shared table gets the table's constraints; dynamicemb gets its ratio."""
+    text = tzrec.write(plans.chosen_plan(CHOICE, *TABLES))
+    assert text.count("feature_configs {") == 3
+    assert text.count('embedding_name: "a"') == 2
+    assert 'sharding_types: "row_wise"\n      compute_kernels: "fused"' in text
+    assert 'feature_name: "click"' in text
+    assert "max_capacity: 5000\n      cache_load_factor: 0.3" in text
+
+
+def test_what_it_leaves_open_is_said() -> None:
+    """The notes name what the config has no field for."""
+    choose = {"a": "column_wise:2/CACHING/0.3", "d": CHOICE["d"]}
+    notes = " ".join(tzrec.notes(plans.chosen_plan(choose, *TABLES)))
+    for word in ("ranks", "width", "load factor", "mode of dynamicemb"):
+        assert word in notes
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('"row_wise"', '"rowwise"', "did you mean row_wise"),
+        ('"fused"', '"fuse"', "did you mean fused"),
+        ('embedding_name: "d"', 'embedding_name: "dd"', "unknown table 'dd'"),
+        ("cache_load_factor: 0.3", "cache_load_factor: 1.3", "above 0 and below 1"),
+        ("cache_load_factor: 0.3", 'cache_load_factor: "x"', "a number between"),
+        ("max_capacity: 5000", "max_capacity: 4000", "the model has 5000 rows"),
+        ("dynamicemb {", "zch {", "needs a dynamicemb block"),
+        ("id_feature {", "raw_feature {", "no id_feature"),
+    ],
+)
+def test_illegal_values(old: str, new: str, sentence: str) -> None:
+    """Unknown tables, words and figures are errors."""
+    text = tzrec.write(plans.chosen_plan(CHOICE, *TABLES))
+    assert old in text
+    with pytest.raises(BadInput, match=sentence):
+        tzrec.read(text.replace(old, new), plans.model(*TABLES))
+
+
+def test_features_of_a_table_must_agree() -> None:
+    """Two features that place their shared table differently are an error."""
+    text = tzrec.write(plans.chosen_plan(CHOICE, *TABLES))
+    with pytest.raises(BadInput, match="'a': its features disagree"):
+        tzrec.read(text.replace('"row_wise"', '"table_wise"', 1), plans.model(*TABLES))
+
+
+def test_own_fields_of_a_config_are_left_alone() -> None:
+    """A full config has other fields; they are read past."""
+    text = """
+    # comment
+    train_input_path: "x"
+    feature_configs { id_feature { feature_name: "click" expression: "user:click"
+      dynamicemb { max_capacity: 5000 initializer_args { mode: "NORMAL" std_dev: 5e-2 } } } }
+    """
+    pins = tzrec.read(text, plans.model(*TABLES))
+    assert list(pins) == ["d"] and pins["d"].cache_ratio is None
+
+
+def test_what_it_cannot_say() -> None:
+    """Routing rules and eviction scores without a word in the config are errors."""
+    for field, value in (("dist_types", ["continuous"]), ("score_strategy", "no_eviction")):
+        plan = plans.chosen_plan({}, plans.dynamic("d", **{field: value}))
+        with pytest.raises(BadInput, match="TorchEasyRec"):
+            tzrec.write(plan)
