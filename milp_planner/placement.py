@@ -115,6 +115,7 @@ def decode(options: Options, instance: Instance, outcome: Outcome) -> Plan:
 
 
 def _placed_tables(options: Options, placement: Placement) -> Iterator[PlacedTable]:
+    cpu_only = all(rank.hbm_bytes == 0 for rank in options.cluster.ranks)
     for index, table in enumerate(options.model.tables):
         option = int(placement.options[index])
         choice = options.choices[option]
@@ -126,7 +127,7 @@ def _placed_tables(options: Options, placement: Placement) -> Iterator[PlacedTab
             kind=table.kind,
             sharding_type=choice.sharding,
             mode=choice.mode,
-            kernel=kernel_of(table.kind, choice.sharding, choice.mode),
+            kernel=kernel_of(table.kind, choice.sharding, choice.mode, cpu_only),
             cache_ratio=choice.ratio,
             dist_type=choice.dist_type,
             column_shards=choice.columns,

@@ -93,14 +93,16 @@ def ratio_text(ratio: Fraction) -> str:
     return str(ratio)
 
 
-def kernel_of(kind: str, sharding: str, mode: str) -> str:
+def kernel_of(kind: str, sharding: str, mode: str, cpu_only: bool = False) -> str:
     """Name of the kernel a trainer would be told.
 
-    TorchRec: dense with data_parallel, fused, fused_uvm, fused_uvm_caching; dynamicemb tables have
-    the library's own kernel.
+    TorchRec: dense with data_parallel, fused, fused_uvm, fused_uvm_caching (fused alone without
+    HBM: there are no UVM kernels on CPUs); dynamicemb tables have the library's own kernel.
     """
     if kind == "dynamicemb":
         return "customized_kernel"
     if sharding == "data_parallel":
         return "dense"
+    if cpu_only:
+        return "fused"
     return {"HBM_ONLY": "fused", "HOST_ONLY": "fused_uvm", "CACHING": "fused_uvm_caching"}[mode]
