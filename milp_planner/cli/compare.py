@@ -15,6 +15,7 @@ from milp_planner.cli.options import (
     SeedOption,
     SettingOption,
     WorkersOption,
+    positive,
 )
 
 FormulationsOption = Annotated[
@@ -29,7 +30,9 @@ ObjectivesOption = Annotated[
 ]
 EachLimitOption = Annotated[
     float,
-    typer.Option("--time-limit", min=0.0, metavar="SECONDS", help="Wall clock of each solve."),
+    typer.Option(
+        "--time-limit", parser=positive, metavar="SECONDS", help="Wall clock of each solve."
+    ),
 ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -26,13 +25,13 @@ def make_settings(
     Raises
     ------
     BadInput
-        For a limit that is no positive number, or a setting that is not ``KEY=VALUE``.
+        For a setting that is not ``KEY=VALUE``.
     """
     from formulations.settings import Settings, available_cores
 
     return Settings(
-        time_limit=_limit("--time-limit", time_limit),
-        work_limit=_limit("--work-limit", work_limit),
+        time_limit=time_limit,
+        work_limit=work_limit,
         workers=workers or available_cores(),
         seed=seed,
         options=parse_options(options or ()),
@@ -65,12 +64,6 @@ def _value(text: str) -> object:
         return json.loads(text)
     except ValueError:
         return text
-
-
-def _limit(name: str, value: float | None) -> float | None:
-    if value is not None and not (math.isfinite(value) and value > 0):
-        raise BadInput(f"{name} {value}: needs a positive number")
-    return value
 
 
 def parse_formulations(text: str) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +17,31 @@ class ObjectiveName(StrEnum):
     TOTAL = "total"
     BUSIEST_RANK = "busiest_rank"
     STEP_TIME = "step_time"
+
+
+def positive(found: str | float) -> float:
+    """Parse a positive finite number; the sentence says what was found and what is allowed."""
+    try:
+        value = float(found)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise typer.BadParameter(f"found {found}; allowed: a positive number")
+    return value
+
+
+def whole(least: int, most: int) -> Callable[[str | int], int]:
+    """A parser of whole numbers between two limits."""
+
+    def parse(found: str | int) -> int:
+        text = str(found).strip()
+        digits = text.removeprefix("-")
+        value = int(text) if digits.isascii() and digits.isdigit() and len(digits) < 12 else None
+        if value is None or not least <= value <= most:
+            raise typer.BadParameter(f"found {found}; allowed: a whole number, {least} to {most}")
+        return value
+
+    return parse
 
 
 ModelArgument = Annotated[
@@ -51,23 +78,30 @@ ObjectiveOption = Annotated[
     ),
 ]
 TimeLimitOption = Annotated[
-    float, typer.Option("--time-limit", min=0.0, metavar="SECONDS", help="Wall clock to solve.")
+    float,
+    typer.Option("--time-limit", parser=positive, metavar="SECONDS", help="Wall clock to solve."),
 ]
 WorkLimitOption = Annotated[
     float | None,
     typer.Option(
         "--work-limit",
-        min=0.0,
+        parser=positive,
         metavar="UNITS",
         help="Deterministic work; with --workers 1 a run repeats exactly.",
         show_default=False,
     ),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**31 - 1, help="Random seed.")]
+SeedOption = Annotated[
+    int, typer.Option("--seed", parser=whole(0, 2**31 - 1), metavar="N", help="Random seed.")
+]
 WorkersOption = Annotated[
     int | None,
     typer.Option(
-        "--workers", min=1, max=1024, help="Solver threads; default: all cores.", show_default=False
+        "--workers",
+        parser=whole(1, 1024),
+        metavar="N",
+        help="Solver threads; default: all cores.",
+        show_default=False,
     ),
 ]
 SettingOption = Annotated[

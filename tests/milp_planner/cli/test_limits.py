@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import typer
 
 from formulations.errors import InstanceError
 from milp_planner.cli.limits import make_settings, parse_formulations, parse_options
+from milp_planner.cli.options import positive, whole
 from milp_planner.errors import BadInput
 
 
@@ -30,13 +32,19 @@ def test_an_option_given_twice_is_refused() -> None:
         parse_options(["a=1", "a=2"])
 
 
-@pytest.mark.parametrize("limit", [0.0, -1.0, float("nan"), float("inf")])
-def test_limits_must_be_positive_numbers(limit: float) -> None:
-    """A limit that is no positive finite number is refused."""
-    with pytest.raises(BadInput, match="--time-limit"):
-        make_settings(limit)
-    with pytest.raises(BadInput, match="--work-limit"):
-        make_settings(1.0, work_limit=limit)
+@pytest.mark.parametrize("limit", ["0", "-1", "nan", "inf", "soon", ""])
+def test_limits_must_be_positive_numbers(limit: str) -> None:
+    """A limit that is no positive finite number is refused, and shown."""
+    with pytest.raises(typer.BadParameter, match=f"found {limit}; allowed: a positive number"):
+        positive(limit)
+
+
+@pytest.mark.parametrize("found", ["0", "4", "1.5", "x", "", "-1", "1" * 30, "٣"])
+def test_whole_numbers_keep_their_limits(found: str) -> None:
+    """Outside 1 to 3, or no whole number: refused with what is allowed."""
+    with pytest.raises(typer.BadParameter, match="allowed: a whole number, 1 to 3"):
+        whole(1, 3)(found)
+    assert whole(1, 3)("3") == 3 and whole(0, 5)(0) == 0
 
 
 def test_settings_carry_everything() -> None:

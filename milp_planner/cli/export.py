@@ -1,0 +1,57 @@
+"""``milp-planner export``: a plan in the words of the trainer that reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from milp_planner.cli.options import JsonOption, OutputOption
+
+PlanArgument = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="plan.json, as plan writes it.", show_default=False)
+]
+ToOption = Annotated[
+    str,
+    typer.Option(
+        "--to",
+        metavar="FORMAT",
+        help="torchrec (ShardingPlan as JSON), dynamicemb (table options, one set a fusion group), "
+        "tzrec (TorchEasyRec config fragment), dlrmv4 (environment variables).",
+        show_default=False,
+    ),
+]
+
+
+def run(
+    plan: PlanArgument,
+    to: ToOption,
+    output: OutputOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Write a plan for TorchRec, dynamicemb, TorchEasyRec or DLRMv4.
+
+    The text goes to stdout, or to a file with -o; what the format cannot say goes to stderr.
+    """
+    from milp_planner.api.plan_files import read_plan
+    from milp_planner.cli import console
+    from milp_planner.files import check_writable, write_atomically
+    from milp_planner.integrations import exports
+
+    chosen = exports.get(to)
+    if output is not None:
+        check_writable(output)
+    found = read_plan(plan)
+    text, notes = exports.write(found, to), chosen.notes(found)
+    if output is not None:
+        write_atomically(output, text)
+    if json:
+        console.emit_json({"format": to, "text": text, "notes": notes})
+        return
+    for note in notes:
+        console.err().print(f"note: {note}")
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        console.out().print(f"written: {output}")

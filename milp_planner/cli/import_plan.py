@@ -1,0 +1,78 @@
+"""``milp-planner import-plan``: a trainer's own settings, read back as pins of a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from milp_planner.cli.options import JsonOption, ModelArgument, OutputOption
+
+if TYPE_CHECKING:
+    from milp_planner.inputs.constraints import Pin
+
+FileArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE", help="What export writes, or your own of that kind.", show_default=False
+    ),
+]
+FromOption = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="FORMAT",
+        help="torchrec, dynamicemb, tzrec or dlrmv4.",
+        show_default=False,
+    ),
+]
+
+
+def run(
+    file: FileArgument,
+    model: ModelArgument,
+    format: FromOption,
+    output: OutputOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Read a trainer's settings back and pin a model's tables to them.
+
+    With -o the pinned model is written as YAML, so that plan prices and bounds exactly what your
+    trainer would run, and fills in what it leaves open.
+    """
+    import yaml
+
+    from milp_planner.cli import console
+    from milp_planner.errors import BadInput
+    from milp_planner.files import check_writable, write_atomically
+    from milp_planner.integrations import exports
+    from milp_planner.integrations.exports.pins import with_pins
+    from scenarios import catalog
+
+    exports.get(format)
+    if output is not None:
+        check_writable(output)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"cannot read {file}: {error}") from None
+    found = catalog.find_model(model)
+    pins = exports.read(text, format, found)
+    if output is not None:
+        pinned = with_pins(found, pins).to_dict()
+        write_atomically(output, yaml.safe_dump(pinned, sort_keys=False))
+    if json:
+        console.emit_json({name: pin.to_dict() for name, pin in pins.items()})
+        return
+    for name, pin in pins.items():
+        typer.echo(f"{name}: {_words(pin)}")
+    if output is not None:
+        console.out().print(f"written: {output}")
+
+
+def _words(pin: Pin) -> str:
+    said = {key: value for key, value in pin.to_dict().items() if value is not None}
+    if not said:
+        return "left to the trainer"
+    return ", ".join(f"{key} {value}" for key, value in said.items())

@@ -1,0 +1,40 @@
+"""``milp-planner compare``: one Instance, every formulation, every objective."""
+
+from __future__ import annotations
+
+from tests.milp_planner.cli.conftest import Cli
+
+
+def test_every_row_is_judged_against_the_best_bound(cli: Cli) -> None:
+    """The exact row has gap 0; no row is below the bound; the check is shown."""
+    done = cli("compare", "model.yaml", "cluster.yaml", "-f", "cpsat,greedy", "--json")
+    assert done.code == 0, done.err
+    rows = done.json["rows"]
+    assert {(r["label"], r["asked"]) for r in rows} == {
+        (label, asked)
+        for label in ("cpsat", "greedy")
+        for asked in ("total", "busiest_rank", "step_time")
+    }
+    for row in rows:
+        bound = done.json["bounds"][row["asked"]]["bound"]
+        assert row["feasible"] and row["objectives"][row["asked"]] >= bound
+        if row["label"] == "cpsat":
+            assert row["gap"] == 0 and row["status"] == "optimal"
+
+
+def test_prints_a_section_an_objective(cli: Cli) -> None:
+    """All three objectives of every plan, gap and time, within 100 columns."""
+    done = cli("compare", "model.yaml", "cluster.yaml", "-f", "cpsat,greedy", "--objective",
+               "step_time", "--objective", "total")  # fmt: skip
+    assert done.code == 0 and "minimising step_time" in done.out
+    assert "minimising total" in done.out and "minimising busiest_rank" not in done.out
+    assert "proved by cpsat" in done.out
+    assert max(len(line) for line in done.out.splitlines()) <= 100
+
+
+def test_settings_name_their_formulation(cli: Cli) -> None:
+    """A setting without an owner is refused, an owner that does not exist too."""
+    base = ("compare", "model.yaml", "cluster.yaml", "-f", "greedy", "--objective", "total")
+    assert cli(*base, "--set", "solver=cbc").code == 2
+    assert cli(*base, "--set", "greddy.x=1").code == 2
+    assert "no option" in cli(*base, "--set", "greedy.nonsense=1").err

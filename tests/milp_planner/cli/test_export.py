@@ -1,0 +1,87 @@
+"""``milp-planner export`` and ``import-plan``: what trainers read, and back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from milp_planner.api.plan_files import read_plan
+from milp_planner.integrations import exports
+from milp_planner.integrations.exports.pins import pins_of
+from tests.milp_planner.cli.conftest import Cli
+
+
+@pytest.mark.parametrize("to", ["torchrec", "dynamicemb", "tzrec", "dlrmv4"])
+def test_text_on_stdout_and_in_a_file(cli: Cli, planned: Path, tmp_path: Path, to: str) -> None:
+    """Without -o the text is all that stdout holds; -o writes the same; notes go to stderr."""
+    done = cli("export", planned, "--to", to)
+    assert done.code == 0
+    assert done.out == exports.write(read_plan(planned), to)
+    assert cli("export", planned, "--to", to, "-o", "out.txt").code == 0
+    assert (tmp_path / "out.txt").read_text() == done.out
+    as_json = cli("export", planned, "--to", to, "--json").json
+    assert as_json["text"] == done.out
+    assert all(note in done.err.replace("\n", " ") for note in as_json["notes"])
+
+
+def test_read_back_pins_the_model(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """A TorchRec plan read back pins every table; the pinned model plans to the same plan."""
+    cli("export", planned, "--to", "torchrec", "-o", "plan.torchrec.json")
+    done = cli(
+        "import-plan", "plan.torchrec.json", "model.yaml", "--from", "torchrec", "-o", "p.yaml"
+    )
+    assert done.code == 0 and "users: mode" in done.out
+    pinned = yaml.safe_load((tmp_path / "p.yaml").read_text())
+    assert all(table["constraints"]["pin"]["ranks"] for table in pinned["tables"])
+    assert cli("plan", "p.yaml", "cluster.yaml", "-f", "cpsat", "-o", "again.json").code == 0
+    assert pins_of(read_plan(tmp_path / "again.json")) == pins_of(read_plan(planned))
+
+
+def test_read_back_as_json(cli: Cli, tmp_path: Path) -> None:
+    """What DLRMv4's variables fix, as JSON; what they leave open is null."""
+    (tmp_path / "env.sh").write_text("export EMB_SHARDING_OVERRIDES=ads=tw\n")
+    done = cli("import-plan", "env.sh", "model.yaml", "--from", "dlrmv4", "--json")
+    assert done.json["ads"]["sharding_type"] == "table_wise"
+    assert done.json["users"]["sharding_type"] is None
+    assert (
+        "users: left to the trainer"
+        in cli("import-plan", "env.sh", "model.yaml", "--from", "dlrmv4").out
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("export", "plan.json", "--to", "torchrek"), "did you mean torchrec"),
+        (("export", "model.yaml", "--to", "torchrec"), "model.yaml"),
+        (("export", "absent.json", "--to", "torchrec"), "absent.json"),
+        (("export", "plan.json", "--to", "dlrmv4", "-o", "no/dir/x"), "no/dir"),
+        (("import-plan", "absent.sh", "model.yaml", "--from", "dlrmv4"), "cannot read absent.sh"),
+        (("import-plan", "env.sh", "model.yaml", "--from", "dlrm"), "did you mean dlrmv4"),
+        (("import-plan", "env.sh", "model.yaml", "--from", "dlrmv4"), "unknown table 'adz'"),
+    ],
+)
+def test_bad_input(
+    cli: Cli, planned: Path, tmp_path: Path, arguments: tuple[str, ...], sentence: str
+) -> None:
+    """One sentence on stderr, exit 2, nothing written."""
+    (tmp_path / "env.sh").write_text("EMB_PLACEMENT_OVERRIDES=adz=hbm")
+    before = sorted(tmp_path.iterdir())
+    done = cli(*arguments)
+    assert done.code == 2 and sentence in " ".join(done.err.split()) and done.out == ""
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_plan_without_placement(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """An infeasible plan has nothing to export."""
+    text = (tmp_path / "cluster.yaml").read_text()
+    (tmp_path / "tiny.yaml").write_text(
+        text.replace("hbm: 2GiB", "hbm: 1MiB").replace("ddr: 4GiB", "ddr: 1MiB")
+    )
+    assert cli("plan", "model.yaml", "tiny.yaml", "-f", "cpsat", "-o", "none.json").code == 1
+    assert json.loads((tmp_path / "none.json").read_text())["tables"] == []
+    done = cli("export", "none.json", "--to", "torchrec")
+    assert done.code == 2 and "nothing to export" in done.err

@@ -1,0 +1,80 @@
+"""``milp-planner plan`` as a user runs it, on a small model and cluster."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from formulations.check import check
+from milp_planner.api.plan_files import read_plan
+from tests.milp_planner.cli.conftest import CLUSTER, MODEL, Cli
+
+
+def test_prints_the_verdict_tables_and_ranks(cli: Cli, tmp_path: Path) -> None:
+    """One strip, a line a table, a line a rank, all within 100 columns, and a checked file."""
+    done = cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat")
+    assert done.code == 0, done.err
+    for word in ("OPTIMAL", "step_time", "bound", "gap 0", "proved", "tightest hbm: rank",
+                 "tightest ddr: machine", "users", "items", "ads", "per rank"):  # fmt: skip
+        assert word in done.out
+    assert max(len(line) for line in done.out.splitlines()) <= 100
+    plan = read_plan(tmp_path / "plan.json")
+    assert plan.outcome.placement is not None
+    assert check(plan.instance, plan.outcome.placement).feasible
+
+
+def test_json_is_the_plan_and_nothing_else(cli: Cli, tmp_path: Path) -> None:
+    """With --json stdout is one document, and no file appears unasked."""
+    done = cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat", "--json")
+    assert done.code == 0 and done.json["format"] == "milp-planner-plan/1"
+    assert done.json["outcome"]["status"] == "optimal"
+    assert not (tmp_path / "plan.json").exists()
+
+
+def test_json_and_file_agree(cli: Cli, tmp_path: Path) -> None:
+    """Asked for both, the file holds what stdout shows."""
+    done = cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat", "--json", "-o", "p.json")
+    assert json.loads((tmp_path / "p.json").read_text()) == done.json
+
+
+@pytest.mark.parametrize("objective", ["total", "busiest_rank", "step_time"])
+def test_each_objective_is_reached(cli: Cli, objective: str) -> None:
+    """The objective asked for is the one proved."""
+    done = cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat", "--objective", objective,
+               "--json")  # fmt: skip
+    outcome = done.json["outcome"]
+    assert outcome["objective_kind"] == objective and outcome["bound"] == outcome["objective"]
+    assert outcome["objectives"][objective] == outcome["objective"]
+
+
+def test_infeasible_is_an_answer(cli: Cli, tmp_path: Path) -> None:
+    """Exit code 1; needed and short by for each tier, and following the advice gives a plan."""
+    cluster = CLUSTER.replace("2GiB", "64MiB").replace("4GiB", "128MiB")
+    (tmp_path / "tiny.yaml").write_text(cluster)
+    done = cli("plan", "model.yaml", "tiny.yaml", "-f", "cpsat")
+    assert done.code == 1
+    for word in ("INFEASIBLE", "no plan exists", "short by", "ddr of each machine", "or drop"):
+        assert word in done.out
+    detail = read_plan(tmp_path / "plan.json").outcome.detail["diagnosis"]
+    ddr = next(c for c in detail["capacities"] if c["resource"] == "ddr")  # type: ignore[index]
+    assert ddr["proved"]
+    for lack, code in ((0, 0), (1, 1)):
+        (tmp_path / "more.yaml").write_text(cluster.replace("128MiB", str(ddr["least"] - lack)))
+        assert cli("plan", "model.yaml", "more.yaml", "-f", "cpsat", "--json").code == code
+
+
+def test_no_plan_in_the_limit_is_three(cli: Cli, tmp_path: Path) -> None:
+    """A heuristic that finds nothing proves nothing: exit code 3, not 1."""
+    (tmp_path / "tiny.yaml").write_text(CLUSTER.replace("2GiB", "64MiB").replace("4GiB", "64MiB"))
+    done = cli("plan", "model.yaml", "tiny.yaml", "-f", "greedy")
+    assert done.code == 3 and "UNKNOWN" in done.out
+
+
+def test_an_empty_model_has_an_empty_plan(cli: Cli, tmp_path: Path) -> None:
+    """No tables: nothing to place, proved."""
+    (tmp_path / "none.yaml").write_text(MODEL.split("tables:")[0] + "tables: []\n")
+    done = cli("plan", "none.yaml", "cluster.yaml", "-f", "cpsat")
+    assert done.code == 0, done.err
+    assert "OPTIMAL" in done.out

@@ -1,0 +1,35 @@
+"""``milp-planner list`` and ``init``: what ships, and where to start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from formulations import registry
+from tests.milp_planner.cli.conftest import Cli
+
+
+def test_list_names_everything_that_ships(cli: Cli) -> None:
+    """Models, clusters, profiles and formulations, as text and as JSON."""
+    found = cli("list", "--json").json
+    names = {kind: {row["name"] for row in rows} for kind, rows in found.items()}
+    assert {"dlrmv4-yambda5b", "mlperf-dlrm-dcnv2", "criteo-kaggle"} <= names["models"]
+    assert {"1xa10", "8xmi350x", "8xb200-tight", "16x8xh100"} <= names["clusters"]
+    assert names["formulations"] == set(registry.FORMULATIONS)
+    assert "h100" in names["profiles"]
+    text = cli("list", "clusters").out
+    assert "8xmi350x" in text and "models" not in text
+    assert max(len(line) for line in cli("list").out.splitlines()) <= 100
+
+
+def test_init_writes_what_plan_reads(cli: Cli, tmp_path: Path) -> None:
+    """The starters are valid as they are, and are never overwritten."""
+    folder = tmp_path / "fresh"
+    folder.mkdir()
+    done = cli("init", folder)
+    assert done.code == 0 and "next: milp-planner plan" in done.out
+    assert cli("plan", folder / "model.yaml", folder / "cluster.yaml", "-f", "greedy",
+               "--json").code in (0, 3)  # fmt: skip
+    (folder / "model.yaml").write_text("mine")
+    again = cli("init", folder)
+    assert again.code == 2 and "exists already" in again.err
+    assert (folder / "model.yaml").read_text() == "mine"

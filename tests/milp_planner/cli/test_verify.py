@@ -1,0 +1,97 @@
+"""``milp-planner verify``: honest files pass, changed ones do not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from formulations import Settings, read_instance, solve, write_instance
+from formulations.outcome_file import outcome_to_dict
+from milp_planner.api.plan_files import read_plan
+from milp_planner.placement import Plan
+from milp_planner.plan_file import plan_to_dict
+from tests.milp_planner.cli.conftest import Cli
+from tests.milp_planner.report.example import example
+
+
+def test_a_plan_verifies(cli: Cli, planned: Path) -> None:
+    """Placement, objective and pricing are re-derived; the solver's word is called that."""
+    done = cli("verify", planned)
+    assert done.code == 0 and "✓  placement" in done.out and "✓  pricing" in done.out
+    assert "verified" in done.out
+    claims = {c["name"]: c["ok"] for c in cli("verify", planned, "--json").json["claims"]}
+    assert claims["placement"] is True and claims["objective"] is True
+
+
+def _lower_objective(document: dict[str, Any]) -> None:
+    document["outcome"]["objective"] -= 1
+
+
+def _raise_bound(document: dict[str, Any]) -> None:
+    document["outcome"]["bound"] += 1
+
+
+def _certify_more(document: dict[str, Any]) -> None:
+    document["outcome"]["certified_bound"] += 1
+
+
+@pytest.mark.parametrize("change", [_lower_objective, _raise_bound, _certify_more])
+def test_a_changed_claim_is_refuted(
+    cli: Cli, planned: Path, change: Callable[[dict[str, Any]], None]
+) -> None:
+    """An understated cost, a raised bound, a raised certificate: exit code 1."""
+    document = json.loads(planned.read_text())
+    change(document)
+    outcome = document["outcome"]
+    outcome["gap"] = (outcome["objective"] - outcome["bound"]) / max(1, abs(outcome["objective"]))
+    planned.write_text(json.dumps(document))
+    done = cli("verify", planned)
+    assert done.code == 1 and "✗" in done.out and "refuted" in done.out
+
+
+def test_a_cheaper_instance_inside_a_plan_is_noticed(cli: Cli, planned: Path) -> None:
+    """Costs lowered with a matching fingerprint do not survive re-pricing."""
+    plan = read_plan(planned)
+    plan.instance.shard_cost[:] //= 2
+    del plan.instance.__dict__["fingerprint"]
+    outcome = solve(plan.instance, "cpsat", Settings(time_limit=10))
+    cheaper = Plan(plan.model, plan.cluster, plan.profile, plan.instance, outcome, plan.tables)
+    document = json.loads(planned.read_text())
+    changed = plan_to_dict(cheaper)
+    changed["tables"] = [
+        {**row, **changed["outcome"]["tables"][row["name"]]} for row in document["tables"]
+    ]
+    planned.write_text(json.dumps(changed))
+    done = cli("verify", planned)
+    assert done.code == 1 and "✗  pricing" in done.out
+
+
+def test_an_outcome_needs_its_instance(cli: Cli, tmp_path: Path) -> None:
+    """Alone it is bad input; with the right instance it verifies, with another it does not."""
+    write_instance(example(), tmp_path / "i.json")
+    write_instance(example(hbm=75), tmp_path / "smaller.json")
+    instance = read_instance(tmp_path / "i.json")
+    outcome = solve(instance, "cpsat", Settings(time_limit=10))
+    (tmp_path / "o.json").write_text(json.dumps(outcome_to_dict(instance, outcome)))
+    alone = cli("verify", "o.json")
+    assert alone.code == 2 and "--instance" in alone.err and alone.out == ""
+    assert cli("verify", "o.json", "--instance", "i.json").code == 0
+    assert cli("verify", "o.json", "--instance", "smaller.json").code in (1, 2)
+
+
+def test_no_solver_is_imported(cli: Cli, planned: Path) -> None:
+    """The proof is checked by arithmetic: no solver module is even loaded."""
+    import subprocess
+    import sys
+
+    program = (
+        "import sys; from milp_planner.cli.main import run; code = run(['verify', sys.argv[1]]); "
+        "assert not {'ortools', 'highspy', 'pulp'} & set(sys.modules); sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(planned)], check=False,
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
