@@ -22,8 +22,8 @@ from formulations.outcome import BoundSource, Outcome, StoppedBy, found, infeasi
 from formulations.placement import Placement
 from formulations.settings import Clock, Settings
 
-#: Feasibility tolerances on rows scaled to one: the second is HiGHS's least.
-TOLERANCES = (1e-9, 1e-10)
+#: Feasibility tolerances on rows scaled to one: HiGHS's own, then one for a budget met to the byte.
+TOLERANCES = (1e-6, 1e-9)
 #: Relative error a floating-point bound may carry; it is lowered by as much.
 ERROR = 1e-9
 

@@ -14,7 +14,7 @@ from formulations.mip_model.model import MipModel
 Terms = dict[pulp.LpVariable, int]
 
 #: Objective coefficients are brought below this: solvers compare objectives to about 1e-9.
-LARGEST_COST = 1e9
+LARGEST_COST = 1e6
 
 
 def add_capacities(model: MipModel) -> None:
@@ -114,9 +114,12 @@ def set_objective(model: MipModel) -> float:
     columns = [cost.sum(axis=1)]
     if model.instance.objective == Objective.STEP_TIME:
         columns = [cost[:, p] for p in range(cost.shape[1])]
+    total: dict[pulp.LpVariable, float] = defaultdict(float)
+    for column in columns:
+        for variable, coefficient in _busiest(model, column).items():
+            total[variable] += coefficient
     unit = _unit([float(np.abs(cost).max(initial=0))])
-    tops = [_busiest(model, column) for column in columns]
-    model.problem.setObjective(pulp.LpAffineExpression({z: size / unit for z, size in tops}))
+    model.problem.setObjective(pulp.LpAffineExpression({v: c / unit for v, c in total.items()}))
     return unit
 
 
@@ -125,14 +128,19 @@ def _unit(values: Iterable[float]) -> float:
     return max(1.0, max((abs(v) for v in values), default=0.0) / LARGEST_COST)
 
 
-def _busiest(model: MipModel, column: IntArray) -> tuple[pulp.LpVariable, float]:
-    """A variable z with size·z ≥ Σ column at every rank, and its size."""
-    z, size = model.real(), float(max(1, int(column.max(initial=0))))
+def _busiest(model: MipModel, column: IntArray) -> dict[pulp.LpVariable, float]:
+    """The busiest rank's sum: size·z with size·z ≥ Σ column at every rank.
+
+    Where no rank carries anything of its own, it is the common sum itself.
+    """
     common = _common(model, column)
     rows = [_own(model, column, [r]) for r in range(model.instance.num_ranks)]
+    if not any(rows):
+        return common.plus({}, 1)
     if not all(rows):
         rows = [{}, *[r for r in rows if r]]
+    z, size = model.real(), float(max(1, int(column.max(initial=0))))
     for own in rows:
         terms = {v: c / size for v, c in common.plus(own, 1).items()}
         model.add({**terms, z: -1.0}, "<=", 0)
-    return z, size
+    return {z: size}

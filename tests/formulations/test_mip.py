@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 
-from formulations.build import Block, InstanceBuilder, Shard
 from formulations.check import check
-from formulations.errors import InstanceError
-from formulations.instance import Instance, Where
+from formulations.instance import Instance
 from formulations.mip import solve as solve_mip
 from formulations.outcome import Outcome, Status
 from formulations.settings import Clock, Settings

@@ -1,0 +1,144 @@
+"""Both exact models on the published cases and against each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from formulations.build import Block, InstanceBuilder, Shard
+from formulations.instance import Instance, Where
+from formulations.outcome import Outcome, Status
+from formulations.settings import Settings
+from formulations.solve import solve
+from tests.formulations.strategies import instances
+
+EXACT = ("cpsat", "mip")
+
+
+def exactly(instance: Instance, formulation: str) -> Outcome:
+    """Solve without a limit on one worker."""
+    wishes = Settings(time_limit=None, workers=1, certificate=False)
+    return solve(instance, formulation, wishes)
+
+
+def two_modes(hbm: int, ddr: int, tables: int = 2) -> Instance:
+    """Tables that are HYBRID (more HBM, cheaper) or CACHING (more DDR), on two ranks."""
+    builder = InstanceBuilder(
+        [[0, 1]], ["lookup"], [("hbm", "rank", hbm), ("ddr", "machine", ddr)], "step_time"
+    )
+    for table in range(tables):
+        builder.add_table(f"t{table}")
+        hybrid, caching = {"hbm": 60, "ddr": 40}, {"hbm": 30, "ddr": 100}
+        builder.add_option("HYBRID", [Block(Where.EVERY_RANK, [Shard(hybrid, [7])])])
+        builder.add_option("CACHING", [Block(Where.EVERY_RANK, [Shard(caching, [10])])])
+    return builder.build()
+
+
+def modes(instance: Instance, outcome: Outcome) -> list[str]:
+    """Names of the chosen options, sorted."""
+    assert outcome.placement is not None
+    return sorted(instance.option_names[o] for o in outcome.placement.options)
+
+
+@pytest.mark.parametrize("formulation", EXACT)
+def test_one_of_each(formulation: str) -> None:
+    """Both HYBRID break HBM, both CACHING break DDR: the answer is one of each."""
+    instance = two_modes(hbm=100, ddr=300)
+    outcome = exactly(instance, formulation)
+    assert outcome.status == Status.OPTIMAL
+    assert outcome.objective == 17
+    assert modes(instance, outcome) == ["CACHING", "HYBRID"]
+
+
+@pytest.mark.parametrize("formulation", EXACT)
+def test_a_budget_met_to_the_byte(formulation: str) -> None:
+    """One of each needs 90 HBM and 280 DDR a machine: exactly that is enough, one less is not."""
+    assert exactly(two_modes(90, 280), formulation).objective == 17
+    assert exactly(two_modes(89, 280), formulation).status == Status.INFEASIBLE
+    assert exactly(two_modes(90, 279), formulation).status == Status.INFEASIBLE
+
+
+@pytest.mark.parametrize("formulation", EXACT)
+def test_petabytes_are_not_rounded(formulation: str) -> None:
+    """Petabytes met to the byte; only CP-SAT, in integers, is required to see one byte less."""
+    size = 2**50 + 1
+    for room, fits in ((2 * size, True), (2 * size - 1, False)):
+        builder = InstanceBuilder([[0]], ["p"], [("ddr", "machine", room)], "total")
+        for table in range(2):
+            builder.add_table(f"t{table}")
+            builder.add_option("o", [Block(Where.EVERY_RANK, [Shard({"ddr": size}, [1])])])
+        outcome = exactly(builder.build(), formulation)
+        if fits:
+            assert outcome.objective == 2
+        elif formulation == "cpsat":
+            assert outcome.status == Status.INFEASIBLE
+        else:
+            assert outcome.status in (Status.INFEASIBLE, Status.UNKNOWN)
+
+
+@pytest.mark.parametrize("formulation", EXACT)
+def test_no_tables(formulation: str) -> None:
+    """An empty model costs nothing and that is proved."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 0)], "step_time")
+    outcome = exactly(builder.build(), formulation)
+    assert (outcome.status, outcome.objective, outcome.bound) == (Status.OPTIMAL, 0, 0)
+    assert outcome.placement is not None and len(outcome.placement.options) == 0
+
+
+@pytest.mark.parametrize("formulation", EXACT)
+@pytest.mark.parametrize(("hbm", "ddr", "answer"), [(60, 80, "HYBRID"), (30, 200, "CACHING")])
+def test_one_table(formulation: str, hbm: int, ddr: int, answer: str) -> None:
+    """One table takes the mode that fits, to the byte."""
+    instance = two_modes(hbm, ddr, tables=1)
+    assert modes(instance, exactly(instance, formulation)) == [answer]
+
+
+@pytest.mark.parametrize("formulation", EXACT)
+def test_no_memory_at_all(formulation: str) -> None:
+    """HBM 0 leaves what lives in DDR; DDR 0 as well leaves nothing."""
+    for ddr, feasible in ((10, True), (0, False)):
+        builder = InstanceBuilder(
+            [[0]], ["p"], [("hbm", "rank", 0), ("ddr", "machine", ddr)], "step_time"
+        )
+        builder.add_table("t")
+        builder.add_option("HBM_ONLY", [Block(Where.EVERY_RANK, [Shard({"hbm": 1}, [1])])])
+        builder.add_option("HOST_ONLY", [Block(Where.EVERY_RANK, [Shard({"ddr": 10}, [9])])])
+        outcome = exactly(builder.build(), formulation)
+        assert outcome.objective == (9 if feasible else None)
+        assert outcome.status == (Status.OPTIMAL if feasible else Status.INFEASIBLE)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(instances(max_tables=6, max_combinations=10**7), st.integers(1, 2))
+def test_the_two_models_agree(instance: Instance, workers: int) -> None:
+    """Beyond what brute force can enumerate, two independent models give one answer."""
+    wishes = Settings(time_limit=60, workers=workers, certificate=False, polish=False)
+    first, second = (solve(instance, name, wishes) for name in EXACT)
+    assert first.status == second.status
+    assert first.objective == second.objective
+
+
+def test_the_two_models_agree_on_a_hundred_tables() -> None:
+    """100 tables × 6 options under two tight budgets, costs in picoseconds."""
+    rng = np.random.default_rng(7)
+    builder = InstanceBuilder(
+        [[0, 1], [2, 3]],
+        ["a", "b"],
+        [("hbm", "rank", 24_000_000_000), ("ddr", "machine", 90_000_000_000)],
+        "step_time",
+    )
+    for table in range(100):
+        builder.add_table(f"t{table}")
+        size = int(rng.integers(10**7, 10**9))
+        for tenth in range(0, 11, 2):
+            hbm = size * tenth // 10
+            cost = [int(rng.integers(10**6, 10**8)) * (13 - tenth), 10**6]
+            use = {"hbm": hbm, "ddr": size - hbm}
+            builder.add_option(f"x{tenth}", [Block(Where.EVERY_RANK, [Shard(use, cost)])])
+    instance = builder.build()
+    first, second = (exactly(instance, name) for name in EXACT)
+    assert first.status == Status.OPTIMAL
+    assert second.objective is not None and first.objective is not None
+    assert abs(second.objective - first.objective) <= 1e-9 * first.objective
