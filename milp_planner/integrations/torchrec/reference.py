@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Mapping
+import traceback
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -100,7 +101,26 @@ def load_inputs(reference: str) -> TorchRecInputs:
         near = get_close_matches(name, names, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise BadInput(f"{place} has no function {name!r}{hint}")
-    return _inputs(function(), reference)
+    return _inputs(_guarded(function, reference), reference)
+
+
+def _guarded(call: Callable[[], Any], what: str) -> Any:
+    """Run the user's own code; whatever it raises is told in one sentence with its line.
+
+    Raises
+    ------
+    BadInput
+    """
+    try:
+        return call()
+    except BadInput:
+        raise
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        reason = " ".join(str(error).split())
+        raise BadInput(
+            f"{what} raised {type(error).__name__}: {reason} ({last.filename}, line {last.lineno})"
+        ) from error
 
 
 def _import(place: str) -> Any:
@@ -113,16 +133,22 @@ def _import(place: str) -> Any:
             raise BadInput(f"{place!r} cannot be imported as Python")
         module = importlib.util.module_from_spec(spec)
         sys.modules.setdefault(path.stem, module)
-        spec.loader.exec_module(module)
+        loader = spec.loader
+        _guarded(lambda: loader.exec_module(module), place)
         return module
     if "" not in sys.path and "." not in sys.path:
         sys.path.insert(0, "")
+    if _absent(place):
+        raise BadInput(f"there is no Python module {place!r} here")
+    return _guarded(lambda: importlib.import_module(place), place)
+
+
+def _absent(name: str) -> bool:
+    """Whether a module cannot be found (its parents are imported, which may raise)."""
     try:
-        return importlib.import_module(place)
-    except ModuleNotFoundError as error:
-        if error.name and place.split(".")[0] == error.name.split(".")[0]:
-            raise BadInput(f"there is no Python module {place!r} here") from None
-        raise
+        return importlib.util.find_spec(name) is None
+    except (ModuleNotFoundError, ValueError):
+        return True
 
 
 def _inputs(result: object, reference: str) -> TorchRecInputs:

@@ -1,0 +1,97 @@
+"""``module:function``: how a TorchRec model is named on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from milp_planner.errors import BadInput
+from milp_planner.integrations.torchrec import TorchRecInputs, load_inputs
+
+MODEL = """
+import torch
+from torchrec import EmbeddingBagCollection
+from torchrec.distributed.planner import Topology
+from torchrec.modules.embedding_configs import EmbeddingBagConfig
+
+def inputs():
+    table = EmbeddingBagConfig(
+        name="t", num_embeddings=1000, embedding_dim=64, feature_names=["f"])
+    module = EmbeddingBagCollection(tables=[table], device=torch.device("meta"))
+    return {"module": module, "topology": Topology(2, "cuda"), "batch_size": 16}
+
+def wrong_field():
+    return {"module": None, "topology": None, "batch": 3}
+
+def missing_field():
+    return {"module": None}
+
+def wrong_type():
+    return 3
+"""
+
+
+@pytest.fixture
+def model_file(tmp_path: Path) -> Path:
+    """A user's file with several functions."""
+    path = tmp_path / "my_model.py"
+    path.write_text(MODEL)
+    return path
+
+
+def test_from_a_file(model_file: Path) -> None:
+    """A mapping becomes inputs; sharders default to TorchRec's."""
+    found = load_inputs(f"{model_file}:inputs")
+    assert isinstance(found, TorchRecInputs)
+    assert found.batch_size == 16
+    assert any(type(s).__name__ == "EmbeddingBagCollectionSharder" for s in found.all_sharders())
+    problem = found.planner(stats=[]).prepare(found.module, found.all_sharders())
+    assert problem is not None and problem.instance.table_names == ("t",)
+
+
+def test_from_a_module(model_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An importable module works as well."""
+    monkeypatch.syspath_prepend(model_file.parent)
+    assert load_inputs("my_model:inputs").batch_size == 16
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("inpust", "did you mean 'inputs'"),
+        ("wrong_field", "field 'batch'.*did you mean 'batch_size'"),
+        ("missing_field", "no 'topology'"),
+        ("wrong_type", "returned int"),
+    ],
+)
+def test_wrong_functions(model_file: Path, name: str, sentence: str) -> None:
+    """A function that is absent or returns something else is one sentence."""
+    with pytest.raises(BadInput, match=sentence):
+        load_inputs(f"{model_file}:{name}")
+
+
+@pytest.mark.parametrize("reference", ["model.py", "model.py:", ":inputs", "a b:c d"])
+def test_malformed_references(reference: str) -> None:
+    """A reference needs a place and a function."""
+    with pytest.raises(BadInput, match="module:function"):
+        load_inputs(reference)
+
+
+def test_absent_places() -> None:
+    """Absent files and modules are named."""
+    with pytest.raises(BadInput, match=r"no file 'nowhere\.py'"):
+        load_inputs("nowhere.py:f")
+    with pytest.raises(BadInput, match="no Python module 'nowhere_at_all'"):
+        load_inputs("nowhere_at_all:f")
+
+
+def test_code_that_raises(tmp_path: Path) -> None:
+    """What the user's file or function raises is told with its line."""
+    path = tmp_path / "broken.py"
+    path.write_text("def f():\n    raise KeyError('x')\n")
+    with pytest.raises(BadInput, match=r"raised KeyError: 'x' \(.*broken\.py, line 2\)"):
+        load_inputs(f"{path}:f")
+    path.write_text("import no_such_module_here\n")
+    with pytest.raises(BadInput, match="raised ModuleNotFoundError"):
+        load_inputs(f"{path}:f")
