@@ -1,0 +1,70 @@
+"""``milp-planner audit``: fits or not, how far from the bound, who is to blame."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.milp_planner.cli.conftest import CLUSTER, Cli, Done
+
+CSV = """\
+# what runs today
+table, mode, ratio, sharding type, ranks
+users, HBM_ONLY, , table_wise, 0
+items, HBM_ONLY, , table_wise, 0
+ads, HBM_ONLY, , row_wise, all
+"""
+
+
+def _audit(cli: Cli, csv: str, *more: str, cluster: str = "cluster.yaml") -> Done:
+    Path("today.csv").write_text(csv)
+    return cli("audit", "today.csv", "model.yaml", cluster, "-f", "cpsat", *more)
+
+
+def test_a_plan_of_ours_is_at_its_bound(cli: Cli, planned: Path) -> None:
+    """plan.json audited on its own inputs fits, with distance 0."""
+    done = cli("audit", planned, "model.yaml", "cluster.yaml", "-f", "cpsat", "--json")
+    assert done.code == 0 and done.json["fits"] and done.json["distance"] == 0
+    assert (
+        "no better plan was found"
+        in cli("audit", planned, "model.yaml", "cluster.yaml", "-f", "cpsat").out
+    )
+
+
+def test_a_lopsided_plan_names_its_slow_rank(cli: Cli) -> None:
+    """Everything big on rank 0: it fits, but others wait for rank 0, mostly for items."""
+    done = _audit(cli, CSV, "--json")
+    info = done.json
+    assert done.code == 0 and info["fits"] and info["distance"] > 0 and info["saving"] > 0
+    slow = info["slow"][0]
+    assert slow["rank"] == 0 and slow["tables"][0]["table"] == "items"
+    text = _audit(cli, CSV).out
+    assert "FITS" in text and "to blame: rank 0" in text and "best plan found" in text
+    assert max(len(line) for line in text.splitlines()) <= 100
+
+
+def test_an_overfull_plan_names_place_and_tables(cli: Cli) -> None:
+    """Not enough HBM on rank 0: exit code 1, rank 0 and its largest table are named."""
+    Path("small.yaml").write_text(CLUSTER.replace("2GiB", "700MiB"))
+    done = _audit(cli, CSV, "--json", cluster="small.yaml")
+    info = done.json
+    assert done.code == 1 and not info["fits"]
+    worst = info["overfull"][0]
+    assert (worst["resource"], worst["scope"], worst["place"]) == ("hbm", "rank", 0)
+    assert worst["used"] > worst["capacity"] and worst["tables"][0]["table"] == "items"
+    text = _audit(cli, CSV, cluster="small.yaml").out
+    assert "DOES NOT FIT" in text and "to blame: rank 0, hbm" in text and "as if it fitted" in text
+
+
+def test_a_ratio_off_the_grid_is_priced(cli: Cli) -> None:
+    """The user's own ratio joins the grid instead of being refused."""
+    csv = CSV.replace("items, HBM_ONLY, , table_wise", "items, CACHING, 37%, table_wise")
+    done = _audit(cli, csv, "--json")
+    assert done.code == 0, done.err
+
+
+def test_column_shards_are_counted_by_their_ranks(cli: Cli) -> None:
+    """Two ranks of a column-wise table mean two column shards, each on its rank."""
+    csv = CSV.replace("items, HBM_ONLY, , table_wise, 0", 'items, HBM_ONLY, , column_wise, "0,1"')
+    both = _audit(cli, csv, "--json").json
+    one = _audit(cli, csv.replace('"0,1"', '"1,1"'), "--json").json
+    assert both["fits"] and both["objective"] < one["objective"]
