@@ -15,9 +15,9 @@ from cuda_routing.errors import RoutingError
 from cuda_routing.features import Features
 from cuda_routing.oracle import index_dtype
 from cuda_routing.result import Bucketized
+from cuda_routing.tables import magic, rule_table
 
 SMALLEST_CHUNK = 1 << 16
-_M64 = (1 << 64) - 1
 
 
 def bucketize_numba(
@@ -49,26 +49,6 @@ def unsigned_view(keys: NDArray[Any]) -> NDArray[Any]:
     """Return the same bits as an unsigned, contiguous array."""
     kind = np.uint32 if keys.dtype.itemsize == 4 else np.uint64
     return np.ascontiguousarray(keys).view(kind)
-
-
-def magic(divisor: int) -> int:
-    """Barrett multiplier floor((2**64 − 1) / divisor)."""
-    return _M64 // divisor
-
-
-def rule_table(features: Features) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Per-feature constants [T, 5] (see ``count_chunk``) and the custom boundaries, a row each."""
-    table = np.zeros((features.count, 5), np.uint64)
-    rims = []
-    for feature, code in enumerate(features.rules):
-        block, edges = int(features.block_sizes[feature]), features.boundaries[feature]
-        last = max(min(block * features.ranks, _M64 + 1), 1) - 1
-        if edges is not None:
-            rims.append(edges)
-        row = 0 if edges is None else len(rims)
-        table[feature] = (int(code), block, last, magic(block) if block else 0, row)
-    width = features.ranks + 1
-    return table, np.array(rims, np.uint64).reshape(len(rims), width)
 
 
 class _Run:

@@ -98,20 +98,21 @@ struct Item {
 __device__ __forceinline__ u32 lane() { return threadIdx.x & 31; }
 __device__ __forceinline__ u32 warp() { return threadIdx.x >> 5; }
 
-__device__ __forceinline__ long long key_index(long long tile, int round) {
+// Keys number fewer than 2^31, so their indices have 32 bits.
+__device__ __forceinline__ u32 key_index(u32 tile, int round) {
     return tile * TILE + warp() * (32 * ITEMS) + round * 32 + lane();
 }
 
-__device__ __forceinline__ long long tile_end(const Batch& b, long long tile) {
-    long long end = (tile + 1) * TILE;
-    return end < b.count ? end : b.count;
+__device__ __forceinline__ u32 tile_end(const Batch& b, u32 tile) {
+    u32 end = (tile + 1) * TILE, count = (u32)b.count;
+    return end < count ? end : count;
 }
 
-__device__ __forceinline__ void load_keys(const Batch& b, long long tile, Item* items) {
+__device__ __forceinline__ void load_keys(const Batch& b, u32 tile, Item* items) {
 #pragma unroll
     for (int j = 0; j < ITEMS; ++j) {
-        long long i = key_index(tile, j);
-        items[j].key = i < b.count ? b.keys[i] : 0;
+        u32 i = key_index(tile, j);
+        items[j].key = i < (u32)b.count ? b.keys[i] : 0;
     }
 }
 
@@ -130,30 +131,54 @@ __device__ __forceinline__ long long find_feature(const Batch& b, long long i) {
     return low;
 }
 
-// Owners of a thread's keys; keys become local ones.
-__device__ __forceinline__ void route_items(const Batch& b, long long tile, Item* items) {
-    long long feature = 0, next = b.count;
-    if (!b.uniform && key_index(tile, 0) < b.count) {
-        feature = find_feature(b, key_index(tile, 0));
-        next = feature_start(b, feature + 1);
+// Owners under a rule that all features share and that keeps keys as they are.
+__device__ __forceinline__ void route_alike(const Batch& b, u64 rule, Item* items) {
+    if (rule == 1) {
+#pragma unroll
+        for (int j = 0; j < ITEMS; ++j) items[j].owner = (u32)modulo(items[j].key, b.ranks);
+    } else if (rule == 2) {
+#pragma unroll
+        for (int j = 0; j < ITEMS; ++j)
+            items[j].owner = (u32)modulo(fmix64(items[j].key) & b.ranks.keep, b.ranks);
+    } else {
+#pragma unroll
+        for (int j = 0; j < ITEMS; ++j)
+            items[j].owner = (u32)__umul64hi(splitmix64(items[j].key), b.ranks.count);
     }
-    Feature rule = b.table[feature];
+}
+
+// Called, not inlined ITEMS times: the general case need not fill the instruction cache.
+__device__ __attribute__((noinline)) Routed route_any(u64 u, const Feature* feature, const Batch* b) {
+    return route(u, *feature, b->ranks, b->edges);
+}
+
+// Owners feature by feature; keys become local ones.
+__device__ __forceinline__ void route_mixed(const Batch& b, u32 tile, Item* items) {
+    long long feature = 0;
+    u32 next = (u32)b.count;
+    if (!b.uniform && key_index(tile, 0) < (u32)b.count) {
+        feature = find_feature(b, key_index(tile, 0));
+        next = (u32)feature_start(b, feature + 1);
+    }
 #pragma unroll
     for (int j = 0; j < ITEMS; ++j) {
-        long long i = key_index(tile, j);
-        if (i >= b.count) {
-            items[j].owner = 0;
-            continue;
-        }
-        if (i >= next) {
-            do next = feature_start(b, ++feature + 1);
-            while (i >= next);
-            rule = b.table[feature];
-        }
-        Routed routed = route(items[j].key, rule, b.ranks, b.edges);
+        u32 i = key_index(tile, j);
+        if (i >= (u32)b.count) continue;
+        while (i >= next) next = (u32)feature_start(b, ++feature + 1);
+        Routed routed = route_any(items[j].key, &b.table[feature], &b);
         items[j].owner = routed.owner;
         items[j].key = (Key)routed.local;
     }
+}
+
+// Owners of a thread's keys; keys become local ones, and beyond the end the owner is 0.
+__device__ __forceinline__ void route_items(const Batch& b, u32 tile, Item* items) {
+    u64 rule = b.uniform ? b.table[0].rule : 0;
+    if (rule) route_alike(b, rule, items);
+    else route_mixed(b, tile, items);
+#pragma unroll
+    for (int j = 0; j < ITEMS; ++j)
+        if (key_index(tile, j) >= (u32)b.count) items[j].owner = 0;
 }
 
 // Lanes of the warp whose keys have the same owner; nobody is a lane beyond the end.
@@ -168,7 +193,7 @@ __device__ __forceinline__ u32 find_peers(u32 owner, bool valid, int bits) {
 }
 
 // Stable place of each key among those of its warp and owner; s.counts becomes the warp's totals.
-__device__ __forceinline__ void rank_items(const Batch& b, long long tile, Item* items, Shared& s) {
+__device__ __forceinline__ void rank_items(const Batch& b, u32 tile, Item* items, Shared& s) {
     u32 ranks = (u32)b.ranks.count;
     for (u32 i = threadIdx.x; i < WARPS * ranks; i += BLOCK) s.counts[i] = 0;
     __syncthreads();
@@ -176,7 +201,7 @@ __device__ __forceinline__ void rank_items(const Batch& b, long long tile, Item*
     u32 earlier = (1u << lane()) - 1;
 #pragma unroll
     for (int j = 0; j < ITEMS; ++j) {
-        bool valid = key_index(tile, j) < b.count;
+        bool valid = key_index(tile, j) < (u32)b.count;
         u32 peers = find_peers(items[j].owner, valid, (int)b.bits);
         u32 before = mine[items[j].owner];
         __syncwarp();
@@ -236,13 +261,13 @@ __device__ __forceinline__ void scan_ranks(const u32* values, u32* out, u32 n, u
 
 // s.start becomes the first place of each rank in the tile, s.base where that place 0 would lie
 // in the output; then every item learns its place in the tile.
-__device__ __forceinline__ void place_items(const Batch& b, long long tile, Item* items, Shared& s) {
+__device__ __forceinline__ void place_items(const Batch& b, u32 tile, Item* items, Shared& s) {
     u32 ranks = (u32)b.ranks.count;
     u64* scratch = (u64*)s.scratch;
     scan_ranks(s.start, s.start, ranks, scratch);
     scan_ranks(b.totals, s.base, ranks, scratch);
     for (u32 rank = threadIdx.x; rank < ranks; rank += BLOCK)
-        s.base[rank] += b.tile_counts[tile * ranks + rank] - s.start[rank];
+        s.base[rank] += b.tile_counts[(u64)tile * ranks + rank] - s.start[rank];
     __syncthreads();
 #pragma unroll
     for (int j = 0; j < ITEMS; ++j)
@@ -264,15 +289,15 @@ __device__ __forceinline__ long long find_row(const Batch& b, long long i) {
 }
 
 // Rows of a thread's keys, relative to the tile's first row, which is returned.
-__device__ __forceinline__ long long find_rows(const Batch& b, long long tile, Item* items,
+__device__ __forceinline__ long long find_rows(const Batch& b, u32 tile, Item* items,
                                                Shared& s) {
     u32* marks = (u32*)s.staged;
-    long long begin = tile * TILE, end = tile_end(b, tile);
+    u32 begin = tile * TILE, end = tile_end(b, tile);
     for (u32 i = threadIdx.x; i < TILE; i += BLOCK) marks[i] = 0;
-    long long first = find_row(b, begin), last = find_row(b, end - 1);
+    long long first = find_row(b, begin), last = find_row(b, (long long)end - 1);
     __syncthreads();
     for (long long row = first + 1 + threadIdx.x; row <= last; row += BLOCK)
-        if (b.offsets[row + 1] > b.offsets[row]) marks[b.offsets[row] - begin] = (u32)(row - first);
+        if (b.offsets[row + 1] > b.offsets[row]) marks[(u32)b.offsets[row] - begin] = (u32)(row - first);
     __syncthreads();
     u32 highest = 0;
 #pragma unroll
@@ -295,66 +320,66 @@ __device__ __forceinline__ long long find_rows(const Batch& b, long long tile, I
     return first;
 }
 
-__device__ __forceinline__ void write_permute(const Batch& b, long long tile, Item* items,
+__device__ __forceinline__ void write_permute(const Batch& b, u32 tile, Item* items,
                                               Shared& s) {
 #pragma unroll
     for (int j = 0; j < ITEMS; ++j) {
-        long long i = key_index(tile, j);
-        if (i < b.count) b.permute[i] = (Index)(u32)(s.base[items[j].owner] + items[j].place);
+        u32 i = key_index(tile, j);
+        if (i < (u32)b.count) b.permute[i] = (Index)(u32)(s.base[items[j].owner] + items[j].place);
     }
 }
 
 // Copy a staged tile to its places in the output: neighbours of one rank are neighbours there.
 template <typename Value>
-__device__ __forceinline__ void write_staged(const Batch& b, long long tile, Value* out, Shared& s) {
+__device__ __forceinline__ void write_staged(const Batch& b, u32 tile, Value* out, Shared& s) {
     Value* staged = (Value*)s.staged;
-    u32 size = (u32)(tile_end(b, tile) - tile * TILE);
+    u32 size = tile_end(b, tile) - tile * TILE;
     __syncthreads();
     for (u32 at = threadIdx.x; at < size; at += BLOCK)
         out[(u32)(s.base[s.owners[at]] + at)] = staged[at];
     __syncthreads();
 }
 
-__device__ __forceinline__ void emit_keys(const Batch& b, long long tile, Item* items, Shared& s) {
+__device__ __forceinline__ void emit_keys(const Batch& b, u32 tile, Item* items, Shared& s) {
 #pragma unroll
     for (int j = 0; j < ITEMS; ++j)
-        if (key_index(tile, j) < b.count) {
+        if (key_index(tile, j) < (u32)b.count) {
             ((Key*)s.staged)[items[j].place] = items[j].key;
             s.owners[items[j].place] = (unsigned short)items[j].owner;
         }
     write_staged<Key>(b, tile, b.out_keys, s);
 }
 
-__device__ __forceinline__ void emit_weights(const Batch& b, long long tile, Item* items,
+__device__ __forceinline__ void emit_weights(const Batch& b, u32 tile, Item* items,
                                              Shared& s) {
 #pragma unroll
     for (int j = 0; j < ITEMS; ++j) {
-        long long i = key_index(tile, j);
-        if (i < b.count) ((float*)s.staged)[items[j].place] = b.weights[i];
+        u32 i = key_index(tile, j);
+        if (i < (u32)b.count) ((float*)s.staged)[items[j].place] = b.weights[i];
     }
     write_staged<float>(b, tile, b.out_weights, s);
 }
 
-__device__ __forceinline__ void emit_positions(const Batch& b, long long tile, Item* items,
+__device__ __forceinline__ void emit_positions(const Batch& b, u32 tile, Item* items,
                                                long long first_row, Shared& s) {
 #pragma unroll
     for (int j = 0; j < ITEMS; ++j) {
-        long long i = key_index(tile, j);
-        if (i < b.count)
-            ((Index*)s.staged)[items[j].place] = (Index)(i - b.offsets[first_row + items[j].row]);
+        u32 i = key_index(tile, j);
+        if (i < (u32)b.count)
+            ((Index*)s.staged)[items[j].place] = (Index)(i - (u32)b.offsets[first_row + items[j].row]);
     }
     write_staged<Index>(b, tile, b.positions, s);
 }
 
 // In output order the keys of one (rank, row) are neighbours: the first of a run subtracts its
 // place, the last adds the one after its own. Runs that continue in another tile add up.
-__device__ __forceinline__ void emit_lengths(const Batch& b, long long tile, Item* items,
+__device__ __forceinline__ void emit_lengths(const Batch& b, u32 tile, Item* items,
                                              long long first_row, Shared& s) {
     u32* rows = (u32*)s.staged;
-    u32 size = (u32)(tile_end(b, tile) - tile * TILE);
+    u32 size = tile_end(b, tile) - tile * TILE;
 #pragma unroll
     for (int j = 0; j < ITEMS; ++j)
-        if (key_index(tile, j) < b.count) rows[items[j].place] = items[j].row;
+        if (key_index(tile, j) < (u32)b.count) rows[items[j].place] = items[j].row;
     __syncthreads();
     for (u32 at = threadIdx.x; at < size; at += BLOCK) {
         u32 owner = s.owners[at], row = rows[at];
@@ -366,7 +391,7 @@ __device__ __forceinline__ void emit_lengths(const Batch& b, long long tile, Ite
     }
 }
 
-__device__ __forceinline__ void emit_tile(const Batch& b, long long tile, Item* items, Shared& s) {
+__device__ __forceinline__ void emit_tile(const Batch& b, u32 tile, Item* items, Shared& s) {
     long long first_row = find_rows(b, tile, items, s);
     if (b.permute) write_permute(b, tile, items, s);
     emit_keys(b, tile, items, s);
@@ -403,10 +428,10 @@ __device__ __forceinline__ void scan_group(const Batch& b, long long group, u32 
     __syncthreads();
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) count_tiles(const Batch b) {
+extern "C" __global__ void __launch_bounds__(BLOCK, 3) count_tiles(const __grid_constant__ Batch b) {
     u32* counts = (u32*)shared_pool;
     u32 ranks = (u32)b.ranks.count;
-    long long tile = blockIdx.x;
+    u32 tile = blockIdx.x;
     Item items[ITEMS];
     load_keys(b, tile, items);
     route_items(b, tile, items);
@@ -414,21 +439,21 @@ extern "C" __global__ void __launch_bounds__(BLOCK) count_tiles(const Batch b) {
     __syncthreads();
 #pragma unroll
     for (int j = 0; j < ITEMS; ++j) {
-        bool valid = key_index(tile, j) < b.count;
+        bool valid = key_index(tile, j) < (u32)b.count;
         u32 peers = find_peers(items[j].owner, valid, (int)b.bits);
         if (valid && !(peers & ((1u << lane()) - 1)))
             atomicAdd(&counts[items[j].owner], (u32)__popc(peers));
     }
     __syncthreads();
     for (u32 rank = threadIdx.x; rank < ranks; rank += BLOCK)
-        b.tile_counts[tile * ranks + rank] = counts[rank];
+        b.tile_counts[(u64)tile * ranks + rank] = counts[rank];
 }
 
-extern "C" __global__ void __launch_bounds__(1024) scan_tiles(const Batch b) {
+extern "C" __global__ void __launch_bounds__(1024) scan_tiles(const __grid_constant__ Batch b) {
     scan_group(b, blockIdx.x, blockDim.x / 32, (u32*)shared_pool);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) scatter_tiles(const Batch b) {
+extern "C" __global__ void __launch_bounds__(BLOCK, 2) scatter_tiles(const __grid_constant__ Batch b) {
     Shared s = split_shared((u32)b.ranks.count);
     Item items[ITEMS];
     load_keys(b, blockIdx.x, items);
@@ -482,17 +507,18 @@ __device__ __forceinline__ void write_offsets(const Batch& b, long long first, l
     if (blockIdx.x == 0 && threadIdx.x == 0) b.offsets[b.rows] = b.count;
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) bucketize_once(const Batch b) {
+extern "C" __global__ void __launch_bounds__(BLOCK, 2) bucketize_once(const __grid_constant__ Batch b) {
     Shared s = split_shared((u32)b.ranks.count);
     u64* scratch = (u64*)s.scratch;
-    long long tile = blockIdx.x, groups = (b.ranks.count + SCAN_RANKS - 1) / SCAN_RANKS;
+    u32 tile = blockIdx.x;
+    long long groups = (b.ranks.count + SCAN_RANKS - 1) / SCAN_RANKS;
     long long each = (b.rows + gridDim.x - 1) / gridDim.x;
     long long first = tile * each < b.rows ? tile * each : b.rows;
     long long last = first + each < b.rows ? first + each : b.rows;
     Item items[ITEMS];
     load_keys(b, tile, items);
     u64 cells = b.ranks.count * b.rows;
-    for (u64 i = tile * BLOCK + threadIdx.x; i < cells; i += (u64)gridDim.x * BLOCK)
+    for (u64 i = (u64)tile * BLOCK + threadIdx.x; i < cells; i += (u64)gridDim.x * BLOCK)
         b.out_lengths[i] = 0;
     sum_rows(b, first, last, scratch);
     grid_barrier(b, 1);
@@ -502,7 +528,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bucketize_once(const Batch b
     rank_items(b, tile, items, s);
     add_warps((u32)b.ranks.count, s);
     for (u32 rank = threadIdx.x; rank < b.ranks.count; rank += BLOCK)
-        b.tile_counts[tile * b.ranks.count + rank] = s.start[rank];
+        b.tile_counts[(u64)tile * b.ranks.count + rank] = s.start[rank];
     grid_barrier(b, 3);
     for (long long group = tile; group < groups; group += gridDim.x)
         scan_group(b, group, WARPS, (u32*)s.staged);

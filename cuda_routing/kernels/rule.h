@@ -7,7 +7,7 @@
 typedef unsigned long long u64;
 typedef unsigned int u32;
 
-// One row of the feature table, as cuda_routing.numba_path.rule_table writes it.
+// One row of the feature table, as cuda_routing.tables.rule_table writes it.
 struct Feature {
     u64 rule;         // 0 continuous, 1 roundrobin, 2 hash_roundrobin, 3 hash_independent
     u64 block;        // rows a rank holds, 0: table size unknown

@@ -18,8 +18,6 @@ from tests.cuda_routing.shim.host import (
     compile_kernels,
 )
 
-pytest.importorskip("numba")
-
 
 def launcher(case: Case, reverse: bool) -> HostLauncher:
     """Library compiled for this batch's types."""

@@ -12,7 +12,7 @@ pytest.importorskip("numba")
 from cuda_routing import numba_path
 from cuda_routing.errors import RoutingError
 from cuda_routing.features import make_features
-from cuda_routing.numba_path import bucketize_numba, magic
+from cuda_routing.numba_path import bucketize_numba
 from cuda_routing.oracle import bucketize_numpy
 from tests.cuda_routing.cases import Case, assert_equal, batches
 
@@ -57,16 +57,6 @@ def test_a_quarter_million_keys_on_two_threads() -> None:
     features = make_features(26, lengths.size, 48, [0, 1, 2, 3] * 6 + [1, 2], block_sizes=2**58)
     found = bucketize_numba(lengths, keys, features, threads=2)
     assert_equal(found, bucketize_numpy(lengths, keys, features))
-
-
-@given(
-    st.integers(0, 2**64 - 1),
-    st.one_of(st.integers(1, 2**63 - 1), st.sampled_from([1, 2, 3, 7, 2**32, 2**63 - 1])),
-)
-def test_barrett_quotient_is_at_most_one_short(u: int, divisor: int) -> None:
-    """The multiplier's quotient is exact or one too small, for every u below 2**64."""
-    quotient = u * magic(divisor) >> 64
-    assert u // divisor - quotient in (0, 1)
 
 
 @pytest.mark.parametrize(("lengths", "words"), [([2, -1, 2], "negative"), ([1, 1], "add up to 2")])

@@ -12,8 +12,9 @@
 #define __global__
 #define __device__
 #define __forceinline__ inline
+#define __grid_constant__
 #define __shared__ thread_local
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 
 namespace shim {
 

@@ -19,6 +19,7 @@ from cuda_routing.features import Features
 from cuda_routing.launch import Batch, Geometry, run_once, run_tiled, set_ranks
 from cuda_routing.oracle import index_dtype
 from cuda_routing.result import Bucketized
+from cuda_routing.tables import rule_table
 
 HERE = Path(__file__).parent
 KERNELS = Path(cuda_routing.__file__).parent / "kernels"
@@ -34,17 +35,18 @@ def compile_kernels(
     *,
     source: str | None = None,
     flags: tuple[str, ...] = ("-O1",),
-    folder: Path | None = None,
+    main: str = "harness.cpp",
 ) -> Path:
     """Build the shared library for one choice of types; skips the test where g++ is absent."""
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("g++ is not installed")
     text = source if source is not None else (KERNELS / "bucketize.cu").read_text()
-    parts = (text, (KERNELS / "rule.h").read_text(), (HERE / "harness.cpp").read_text(),
-             (HERE / "cuda_shim.h").read_text(), key_bits, length_bits, geometry, flags)  # fmt: skip
+    files = [(KERNELS / "rule.h"), *(HERE / name for name in ("harness.cpp", "cuda_shim.h", main))]
+    texts = [text, *(file.read_text() for file in files)]
+    parts = (texts, key_bits, length_bits, geometry, flags, main)
     name = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
-    folder = folder or _build_folder()
+    folder = _build_folder()
     library, kernel_file = folder / f"{name}.so", folder / f"{name}.cu"
     if library.exists():
         return library
@@ -55,9 +57,11 @@ def compile_kernels(
         f"-DKEY_BITS={key_bits}", f"-DLENGTH_BITS={length_bits}",
         f"-DBLOCK={geometry.block}", f"-DITEMS={geometry.items}",
         f'-DKERNEL_FILE="{kernel_file}"', f"-I{KERNELS}", f"-I{HERE}",
-        "-include", str(HERE / "cuda_shim.h"), str(HERE / "harness.cpp"), "-o", str(library),
+        "-include", str(HERE / "cuda_shim.h"), str(HERE / main), "-o", str(library),
     ]  # fmt: skip
-    subprocess.run(command, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.exit(f"the CUDA source does not compile on the shim:\n{done.stderr}", 1)
     return library
 
 
@@ -104,8 +108,6 @@ def bucketize_host(  # noqa: PLR0913 - mirrors the CUDA path
     once: bool = False,
 ) -> Bucketized:
     """Bucketize a non-empty batch with the kernels on the shim."""
-    from cuda_routing.numba_path import rule_table
-
     index = index_dtype(keys.dtype)
     n, p = keys.size, features.ranks
     table, edges = rule_table(features)
