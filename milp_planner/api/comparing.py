@@ -57,7 +57,7 @@ class Comparison:
         The same tables, options and capacities; only the objective differs.
     entries : tuple of Entry
     bounds : dict of objective name to (int, str) or None
-        Largest bound any formulation proved, with its name. It holds for every row.
+        Largest bound proved by any formulation, with the method. It holds for every row.
     """
 
     instances: dict[str, Instance]
@@ -179,18 +179,13 @@ def _rows(instance: Instance, name: str, label: str, settings: Settings) -> list
 
 def _best_bound(entries: Sequence[Entry], objective: str) -> tuple[int, str] | None:
     """The largest bound proved in integers, or else in floating point, for the Instance."""
-    outcomes = [
-        (entry.label, entry.outcome)
-        for entry in entries
-        if entry.asked == objective and entry.outcome is not None
-    ]
+    outcomes = [entry.outcome for entry in entries if entry.asked == objective]
     for exact in (True, False):
         known = [
-            (outcome.bound, label)
-            for label, outcome in outcomes
-            if outcome.bound is not None
-            and outcome.bound_source is not None
-            and outcome.bound_source.exact is exact
+            (outcome.bound, outcome.bound_source.method)
+            for outcome in outcomes
+            if outcome is not None and outcome.bound is not None
+            if outcome.bound_source is not None and outcome.bound_source.exact is exact
         ]
         if known:
             return max(known, key=lambda pair: pair[0])
