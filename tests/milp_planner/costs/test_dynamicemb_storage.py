@@ -28,24 +28,19 @@ def tiers(kind: str, rows: int, row_bytes: int, ratio: Fraction, caching: bool) 
 
 
 @pytest.mark.parametrize(
-    ("rows", "optimizer", "dim", "tenths", "hbm", "values", "hybrid", "caching"),
+    ("shape", "tenths", "expected"),
     [
-        (1024, "sgd", 64, 5, 148512, 131072, 131072, 262144),
-        (12_500_000, "adam", 128, 3, 5972890625, 5760000000, 13440000000, 19200000000),
-        (4_000_000, "adam", 128, 1, 682525000, 614400000, 5529600000, 6144000000),
+        ((1024, 64, "sgd"), 5, (148512, 131072, 131072, 262144)),
+        ((12_500_000, 128, "adam"), 3, (5972890625, 5760000000, 13440000000, 19200000000)),
+        ((4_000_000, 128, "adam"), 1, (682525000, 614400000, 5529600000, 6144000000)),
     ],
 )
 def test_published_vectors(
-    rows: int,
-    optimizer: str,
-    dim: int,
-    tenths: int,
-    hbm: int,
-    values: int,
-    hybrid: int,
-    caching: int,
+    shape: tuple[int, int, str], tenths: int, expected: tuple[int, int, int, int]
 ) -> None:
     """The planner's figures to the byte (the last without its float artefact of one byte)."""
+    rows, dim, optimizer = shape
+    hbm, values, hybrid, caching = expected
     row = emb.planner_value_bytes(dim, 4, optimizer)
     ratio = Fraction(tenths, 10)
     assert tiers("torcheasyrec", rows, row, ratio, False) == [hbm, hybrid, values]
