@@ -53,7 +53,7 @@ struct Fiber {
     void* stack_pointer = nullptr;
     const unsigned* waits_for = nullptr;  // runnable once *waits_for differs from waits_value
     unsigned waits_value = 0;
-    bool done = false;
+    bool started = false, done = false;
 };
 
 struct Warp {
@@ -69,7 +69,7 @@ struct Block {
     std::vector<Fiber> fibers;
     std::vector<Warp> warps;
     void* scheduler = nullptr;
-    unsigned current = 0, at_barrier = 0, barrier_generation = 0;
+    unsigned current = 0, switches = 0, at_barrier = 0, barrier_generation = 0;
     int barrier_line = 0;
 };
 
@@ -156,6 +156,28 @@ static void fence_shared(size_t bytes) {
     std::memset(shared_pool, 0xa5, bytes);
 }
 
+// Run one warp's threads in turn until all wait for other warps: warps that race ahead as far as
+// they can are the worst case for a missing barrier. Returns how many threads finished.
+static unsigned run_warp(Block& own, unsigned warp, bool reverse) {
+    unsigned finished = 0;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (unsigned i = 0; i < 32; ++i) {
+            unsigned t = warp * 32 + (reverse ? 31 - i : i);
+            Fiber& fiber = own.fibers[t];
+            if (fiber.done || (fiber.waits_for && *fiber.waits_for == fiber.waits_value)) continue;
+            moved |= fiber.waits_for != nullptr || !fiber.started;  // a thread that polls yields
+            fiber.waits_for = nullptr;
+            fiber.started = true;
+            own.current = thread_index.x = t;
+            ++own.switches;
+            shim_switch(&own.scheduler, fiber.stack_pointer);
+            finished += fiber.done;
+        }
+    }
+    return finished;
+}
+
 static void run_block(void (*kernel)(const Batch), const Batch& batch, unsigned index, unsigned grid,
                       unsigned threads, unsigned shared_bytes, bool reverse) {
     Block own;
@@ -171,18 +193,10 @@ static void run_block(void (*kernel)(const Batch), const Batch& batch, unsigned 
     grid_size.x = grid;
     fence_shared(shared_bytes);
     for (unsigned alive = threads; alive;) {
-        bool moved = false;
-        for (unsigned i = 0; i < threads; ++i) {
-            unsigned t = reverse ? threads - 1 - i : i;
-            Fiber& fiber = own.fibers[t];
-            if (fiber.done || (fiber.waits_for && *fiber.waits_for == fiber.waits_value)) continue;
-            fiber.waits_for = nullptr;
-            own.current = thread_index.x = t;
-            shim_switch(&own.scheduler, fiber.stack_pointer);
-            moved = true;
-            alive -= fiber.done;
-        }
-        if (!moved) fail("threads wait for others that will never come");
+        unsigned before = own.switches;
+        for (unsigned w = 0; w < threads / 32; ++w)
+            alive -= run_warp(own, reverse ? threads / 32 - 1 - w : w, reverse);
+        if (own.switches == before) fail("threads wait for others that will never come");
     }
 }
 
