@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,9 @@ from numpy.typing import NDArray
 from formulations.instance import IntArray
 
 FloatArray = NDArray[np.floating]
+
+#: Candidates that are looked at together.
+_CHUNK = 65_536
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +93,8 @@ def step(cells: Cells, choices: Choices, grid: Grid) -> tuple[Cells, Steps]:
     """Add one table: the cheapest state of every reachable cell.
 
     Equal costs go to the earliest state, then the earliest choice: the order of a plain loop over
-    states and, inside, choices. Two passes over one choice at a time keep memory at a few arrays
-    of ``k``: first the lowest cost of every cell, then the earliest candidate that has it.
+    states and, inside, choices. Two passes, over few candidates at a time to keep memory at a few
+    arrays of ``k``: first the lowest cost of every cell, then the earliest candidate that has it.
 
     Returns
     -------
@@ -98,15 +102,14 @@ def step(cells: Cells, choices: Choices, grid: Grid) -> tuple[Cells, Steps]:
     steps : Steps
     """
     lowest = np.full(grid.cells, np.inf, dtype=cells.cost.dtype)
-    for j in range(len(choices.option)):
-        inside, target = _reach(cells, choices, j, grid)
-        np.minimum.at(lowest, target, cells.cost[inside] + choices.cost[j])
+    for inside, taken, target in _candidates(cells, choices, grid):
+        np.minimum.at(lowest, target, cells.cost[inside] + choices.cost[taken])
     never = len(cells) * len(choices.option)
     earliest = np.full(grid.cells, never, dtype=np.int64)
-    for j in range(len(choices.option)):
-        inside, target = _reach(cells, choices, j, grid)
-        hit = cells.cost[inside] + choices.cost[j] == lowest[target]
-        np.minimum.at(earliest, target[hit], inside[hit] * len(choices.option) + j)
+    for inside, taken, target in _candidates(cells, choices, grid):
+        hit = cells.cost[inside] + choices.cost[taken] == lowest[target]
+        order = inside[hit] * len(choices.option) + (taken if taken.ndim == 0 else taken[hit])
+        np.minimum.at(earliest, target[hit], order)
     reached = np.flatnonzero(earliest < never)
     previous, choice = np.divmod(earliest[reached], max(1, len(choices.option)))
     after = Cells(
@@ -119,9 +122,26 @@ def step(cells: Cells, choices: Choices, grid: Grid) -> tuple[Cells, Steps]:
     return after, Steps(choice.astype(small), previous.astype(np.int32))
 
 
-def _reach(cells: Cells, choices: Choices, j: int, grid: Grid) -> tuple[IntArray, IntArray]:
-    """States from which choice ``j`` stays inside, and the cell each leads to."""
-    hbm = cells.hbm + choices.hbm[j]
-    ddr = cells.ddr + choices.ddr[j]
-    inside = np.flatnonzero((hbm < grid.hbm) & (ddr < grid.ddr))
-    return inside, hbm[inside].astype(np.int64) * grid.ddr + ddr[inside].astype(np.int64)
+def _candidates(
+    cells: Cells, choices: Choices, grid: Grid
+) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+    """States, choices (one, or one a state) and the cells that they lead to, inside the grid.
+
+    Few states are taken with many choices at a time, many states with one: arrays long enough to
+    be fast, short enough to stay in the processor's cache where they can.
+    """
+    together = max(1, _CHUNK // max(1, len(cells)))
+    for first in range(0, len(choices.option), together):
+        taken = np.arange(first, min(first + together, len(choices.option)))
+        if together == 1:
+            hbm, ddr = cells.hbm + choices.hbm[first], cells.ddr + choices.ddr[first]
+        else:
+            hbm = (cells.hbm + choices.hbm[taken, None]).ravel()
+            ddr = (cells.ddr + choices.ddr[taken, None]).ravel()
+        inside = np.flatnonzero((hbm < grid.hbm) & (ddr < grid.ddr))
+        target = hbm[inside].astype(np.int64) * grid.ddr + ddr[inside].astype(np.int64)
+        if together == 1:
+            yield inside, taken[0], target
+        else:
+            choice, state = np.divmod(inside, len(cells))
+            yield state, first + choice, target

@@ -1,0 +1,120 @@
+"""DP against exact on the experiment's cases: ``python benchmarks/dp-vs-exact/run.py``.
+
+One JSON line a case is appended to ``results/FILE.jsonl``; cases already there are skipped, so an
+interrupted run goes on where it stopped. ``figures.py`` draws the figures and tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from cases import Case, make, published, small, sweep
+
+from formulations import Instance, Outcome, Settings, solve
+
+HERE = Path(__file__).parent
+
+#: Name -> options of ``dp``: the published variants, coarser and finer bins, and the fusion-aware.
+DPS: dict[str, dict[str, Any]] = {
+    "merged 100x25": {},
+    "first 100x50": {"variant": "first"},
+    "merged 25x6": {"hbm_bins_per_device": 25, "ddr_bins_per_device": 6},
+    "merged 10x5": {"hbm_bins_per_device": 10, "ddr_bins_per_device": 5},
+    "merged 400x100": {"hbm_bins_per_device": 400, "ddr_bins_per_device": 100},
+    "fusion-aware 100x25": {"fusion_aware": True},
+}
+
+
+def main() -> None:
+    """Read the arguments and run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--set", choices=("published", "sweep", "small"), default="published")
+    parser.add_argument("--seeds", type=int, default=2, help="seeds of the sweep")
+    parser.add_argument(
+        "--time-limit", type=float, default=20.0, help="seconds for each exact solve"
+    )
+    parser.add_argument("--dp-limit", type=float, default=30.0, help="seconds for each DP")
+    parser.add_argument("--results", type=Path, default=HERE / "results")
+    parser.add_argument("--stop-after", type=float, default=None, help="minutes for this run")
+    args = parser.parse_args()
+    cases = {"published": published, "small": small, "sweep": lambda: sweep(args.seeds)}
+    run(cases[args.set](), args.results / f"{args.set}.jsonl", args)
+
+
+def run(cases: Iterable[Case], path: Path, args: argparse.Namespace) -> None:
+    """Solve every case that the file does not have yet."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    done = {json.loads(line)["case"] for line in path.read_text().splitlines()} if (
+        path.exists()) else set()  # fmt: skip
+    started = time.monotonic()
+    for case in cases:
+        if args.stop_after is not None and time.monotonic() - started > 60 * args.stop_after:
+            break
+        if case.key in done:
+            continue
+        row = measure(case, args.time_limit, args.dp_limit)
+        with path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        print(row["case"], row.get("exact", {}).get("objective"), file=sys.stderr)
+
+
+def measure(case: Case, time_limit: float, dp_limit: float) -> dict[str, Any]:
+    """One case: the exact answer and every DP's."""
+    row: dict[str, Any] = {"case": case.key, **vars(case), **provenance()}
+    instance = make(case)
+    if instance is None:
+        return {**row, "skipped": "no drawn plan could be placed"}
+    row["options"] = instance.num_options
+    for name, options in DPS.items():
+        if options.get("fusion_aware") and not case.fusion:
+            continue
+        row[name] = _solved(instance, "dp", dp_limit, options)
+    row["greedy"] = _solved(instance, "greedy", dp_limit, {})
+    row["exact"] = _solved(instance, "cpsat", time_limit, {})
+    return row
+
+
+def _solved(
+    instance: Instance, formulation: str, limit: float, options: dict[str, Any]
+) -> dict[str, Any]:
+    asked = Settings(time_limit=limit, workers=2, polish=False, certificate=False, options=options)
+    outcome = solve(instance, formulation, asked)
+    return {
+        "status": str(outcome.status),
+        "stopped_by": str(outcome.stopped_by),
+        "objective": outcome.objective,
+        "bound": outcome.bound,
+        "seconds": round(outcome.seconds, 3),
+        **_unfused(outcome),
+    }
+
+
+def _unfused(outcome: Outcome) -> dict[str, Any]:
+    """The plan as the DP believed it, where it ignored fusion groups."""
+    unfused: Any = outcome.detail.get("unfused")
+    if unfused is None:
+        return {}
+    return {"planned": unfused["objectives"]["busiest_rank"], "note": outcome.note}
+
+
+def provenance() -> dict[str, str]:
+    """When and with what this row was measured."""
+    return {
+        "measured": datetime.now(UTC).date().isoformat(),
+        "python": platform.python_version(),
+        "ortools": version("ortools"),
+        "numpy": version("numpy"),
+    }
+
+
+if __name__ == "__main__":
+    main()
