@@ -176,15 +176,14 @@ class Cluster(Spec):
         kjt = held.kjt_multiple * ID_BYTES * model.workload.batch_per_rank * ids
         fixed = held.dense_multiple * held.dense_parameter_bytes + held.hbm_bytes + kjt
         free = 1 - held.hbm_percent / 100
-        return tuple(max(0, int((rank.hbm_bytes * free - fixed) // 1)) for rank in self.ranks)
+        return tuple(max(0, int(rank.hbm_bytes * free - fixed)) for rank in self.ranks)
 
     def usable_ddr(self) -> tuple[int, ...]:
         """DDR in bytes the embeddings may use, for each machine, rounded down, at least 0."""
         held = self.reservations
         free = 1 - held.ddr_percent / 100
         return tuple(
-            max(0, int((machine.ddr_bytes * free - held.ddr_bytes) // 1))
-            for machine in self.machines
+            max(0, int(machine.ddr_bytes * free - held.ddr_bytes)) for machine in self.machines
         )
 
 

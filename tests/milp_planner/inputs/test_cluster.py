@@ -69,6 +69,18 @@ def test_usable_hbm_rounds_down_and_stops_at_zero() -> None:
     assert full.usable_hbm(empty) == (0,) * 4
 
 
+def test_multiples_can_be_switched_off() -> None:
+    """Multiples and percentage of 0 reserve nothing."""
+    held = {
+        "hbm_percent": 0,
+        "dense_parameter_bytes": 100,
+        "dense_multiple": 0,
+        "kjt_multiple": 0,
+    }
+    read = Cluster.from_dict(cluster(reservations=held))
+    assert read.usable_hbm(Model.from_dict(model(table()))) == (100_000,) * 4
+
+
 def test_cpu_only() -> None:
     """Ranks without HBM have none to use."""
     read = Cluster.from_dict(cluster(hbm=0))
@@ -129,6 +141,7 @@ def without(name: str, **fields: Any) -> dict[str, Any]:
         (cluster(ranks_per_machine="8"), r"ranks_per_machine: found '8'; allowed: a whole number"),
         (cluster(ranks_per_machine=60_000), r"ranks_per_machine: .*up to 65536 ranks in all"),
         (cluster(hbm=80), r"machines\[0\].*found 80 bytes; .*did you mean 80GiB\?"),
+        (cluster(hbm=1), r"machines\[0\].*found 1 bytes"),
         (cluster(ddr="2TBit"), r"machines\[0\]\.ddr: found '2TBit'; allowed: a size"),
         (cluster(reservations={"hbm_percent": 101}), r"reservations\.hbm_percent: .*at most 100"),
         (cluster(profil="h100"), r"profil: unknown field; .*did you mean profile\?"),

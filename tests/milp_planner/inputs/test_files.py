@@ -118,6 +118,7 @@ def test_mistake(
     [
         ("", "the file is empty; allowed: a mapping of fields"),
         ("# only a remark\n", "the file is empty"),
+        ("---\n", "the file is empty"),
         ("- 1\n", "found a list; allowed: a mapping of fields"),
         ("hello\n", "found a single value; allowed: a mapping of fields"),
     ],

@@ -30,7 +30,9 @@ def test_lookups_per_sample(fields: dict[str, Any], expected: float) -> None:
 
 def test_weight_bytes() -> None:
     """Rows times columns times element size, for every element type."""
-    for dtype, size in ELEMENT_BYTES.items():
+    sizes = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int8": 1}
+    assert sizes.keys() == ELEMENT_BYTES.keys()
+    for dtype, size in sizes.items():
         read = Table.from_dict(table(rows="2k", dim=16, dtype=dtype))
         assert read.weight_bytes == 2000 * 16 * size
 
@@ -48,6 +50,12 @@ def test_one_dist_type_needs_no_brackets() -> None:
     one = Table.from_dict(table(kind="dynamicemb", dist_types="continuous"))
     assert one.dist_types == ("continuous",)
     assert Table.from_dict(table()).dist_types == ("roundrobin",)
+
+
+def test_column_width_may_be_the_whole_table() -> None:
+    """A column shard as wide as the table is the table."""
+    limits = {"column_widths": [4, 8], "pin": {"column_width": 8}}
+    assert Table.from_dict(table(dim=8, constraints=limits)).constraints.pin is not None
 
 
 @pytest.mark.parametrize(
