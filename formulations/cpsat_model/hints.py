@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from formulations.check import check
-from formulations.cpsat_model.symmetry import equal_ranks, ordering_column
-from formulations.instance import Instance, IntArray, Where
+from formulations.cpsat_model.symmetry import FREE, anchor_table, equal_ranks
+from formulations.instance import Instance, IntArray
 from formulations.placement import Placement
 from formulations.presolve import Presolved
 
@@ -35,38 +35,26 @@ def fit_hint(
 
 
 def renamed(instance: Instance, placement: Placement) -> Placement:
-    """The same plan with equal ranks swapped into decreasing order of what they carry."""
+    """The same plan with equal ranks swapped into decreasing order of the anchor's shards."""
+    anchor = anchor_table(instance)
+    if anchor is None:
+        return placement
+    held = np.zeros(instance.num_ranks, dtype=np.int64)
+    for index, ranks in zip(
+        instance.blocks_of(int(placement.options[anchor])), placement.ranks[anchor], strict=True
+    ):
+        if instance.block_where[index] in FREE:
+            np.add.at(held, ranks, 1)
     name = np.arange(instance.num_ranks)
-    load = _loads(instance, placement, ordering_column(instance))
-    for ranks in equal_ranks(instance):
-        order = sorted(ranks, key=lambda r: -int(load[r]))
-        name[order] = ranks
-    return Placement(
-        placement.options,
-        [
-            [
-                _rename(instance, b, r, name)
-                for b, r in zip(instance.blocks_of(int(o)), own, strict=True)
-            ]
-            for o, own in zip(placement.options, placement.ranks, strict=True)
-        ],
-    )
-
-
-def _loads(instance: Instance, placement: Placement, column: IntArray) -> IntArray:
-    """Σ of a column of shard entries at every rank, int64 array [ranks]."""
-    from formulations.check import position_entries
-
-    load = np.zeros(instance.num_ranks, dtype=np.int64)
-    for option, own in zip(placement.options.tolist(), placement.ranks, strict=True):
-        for index, ranks in zip(instance.blocks_of(option), own, strict=True):
-            block = instance.block(index)
-            if block.where != Where.CLUSTER:
-                np.add.at(load, ranks, column[position_entries(instance, block, ranks)])
-    return load
+    for equal in equal_ranks(instance):
+        name[sorted(equal, key=lambda r: -int(held[r]))] = equal
+    blocks = [
+        [_rename(instance, b, r, name) for b, r in zip(instance.blocks_of(o), own, strict=True)]
+        for o, own in zip(placement.options.tolist(), placement.ranks, strict=True)
+    ]
+    return Placement(placement.options, blocks)
 
 
 def _rename(instance: Instance, index: int, ranks: IntArray, name: IntArray) -> IntArray:
     """Fixed and whole-machine blocks stay; freely placed shards follow their rank's new name."""
-    free = (Where.ANY_RANK, Where.ANY_RANK_OF_ONE_MACHINE)
-    return name[ranks] if Where(int(instance.block_where[index])) in free else ranks
+    return name[ranks] if instance.block_where[index] in FREE else ranks

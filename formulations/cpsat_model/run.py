@@ -75,5 +75,5 @@ def build(variables: Variables, presolved: Presolved, ordered: bool) -> tuple[Lo
     goal = set_goal(variables, loads)
     add_cuts(variables, loads, goal)
     if ordered:
-        order_ranks(variables, loads)
+        order_ranks(variables)
     return loads, goal
