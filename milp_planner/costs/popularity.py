@@ -69,6 +69,8 @@ class Popularity:
 
         Classes must hold whole rows where they are cut (they do for Zipf and known ids).
         """
+        if rows == 0:
+            return self
         before = np.concatenate(([0.0], np.cumsum(self.counts)[:-1]))
         left = np.clip(self.counts - np.clip(rows - before, 0, None), 0, None)
         total = float((left * self.shares).sum())
@@ -126,7 +128,9 @@ def zipf(rows: int, alpha: float) -> Popularity:
     weights = np.arange(1, head + 1, dtype=np.float64) ** -alpha
     counts = np.ones(head)
     if rows > head:
-        edges = np.unique(np.rint(np.geomspace(head, rows, TAIL + 1)))
+        edges = np.rint(np.exp(np.linspace(np.log(head), np.log(rows), TAIL + 1)))
+        edges[0], edges[-1] = head, rows
+        edges = edges[np.append(True, np.diff(edges) > 0)]
         width = np.diff(edges)
         weights = np.concatenate((weights, _power_sum(edges[:-1], edges[1:], alpha) / width))
         counts = np.concatenate((counts, width))

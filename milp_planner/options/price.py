@@ -56,7 +56,7 @@ def price(
     entry_first, shards = shards_of(job, choices, columns)
     denominator = level_denominator(model)
     group, level, groups = fusion_of(model, choices, columns.table, denominator)
-    collective, collectives = collectives_of(model, choices, columns.table)
+    collective, collectives = collectives_of(model, columns)
     return Options(
         model=model,
         cluster=cluster,
