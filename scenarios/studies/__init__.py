@@ -1,0 +1,1 @@
+"""Studies of published incidents and measurements with the planner's own prices."""
