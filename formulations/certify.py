@@ -17,7 +17,7 @@ from formulations.aggregate.model import Aggregate, AggregateSettings, build
 from formulations.bounds.own import own_cost, usable
 from formulations.certificate import Certificate, bound_of, proves_infeasible
 from formulations.instance import Instance, Objective, Scope
-from formulations.outcome import BoundSource, Outcome, Status
+from formulations.outcome import BoundSource, Outcome, Status, StoppedBy
 
 _MAX_BITS = 40
 _MAX_PRICE = 2**52
@@ -55,7 +55,7 @@ def with_certificate(instance: Instance, outcome: Outcome, certificate: Certific
     if outcome.bound is None or bound > outcome.bound:
         outcome = outcome.with_(bound=bound, bound_source=BoundSource("lagrangian", exact=True))
     if outcome.objective is not None and outcome.objective == bound:
-        outcome = outcome.with_(status=Status.OPTIMAL)
+        outcome = outcome.with_(status=Status.OPTIMAL, stopped_by=StoppedBy.PROOF)
     return outcome
 
 

@@ -42,8 +42,9 @@ def solve_highs(
     time_limit: float | None = None,
     workers: int = 1,
     seed: int = 0,
+    gap: float = 0.0,
 ) -> HighsResult:
-    """Minimise a model, as a LP (``whole`` False) or with its whole columns integer.
+    """Minimise a model: as a LP, or (``whole``) with its whole columns integer, up to ``gap``.
 
     Raises
     ------
@@ -52,6 +53,7 @@ def solve_highs(
     """
     scaled = _Scaled(model)
     highs = _highs(time_limit, workers, seed)
+    highs.setOptionValue("mip_rel_gap", gap)
     highs.passModel(scaled.lp(whole))
     highs.run()
     return _result(highs, scaled, whole)
@@ -64,9 +66,9 @@ def _highs(time_limit: float | None, workers: int, seed: int) -> Any:
         raise MissingSolver("HiGHS is missing: pip install 'highspy>=1.12,<1.14'") from error
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
-    highs.setOptionValue("threads", workers)
+    # "threads" is left alone: HiGHS keeps one scheduler a process and fails when it changes.
+    highs.setOptionValue("parallel", "on" if workers > 1 else "off")
     highs.setOptionValue("random_seed", seed)
-    highs.setOptionValue("mip_rel_gap", 0.0)
     highs.setOptionValue("mip_abs_gap", 0.0)
     if time_limit is not None:
         highs.setOptionValue("time_limit", max(0.01, time_limit))
@@ -144,6 +146,6 @@ def _result(highs: Any, scaled: _Scaled, whole: bool) -> HighsResult:
         if len(ray) > 1 and ray[1]:
             duals = np.asarray(ray[-1]) / scaled.row_unit
     bound = objective if status == "optimal" and not whole else None
-    if whole and np.isfinite(info.mip_dual_bound):
+    if whole and status in ("optimal", "limit") and np.isfinite(info.mip_dual_bound):
         bound = info.mip_dual_bound * scaled.cost_unit + scaled.model.offset
     return HighsResult(status, objective, bound, values, duals)

@@ -1,0 +1,1 @@
+"""Finding good plans for instances that are too large to solve whole."""

@@ -1,0 +1,183 @@
+"""Plans to start from: what the caller has, what is in production, greedy, and packed choices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from formulations.aggregate.model import AggregateSettings
+from formulations.bounds.own import own_cost
+from formulations.bounds.pooled import exact_pooled_ip, pooled_ip
+from formulations.check import check
+from formulations.errors import UnsupportedInstance
+from formulations.instance import Instance, IntArray, Objective
+from formulations.placement import Placement
+from formulations.search.context import Context
+from formulations.search.lns import excess
+from formulations.search.pack import Packer
+from formulations.search.state import load_of, objective_of, overflow
+from formulations.settings import Clock, Settings
+
+#: Shares of every capacity that option choices may fill, so that packing has room.
+SLACKS = (1.0, 0.99, 0.97, 0.94, 0.9, 0.8)
+_TRIES = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A placement, perhaps infeasible, and what its choice of options promises.
+
+    Attributes
+    ----------
+    placement : Placement
+    promise : int
+        Objective of the aggregate solution it was packed from (its own for given plans).
+    over : float
+        Overflow of capacities and of the promise.
+    """
+
+    placement: Placement
+    promise: int
+    over: float
+
+
+def given(context: Context) -> Iterator[Start]:
+    """The caller's hint, the current plan, and greedy's."""
+    instance, settings = context.instance, context.settings
+    if settings.hint is not None:
+        yield from _as_start(context, settings.hint)
+    current = _current(instance)
+    if current is not None:
+        yield from _as_start(context, current)
+    placement = _greedy(context)
+    if placement is not None:
+        yield from _as_start(context, placement)
+
+
+def _as_start(context: Context, placement: Placement) -> Iterator[Start]:
+    verdict = check(context.instance, placement)
+    if verdict.loads is None:
+        return
+    objective = verdict.objectives[context.instance.objective.value]
+    load = load_of(context.instance, context.costs, placement, range(context.instance.num_tables))
+    context.offer(placement, "start")
+    yield Start(placement, objective, overflow(context.instance, load))
+
+
+def _current(instance: Instance) -> Placement | None:
+    """The plan in production, where it covers every table."""
+    if len(instance.current) != instance.num_tables or not instance.num_tables:
+        return None
+    now = {c.table: c for c in instance.current}
+    if any(now[t].option < 0 for t in range(instance.num_tables)):
+        return None
+    return Placement(
+        np.asarray([now[t].option for t in range(instance.num_tables)], dtype=np.int64),
+        [[np.asarray(r, dtype=np.int64) for r in now[t].ranks] for t in range(instance.num_tables)],
+    )
+
+
+def _greedy(context: Context) -> Placement | None:
+    """TorchRec's greedy, with a tenth of the time; None where it does not cover the instance."""
+    from formulations import greedy
+
+    share = min(10.0, 0.1 * context.clock.remaining())
+    settings = Settings(
+        time_limit=None if context.reproducible else share,
+        workers=1,
+        seed=context.settings.seed,
+        certificate=False,
+        stop=context.settings.stop,
+    )
+    if context.reproducible and context.instance.num_tables > 200:
+        return None
+    try:
+        return greedy.solve(context.instance, settings, Clock(settings)).placement
+    except UnsupportedInstance:
+        return None
+
+
+def packed(context: Context, bound: int, seconds: float) -> Iterator[Start]:
+    """Choices of the aggregate integer program at several slacks, packed longest first."""
+    packer = Packer(context.instance, context.costs)
+    for index, slack in enumerate(SLACKS):
+        if context.over():
+            return
+        settings = AggregateSettings(keep=context.keep, slack=slack, typical=max(1, bound))
+        if context.reproducible:
+            choice = exact_pooled_ip(
+                context.instance, context.limits(seconds, context.settings.seed), settings
+            )
+            context.spend(choice.work)
+        else:
+            left = min(seconds, context.clock.remaining())
+            choice = pooled_ip(context.instance, settings, left)
+        if slack == 1.0:
+            context.lift(choice.bound, choice.source)
+        if choice.options is None or choice.value is None:
+            return
+        if context.objective is not None and choice.value >= context.objective:
+            return
+        yield pack_best(context, packer, choice.options, choice.value, index)
+
+
+def fallback(context: Context, promise: int) -> Start:
+    """The option of every table that is cheapest by itself, packed: for want of a better choice."""
+    cost = np.where(context.keep, own_cost(context.instance), np.iinfo(np.int64).max)
+    ends = context.instance.table_options
+    options = np.asarray(
+        [a + int(np.argmin(cost[a:b])) for a, b in pairwise(ends.tolist())], dtype=np.int64
+    )
+    return pack_best(context, Packer(context.instance, context.costs), options, promise, 0)
+
+
+def pack_best(
+    context: Context,
+    packer: Packer,
+    options: Sequence[int] | IntArray,
+    promise: int,
+    seed: int,
+) -> Start:
+    """The least overfull of several packings of one choice of options."""
+    best: Start | None = None
+    everything = range(context.instance.num_tables)
+    rng = np.random.default_rng([context.settings.seed, seed])
+    for attempt in range(_TRIES):
+        target = _targets(context, options, promise * (1 + 0.002 * attempt))
+        placement = packer.pack(options, target, noise=rng if attempt else None)
+        load = load_of(context.instance, context.costs, placement, everything)
+        over = overflow(context.instance, load)
+        if over == 0:
+            context.offer(placement, "packing")
+        if context.instance.objective != Objective.TOTAL:
+            over += excess(load, promise)
+        if best is None or over < best.over:
+            best = Start(placement, promise, over)
+        if context.over() or context.instance.num_tables > 2000:
+            break
+    assert best is not None
+    return best
+
+
+def _targets(context: Context, options: Sequence[int] | IntArray, promise: float) -> list[float]:
+    """Target per peak: the promise, split over phases as the chosen options' costs are."""
+    count = context.costs.shape[1]
+    if count == 1:
+        return [promise]
+    from formulations.bounds.own import per_option, shard_counts
+
+    counts = shard_counts(context.instance)[:, None]
+    totals = per_option(context.instance, context.costs * counts)[np.asarray(options)].sum(axis=0)
+    share = totals / max(1, int(totals.sum()))
+    return [float(promise * s) for s in share]
+
+
+def objective_at(context: Context, placement: Placement) -> int:
+    """Objective of a placement."""
+    everything = range(context.instance.num_tables)
+    return objective_of(
+        context.instance, load_of(context.instance, context.costs, placement, everything)
+    )

@@ -1,0 +1,93 @@
+"""Several walkers side by side: target-driven first, restarted when stuck."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from formulations.instance import Objective
+from formulations.search.context import Context
+from formulations.search.lns import Walker
+from formulations.search.starts import Start
+
+#: Steps without any improvement after which a walker turns to something else.
+_PATIENCE = 25
+
+
+def walk(context: Context, starts: Sequence[Start], until: float, work: float) -> None:
+    """Improve the starts (and the best plan) until a time, an amount of work, or a proof.
+
+    One walker a worker: the first descends from the best plan, the others aim packed choices at
+    what they promise.
+
+    Parameters
+    ----------
+    starts : sequence of Start
+        Most promising first.
+    until : float
+        Seconds on the clock.
+    work : float
+        Deterministic work to spend.
+    """
+    end = context.work + work
+    workers = max(1, context.settings.workers)
+    errors: list[BaseException] = []
+
+    def run(index: int) -> None:
+        try:
+            _run(context, starts, index, until, end)
+        except BaseException as error:  # handed to the caller's thread below
+            errors.append(error)
+
+    if workers == 1:
+        run(0)
+    else:
+        threads = [threading.Thread(target=run, args=(i,)) for i in range(workers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    if errors:
+        raise errors[0]
+
+
+def _run(context: Context, starts: Sequence[Start], index: int, until: float, end: float) -> None:
+    round_ = index
+    while not _over(context, until, end):
+        seed = context.settings.seed * 1009 + round_
+        walker, aiming = _walker(context, starts, round_, seed)
+        if walker is None:
+            return
+        while not _over(context, until, end) and walker.failures < _PATIENCE:
+            walker.step()
+            if walker.over == 0 and aiming:
+                walker.aim(_next_target(context, walker.objective))
+        round_ += max(1, context.settings.workers)
+
+
+def _walker(
+    context: Context, starts: Sequence[Start], round_: int, seed: int
+) -> tuple[Walker | None, bool]:
+    """Even rounds descend from the best plan, odd ones aim a packed choice."""
+    best = context.best
+    aims = context.instance.objective != Objective.TOTAL and bool(starts)
+    if best is not None and (round_ % 2 == 0 or not aims):
+        return Walker(context, best, seed), False
+    if not starts:
+        return None, False
+    start = starts[(round_ // 2) % len(starts)]
+    target = _next_target(context, start.promise) if best is not None else start.promise
+    if context.objective is not None:
+        target = min(max(target, start.promise), context.objective - 1)
+    return Walker(context, start.placement, seed, int(target * 1.002)), True
+
+
+def _next_target(context: Context, objective: int) -> int:
+    """Halfway between what is reached and what is proved."""
+    reached = objective if context.objective is None else min(objective, context.objective)
+    bound = context.bound if context.bound is not None else 0
+    return reached - max(1, (reached - bound) // 2)
+
+
+def _over(context: Context, until: float, end: float) -> bool:
+    return context.over() or context.clock.seconds() >= until or context.work >= end

@@ -1,0 +1,172 @@
+"""Joint placement at scale: never better than the truth, never a bound above it, reproducible."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from formulations import Settings, solve
+from formulations.build import Block, InstanceBuilder, Shard
+from formulations.check import check
+from formulations.instance import Instance, Objective, Where
+from formulations.outcome import Outcome, Status, StoppedBy
+from formulations.settings import Clock
+from tests.formulations.brute_force import brute_force
+from tests.formulations.strategies import instances
+
+LOOSE = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def run(instance: Instance, **changes: object) -> Outcome:
+    """Solve with one worker within a little work."""
+    base = Settings(time_limit=20.0, work_limit=0.3, workers=1)
+    return solve(instance, "scale", replace(base, **changes))  # type: ignore[arg-type]
+
+
+def many(tables: int = 24, ranks: int = 6, objective: str = "busiest_rank") -> Instance:
+    """Tables with a fast large, a slow small and a spread option on two machines."""
+    half = ranks // 2
+    builder = InstanceBuilder(
+        [list(range(half)), list(range(half, ranks))],
+        ["fwd", "bwd"],
+        [("hbm", "rank", 5 * tables // 2), ("ddr", "machine", 8 * tables)],
+        objective,
+    )
+    rng = np.random.default_rng(7)
+    for table in range(tables):
+        size, cost = int(rng.integers(5, 40)), int(rng.integers(20, 90))
+        builder.add_table(f"t{table}")
+        fast = Shard({"hbm": size}, [cost, cost // 2])
+        slow = Shard({"hbm": size // 4, "ddr": size}, [3 * cost, 2 * cost])
+        part = Shard({"hbm": -(-size // ranks)}, [cost // 3, cost // 3])
+        builder.add_option("fast", [Block(Where.ANY_RANK, [fast])])
+        builder.add_option("slow", [Block(Where.ANY_RANK, [slow])])
+        builder.add_option("spread", [Block(Where.EVERY_RANK, [part])])
+        builder.add_option("machine", [Block(Where.ONE_MACHINE, [part])])
+    return builder.build()
+
+
+@LOOSE
+@given(instances())
+def test_between_bound_and_truth(instance: Instance) -> None:
+    """Whatever is claimed of status, bound and objective agrees with brute force."""
+    truth = brute_force(instance)
+    outcome = run(instance)
+    if truth.objective is None:
+        assert outcome.status in (Status.INFEASIBLE, Status.UNKNOWN)
+        return
+    assert outcome.status != Status.INFEASIBLE
+    for bound in (outcome.bound, outcome.certified_bound):
+        assert bound is None or bound <= truth.objective
+    if outcome.placement is not None:
+        verdict = check(instance, outcome.placement)
+        assert verdict.feasible
+        assert outcome.objective == verdict.objectives[instance.objective.value]
+        assert outcome.objective >= truth.objective
+    if outcome.status == Status.OPTIMAL:
+        assert outcome.objective == truth.objective
+
+
+@FEW
+@given(instances(objectives=[Objective.BUSIEST_RANK], fusion=False, constraints=False))
+def test_small_instances_are_solved(instance: Instance) -> None:
+    """Without links between tables, small instances are proved or shown to have no plan."""
+    truth = brute_force(instance)
+    outcome = run(instance, work_limit=3.0)
+    assert outcome.objective == truth.objective
+    if truth.objective is not None:
+        assert outcome.status == Status.OPTIMAL
+
+
+@pytest.mark.parametrize("objective", [o.value for o in Objective])
+def test_reproducible_with_one_worker(objective: str) -> None:
+    """Two runs with one worker and the same work limit end at the same plan and bound."""
+    first, second = (run(many(objective=objective), work_limit=1.5, seed=3) for _ in range(2))
+    assert first.placement is not None
+    assert second.placement is not None
+    assert (first.objective, first.bound) == (second.objective, second.bound)
+    assert first.placement.options.tolist() == second.placement.options.tolist()
+    assert first.placement.ranks[0][0].tolist() == second.placement.ranks[0][0].tolist()
+
+
+def test_never_worse_than_the_hint() -> None:
+    """A good plan given as a hint is kept or improved."""
+    instance = many()
+    good = run(instance, work_limit=3.0)
+    again = run(instance, work_limit=0.05, hint=good.placement)
+    assert good.objective is not None
+    assert again.objective is not None
+    assert again.objective <= good.objective
+
+
+def test_interrupted_keeps_the_best_plan() -> None:
+    """A stop flag set at the first plan ends the run at once, with that plan."""
+    stop = threading.Event()
+    outcome = run(
+        many(tables=40), work_limit=None, time_limit=120.0, stop=stop,
+        on_progress=lambda point: stop.set() if point.objective is not None else None,
+    )  # fmt: skip
+    assert outcome.objective is not None
+    assert outcome.seconds < 60
+    assert outcome.stopped_by in (StoppedBy.INTERRUPTED, StoppedBy.PROOF)
+
+
+def test_two_workers_agree_with_the_check() -> None:
+    """With two threads the plan found still passes the check and beats the first one."""
+    instance = many(tables=30)
+    outcome = run(instance, work_limit=None, time_limit=4.0, workers=2)
+    objectives = [p.objective for p in outcome.trace if p.objective is not None]
+    assert outcome.placement is not None
+    assert check(instance, outcome.placement).feasible
+    assert outcome.objective == min(objectives)
+
+
+def test_the_case_every_stock_partitioner_fails() -> None:
+    """Sizes [4, 4, 6, 6, 4] on two ranks of 12.6: {6, 6} and {4, 4, 4} fit, and are found."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 126)], "busiest_rank")
+    for table, size in enumerate([40, 40, 60, 60, 40]):
+        builder.add_table(f"t{table}")
+        builder.add_option("fused", [Block(Where.ANY_RANK, [Shard({"hbm": size}, [size])])])
+    outcome = run(builder.build(), work_limit=2.0)
+    assert outcome.objective == 120
+    assert outcome.status == Status.OPTIMAL
+
+
+def test_no_option_left_is_infeasible() -> None:
+    """A table none of whose options fits proves that there is no plan."""
+    builder = InstanceBuilder([[0]], ["p"], [("hbm", "rank", 5)])
+    builder.add_table("t")
+    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 6}, [1])])])
+    assert run(builder.build()).status == Status.INFEASIBLE
+
+
+def test_too_little_memory_is_proved_infeasible() -> None:
+    """Three shards of 6 on two ranks of 8: refuted by prices; on three of 5 + 9 + 9: by search."""
+    for capacity in ([8, 8], [9, 9, 5]):
+        builder = InstanceBuilder(
+            [list(range(len(capacity)))], ["p"], [("hbm", "rank", capacity)], "busiest_rank"
+        )
+        for table in "abc":
+            builder.add_table(table)
+            builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 6}, [1])])])
+        assert run(builder.build(), work_limit=2.0).status == Status.INFEASIBLE
+
+
+def test_empty_model() -> None:
+    """No tables: the empty plan, at cost 0, is optimal."""
+    outcome = run(InstanceBuilder([[0]], ["p"], []).build())
+    assert (outcome.status, outcome.objective) == (Status.OPTIMAL, 0)
+
+
+def test_clock_is_respected() -> None:
+    """A time limit that is over at the start still returns an Outcome."""
+    instance = many()
+    given_settings = Settings(time_limit=0.0, workers=1)
+    from formulations.scale import solve as solve_scale
+
+    assert solve_scale(instance, given_settings, Clock(given_settings)).status in Status
