@@ -147,8 +147,8 @@ def machine() -> dict[str, Any]:
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "cores": available_cores(),
         "python": platform.python_version(),
-        "torchrec": version("torchrec"),
-        "ortools": version("ortools"),
+        "torchrec_version": version("torchrec"),
+        "ortools_version": version("ortools"),
     }
 
 
