@@ -46,6 +46,8 @@ class OptionBounds:
 
     def cheapest(self, instance: Instance, extra: int) -> NDArray[np.bool_]:
         """At least one option a table and about ``extra`` more, the least bounds first."""
+        if not instance.num_options:
+            return np.zeros(0, dtype=bool)
         wanted = min(instance.num_tables + extra, instance.num_options) - 1
         limit = int(np.partition(self.of_option, wanted)[wanted])
         return self.of_option <= min(limit, NEVER - 1)

@@ -1,0 +1,80 @@
+"""Presolve removes only what no best plan needs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+
+from formulations.build import Block, InstanceBuilder, Shard
+from formulations.check import check
+from formulations.instance import Current, Instance, Where
+from formulations.placement import Placement
+from formulations.presolve import presolve
+from tests.formulations.brute_force import brute_force
+from tests.formulations.strategies import instances
+
+
+def _one_table(*options: tuple[dict[str, int], int, tuple[str, int] | None]) -> InstanceBuilder:
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10), ("ddr", "machine", 30)])
+    builder.add_table("t")
+    for index, (use, cost, fusion) in enumerate(options):
+        builder.add_option(f"o{index}", [Block(Where.EVERY_RANK, [Shard(use, [cost])])], fusion)
+    return builder
+
+
+def test_too_large_for_a_rank_or_a_machine() -> None:
+    """11 on a rank of 10 and 16 a rank on a machine of 30 for two ranks do not fit; 15 does."""
+    builder = _one_table(({"hbm": 11}, 1, None), ({"ddr": 16}, 1, None), ({"ddr": 15}, 9, None))
+    assert presolve(builder.build()).kept.tolist() == [False, False, True]
+
+
+def test_dominated_options_point_to_what_replaces_them() -> None:
+    """Dearer and larger goes; cheaper but larger stays; of two equal ones the first stays."""
+    builder = _one_table(
+        ({"hbm": 5}, 5, None), ({"hbm": 6}, 6, None), ({"hbm": 6}, 4, None), ({"hbm": 5}, 5, None)
+    )
+    found = presolve(builder.build())
+    assert found.kept.tolist() == [True, False, True, False]
+    assert found.replacement.tolist() == [0, 0, 2, 0]
+
+
+def test_fusion_protects_a_dearer_option() -> None:
+    """A dearer option at another level may be the one the group needs; a free one replaces any."""
+    levels = _one_table(({}, 1, ("g", 0)), ({}, 2, ("g", 1)))
+    assert presolve(levels.build()).kept.all()
+    free = _one_table(({}, 1, None), ({}, 2, ("g", 1)))
+    assert presolve(free.build()).kept.tolist() == [True, False]
+
+
+def test_the_current_option_stays_where_moves_are_limited() -> None:
+    """A dominated option may be the one that avoids a move."""
+    builder = _one_table(({}, 1, None), ({}, 2, None))
+    now = [Current(0, 1, ((0, 1),))]
+    assert presolve(builder.build(current=now, max_moved_tables=0)).kept.all()
+    assert not presolve(builder.build(current=now)).kept.all()
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(instances())
+def test_the_optimum_survives(instance: Instance) -> None:
+    """Forbidding what presolve removed leaves the oracle's optimum as it is."""
+    kept = presolve(instance).kept
+    gone = [(int(instance.table_of[o]), int(o)) for o in np.flatnonzero(~kept)]
+    reduced = replace(instance, forbidden=(*instance.forbidden, *gone))
+    assert brute_force(reduced).objective == brute_force(instance).objective
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(instances())
+def test_replacements_are_as_good(instance: Instance) -> None:
+    """An optimal plan with its options replaced, on the same ranks, is feasible and optimal."""
+    truth = brute_force(instance)
+    if truth.placement is None:
+        return
+    options = presolve(instance).replacement[truth.placement.options]
+    assert (options >= 0).all()
+    verdict = check(instance, Placement(options, truth.placement.ranks))
+    assert verdict.feasible, verdict.violations
+    assert verdict.objectives[instance.objective.value] == truth.objective
