@@ -18,6 +18,7 @@ from milp_planner.costs.units import IntArray
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
 from milp_planner.options.choice import Choice
+from milp_planner.options.columns import OptionColumns
 
 
 def group_name(table: Table, training: bool, dist_type: str, caching: bool) -> str:
@@ -63,7 +64,7 @@ def level_denominator(model: Model) -> int:
 
 
 def fusion_of(
-    model: Model, choices: Sequence[Choice], table: IntArray, denominator: int
+    model: Model, choices: Sequence[Choice], columns: OptionColumns, denominator: int
 ) -> tuple[IntArray, IntArray, tuple[str, ...]]:
     """Group and level of every option.
 
@@ -76,11 +77,10 @@ def fusion_of(
     names : tuple of str
     """
     group = np.full(len(choices), -1, dtype=np.int64)
-    level = np.zeros(len(choices), dtype=np.int64)
     names: dict[str, int] = {}
     known: dict[tuple[int, str, bool], int] = {}
     training = model.workload.mode == "training"
-    for option, (choice, owner) in enumerate(zip(choices, table.tolist(), strict=True)):
+    for option, (choice, owner) in enumerate(zip(choices, columns.table.tolist(), strict=True)):
         if choice.caching_group is None or choice.dist_type is None:
             continue
         key = (owner, choice.dist_type, choice.caching_group)
@@ -88,5 +88,5 @@ def fusion_of(
             name = group_name(model.tables[owner], training, *key[1:])
             known[key] = names.setdefault(name, len(names))
         group[option] = known[key]
-        level[option] = int(choice.ratio * denominator)
+    level = np.where(group >= 0, columns.over * denominator // columns.under, 0)
     return group, level, tuple(names)

@@ -55,7 +55,7 @@ def price(
     columns = _option_columns(menus, first, job.ranks)
     entry_first, shards = shards_of(job, choices, columns)
     denominator = level_denominator(model)
-    group, level, groups = fusion_of(model, choices, columns.table, denominator)
+    group, level, groups = fusion_of(model, choices, columns, denominator)
     collective, collectives = collectives_of(model, columns)
     return Options(
         model=model,
