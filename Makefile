@@ -14,11 +14,11 @@ SOURCES := $(shell find milp_planner formulations cuda_routing scenarios -type f
 demo: $(VENV)/.installed
 	mkdir -p $(OUT)
 	@echo "== 8 x MI350X: room for everything =="
-	$(PLANNER) plan dlrmv4-yambda5b 8xmi350x --time-limit 60 -o $(OUT)/mi350x.json
+	$(PLANNER) plan dlrmv4-yambda5b 8xmi350x --time-limit 30 -o $(OUT)/mi350x.json
 	@echo "== 8 x B200 with 90 GB of HBM each: tight =="
-	$(PLANNER) plan dlrmv4-yambda5b 8xb200-tight --time-limit 60 -o $(OUT)/b200-tight.json
+	$(PLANNER) plan dlrmv4-yambda5b 8xb200-tight --time-limit 30 -o $(OUT)/b200-tight.json
 	@echo "== the DP heuristic beside the exact plan, same instance =="
-	$(PLANNER) compare dlrmv4-yambda5b 8xb200-tight --formulations dp,cpsat,mip --time-limit 60 -o $(OUT)/compare.json
+	$(PLANNER) compare dlrmv4-yambda5b 8xb200-tight --formulations dp,greedy,auto --objective step_time --time-limit 30 -o $(OUT)/compare.json
 	@echo "== verify, with no solver =="
 	$(PLANNER) verify $(OUT)/mi350x.json
 	$(PLANNER) verify $(OUT)/b200-tight.json

@@ -120,7 +120,7 @@ def _problem(inputs: TorchRecInputs, reference: str, ddr: DdrName, limits: Lift 
     planner = inputs.planner(stats=[], ddr=ddr.value, lift=limits)
     try:
         problem = planner.prepare(inputs.module, inputs.all_sharders())
-    except (PlannerError, RuntimeError) as error:
+    except (PlannerError, RuntimeError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise BadInput(f"{reference}: TorchRec refuses the model: {reason}") from None
     if problem is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -10,6 +11,7 @@ import typer
 
 from milp_planner.cli import failures
 from milp_planner.cli.commands import COMMANDS
+from milp_planner.cli.work import abandoned
 
 EPILOG = (
     "Exit codes: 0 ok · 1 infeasible or falls short · 2 bad input · 3 no plan found in the limit · "
@@ -54,6 +56,8 @@ def main() -> None:
     """Console entry point."""
     code = run()
     failures.close_output()
+    if abandoned():  # a solver's native threads would abort a regular exit
+        os._exit(code)
     sys.exit(code)
 
 

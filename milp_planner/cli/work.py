@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _TICK = 0.1
+_ABANDONED: list[threading.Thread] = []
+
+
+def abandoned() -> bool:
+    """Whether a job still runs that nobody waits for: the interpreter must not be torn down."""
+    return any(thread.is_alive() for thread in _ABANDONED)
 
 
 class Work:
@@ -63,9 +69,13 @@ class Work:
         thread = threading.Thread(target=body, daemon=True, name=self.label)
         with self._signals(), self._display() as refresh:
             thread.start()
-            while thread.is_alive():
-                thread.join(_TICK)
-                refresh()
+            try:
+                while thread.is_alive():
+                    thread.join(_TICK)
+                    refresh()
+            except KeyboardInterrupt:
+                _ABANDONED.append(thread)
+                raise
         if isinstance(error := box.get("error"), BaseException):
             raise error
         return box["result"]  # type: ignore[return-value]

@@ -1,0 +1,20 @@
+"""A formulation for tests: has a plan at once, searches until it is told to stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from formulations import Instance, Outcome, Settings
+from formulations.greedy import solve as greedy
+from formulations.outcome import StoppedBy
+from formulations.settings import Clock
+
+
+def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
+    """Greedy's plan; presses Ctrl-C itself and waits for the word to arrive."""
+    found = greedy(instance, settings, clock)
+    os.kill(os.getpid(), signal.SIGINT)
+    if not settings.stop.wait(30):
+        raise TimeoutError("nobody said stop")
+    return found.with_(stopped_by=StoppedBy.INTERRUPTED)

@@ -1,0 +1,51 @@
+"""Ctrl-C: the best plan is kept, exit code 130."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from formulations import registry
+from milp_planner.api.plan_files import read_plan
+from tests.milp_planner.cli.conftest import Cli
+
+
+def test_the_best_plan_is_kept(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupted in the middle of a search: plan.json holds what was found, code 130."""
+    patient = registry.Formulation("patient", "tests.milp_planner.cli.patient", False, "waits")
+    monkeypatch.setitem(registry.FORMULATIONS, "patient", patient)
+    done = cli("plan", "model.yaml", "cluster.yaml", "-f", "patient", "--time-limit", "60")
+    assert done.code == 130, done.err
+    assert "FEASIBLE" in done.out and "interrupted" in done.out
+    outcome = read_plan(tmp_path / "plan.json").outcome
+    assert outcome.placement is not None and outcome.stopped_by == "interrupted"
+
+
+def test_an_abandoned_solver_leaves_cleanly(tmp_path: Path) -> None:
+    """A second Ctrl-C exits with 130, however deep in native code the solver is."""
+    program = """
+import os, signal, sys, threading, time
+import milp_planner.cli.main as main
+from milp_planner.cli.work import Work
+
+def job():
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.3)
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+
+def run():
+    try:
+        Work("job").run(job)
+    except KeyboardInterrupt as error:
+        return main.failures.report(error)
+
+main.run = run
+main.main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          check=False, timeout=50)  # fmt: skip
+    assert done.returncode == 130 and done.stderr == "milp-planner: interrupted\n"
