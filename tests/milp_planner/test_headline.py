@@ -1,0 +1,106 @@
+"""What a user sees of the trade between tiers, end to end: prices, Instance, exact answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from formulations import Settings, solve
+from formulations.outcome import Outcome, Status
+from milp_planner.compile import compile_instance
+from milp_planner.options import price
+from milp_planner.placement import Plan, decode
+from tests.milp_planner.options.build import cluster, model
+
+DYN = {"kind": "dynamicemb", "rows": 1_000_000, "dim": 128, "optimizer": "adam"}
+VALUES = 1_000_064 * 1536
+"""Value bytes of such a table on one rank, slots rounded up to 128."""
+
+
+def planned(*tables: dict[str, Any], hbm: int, ddr: int, **workload: Any) -> Plan:
+    """The proven best plan on a single rank with exactly these bytes."""
+    site = cluster(1, 1, hbm=hbm, ddr=ddr, profile="a10")
+    options = price(model(*tables, **workload), site)
+    instance = compile_instance(options)
+    return decode(options, instance, answer(instance))
+
+
+def answer(instance: Any) -> Outcome:
+    """The exact model's answer."""
+    return solve(instance, "cpsat", Settings(time_limit=30, workers=1))
+
+
+def test_enough_hbm_takes_hbm_only() -> None:
+    """Nothing beats the memory that needs no tiers."""
+    plan = planned(DYN, hbm=8 * VALUES, ddr=8 * VALUES)
+    assert plan.table("t0").mode == "HBM_ONLY"
+    assert plan.outcome.status == Status.OPTIMAL
+
+
+def test_generous_ddr_takes_caching_and_tight_ddr_hybrid() -> None:
+    """A cache is faster but keeps every row in DDR; HYBRID keeps only what HBM does not."""
+    hbm = VALUES * 6 // 10
+    assert planned(DYN, hbm=hbm, ddr=2 * VALUES).table("t0").mode == "CACHING"
+    assert planned(DYN, hbm=hbm, ddr=VALUES * 7 // 10).table("t0").mode == "HYBRID"
+
+
+def test_no_ddr_leaves_hbm_only_or_nothing() -> None:
+    """DDR 0: HBM_ONLY where it fits, a proof that nothing does where it does not."""
+    assert planned(DYN, hbm=4 * VALUES, ddr=0).table("t0").mode == "HBM_ONLY"
+    assert planned(DYN, hbm=VALUES // 2, ddr=0).outcome.status == Status.INFEASIBLE
+
+
+def test_no_hbm_leaves_host_only() -> None:
+    """A CPU-only cluster keeps every table in DDR, of either library."""
+    plan = planned(DYN, {"rows": 1000}, hbm=0, ddr=4 * VALUES)
+    assert {t.mode for t in plan.tables} == {"HOST_ONLY"}
+    assert plan.outcome.status == Status.OPTIMAL
+
+
+def test_a_budget_met_to_the_byte_is_taken() -> None:
+    """One byte less and the plan changes: memory is exact."""
+    needs = planned(DYN, hbm=8 * VALUES, ddr=0).verdict
+    assert needs is not None
+    assert needs.loads is not None
+    exact = int(needs.loads.use[0][0])
+    assert planned(DYN, hbm=exact, ddr=0).table("t0").mode == "HBM_ONLY"
+    assert planned(DYN, hbm=exact - 1, ddr=0).outcome.status == Status.INFEASIBLE
+
+
+def test_fused_tables_share_their_ratio_unless_set_free() -> None:
+    """Honoured, two alike tables leave HBM unused that free ones would fill."""
+    small = {**DYN, "rows": 500_000}
+    tables, budget = (DYN, small), {"hbm": VALUES * 9 // 10, "ddr": VALUES * 8 // 10}
+    tied, free = planned(*tables, **budget), planned(*tables, **budget, fusion="free")
+    groups: dict[str, set[object]] = {}
+    for table in tied.tables:
+        assert table.fusion_group is not None
+        groups.setdefault(table.fusion_group, set()).add(table.cache_ratio)
+    assert all(len(ratios) == 1 for ratios in groups.values())
+    assert tied.outcome.objective is not None
+    assert free.outcome.objective is not None
+    assert free.outcome.objective <= tied.outcome.objective
+
+
+@pytest.mark.parametrize("buffers", ["additive", "largest_collective"])
+def test_both_buffer_rules_are_solved(buffers: str) -> None:
+    """Buffers of two collectives: additive needs them both at once, the other the larger one."""
+    seq = {"rows": 8000, "output": "sequence", "sequence_length": 200}
+    bags = {"rows": 8000, "constraints": {"sharding_types": ["row_wise"]}}
+    limits = {"sharding_types": ["row_wise"], "modes": ["HBM_ONLY"]}
+    tables = ({**seq, "constraints": limits}, {**bags, "constraints": limits})
+    data = 2 * 1000 * (256 + 4) + 8 * 512 * 201
+    larger, both = 200 * 512 * 256, 200 * 512 * 256 + 8 * 512 * 256
+    for hbm, fits in ((data + both, True), (data + both - 1, buffers == "largest_collective"),
+                      (data + larger - 1, False)):  # fmt: skip
+        options = price(model(*tables, buffers=buffers), cluster(1, 8, hbm=hbm))
+        status = answer(compile_instance(options)).status
+        assert (status == Status.OPTIMAL) == fits
+
+
+def test_an_empty_model_is_planned() -> None:
+    """Nothing to place costs nothing."""
+    plan = planned(hbm=10**9, ddr=10**9)
+    assert plan.tables == ()
+    assert plan.outcome.objective == 0
