@@ -21,6 +21,13 @@ from formulations.settings import Clock, Settings
 POLL = 0.05
 
 
+#: CP-SAT's strategies that rely on the LP, best first.
+_LP_WORKERS = (
+    "max_lp", "reduced_costs", "pseudo_costs", "lb_tree_search", "default_lp", "core",
+    "quick_restart",
+)  # fmt: skip
+
+
 @dataclass(frozen=True, eq=False)
 class Found:
     """What one CP-SAT run says.
@@ -56,6 +63,8 @@ def search(
     """
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = max(1, settings.workers)
+    if not variables.terms.var:
+        _lean_on_the_lp(solver, settings.workers)
     solver.parameters.random_seed = settings.seed
     solver.parameters.catch_sigint_signal = False
     if seconds != float("inf"):
@@ -74,6 +83,17 @@ def search(
     if solved:
         values = np.asarray(solver.response_proto.solution, dtype=np.int64)
     return Found(status, values, _bound(solver, status))
+
+
+def _lean_on_the_lp(solver: cp_model.CpSolver, workers: int) -> None:
+    """Where only options are chosen, the LP is nearly tight: let every worker follow it.
+
+    On 1,000 tables × 20 options under two budgets this proved in 4 s what CP-SAT's own choice of
+    two workers did not prove in 20 s (benchmarks/exact-scale).
+    """
+    solver.parameters.linearization_level = 2
+    if 2 <= workers < 8:
+        solver.parameters.subsolvers.extend(_LP_WORKERS[:workers])
 
 
 def _run(
