@@ -31,6 +31,7 @@ from formulations import Outcome, Placement, Settings, solve
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec.failure import no_plan
 from milp_planner.integrations.torchrec.lift import Lift, lift
+from milp_planner.integrations.torchrec.once import speed_up
 from milp_planner.integrations.torchrec.places import DdrScope
 from milp_planner.integrations.torchrec.problem import Problem, compile_problem
 from milp_planner.integrations.torchrec.summary import summary
@@ -120,6 +121,8 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
             callbacks=callbacks,
             timeout_seconds=timeout_seconds,
         )
+        if enumerator is None:
+            speed_up(self._enumerator)
         self._perf_model = performance_model or NoopPerfModel(topology=self._topology)
         self._plan_loader = plan_loader
         self._formulation = formulation
