@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from cases import Case, make, published, small, sweep
+from cases import Case, large, make, published, small, sweep
 
 from formulations import Instance, Outcome, Placement, Settings, solve
 
@@ -33,11 +33,16 @@ DPS: dict[str, dict[str, Any]] = {
     "fusion-aware 100x25": {"fusion_aware": True},
 }
 
+#: The ones that are run on the large sizes.
+ON_LARGE = ("merged 100x25", "merged 25x6", "fusion-aware 100x25")
+
 
 def main() -> None:
     """Read the arguments and run."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--set", choices=("published", "sweep", "small"), default="published")
+    parser.add_argument(
+        "--set", choices=("published", "sweep", "large", "small"), default="published"
+    )
     parser.add_argument("--seeds", type=int, default=2, help="seeds of the sweep")
     parser.add_argument(
         "--time-limit", type=float, default=20.0, help="seconds for each exact solve"
@@ -46,7 +51,12 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=HERE / "results")
     parser.add_argument("--stop-after", type=float, default=None, help="minutes for this run")
     args = parser.parse_args()
-    cases = {"published": published, "small": small, "sweep": lambda: sweep(args.seeds)}
+    cases = {
+        "published": published,
+        "small": small,
+        "large": large,
+        "sweep": lambda: sweep(args.seeds),
+    }
     run(cases[args.set](), args.results / f"{args.set}.jsonl", args)
 
 
@@ -77,6 +87,8 @@ def measure(case: Case, time_limit: float, dp_limit: float) -> dict[str, Any]:
     plans = []
     for name, options in DPS.items():
         if options.get("fusion_aware") and not case.fusion:
+            continue
+        if case.group == "large" and name not in ON_LARGE:
             continue
         plans.append(_solve(instance, "dp", dp_limit, options))
         row[name] = _described(plans[-1])

@@ -14,6 +14,8 @@ FloatArray = NDArray[np.floating]
 
 #: Candidates that are looked at together.
 _CHUNK = 65_536
+#: Candidates of one step that are kept for its second pass instead of found again.
+_KEPT = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,15 +103,17 @@ def step(cells: Cells, choices: Choices, grid: Grid) -> tuple[Cells, Steps]:
     cells : Cells
     steps : Steps
     """
+    few = len(cells) * len(choices.option) <= _KEPT
+    candidates = list(_candidates(cells, choices, grid)) if few else None
     lowest = np.full(grid.cells, np.inf, dtype=cells.cost.dtype)
-    for inside, taken, target in _candidates(cells, choices, grid):
+    for inside, taken, target in candidates or _candidates(cells, choices, grid):
         np.minimum.at(lowest, target, cells.cost[inside] + choices.cost[taken])
     never = len(cells) * len(choices.option)
     earliest = np.full(grid.cells, never, dtype=np.int64)
-    for inside, taken, target in _candidates(cells, choices, grid):
+    for inside, taken, target in candidates or _candidates(cells, choices, grid):
         hit = cells.cost[inside] + choices.cost[taken] == lowest[target]
-        order = inside[hit] * len(choices.option) + (taken if taken.ndim == 0 else taken[hit])
-        np.minimum.at(earliest, target[hit], order)
+        which = taken[hit] if isinstance(taken, np.ndarray) else taken
+        np.minimum.at(earliest, target[hit], inside[hit] * len(choices.option) + which)
     reached = np.flatnonzero(earliest < never)
     previous, choice = np.divmod(earliest[reached], max(1, len(choices.option)))
     after = Cells(
@@ -124,24 +128,31 @@ def step(cells: Cells, choices: Choices, grid: Grid) -> tuple[Cells, Steps]:
 
 def _candidates(
     cells: Cells, choices: Choices, grid: Grid
-) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+) -> Iterator[tuple[IntArray, IntArray | np.int64, IntArray]]:
     """States, choices (one, or one a state) and the cells that they lead to, inside the grid.
 
     Few states are taken with many choices at a time, many states with one: arrays long enough to
     be fast, short enough to stay in the processor's cache where they can.
     """
     together = max(1, _CHUNK // max(1, len(cells)))
+    if together == 1:
+        for taken in range(len(choices.option)):
+            hbm, ddr = cells.hbm + choices.hbm[taken], cells.ddr + choices.ddr[taken]
+            inside, target = _inside(hbm, ddr, grid)
+            yield inside, np.int64(taken), target
+        return
+    states = np.tile(np.arange(len(cells)), together)
     for first in range(0, len(choices.option), together):
-        taken = np.arange(first, min(first + together, len(choices.option)))
-        if together == 1:
-            hbm, ddr = cells.hbm + choices.hbm[first], cells.ddr + choices.ddr[first]
-        else:
-            hbm = (cells.hbm + choices.hbm[taken, None]).ravel()
-            ddr = (cells.ddr + choices.ddr[taken, None]).ravel()
-        inside = np.flatnonzero((hbm < grid.hbm) & (ddr < grid.ddr))
-        target = hbm[inside].astype(np.int64) * grid.ddr + ddr[inside].astype(np.int64)
-        if together == 1:
-            yield inside, taken[0], target
-        else:
-            choice, state = np.divmod(inside, len(cells))
-            yield state, first + choice, target
+        several = np.arange(first, min(first + together, len(choices.option)))
+        hbm = (cells.hbm + choices.hbm[several, None]).ravel()
+        ddr = (cells.ddr + choices.ddr[several, None]).ravel()
+        inside, target = _inside(hbm, ddr, grid)
+        yield states[inside], np.repeat(several, len(cells))[inside], target
+
+
+def _inside(hbm: FloatArray, ddr: FloatArray, grid: Grid) -> tuple[IntArray, IntArray]:
+    """Positions that stay inside the grid, and the cell of each."""
+    inside = np.flatnonzero((hbm < grid.hbm) & (ddr < grid.ddr))
+    if len(inside) == len(hbm):
+        return inside, hbm.astype(np.int64) * grid.ddr + ddr.astype(np.int64)
+    return inside, hbm[inside].astype(np.int64) * grid.ddr + ddr[inside].astype(np.int64)
