@@ -1,0 +1,178 @@
+"""Files of a checkpoint: names, metadata and manifests, and what makes a checkpoint whole.
+
+Per table and rank, as dynamicemb writes them (NVIDIA/recsys-examples, ``key_value_table.py``):
+``{table}_emb_{keys,values,scores,opt_values}.rank_R.world_size_W``, raw little-endian rows, and
+``{table}_opt_args.json`` with ``dist_type`` and ``evict_strategy``. We add a manifest a rank with
+sizes and checksums, written last, so that a file cut short cannot pass for a whole one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cuda_routing.errors import CheckpointError
+from cuda_routing.rules import Rule, block_size_of
+
+KINDS = ("keys", "values", "scores", "opt_values")
+KEY_BYTES = 8
+_FILE = re.compile(r"(?P<table>.+)_emb_keys\.rank_(?P<rank>\d+)\.world_size_(?P<world>\d+)")
+
+
+@dataclass(frozen=True)
+class Meta:
+    """What ``{table}_opt_args.json`` says.
+
+    Attributes
+    ----------
+    rule : Rule
+        roundrobin where ``dist_type`` is missing.
+    rows : int or None
+        Size of the table; continuous cannot be re-sharded without it.
+    tag : str or None
+        Names the save all ranks belong to.
+    other : mapping
+        Every other entry, carried along unchanged.
+    """
+
+    rule: Rule
+    rows: int | None = None
+    tag: str | None = None
+    other: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the file's content."""
+        own = {"dist_type": self.rule.dist_type, "rows": self.rows, "tag": self.tag}
+        return dict(self.other) | {k: v for k, v in own.items() if v is not None}
+
+    def block_size(self, world_size: int) -> int | None:
+        """Rows a rank holds under continuous; None for other rules.
+
+        Raises
+        ------
+        CheckpointError
+            The number of rows is not known.
+        """
+        if self.rule is not Rule.CONTINUOUS:
+            return None
+        if self.rows is None:
+            raise CheckpointError(
+                "dist_type continuous needs the table's number of rows, which the checkpoint "
+                "does not say: pass rows="
+            )
+        return block_size_of(self.rows, world_size)
+
+
+def data_path(folder: Path, table: str, kind: str, rank: int, world_size: int) -> Path:
+    """Path of one rank's keys, values, scores or optimizer values."""
+    return folder / f"{table}_emb_{kind}.rank_{rank}.world_size_{world_size}"
+
+
+def meta_path(folder: Path, table: str) -> Path:
+    """Path of a table's metadata."""
+    return folder / f"{table}_opt_args.json"
+
+
+def manifest_path(folder: Path, table: str, rank: int, world_size: int) -> Path:
+    """Path of a rank's manifest."""
+    return folder / f"{table}_manifest.rank_{rank}.world_size_{world_size}.json"
+
+
+def read_meta(folder: Path, table: str) -> Meta:
+    """Metadata of a table.
+
+    Raises
+    ------
+    CheckpointError
+        Missing or unreadable, or an unknown dist_type.
+    """
+    path = meta_path(folder, table)
+    data = read_json(path)
+    try:
+        rule = Rule.parse(data.get("dist_type", Rule.ROUNDROBIN))
+    except ValueError as error:
+        raise CheckpointError(f"{path}: {error}") from None
+    other = {k: v for k, v in data.items() if k not in ("dist_type", "rows", "tag")}
+    return Meta(rule, data.get("rows"), data.get("tag"), other)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Content of a JSON object.
+
+    Raises
+    ------
+    CheckpointError
+        Absent, cut short, or not an object.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CheckpointError(
+            f"{path} is missing: the save was interrupted, or this is no checkpoint"
+        ) from None
+    except ValueError:
+        raise CheckpointError(f"{path} is not valid JSON: the save was interrupted") from None
+    if not isinstance(data, dict):
+        raise CheckpointError(f"{path} must hold a JSON object")
+    return data
+
+
+def write_json(path: Path, data: Mapping[str, Any], *, durable: bool = True) -> None:
+    """Write a JSON object under a temporary name, then rename."""
+    temporary = path.with_name(f"{path.name}.tmp")
+    with temporary.open("w", encoding="utf-8") as file:
+        json.dump(data, file, indent=1)
+        settle(file, durable)
+    temporary.replace(path)
+
+
+def settle(file: Any, durable: bool) -> None:
+    """Flush a file, to the disk itself if durable."""
+    file.flush()
+    if durable:
+        os.fsync(file.fileno())
+
+
+def find_tables(folder: Path) -> dict[str, int]:
+    """Tables of a checkpoint and the world size each was saved with.
+
+    Raises
+    ------
+    CheckpointError
+        No folder, no table, or files of several world sizes beside each other.
+    """
+    if not folder.is_dir():
+        raise CheckpointError(f"{folder} is not a folder")
+    sizes: dict[str, set[int]] = {}
+    for path in folder.iterdir():
+        match = _FILE.fullmatch(path.name)
+        if match:
+            sizes.setdefault(match["table"], set()).add(int(match["world"]))
+    if not sizes:
+        raise CheckpointError(f"{folder} holds no *_emb_keys.rank_R.world_size_W files")
+    for table, worlds in sorted(sizes.items()):
+        if len(worlds) > 1:
+            raise CheckpointError(
+                f"{folder}: table {table} was saved for world sizes "
+                f"{', '.join(map(str, sorted(worlds)))} into one folder; keep one of them"
+            )
+    return {table: worlds.pop() for table, worlds in sorted(sizes.items())}
+
+
+def world_size_of(folder: Path, table: str) -> int:
+    """World size a table was saved with.
+
+    Raises
+    ------
+    CheckpointError
+        The folder has no such table; the sentence lists those it has.
+    """
+    tables = find_tables(folder)
+    if table not in tables:
+        raise CheckpointError(f"{folder} has no table {table!r}; it has {', '.join(tables)}")
+    return tables[table]

@@ -1,0 +1,75 @@
+"""From a stored key to its identity, and from there to its new owner."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cuda_routing.checkpoints.layout import Meta
+from cuda_routing.errors import CheckpointError
+from cuda_routing.rules import Int64Array, local_keys, owners
+
+
+def global_keys(
+    stored: Int64Array, rank: int, world_size: int, meta: Meta, where: str
+) -> Int64Array:
+    """Identity of the keys one rank stored, after checking that they belong to it.
+
+    Parameters
+    ----------
+    stored : array of int64 [n]
+    rank, world_size : int
+        That saved them.
+    meta : Meta
+        Under whose rule.
+    where : str
+        File named in the error.
+
+    Raises
+    ------
+    CheckpointError
+        A key belongs to another rank: the dist_type is missing or wrong.
+    """
+    block = meta.block_size(world_size)
+    if block is not None:
+        wrong = (stored < 0) | (stored >= block)
+        if wrong.any():
+            raise CheckpointError(
+                f"{where}: local key {int(stored[wrong][0])} lies beyond the block of {block} rows "
+                "a rank has: rows or dist_type are wrong, or the key was out of range when it was "
+                "routed and its identity is lost"
+            )
+        return stored + rank * block
+    owner = owners(stored, world_size, meta.rule)
+    wrong = owner != rank
+    if wrong.any():
+        raise CheckpointError(
+            f"{where}: key {int(stored[wrong][0])} belongs to rank {int(owner[wrong][0])} of "
+            f"{world_size} under {meta.rule.dist_type}; if the table was routed by another "
+            "dist_type, pass source_rule="
+        )
+    return stored
+
+
+def new_places(
+    keys: Int64Array, world_size: int, meta: Meta, where: str
+) -> tuple[Int64Array, Int64Array]:
+    """Owner and stored key under the new layout.
+
+    Raises
+    ------
+    CheckpointError
+        A key beyond the table, which continuous would merge with another.
+    """
+    block = meta.block_size(world_size)
+    if block is not None:
+        assert meta.rows is not None
+        wrong = (keys < 0) | (keys >= block * world_size)
+        if wrong.any():
+            raise CheckpointError(
+                f"{where}: key {int(keys[wrong][0])} lies outside the table's {meta.rows} rows; "
+                "under dist_type continuous it would be merged with another key: choose another "
+                "rule, or pass a larger rows="
+            )
+    owner = owners(keys, world_size, meta.rule, block_size=block)
+    local = local_keys(keys, world_size, meta.rule, block_size=block)
+    return owner, np.asarray(local, dtype=np.int64)

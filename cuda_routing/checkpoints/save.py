@@ -1,0 +1,125 @@
+"""Save one rank's rows, so that an interrupted save is seen as one."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuda_routing.checkpoints.layout import (
+    KINDS,
+    Meta,
+    data_path,
+    manifest_path,
+    meta_path,
+    settle,
+    write_json,
+)
+from cuda_routing.checkpoints.shards import Shard
+from cuda_routing.errors import CheckpointError
+from cuda_routing.rules import Rule, check_ranks
+
+DTYPES = {"keys": "<i8", "values": "<f4", "scores": "<u8", "opt_values": "<f4"}
+
+
+def save_shard(  # noqa: PLR0913 - where, what, and the facts the files must carry
+    folder: str | Path,
+    table: str,
+    shard: Shard,
+    *,
+    rank: int,
+    world_size: int,
+    rule: Rule | int | str,
+    rows: int | None = None,
+    evict_strategy: str | None = None,
+    tag: str | None = None,
+    durable: bool = True,
+) -> None:
+    """Write one rank's files; rank 0 writes the metadata too.
+
+    Parameters
+    ----------
+    folder : path
+        Created if absent. Use a fresh one a save, or a new ``tag``.
+    table : str
+    shard : Shard
+    rank, world_size : int
+    rule : Rule, int or str
+        The dist_type the keys were routed by.
+    rows : int, optional
+        Size of the table; required for continuous.
+    evict_strategy : str, optional
+    tag : str, optional
+        Names this save (a step, say): ranks with different tags are not mixed on load.
+    durable : bool
+        Wait until the data is on the disk.
+
+    Raises
+    ------
+    CheckpointError
+        Arrays of different lengths, or continuous without rows.
+
+    Notes
+    -----
+    Each file is written under a temporary name and renamed; the manifest comes last, and its
+    absence is what tells an interrupted save.
+    """
+    folder, rule = Path(folder), Rule.parse(rule)
+    if not 0 <= rank < check_ranks(world_size):
+        raise CheckpointError(f"rank must lie in 0 … {world_size - 1}, got {rank}")
+    if rule is Rule.CONTINUOUS and rows is None:
+        raise CheckpointError("a continuous table must be saved with its number of rows: rows=")
+    arrays = _checked(shard)
+    folder.mkdir(parents=True, exist_ok=True)
+    manifest_path(folder, table, rank, world_size).unlink(missing_ok=True)
+    if rank == 0:
+        other = {"manifests": True, "world_size": world_size}
+        if evict_strategy is not None:
+            other["evict_strategy"] = evict_strategy  # type: ignore[assignment]
+        write_json(
+            meta_path(folder, table), Meta(rule, rows, tag, other).as_json(), durable=durable
+        )
+    for kind in set(KINDS) - set(arrays):
+        data_path(folder, table, kind, rank, world_size).unlink(missing_ok=True)
+    checksums = {}
+    for kind, array in arrays.items():
+        path = data_path(folder, table, kind, rank, world_size)
+        checksums[kind] = _write(path, array, durable)
+    manifest = {
+        "tag": tag,
+        "bytes": {kind: array.nbytes for kind, array in arrays.items()},
+        "row_bytes": {
+            kind: array.dtype.itemsize * math.prod(array.shape[1:])
+            for kind, array in arrays.items()
+        },
+        "crc32": checksums,
+    }
+    write_json(manifest_path(folder, table, rank, world_size), manifest, durable=durable)
+
+
+def _checked(shard: Shard) -> dict[str, NDArray[Any]]:
+    """Arrays in the file's types, refused where their lengths differ."""
+    arrays = {
+        kind: np.ascontiguousarray(array, dtype=DTYPES[kind])
+        for kind, array in shard.arrays().items()
+    }
+    count = arrays["keys"].shape[0]
+    for kind, array in arrays.items():
+        if array.shape[0] != count:
+            raise CheckpointError(f"{array.shape[0]} {kind} do not go with {count} keys")
+    return arrays
+
+
+def _write(path: Path, array: NDArray[Any], durable: bool) -> int:
+    """Write one file under a temporary name, rename it, return its CRC-32."""
+    temporary = path.with_name(f"{path.name}.tmp")
+    data = array.reshape(-1).view(np.uint8)
+    with temporary.open("wb") as file:
+        file.write(data.data)
+        settle(file, durable)
+    temporary.replace(path)
+    return zlib.crc32(data.data)

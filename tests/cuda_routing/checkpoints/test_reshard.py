@@ -1,0 +1,241 @@
+"""Re-sharding files: all pairs of rules, resumed after any interruption, nothing lost."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cuda_routing.checkpoints import journal as journal_module
+from cuda_routing.checkpoints import reshard
+from cuda_routing.checkpoints.journal import NAME
+from cuda_routing.checkpoints.layout import data_path, manifest_path, meta_path, read_meta
+from cuda_routing.errors import CheckpointError
+from cuda_routing.rules import Rule
+from tests.cuda_routing.checkpoints.tables import ROWS, assert_holds, save_table, some_keys
+
+ROOT = Path(__file__).resolve().parents[3]
+PAIRS = list(itertools.product(Rule, Rule))
+
+
+@pytest.mark.parametrize(("before", "after"), PAIRS)
+def test_every_pair_of_rules(before: Rule, after: Rule, tmp_path: Path) -> None:
+    """Files of a drawn set of world-size pairs, for every pair of rules, with all four kinds."""
+    keys = some_keys(150)
+    draw = np.random.default_rng([before, after])
+    for step, (old, new) in enumerate(draw.integers(1, 17, size=(6, 2)).tolist()):
+        source, target = tmp_path / f"s{step}", tmp_path / f"t{step}"
+        save_table(source, keys, old, before)
+        done = reshard(source, target, world_size=new, rule=after, chunk_rows=40, durable=False)
+        assert done.rows == {"t": 150}
+        assert_holds(target, keys)
+        assert not target.with_name(f"{target.name}.partial").exists()
+        assert not (target / NAME).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("before", "after"), PAIRS)
+def test_every_pair_of_world_sizes(before: Rule, after: Rule, tmp_path: Path) -> None:
+    """Files of every fourth pair of world sizes 1 to 16; the rule pairs together cover them all."""
+    keys = some_keys(60)
+    for old in range(1, 17):
+        source = tmp_path / f"from-{old}"
+        save_table(source, keys, old, before, full=False)
+        for new in range(1 + (old + before + after) % 4, 17, 4):
+            target = tmp_path / f"{old}-to-{new}"
+            reshard(source, target, world_size=new, rule=after, durable=False)
+            assert_holds(target, keys, full=False)
+
+
+class Killed(Exception):
+    """Stands in for a kill."""
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    old=st.integers(1, 6), new=st.integers(1, 6), before=st.sampled_from(list(Rule)),
+    after=st.sampled_from(list(Rule)), deaths=st.lists(st.integers(0, 60), min_size=1, max_size=4),
+    torn=st.booleans(),
+)  # fmt: skip
+def test_interrupted_anywhere_and_resumed(
+    tmp_path_factory: pytest.TempPathFactory,
+    old: int, new: int, before: Rule, after: Rule, deaths: list[int], torn: bool,
+) -> None:  # fmt: skip
+    """Killed at drawn writes, half a write on the disk, again and again: the result is whole."""
+    folder = tmp_path_factory.mktemp("resume")
+    keys = some_keys(90)
+    save_table(folder / "s", keys, old, before, table="a")
+    save_table(folder / "s", keys[:30], old, before, table="b")
+    options = {"world_size": new, "rule": after, "chunk_rows": 20, "durable": False}
+    for death in deaths:
+        with pytest.MonkeyPatch.context() as patch:
+            die_at(patch, death, torn)
+            try:
+                reshard(folder / "s", folder / "t", **options)
+                break
+            except Killed:
+                assert not (folder / "t").exists() or (folder / "t" / NAME).exists()
+    if not (folder / "t").exists():
+        reshard(folder / "s", folder / "t", **options)
+    assert_holds(folder / "t", keys, table="a")
+    assert_holds(folder / "t", keys[:30], table="b")
+
+
+def die_at(patch: pytest.MonkeyPatch, death: int, torn: bool) -> None:
+    """Raise at the n-th append or JSON write, with half the data written where torn."""
+    left = [death]
+    append, write = journal_module.Journal.append, journal_module.write_json
+
+    def counted_append(
+        self: object, folder: Path, name: str, data: memoryview, durable: bool
+    ) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            if torn:
+                with (folder / name).open("ab") as file:
+                    file.write(data[: len(data) // 2])
+            raise Killed
+        append(self, folder, name, data, durable)  # type: ignore[arg-type]
+
+    def counted_write(path: Path, data: object, *, durable: bool = True) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            if torn:
+                path.with_name(f"{path.name}.tmp").write_text("{")
+            raise Killed
+        write(path, data, durable=durable)  # type: ignore[arg-type]
+
+    patch.setattr(journal_module.Journal, "append", counted_append)
+    patch.setattr(journal_module, "write_json", counted_write)
+    patch.setattr(sys.modules["cuda_routing.checkpoints.reshard"], "write_json", counted_write)
+
+
+def test_really_killed_and_resumed(tmp_path: Path) -> None:
+    """A process killed by the system at several moments leaves what a new one can finish."""
+    keys = some_keys(ROWS)
+    save_table(tmp_path / "s", keys, 3, Rule.HASH_ROUNDROBIN)
+    code = (
+        "from cuda_routing.checkpoints import reshard; print('go', flush=True); "
+        f"reshard({str(tmp_path / 's')!r}, {str(tmp_path / 't')!r}, world_size=5, "
+        "rule='roundrobin', chunk_rows=1)"
+    )
+    for pause in (0.02, 0.1, 0.3):
+        process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(pause)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+    reshard_again = {"world_size": 5, "rule": "roundrobin", "chunk_rows": 1, "durable": False}
+    if not (tmp_path / "t").exists():
+        reshard(tmp_path / "s", tmp_path / "t", **reshard_again)
+    assert_holds(tmp_path / "t", keys)
+
+
+def test_killed_between_rename_and_clean_up(tmp_path: Path) -> None:
+    """A finished target that still has its journal is cleaned, not done again."""
+    save_table(tmp_path / "s", some_keys(20), 2, Rule.ROUNDROBIN)
+    unlink = Path.unlink
+
+    def dying(self: Path, missing_ok: bool = False) -> None:
+        if self.name == NAME:
+            raise Killed
+        unlink(self, missing_ok)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "unlink", dying)
+        with pytest.raises(Killed):
+            reshard(tmp_path / "s", tmp_path / "t", world_size=3)
+    assert reshard(tmp_path / "s", tmp_path / "t", world_size=3).rows == {"t": 20}
+    assert not (tmp_path / "t" / NAME).exists()
+    with pytest.raises(CheckpointError, match="exists already"):
+        reshard(tmp_path / "s", tmp_path / "t", world_size=3)
+
+
+def test_another_task_does_not_continue_an_unfinished_one(tmp_path: Path) -> None:
+    """A partial folder of another world size is not continued by mistake."""
+    save_table(tmp_path / "s", some_keys(50), 2, Rule.ROUNDROBIN)
+    with pytest.MonkeyPatch.context() as patch:
+        die_at(patch, 30, False)
+        with pytest.raises(Killed):
+            reshard(tmp_path / "s", tmp_path / "t", world_size=3, chunk_rows=5)
+    with pytest.raises(CheckpointError, match=r"unfinished re-sharding.*world size"):
+        reshard(tmp_path / "s", tmp_path / "t", world_size=4, chunk_rows=5)
+
+
+def test_foreign_checkpoint_without_dist_type(tmp_path: Path) -> None:
+    """dynamicemb's own files: no manifest, a missing dist_type means roundrobin."""
+    keys = some_keys(60)
+    save_table(tmp_path / "s", keys, 4, Rule.ROUNDROBIN)
+    for rank in range(4):
+        manifest_path(tmp_path / "s", "t", rank, 4).unlink()
+    meta_path(tmp_path / "s", "t").write_text(json.dumps({"evict_strategy": "LRU"}))
+    reshard(tmp_path / "s", tmp_path / "t", world_size=3, rule="hash_roundrobin")
+    assert_holds(tmp_path / "t", keys)
+    assert read_meta(tmp_path / "t", "t").other["evict_strategy"] == "LRU"
+
+
+def test_wrong_dist_type_is_found_and_overridden(tmp_path: Path) -> None:
+    """Hashed keys under a missing dist_type are refused, and read with source_rule."""
+    keys = some_keys(60)
+    save_table(tmp_path / "s", keys, 4, Rule.HASH_ROUNDROBIN)
+    path = meta_path(tmp_path / "s", "t")
+    data = json.loads(path.read_text())
+    del data["dist_type"]
+    path.write_text(json.dumps(data))
+    with pytest.raises(CheckpointError, match="source_rule"):
+        reshard(tmp_path / "s", tmp_path / "t", world_size=2)
+    options = {"source_rule": "hash_roundrobin", "rule": "roundrobin"}
+    reshard(tmp_path / "s", tmp_path / "t2", world_size=2, **options)
+    assert_holds(tmp_path / "t2", keys)
+
+
+def test_damaged_contents_are_found(tmp_path: Path) -> None:
+    """One flipped byte fails the checksum before the target gets its name."""
+    save_table(tmp_path / "s", some_keys(60), 2, Rule.ROUNDROBIN)
+    path = data_path(tmp_path / "s", "t", "values", 1, 2)
+    data = bytearray(path.read_bytes())
+    data[5] ^= 1
+    path.write_bytes(bytes(data))
+    with pytest.raises(CheckpointError, match=r"values\.rank_1.*checksum"):
+        reshard(tmp_path / "s", tmp_path / "t", world_size=3)
+    assert not (tmp_path / "t").exists()
+
+
+def test_memory_stays_small(tmp_path: Path) -> None:
+    """No read takes more rows than asked for."""
+    save_table(tmp_path / "s", some_keys(200), 1, Rule.ROUNDROBIN)
+    sizes = []
+    original = np.fromfile
+
+    def watched(*args: object, count: int = -1, **kwargs: object) -> np.ndarray:
+        sizes.append(count)
+        return original(*args, count=count, **kwargs)  # type: ignore[call-overload, no-any-return]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(np, "fromfile", watched)
+        reshard(tmp_path / "s", tmp_path / "t", world_size=3, chunk_rows=16, durable=False)
+    assert max(sizes) <= 16 * 12
+
+
+def test_unknown_table_and_target(tmp_path: Path) -> None:
+    """A table that is not there, and a target that is, are refused."""
+    save_table(tmp_path / "s", some_keys(5), 1, Rule.ROUNDROBIN)
+    with pytest.raises(CheckpointError, match="no table 'x'; it has t"):
+        reshard(tmp_path / "s", tmp_path / "t", world_size=2, tables=["x"])
+    (tmp_path / "t").mkdir()
+    with pytest.raises(CheckpointError, match="exists already"):
+        reshard(tmp_path / "s", tmp_path / "t", world_size=2)
