@@ -20,9 +20,9 @@ from formulations.reduce import NEVER, OptionBounds
 from formulations.settings import Clock
 
 #: Options beyond one a table in the first core.
-FIRST = 150
+FIRST = 400
 #: Seconds a core that cannot be the last may take: this much, and this share of the time spent.
-LEAST, SHARE = 1.0, 0.5
+LEAST, SHARE = 3.0, 0.5
 
 #: Solve over a mask of options, from a plan, for some seconds.
 SolveKept = Callable[[NDArray[np.bool_], Placement | None, float], Outcome]
