@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import nn
 from torchrec.distributed.embedding import EmbeddingCollectionSharder
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.fbgemm_qcomm_codec import (
+    CommType,
+    QCommsConfig,
+    get_qcomm_codecs_registry,
+)
 from torchrec.distributed.planner import Topology
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
 from torchrec.distributed.planner.types import (
+    CustomTopologyData,
     ParameterConstraints,
     Perf,
     Shard,
@@ -80,10 +86,7 @@ class Case:
     constraints: dict[str, ParameterConstraints] | None = None
     batch_size: int = 512
     reserve: float = 0.15
-
-    @property
-    def sharders(self) -> list[Any]:
-        return bag_sharders()
+    sharders: list[Any] = field(default_factory=lambda: bag_sharders())
 
     @property
     def reservation(self) -> FixedPercentageStorageReservation:
@@ -151,15 +154,35 @@ def random_case(seed: int) -> Case:
         for name, parameter in nn.ModuleDict(parts).state_dict().items()
     }
     size = sum(p.numel() * 4 for p in tables.values())
-    hbm = int(size / (hosts * per_host) * draw.choice([0.4, 0.8, 1.5, 4.0])) + 40 * 2**20
+    ranks = hosts * per_host
+    hbm = int(size / ranks * draw.choice([0.4, 0.8, 1.5, 4.0])) + 40 * 2**20
+    uneven = None
+    if draw.random() < 0.25:
+        amounts = [int(hbm * draw.choice([0.6, 1.0, 1.4])) for _ in range(ranks)]
+        uneven = CustomTopologyData({"hbm_cap": amounts}, world_size=ranks)
+    ddr = int(size * 0.8) + 40 * 2**20
     return Case(
         module=Mixed(parts),
-        topology=topology(hosts * per_host, per_host, hbm=hbm, ddr=int(size * 0.8) + 40 * 2**20),
+        topology=topology(ranks, per_host, hbm, ddr, custom_topology_data=uneven),
+        sharders=_random_sharders(draw),
         constraints={
             name: _constraint(draw, "_s" not in name) for name in tables if draw.random() < 0.8
         },
         batch_size=draw.choice([64, 512, 2048]),
     )
+
+
+def _random_sharders(draw: random.Random) -> list[Any]:
+    """Sharders with fused parameters and quantised communication, as users set them."""
+    fused = draw.choice([None, {"cache_load_factor": 0.35}, {"prefetch_pipeline": True}])
+    codecs = None
+    if draw.random() < 0.3:
+        half = QCommsConfig(forward_precision=CommType.FP16, backward_precision=CommType.BF16)
+        codecs = get_qcomm_codecs_registry(half)
+    return [
+        EmbeddingBagCollectionSharder(fused_params=fused, qcomm_codecs_registry=codecs),
+        EmbeddingCollectionSharder(qcomm_codecs_registry=codecs),
+    ]
 
 
 def _shape(draw: random.Random) -> tuple[int, int]:
@@ -174,7 +197,7 @@ def _constraint(draw: random.Random, pooled: bool) -> ParameterConstraints:
         types = draw.sample(known, draw.randint(2, len(known)))
         if not set(types) - {"grid_shard", "data_parallel"}:
             types.append("row_wise")
-    elif draw.random() < 0.1:
+    elif draw.random() < 0.2:
         types = ["data_parallel"]
     kernels = draw.choice([None, None, ["fused", "dense"], ["fused_uvm_caching", "dense"]])
     factor = draw.choice([None, 0.1, 0.55])

@@ -39,6 +39,9 @@ def planner_for(case: Case, **more: object) -> MilpShardingPlanner:
     )
 
 
+FUZZ = range(100, 116)
+
+
 class FixedEnumerator:
     """An enumerator that offers options made by hand."""
 
@@ -49,7 +52,7 @@ class FixedEnumerator:
         return self.options
 
 
-@pytest.mark.parametrize("seed", range(100, 116))
+@pytest.mark.parametrize("seed", FUZZ)
 def test_fuzz_against_torchrec(seed: int) -> None:
     """Random models: accepted by TorchRec's checks, rated alike to 1e-6, never worse than its own.
 
@@ -89,6 +92,30 @@ def test_fuzz_against_torchrec(seed: int) -> None:
     theirs = NoopPerfModel(case.topology).rate(stock._best_plan)
     assert rating <= theirs * (1 + 1e-6)
     assert outcome.bound is not None and outcome.bound <= theirs * 1e9 * (1 + 1e-6)
+
+
+def test_the_fuzz_covers_what_users_have() -> None:
+    """Every sharding type and kernel, weighted and unpooled features, several modules, codecs."""
+    cases = [random_case(seed) for seed in FUZZ]
+    options = [o for case in cases for o in case.enumerator().enumerate(case.module, case.sharders)]
+    kinds = {option.sharding_type for option in options}
+    assert kinds == {
+        "data_parallel", "table_wise", "column_wise", "row_wise", "table_row_wise",
+        "table_column_wise", "grid_shard",
+    }  # fmt: skip
+    assert {"dense", "fused", "fused_uvm", "fused_uvm_caching"} <= {
+        o.compute_kernel for o in options
+    }
+    assert {o.is_weighted for o in options} >= {True, False}
+    assert {o.is_pooled for o in options} == {True, False}
+    assert any(len(case.module.sparse) > 1 for case in cases)
+    limits = [limit for case in cases for limit in (case.constraints or {}).values()]
+    assert any(limit.sharding_types == ["data_parallel"] for limit in limits)
+    assert any(limit.min_partition for limit in limits)
+    assert any(limit.cache_params for limit in limits)
+    assert any(case.sharders[0].fused_params for case in cases)
+    assert any(case.sharders[0].qcomm_codecs_registry for case in cases)
+    assert any(case.topology._custom_topology_data for case in cases)
 
 
 def test_smallest_case_that_stock_partitioners_fail() -> None:
