@@ -65,14 +65,15 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     if all(len(o) for o in problem.options):
         # The original's first proposal; by cheapest it is the last resort instead.
         cheapest = wishes.select == Select.CHEAPEST
-        if not cheapest:
+        if not cheapest and _proposes_smallest(problem):
             search(partitioner, [problem.smallest], settings, clock, found=found)
         for grid in _grids(problem):
             if found.stopped_by != StoppedBy.EXHAUSTED:
                 break
             grids.append(grid)
             _run(problem, grid, partitioner, settings, clock, found)
-        if cheapest and found.placement is None and found.stopped_by == StoppedBy.EXHAUSTED:
+        nothing = found.placement is None and found.stopped_by == StoppedBy.EXHAUSTED
+        if cheapest and nothing and _proposes_smallest(problem):
             search(partitioner, [problem.smallest], settings, clock, found=found)
     return outcome_of(
         instance,
@@ -86,6 +87,15 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
         fusion_aware=wishes.fusion_aware,
         rank_by=str(wishes.rank_by),
     )
+
+
+def _proposes_smallest(problem: Problem) -> bool:
+    """The fusion-aware variant proposes the smallest options only where they mix no group."""
+    options = problem.smallest[0]
+    levels = zip(problem.instance.option_group[options], problem.instance.option_level[options],
+                 strict=True)  # fmt: skip
+    named = {pair for pair in levels if pair[0] >= 0}
+    return not problem.wishes.fusion_aware or len(named) == len({group for group, _ in named})
 
 
 def _grids(problem: Problem) -> Iterator[Grid]:

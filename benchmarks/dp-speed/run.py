@@ -76,8 +76,8 @@ def against_loop(tables: int, seed: int, bins: tuple[int, int]) -> dict[str, Any
     choices = tables_of(tables, grid, seed, np.float64)
     rows = [list(zip(c.hbm.tolist(), c.ddr.tolist(), c.cost.tolist(), strict=True))
             for c in choices]  # fmt: skip
-    slow, expected = _timed(lambda: loop.run(rows, *bins))
-    fast, found = _timed(lambda: _run(choices, grid))
+    slow, expected = _timed(lambda: loop.run(rows, *bins), 3)
+    fast, found = _timed(lambda: _run(choices, grid), 3)
     end, paths = found
     assert [h * grid.ddr + d for (h, d), _, _ in expected] == end.cell.tolist()
     assert [state[0] for _, state, _ in expected] == end.cost.tolist()
@@ -90,7 +90,7 @@ def alone(tables: int, ranks: int, seed: int) -> dict[str, Any]:
     """Time and peak memory at the merged variant's bins on so many ranks, all proposals walked."""
     grid = Grid(100 * ranks, 25 * ranks)
     choices = tables_of(tables, grid, seed, np.float32)
-    seconds, (end, _) = _timed(lambda: _run(choices, grid))
+    seconds, (end, _) = _timed(lambda: _run(choices, grid), 3 if tables * ranks < 500 else 1)
     tracemalloc.start()
     _run(choices, grid)
     peak = tracemalloc.get_traced_memory()[1]
@@ -107,10 +107,14 @@ def _run(choices: list[Choices], grid: Grid) -> Any:
     return trellis.end, trellis.walk(ends if len(ends) < 100_000 else ends[:1000])[0]
 
 
-def _timed(call: Any) -> tuple[float, Any]:
-    started = time.perf_counter()
-    result = call()
-    return time.perf_counter() - started, result
+def _timed(call: Any, times: int = 1) -> tuple[float, Any]:
+    """Shortest of a few runs: other work on the machine only ever adds."""
+    best, result = float("inf"), None
+    for _ in range(times):
+        started = time.perf_counter()
+        result = call()
+        best = min(best, time.perf_counter() - started)
+    return best, result
 
 
 def draw(result: dict[str, Any], path: Path) -> None:

@@ -175,11 +175,9 @@ def sweep(seeds: int) -> Iterator[Case]:
     Mixed models have one third of the seeds (their exact solves take longest); the large sizes
     have one seed and two budgets.
     """
-    for seed in range(seeds):
-        for machines, local, tables in SIZES:
-            for kind in ("dynamicemb", "mixed"):
-                if kind == "mixed" and seed % 3:
-                    continue
+    for kind, few in (("dynamicemb", seeds), ("mixed", -(-seeds // 3))):
+        for seed in range(few):
+            for machines, local, tables in SIZES:
                 for tight, slack in BUDGETS:
                     for fusion in (False, True):
                         yield Case(

@@ -59,9 +59,7 @@ def splits(sizes: list[int], capacity: int) -> bool:
 
 def whole_tables(sizes: list[int], capacity: int, draw: random.Random) -> Instance:
     """One table-wise option a table, costs drawn apart from sizes."""
-    builder = InstanceBuilder(
-        [[0, 1]], ["p"], [("hbm", "rank", capacity)], Objective.BUSIEST_RANK
-    )
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", capacity)], Objective.BUSIEST_RANK)
     for index, size in enumerate(sizes):
         builder.add_table(f"t{index}")
         shard = Shard({"hbm": size}, (draw.randint(1, 100),))
