@@ -199,7 +199,11 @@ def _shards_per_entry(instance: Instance) -> np.ndarray:
     lists = instance.block_where == Where.LIST
     sizes = np.asarray([len(s) for s in instance.place_sets] + [1])
     times = np.where(lists, sizes[instance.block_places], times)
-    return np.repeat(times, np.diff(instance.block_shards)).astype(np.float64)
+    entries = np.diff(instance.block_shards)
+    copies = np.where(instance.block_where == Where.ONE_MACHINE, instance.block_count, 1)
+    own = instance.shard_repeat * np.repeat(copies, entries)  # one entry a position: as listed
+    shared = np.repeat(entries == 1, entries)
+    return np.where(shared, np.repeat(times, entries), own).astype(np.float64)
 
 
 def _constraints(instance: Instance) -> None:

@@ -18,6 +18,7 @@ from milp_planner.options.collectives import collectives_of
 from milp_planner.options.columns import OptionColumns, ShardColumns, choice_code
 from milp_planner.options.fusion import fusion_of, level_denominator
 from milp_planner.options.job import Job, job_of
+from milp_planner.options.limits import check_seconds, check_sizes, within_sums
 from milp_planner.options.menu import Menu, menu_of, order_of
 from milp_planner.options.options import Entries, Options
 from milp_planner.options.shard_bytes import exchanged_by, shard_bytes
@@ -45,10 +46,12 @@ def price(
     Raises
     ------
     BadInput
-        When a table has no legal option (the sentence says why) or the profile is unknown.
+        When a table has no legal option (the sentence says why), its sizes leave the integers an
+        Instance allows, or the profile is unknown.
     """
     profile = load_profile(cluster.profile) if profile is None else profile
     job = job_of(model, cluster, profile, links_of(cluster) if links is None else links)
+    check_sizes(job)
     menus = _menus(job)
     first = offsets([len(menu.choices) for menu in menus])
     choices = list(chain.from_iterable(menu.choices for menu in menus))
@@ -57,7 +60,7 @@ def price(
     denominator = level_denominator(model)
     group, level, groups = fusion_of(model, choices, columns, denominator)
     collective, collectives = collectives_of(model, columns)
-    return Options(
+    options = Options(
         model=model,
         cluster=cluster,
         profile=profile,
@@ -74,6 +77,7 @@ def price(
         entries=_price_entries(job, columns, entry_first, shards),
         refused={t.name: m.refused for t, m in zip(model.tables, menus, strict=True) if m.refused},
     )
+    return within_sums(options)
 
 
 def _menus(job: Job) -> list[Menu]:
@@ -124,6 +128,7 @@ def _price_entries(
     missing = (1.0 - hits.ratio) * columns.is_mode("CACHING") * job.traffic.distinct[columns.table]
     misses = (missing / columns.group_ranks)[shards.option]
     seconds = shard_seconds(job, options, shards, exchanged, bandwidth, misses)
+    check_seconds(job, seconds, options.table)
     return Entries(
         first=first,
         repeat=shards.repeat,
