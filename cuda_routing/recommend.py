@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from cuda_routing.balance import Balance, balances
 from cuda_routing.distributions import KeyLoad
+from cuda_routing.errors import RoutingError
 from cuda_routing.rules import Rule
 
 ALLOWED = (Rule.ROUNDROBIN, Rule.HASH_ROUNDROBIN, Rule.CONTINUOUS, Rule.HASH_INDEPENDENT)
@@ -58,8 +59,22 @@ def recommend(
         leaves part of every local table unreachable and is passed over if another rule is as even.
     """
     wanted = {Rule.parse(rule) for rule in allowed}
-    order = [r for r in ALLOWED if r in wanted and (r is not Rule.CONTINUOUS or load.rows)]
-    found = balances(load, ranks, order)
+    rules = [r for r in ALLOWED if r in wanted and (r is not Rule.CONTINUOUS or load.rows)]
+    return choose(balances(load, ranks, rules), bucket_capacity=bucket_capacity)
+
+
+def choose(found: dict[Rule, Balance], *, bucket_capacity: int = BUCKET_CAPACITY) -> Recommendation:
+    """Pick among rules whose balance is known; see :func:`recommend`.
+
+    Raises
+    ------
+    RoutingError
+        There is nothing to choose from.
+    """
+    order = [rule for rule in ALLOWED if rule in found]
+    if not order:
+        raise RoutingError("no rule to choose from: continuous needs the number of rows")
+    ranks = found[order[0]].ranks
     if correlated(ranks, bucket_capacity) and len(order) > 1:
         order.sort(key=lambda rule: rule is Rule.HASH_ROUNDROBIN)
     least = min(found[rule].max_over_mean for rule in order)

@@ -37,6 +37,7 @@ COMMANDS = (
     Command("solve", "milp_planner.cli.solve", "Plan"),
     Command("verify", "milp_planner.cli.verify", "Judge"),
     Command("audit", "milp_planner.cli.audit", "Judge"),
+    Command("route", "milp_planner.cli.route", "Judge"),
     Command("export", "milp_planner.cli.export", "Trainers"),
     Command("import-plan", "milp_planner.cli.import_plan", "Trainers"),
     Command("import-torchrec", "milp_planner.cli.import_torchrec", "Trainers"),

@@ -1,0 +1,167 @@
+"""``milp-planner route``: who owns which keys, and how even that is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from milp_planner.cli.options import JsonOption, whole
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from cuda_routing.report import RouteInfo
+
+KeysArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="KEYS...",
+        help="Key files (.npy, raw .bin/.i64/.i32, .txt/.csv with a key a line, optionally .gz), "
+        "or one distribution: uniform:ROWS, zipf:ALPHA:ROWS, strided:ROWS:STEP.",
+        show_default=False,
+    ),
+]
+RanksOption = Annotated[
+    int, typer.Option("--ranks", parser=whole(1, 1 << 16), metavar="N", help="Ranks.")
+]
+DistTypeOption = Annotated[
+    str,
+    typer.Option(
+        "--dist-type", metavar="NAMES", help="all, or some of continuous, roundrobin, "
+        "hash_roundrobin, hash_independent, comma-separated.",
+    ),
+]  # fmt: skip
+RowsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--rows", parser=whole(1, 10**11 - 1), metavar="N",
+        help="Rows of the table; default: the largest key + 1.", show_default=False,
+    ),
+]  # fmt: skip
+BatchOption = Annotated[
+    int,
+    typer.Option(
+        "--batch", parser=whole(1, 10**10), metavar="N", help="Lookups of one rank in a step."
+    ),
+]
+RowBytesOption = Annotated[
+    int,
+    typer.Option(
+        "--row-bytes", parser=whole(0, 10**7), metavar="N", help="Bytes of a row as sent back."
+    ),
+]
+PlotOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot", metavar="FILE", help="Draw the loads (.svg, .png or .pdf).", show_default=False
+    ),
+]
+PLOTS = (".svg", ".png", ".pdf")
+
+
+def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
+    keys: KeysArgument,
+    ranks: RanksOption = 8,
+    dist_type: DistTypeOption = "all",
+    rows: RowsOption = None,
+    batch: BatchOption = 65_536,
+    row_bytes: RowBytesOption = 512,
+    plot: PlotOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show which rank owns which keys, and how even each routing rule is.
+
+    Counts every lookup, and what is left when each rank asks once a step for each different key.
+    Files may be larger than memory. No GPU is involved.
+    """
+    from cuda_routing.errors import RoutingError
+    from cuda_routing.report import route_report
+    from milp_planner.cli import console
+    from milp_planner.errors import BadInput
+
+    if plot is not None:
+        check_plot(plot)
+    rules = None if dist_type == "all" else [name.strip() for name in dist_type.split(",")]
+    try:
+        info = route_report(keys, ranks, rules, rows=rows, batch=batch, row_bytes=row_bytes)
+    except RoutingError as error:
+        raise BadInput(str(error)) from None
+    if plot is not None:
+        save_plot(info, plot)
+    if json:
+        console.emit_json(info.to_dict())
+        return
+    for part in draw(info):
+        console.out().print(part)
+
+
+def check_plot(path: Path) -> None:
+    """Refuse a plot of an unknown kind, or where nothing can be written.
+
+    Raises
+    ------
+    BadInput
+        The sentence names the path and what is allowed.
+    """
+    from milp_planner.errors import BadInput
+    from milp_planner.files import check_writable
+
+    if path.suffix.lower() not in PLOTS:
+        raise BadInput(f"{path}: a plot is one of {', '.join(PLOTS)}")
+    check_writable(path)
+
+
+def save_plot(info: RouteInfo, path: Path) -> None:
+    """Write the plot in one step."""
+    from io import BytesIO
+
+    from cuda_routing.plot import draw_route
+    from milp_planner.files import write_atomically
+
+    buffer = BytesIO()
+    draw_route(info).savefig(buffer, format=path.suffix[1:].lower())
+    write_atomically(path, buffer.getvalue())
+
+
+def draw(info: RouteInfo) -> list[RenderableType]:
+    """Tables of rules and of hot keys, and the advice."""
+    counted = "" if info.lookups is None else f", {info.lookups:,} lookups"
+    head = f"{info.source} on {info.ranks} ranks{counted}"
+    rest = f"{info.sent_share:.1%} of the lookups are different keys of a step's {info.batch:,}"
+    said = f"use {info.advice.rule.dist_type}: {info.advice.reason}"
+    parts: list[RenderableType] = [head, _rules(info), rest]
+    if info.hottest:
+        parts.append(_hot_keys(info))
+    return [*parts, said, *([info.advice.advice] if info.advice.advice else [])]
+
+
+def _rules(info: RouteInfo) -> RenderableType:
+    from rich.table import Table
+
+    from milp_planner.report.units import show_bytes
+
+    table = Table("dist_type")
+    for name in ("max/mean", "Gini", "busiest rank", "its bytes a step", "max/mean, dedup"):
+        table.add_column(name, justify="right")
+    for rule, found in info.balances.items():
+        table.add_row(
+            rule.dist_type, f"{found.max_over_mean:.3f}", f"{found.gini:.3f}",
+            f"{found.hottest_rank} ({found.loads.max():.1%})",
+            show_bytes(info.hot_rank_bytes(rule)), f"{info.after_dedup[rule].max_over_mean:.3f}",
+        )  # fmt: skip
+    return table
+
+
+def _hot_keys(info: RouteInfo) -> RenderableType:
+    from rich.table import Table
+
+    table = Table("hottest keys", title="their rank under each dist_type", title_justify="left")
+    table.add_column("share", justify="right")
+    for rule in info.balances:
+        table.add_column(rule.dist_type, justify="right")
+    for hot in info.hottest:
+        ranks = [str(hot.owner[rule]) for rule in info.balances]
+        table.add_row(str(hot.key), f"{hot.share:.2%}", *ranks)
+    return table

@@ -1,0 +1,59 @@
+"""``milp-planner route``: tables, JSON, plot and refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from milp_planner.cli.main import run
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of the command."""
+    code = run(["route", *arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_file_with_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Key counts, every rule, an advice, and a plot on the side."""
+    np.save(tmp_path / "k.npy", np.arange(0, 8000, 8))
+    plot = tmp_path / "loads.svg"
+    code, out, _ = call(capsys, str(tmp_path / "k.npy"), "--ranks", "8", "--plot", str(plot))
+    assert code == 0
+    assert "1,000 lookups" in out
+    assert "hash_independent" in out
+    assert "8.000" in out
+    assert plot.read_bytes().lstrip().startswith(b"<?xml")
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """Plain JSON on stdout, limited to the rules asked for."""
+    code, out, _ = call(
+        capsys, "uniform:1000", "--ranks", "4", "--dist-type", "roundrobin,continuous", "--json"
+    )
+    data = json.loads(out)
+    assert code == 0
+    assert set(data["rules"]) == {"roundrobin", "continuous"}
+    assert data["rules"]["roundrobin"]["max_over_mean"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["none.npy"], "none.npy is no file"),
+        (["zipf:x:3"], "zipf:ALPHA:ROWS"),
+        (["uniform:100", "--dist-type", "round_robin"], "did you mean 'roundrobin'"),
+        (["uniform:100", "--ranks", "0"], "whole number"),
+        (["uniform:100", "--plot", "x.txt"], ".svg, .png, .pdf"),
+    ],
+)
+def test_bad_input(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One sentence, exit code 2, nothing on stdout."""
+    code, out, err = call(capsys, *arguments)
+    assert code == 2
+    assert words in err
+    assert out == ""
