@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from milp_planner.report.shortage import ShortageInfo, Tier
+from milp_planner.report.terminal.grid import fitting_grid
 from milp_planner.report.units import UNKNOWN, show_bytes
 
 _MOST_NAMES = 12
@@ -16,11 +16,8 @@ _MOST_NAMES = 12
 
 def draw_shortage(info: ShortageInfo) -> RenderableType:
     """Capacity, need and lack of every tier; what to drop; what is in conflict."""
-    table = Table(box=None, pad_edge=False)
-    for name in ("tier", "there now", "needed everywhere", "short by", ""):
-        table.add_column(name, no_wrap=True, justify="left" if name in ("tier", "") else "right")
-    for tier in info.tiers:
-        table.add_row(*_cells(tier))
+    headers = ("tier", "there now", "needed everywhere", "short by", "")
+    table = fitting_grid(headers, [_cells(t) for t in info.tiers], {"tier": 18}, left=("tier", ""))
     title = Text("each tier, the others left as they are", style="bold")
     return Group(title, table, *(Text(line) for line in (*_drop(info), *_conflict(info))))
 
@@ -31,7 +28,7 @@ def _cells(tier: Tier) -> list[str]:
         there += f" to {show_bytes(tier.largest)}"
     name = tier.resource if tier.scope == "cluster" else f"{tier.resource} of each {tier.scope}"
     if not tier.helps:
-        return [name, there, UNKNOWN, UNKNOWN, "proved: no amount of it alone is enough"]
+        return [name, there, UNKNOWN, UNKNOWN, "proved: it alone is never enough"]
     word = "proved least" if tier.proved else "known to do; less may do"
     if tier.needed is None:
         word = "not found in the time limit"

@@ -1,0 +1,53 @@
+"""Tables that always fit: text columns give way, figures never do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.table import Table
+
+from milp_planner.report.units import shorten
+
+WIDTH = 100
+_GAP = 2
+
+
+def fitting_grid(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    least: Mapping[str, int],
+    left: Sequence[str] = (),
+) -> Table:
+    """A plain table at most 100 columns wide.
+
+    Parameters
+    ----------
+    headers : sequence of str
+        Distinct.
+    rows : sequence of sequences of str
+    least : mapping of header to int
+        Columns that may be shortened, in the order in which they give way, each to its least
+        width.
+    left : sequence of str
+        Headers aligned to the left.
+    """
+    widths = {
+        header: max([len(header), *(len(row[i]) for row in rows)])
+        for i, header in enumerate(headers)
+    }
+    excess = sum(widths.values()) + _GAP * (len(headers) - 1) - WIDTH
+    for header, smallest in least.items():
+        if excess > 0 and header in widths:
+            give = min(excess, max(0, widths[header] - smallest))
+            widths[header] -= give
+            excess -= give
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
+    for header in headers:
+        table.add_column(
+            header, justify="left" if header in left else "right", no_wrap=True,
+            width=widths[header],
+        )  # fmt: skip
+    for row in rows:
+        cells = zip(row, headers, strict=True)
+        table.add_row(*(shorten(cell, widths[header]) for cell, header in cells))
+    return table

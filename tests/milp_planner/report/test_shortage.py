@@ -1,0 +1,60 @@
+"""Why nothing fits: figures from a diagnosis, words on a terminal."""
+
+from __future__ import annotations
+
+from formulations import Settings, solve
+from milp_planner.api.shortage import with_diagnosis
+from milp_planner.report.shortage import Tier, shortage_of
+from milp_planner.report.terminal.shortage import draw_shortage
+from tests.milp_planner.report.example import example
+from tests.milp_planner.report.test_ranks import drawn
+
+
+def test_figures_by_hand() -> None:
+    """b needs 70 of HBM on some rank, 80 with a's share; here are 65; dropping b is enough."""
+    instance = example(hbm=65)
+    settings = Settings(time_limit=10)
+    outcome = with_diagnosis(instance, solve(instance, "cpsat", settings), settings)
+    info = shortage_of(outcome.detail)
+    assert info is not None
+    hbm = next(tier for tier in info.tiers if tier.resource == "hbm")
+    # a table-wise (60) elsewhere leaves b's 70 alone on its rank
+    assert hbm == Tier("hbm", "rank", 65, 65, 70, 5, helps=True, proved=True)
+    ddr = next(tier for tier in info.tiers if tier.resource == "ddr")
+    assert not ddr.helps and ddr.needed is None
+    assert info.drop == ("b",) and info.drop_proved
+    assert info.conflict_tables == ("b",) and info.conflict_constraints == ("hbm",)
+    text = drawn(draw_shortage(info))
+    assert "65 B" in text and "70 B" in text and "5 B" in text and "proved least" in text
+    assert "it alone is never enough" in text
+    assert "or drop 1 table: b (proved: no fewer do)" in text
+    assert "a smallest conflict: b against hbm" in text
+
+
+def test_what_is_unknown_is_not_claimed() -> None:
+    """Answers cut short by the time limit say so."""
+    detail = {
+        "diagnosis": {
+            "capacities": [
+                {"resource": "hbm", "scope": "rank", "least": None, "bound": 3, "impossible": False,
+                 "capacity": [1, 2], "proved": False, "short_by": None},
+                {"resource": "ddr", "scope": "machine", "least": 9, "bound": 3, "impossible": False,
+                 "capacity": [1], "proved": False, "short_by": 8},
+            ],
+            "drop": {"tables": ["a", "b"], "bound": 1, "impossible": False, "proved": False},
+            "conflict": None,
+        }
+    }  # fmt: skip
+    info = shortage_of(detail)
+    assert info is not None and info.conflict_tables == ()
+    text = drawn(draw_shortage(info))
+    assert "1 B to 2 B" in text and "not found in the time limit" in text
+    assert "less may do" in text and "drop 2 tables: a, b (fewer may do)" in text
+    assert "proved" not in text and "conflict" not in text
+
+
+def test_a_feasible_outcome_has_none() -> None:
+    """No diagnosis where there is a plan."""
+    settings = Settings(time_limit=10)
+    outcome = with_diagnosis(example(), solve(example(), "cpsat", settings), settings)
+    assert shortage_of(outcome.detail) is None
