@@ -2,8 +2,8 @@
 
 ``python benchmarks/torchrec-dropin/run.py models`` plans synthetic models with both and stores one
 JSON file a case under ``results/``; finished cases are not run again. ``… packing`` counts how
-often TorchRec's planner fails on small feasible packing cases. ``… table`` prints the page's
-tables from what is stored.
+often TorchRec's planner fails on small feasible packing cases. ``… table`` puts what is
+stored into README.md.
 """
 
 from __future__ import annotations
@@ -243,17 +243,44 @@ def table() -> str:
         "first at least as good after |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
+    dates: set[str] = set()
     for path in sorted(RESULTS.glob("model_*.json")):
         r = json.loads(path.read_text())
         tables, ranks, seed, tight, _ = r["case"]
         t, m = r["torchrec"], r["milp_planner"]
         theirs = t.get("error") or f"{t['ms']:.3f}"
+        dates.add(f"{r['date']}, {r['cores']} cores, TorchRec {r['torchrec_version']}")
         lines.append(
             f"| {tables}×{ranks} | {seed} | {tight or 'loose'} | {theirs} | {t['seconds']:.1f} | "
             f"{_show(m['ms'])} | {_show(m.get('bound_ms'))} | {_gap(m.get('gap'))} | "
             f"{m['seconds']:.1f} | {_show(m.get('seconds_to_better'), 1)} s |"
         )
-    return "\n".join(lines)
+    return "\n".join([*sorted(dates), "", *lines])
+
+
+def packing_lines() -> str:
+    """What the packing run counted, in a sentence."""
+    r = json.loads((RESULTS / "packing.json").read_text())
+    share = r["torchrec_fails"] / r["feasible"]
+    return (
+        f"{r['date']}, TorchRec {r['torchrec_version']}: of {r['cases']} cases a plan exists for "
+        f"{r['feasible']}; TorchRec's default planner finds none for {r['torchrec_fails']} of them "
+        f"({share:.1%}). {r['proved_infeasible']} are proved infeasible, {r['open']} left open."
+    )
+
+
+def write_page() -> None:
+    """Put both tables between their marks in README.md."""
+    page = RESULTS.parent / "README.md"
+    text = page.read_text(encoding="utf-8")
+    parts = {"models": table} if list(RESULTS.glob("model_*.json")) else {}
+    if (RESULTS / "packing.json").exists():
+        parts["packing"] = packing_lines
+    for name, lines in parts.items():
+        head, rest = text.split(f"<!-- {name} -->\n")
+        tail = rest.split(f"<!-- end of {name} -->")[1]
+        text = f"{head}<!-- {name} -->\n{lines()}\n<!-- end of {name} -->{tail}"
+    page.write_text(text, encoding="utf-8")
 
 
 def _show(value: float | None, digits: int = 3) -> str:
@@ -274,7 +301,7 @@ def main(arguments: list[str]) -> None:
     logging.disable(logging.WARNING)
     RESULTS.mkdir(exist_ok=True)
     if chosen.what == "table":
-        print(table())
+        write_page()
     elif chosen.what == "packing":
         result = packing(chosen.count)
         (RESULTS / "packing.json").write_text(json.dumps(result, indent=1) + "\n")

@@ -59,7 +59,8 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
 
     TorchRec's own enumerator, estimators, storage reservation and constraints make the options;
     all options and all ranks are then chosen in one exact model under TorchRec's own rating, the
-    busiest rank. What it knew is kept in :attr:`problem` and :attr:`outcome`.
+    busiest rank. What it knew is kept in :attr:`problem` and :attr:`outcome`, TorchRec's rating of
+    the plan (ms) in :attr:`rating`, its options with ranks in :attr:`best_plan`.
 
     Parameters
     ----------
@@ -135,6 +136,7 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
         self.problem: Problem | None = None
         self.outcome: Outcome | None = None
         self.rating: float | None = None
+        self.best_plan: list[ShardingOption] = []
 
     def plan(self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]) -> ShardingPlan:
         """Plan a module's embedding tables.
@@ -163,6 +165,7 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
         best = self._loaded() or self._solved(problem)
         for callback in self._callbacks:
             best = callback(best)
+        self.best_plan = best
         plan = to_sharding_plan(best, self._topology)
         self.rating = float(self._perf_model.rate(plan=best))
         self._log(plan, best, sharders, perf_counter() - start)
@@ -181,7 +184,7 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
         Problem or None
             Also kept as :attr:`problem`; None when there is nothing to shard.
         """
-        self.problem, self.outcome, self.rating = None, None, None
+        self.problem, self.outcome, self.rating, self.best_plan = None, None, None, []
         reserved = self._storage_reservation.reserve(
             topology=self._topology,
             batch_size=self._batch_size,
