@@ -90,11 +90,27 @@ def unique_fraction(access: Access, rows: int, lookups: float) -> float:
     return popularity(access, rows).distinct(lookups) / lookups
 
 
-def distinct_rows(access: Access, rows: int, lookups: float) -> float:
-    """Expected distinct rows among ``lookups`` lookups (a global batch), at most ``rows``."""
-    if lookups <= 1:
-        return lookups
-    return popularity(access, rows).distinct(lookups)
+def distinct_rows(access: Access, rows: int, lookups: float, ranks: int) -> float:
+    """Expected distinct rows of a global batch.
+
+    Parameters
+    ----------
+    lookups : float
+        Ids of the table in the batch of one rank.
+    ranks : int
+        Ranks with a batch each.
+
+    Returns
+    -------
+    float
+        Σ_k 1 − (1 − p_k)^(lookups · ranks); where the unique fraction of one batch was measured, at
+        most what the batches' own distinct ids add up to.
+    """
+    total = lookups * ranks
+    found = total if total <= 1 else popularity(access, rows).distinct(total)
+    if access.unique_fraction is None:
+        return found
+    return min(found, access.unique_fraction * total)
 
 
 def hot_share(spread: Popularity, ranks: int) -> float:

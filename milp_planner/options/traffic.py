@@ -64,7 +64,7 @@ def traffic_of(model: Model, ranks: int, needs_distinct: bool) -> Traffic:
             ids[i] = raw[i] * unique_fraction(table.access, table.rows, float(raw[i]))
             outputs[i], dedup[i] = ids[i], raw[i]
         if needs_distinct:
-            distinct[i] = distinct_rows(table.access, table.rows, float(raw[i]) * ranks)
+            distinct[i] = distinct_rows(table.access, table.rows, float(raw[i]), ranks)
     return Traffic(ids, raw, outputs, dedup, distinct)
 
 

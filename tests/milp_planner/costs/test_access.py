@@ -80,6 +80,15 @@ def test_a_measured_unique_fraction_wins() -> None:
     assert acc.unique_fraction(Unknown(unique_fraction=0.024), 100, 1e6) == 0.024
 
 
+def test_distinct_rows_of_all_ranks() -> None:
+    """Even rows by the formula; a measured unique fraction bounds it; never above the rows."""
+    even = 1000 * (1 - (1 - 1 / 1000) ** 800)
+    assert acc.distinct_rows(Unknown(), 1000, 100.0, 8) == pytest.approx(even)
+    assert acc.distinct_rows(Unknown(unique_fraction=0.05), 1000, 100.0, 8) == pytest.approx(40)
+    assert acc.distinct_rows(Unknown(unique_fraction=1.0), 1000, 1e5, 8) <= 1000
+    assert acc.distinct_rows(Unknown(), 1000, 0.05, 8) == pytest.approx(0.4)
+
+
 @pytest.mark.parametrize("alpha", [0.4, 0.8, 1.0, 1.2, 1.8])
 @pytest.mark.parametrize("ranks", [4, 16, 128])
 def test_hot_share_against_random_placements(alpha: float, ranks: int) -> None:
