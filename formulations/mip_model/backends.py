@@ -131,8 +131,11 @@ def _bundled_cbc(**settings: Any) -> Any:
 
 
 def _claim(problem: pulp.LpProblem, has_plan: bool) -> Claim:
-    """From ``sol_status``, because PuLP calls a plan at the time limit "Optimal" too."""
-    if problem.sol_status == pulp.LpSolutionInfeasible:
+    """From ``sol_status``, because PuLP calls a plan at the time limit "Optimal" too.
+
+    Infeasibility stands in ``status`` alone where CBC words it "Integer infeasible".
+    """
+    if pulp.LpStatusInfeasible in (problem.status, problem.sol_status):
         return Claim.INFEASIBLE
     if problem.sol_status == pulp.LpSolutionOptimal and has_plan:
         return Claim.OPTIMAL

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 
+from formulations.build import Block, InstanceBuilder, Shard
 from formulations.check import check
-from formulations.instance import Instance
+from formulations.errors import InstanceError
+from formulations.instance import Instance, Where
 from formulations.mip import solve as solve_mip
-from formulations.outcome import Outcome, Status
+from formulations.outcome import Outcome, Status, StoppedBy
+from formulations.placement import Placement
 from formulations.settings import Clock, Settings
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
@@ -49,3 +54,52 @@ def test_cbc_equals_brute_force(instance: Instance) -> None:
     assert outcome.status == Status.FEASIBLE
     assert outcome.objective == truth.objective
     assert outcome.bound is None and outcome.gap is None
+
+
+def _knapsack(tables: int = 40) -> Instance:
+    """Two coprime choices a table under a budget that a third of them exceeds."""
+    builder = InstanceBuilder([[0]], ["p"], [("hbm", "rank", 1000 * tables)], "total")
+    for table in range(tables):
+        builder.add_table(f"t{table}")
+        for size in (311, 997, 1753):
+            use, cost = size + 7 * table, 5_000_000 - 1009 * size - 13 * table * size
+            builder.add_option(f"{size}", [Block(Where.EVERY_RANK, [Shard({"hbm": use}, [cost])])])
+    return builder.build()
+
+
+def test_an_unknown_solver_is_named() -> None:
+    """Only HiGHS and CBC are there."""
+    with pytest.raises(InstanceError, match=r"'gurobi'.*highs, cbc"):
+        solve(_knapsack(), "gurobi")
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc"])
+def test_out_of_time_is_never_optimal(solver: str) -> None:
+    """PuLP calls a plan at the time limit "Optimal"; the Outcome does not."""
+    builder = InstanceBuilder([list(range(6))], ["p"], [], "busiest_rank")
+    for table in range(60):
+        cost = 10**6 + 7919 * table * table % 10**6
+        builder.add_table(f"t{table}")
+        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [cost])])])
+    outcome = solve(builder.build(), solver, time_limit=0.5)
+    assert outcome.status in (Status.FEASIBLE, Status.UNKNOWN)
+    assert outcome.stopped_by == StoppedBy.TIME_LIMIT
+    if outcome.objective is not None and outcome.bound is not None:
+        assert outcome.bound < outcome.objective
+
+
+def test_a_second_solve_with_other_threads_runs() -> None:
+    """HiGHS keeps one thread pool a process; a solve with another number must not fail."""
+    first, second = solve(_knapsack(), workers=1), solve(_knapsack(), workers=2)
+    assert first.status == second.status == Status.OPTIMAL
+    assert first.objective == second.objective
+
+
+def test_an_answer_that_rounding_breaks_is_not_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two halves of a plan that do not fit together end as unknown, not as a plan."""
+    wrong = Placement(np.asarray([0]), [[np.asarray([0])]])
+    monkeypatch.setattr("formulations.mip.rounded", lambda model: wrong)
+    outcome = solve(_knapsack())
+    assert outcome.status == Status.UNKNOWN
+    assert outcome.placement is None
+    assert "rounding errors" in outcome.note
