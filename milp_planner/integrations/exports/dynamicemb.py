@@ -20,7 +20,7 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs.constraints import Pin
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
-from milp_planner.integrations.exports.pins import known, one_of
+from milp_planner.integrations.exports.pins import json_of, known, one_of
 from milp_planner.placed import PlacedTable
 from milp_planner.placement import Plan
 
@@ -145,10 +145,7 @@ def _caching(placed: PlacedTable) -> bool:
 
 
 def _parse(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise BadInput(f"not valid JSON: {error}") from None
+    found = json_of(text, "dynamicemb options")
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise BadInput(f"not dynamicemb table options: the format must be {FORMAT!r}")
     if not isinstance(found.get("tables"), dict):
@@ -219,6 +216,6 @@ def _grouped_key(table: Table, options: dict[str, Any]) -> tuple[object, ...]:
     names = ("caching", "dist_type", "index_type", "score_strategy", "external_storage")
     more = ("admit_strategy", "training")
     return (
-        *(options.get(name) for name in (*names, *more)),
+        *(repr(options.get(name)) for name in (*names, *more)),
         table.dim, table.dtype, table.optimizer, table.output, table.weighted,
     )  # fmt: skip

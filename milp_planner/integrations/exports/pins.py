@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from formulations import InstanceError, strict_json
 from milp_planner.errors import BadInput
 from milp_planner.inputs.constraints import Pin
 from milp_planner.inputs.model import Model
@@ -88,6 +89,19 @@ def one_of(value: Any, allowed: Mapping[str, Any] | tuple[str, ...], where: str)
     if not isinstance(value, str) or value not in allowed:
         raise BadInput(f"{where}: found {value!r}; {choice(str(value), allowed)}")
     return allowed[value] if isinstance(allowed, Mapping) else value
+
+
+def json_of(text: str, what: str) -> Any:
+    """Parsed JSON, read strictly: no duplicate keys, no NaN.
+
+    Raises
+    ------
+    BadInput
+    """
+    try:
+        return strict_json.parse(text.encode(), what, floats=True)
+    except InstanceError as error:
+        raise BadInput(str(error)) from None
 
 
 def proper_ratio(value: Any, where: str) -> Fraction:

@@ -16,7 +16,7 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs.constraints import Pin
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
-from milp_planner.integrations.exports.pins import PROPER, known, one_of, proper_ratio
+from milp_planner.integrations.exports.pins import PROPER, json_of, known, one_of, proper_ratio
 from milp_planner.options.choice import SHARDING_TYPES
 from milp_planner.placed import PlacedTable
 from milp_planner.placement import Plan
@@ -112,10 +112,7 @@ def parse(text: str) -> dict[str, Any]:
     ------
     BadInput
     """
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise BadInput(f"not valid JSON: {error}") from None
+    found = json_of(text, "ShardingPlan")
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise BadInput(f"not a ShardingPlan file: its format must be {FORMAT!r}")
     if not isinstance(found.get("plan"), dict):

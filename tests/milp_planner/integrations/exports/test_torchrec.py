@@ -90,6 +90,13 @@ def test_unknown_table() -> None:
         torchrec.read(_changed(), plans.model(plans.static("a", 10, 8)))
 
 
+def test_table_written_twice() -> None:
+    """A key that occurs twice is an error, not the last one's victory."""
+    text = torchrec.write(_plan()).replace('"b": {', '"a": {')
+    with pytest.raises(BadInput, match="'a'"):
+        torchrec.read(text, plans.model(*PAIR))
+
+
 def test_table_in_two_modules() -> None:
     """A table may be placed once."""
     document = torchrec.document(_plan())
