@@ -12,6 +12,7 @@ Operations Research 24(1), 1997, doi:10.1016/S0305-0548(96)00032-9 (the OR-Libra
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from formulations.build import Block, InstanceBuilder, Shard
@@ -60,4 +61,4 @@ def gap_to_instance(document: dict[str, Any], what: str, name: str) -> Instance:
     if isinstance(optimum, (int, float)) and not isinstance(optimum, bool):
         entry = {"planner": "published optimum", "value": optimum}
         reference = [{**entry, "objective": round(optimum * scale)}]
-    return builder.build(reference=reference)
+    return replace(builder.build(reference=reference), time_unit="cost")

@@ -14,6 +14,7 @@ Multiple-choice Knapsack Problem by constructing convex hulls. Computers & Opera
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from formulations.build import Block, InstanceBuilder, Shard
@@ -62,7 +63,7 @@ def mmkp_to_instance(document: dict[str, Any], what: str) -> Instance:
         for item in range(items):
             cost = -scaled(profit[group][item], scale)
             builder.add_option(f"item{item}", [Block(Where.CLUSTER, [_shard(use[item], cost)])])
-    return builder.build(reference=_reference(document, scale))
+    return replace(builder.build(reference=_reference(document, scale)), time_unit="cost")
 
 
 def _shard(use: Sequence[int | float], cost: int) -> Shard:

@@ -125,7 +125,7 @@ def show(instance: Instance, outcome: Outcome, everything: bool = False) -> None
     out.print(draw_verdict(verdict_of(instance, outcome), instance.name))
     shortage = shortage_of(outcome.detail)
     if shortage is not None:
-        out.print(draw_shortage(shortage))
+        out.print(draw_shortage(shortage, instance.time_unit))
     if outcome.placement is not None:
         out.print(draw_tables(tables_of(instance, outcome.placement), everything))
         out.print(draw_ranks(ranks_of(instance, outcome.placement), everything))

@@ -19,6 +19,13 @@ def show_bytes(amount: int | None) -> str:
     return f"{amount} B"
 
 
+def show_amount(amount: int | None, unit: str) -> str:
+    """Bytes where the instance's time unit is ``ps``; literature resources are plain integers."""
+    if unit == "ps" or amount is None:
+        return show_bytes(amount)
+    return f"{amount:,}"
+
+
 def time_unit(values: Iterable[int | None]) -> tuple[str, int]:
     """The unit, with its picoseconds, that suits the largest of some times."""
     largest = max((abs(v) for v in values if v is not None), default=0)

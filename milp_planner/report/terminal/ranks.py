@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from milp_planner.report.ranks import RankRow, RanksInfo, Usage
-from milp_planner.report.units import show_bytes, show_ranks, show_share, time_unit
+from milp_planner.report.units import show_amount, show_ranks, show_share, time_unit
 
 #: Machines shown before the rest is counted in a line.
 MOST_MACHINES = 40
@@ -17,6 +17,8 @@ MOST_MACHINES = 40
 
 def draw_ranks(info: RanksInfo, everything: bool = False) -> RenderableType:
     """Ranks (folded to machines where there are many), then the machines' own resources."""
+    if not any(row.cost or row.usage for row in info.rows):
+        return Group(*_machines(info))  # nothing sits on ranks at all
     if info.folded and not everything:
         return _folded(info)
     table = _table("rank", "mach")
@@ -41,7 +43,7 @@ def _folded(info: RanksInfo) -> RenderableType:
     _usage_columns(table, info.machines[0].fullest, "fullest ")
     table.add_column("slowest sum", justify="right", no_wrap=True)
     for row in sorted(shown, key=lambda m: m.machine):
-        cells = [*_usage_cells(row.usage), *_usage_cells(row.fullest)]
+        cells = [*_usage_cells(info, row.usage), *_usage_cells(info, row.fullest)]
         table.add_row(str(row.machine), show_ranks(row.ranks, -1), *cells, _time(info, row.cost))
     hidden = len(info.machines) - len(shown)
     note = [Text(f"… and {hidden} less busy machines (--all shows every rank)")] if hidden else []
@@ -59,7 +61,7 @@ def _machines(info: RanksInfo) -> list[RenderableType]:
     table = _table("mach", "ranks")
     _usage_columns(table, info.machines[0].usage)
     for row in info.machines:
-        cells = _usage_cells(row.usage)
+        cells = _usage_cells(info, row.usage)
         table.add_row(str(row.machine), show_ranks(row.ranks, -1), *cells)
     return [Text("per machine", style="bold"), table]
 
@@ -78,11 +80,11 @@ def _usage_columns(table: Table, usage: Iterable[Usage], prefix: str = "") -> No
         table.add_column("%", justify="right", no_wrap=True)
 
 
-def _usage_cells(usage: Iterable[Usage]) -> list[Text]:
+def _usage_cells(info: RanksInfo, usage: Iterable[Usage]) -> list[Text]:
     cells = []
     for use in _tiers(usage).values():
         style = "bold red" if use.used > use.capacity else ""
-        shown = show_bytes(use.used), show_bytes(use.capacity)
+        shown = [show_amount(v, info.time_unit) for v in (use.used, use.capacity)]
         share = show_share(use.used, use.capacity)
         cells += [Text(text, style=style) for text in (*shown, share.rstrip("%"))]
     return cells
@@ -100,7 +102,7 @@ def _tiers(usage: Iterable[Usage]) -> dict[str, Usage]:
 
 
 def _rank_cells(info: RanksInfo, row: RankRow) -> list[Text]:
-    cells = [Text(str(row.rank)), Text(str(row.machine)), *_usage_cells(row.usage)]
+    cells = [Text(str(row.rank)), Text(str(row.machine)), *_usage_cells(info, row.usage)]
     for value, critical in zip(row.phases, row.critical, strict=True):
         cells.append(Text(_time(info, value), style="bold" if critical else ""))
     style = "bold" if row.cost == _most(info) else ""

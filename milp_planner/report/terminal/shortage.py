@@ -9,30 +9,32 @@ from rich.text import Text
 
 from milp_planner.report.shortage import ShortageInfo, Tier
 from milp_planner.report.terminal.grid import fitting_grid
-from milp_planner.report.units import UNKNOWN, show_bytes
+from milp_planner.report.units import UNKNOWN, show_amount
 
 _MOST_NAMES = 12
 
 
-def draw_shortage(info: ShortageInfo) -> RenderableType:
+def draw_shortage(info: ShortageInfo, unit: str = "ps") -> RenderableType:
     """Capacity, need and lack of every tier; what to drop; what is in conflict."""
     headers = ("tier", "there now", "needed everywhere", "short by", "")
-    table = fitting_grid(headers, [_cells(t) for t in info.tiers], {"tier": 18}, left=("tier", ""))
+    table = fitting_grid(
+        headers, [_cells(t, unit) for t in info.tiers], {"tier": 18}, left=("tier", "")
+    )
     title = Text("each tier, the others left as they are", style="bold")
     return Group(title, table, *(Text(line) for line in (*_drop(info), *_conflict(info))))
 
 
-def _cells(tier: Tier) -> list[str]:
-    there = show_bytes(tier.smallest)
+def _cells(tier: Tier, unit: str) -> list[str]:
+    there = show_amount(tier.smallest, unit)
     if tier.largest != tier.smallest:
-        there += f" to {show_bytes(tier.largest)}"
+        there += f" to {show_amount(tier.largest, unit)}"
     name = tier.resource if tier.scope == "cluster" else f"{tier.resource} of each {tier.scope}"
     if not tier.helps:
         return [name, there, UNKNOWN, UNKNOWN, "proved: it alone is never enough"]
     word = "proved least" if tier.proved else "known to do; less may do"
     if tier.needed is None:
         word = "not found in the time limit"
-    return [name, there, show_bytes(tier.needed), show_bytes(tier.short_by), word]
+    return [name, there, show_amount(tier.needed, unit), show_amount(tier.short_by, unit), word]
 
 
 def _drop(info: ShortageInfo) -> Iterator[str]:

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from milp_planner.report.tables import Facets, TableRow, TablesInfo, facets_of
 from milp_planner.report.terminal.grid import fitting_grid
-from milp_planner.report.units import show_bytes, show_cost, show_ranks
+from milp_planner.report.units import show_amount, show_cost, show_ranks
 
 #: Tables shown before the rest is summed up in a line.
 MOST_TABLES = 40
@@ -27,7 +27,13 @@ def draw_tables(info: TablesInfo, everything: bool = False) -> RenderableType:
         [row.name, *_option(row, facet, parts), *_cells(info, row, names)]
         for row, facet in zip(rows, facets, strict=True)
     ]
-    headers = ["table", *parts, "ranks", *_tiers(names), "time"]
+    headers = [
+        "table",
+        *parts,
+        "ranks",
+        *_tiers(names),
+        "time" if info.time_unit == "ps" else info.time_unit,
+    ]
     grid = fitting_grid(headers, cells, _LEAST, left=("table", *parts, "ranks"))
     note = [Text(f"… and {len(info.rows) - len(rows)} cheaper tables (--all shows them)")]
     return Group(Text("per table", style="bold"), grid, *(note if folded else []))
@@ -56,6 +62,6 @@ def _cells(info: TablesInfo, row: TableRow, names: list[str]) -> list[str]:
     used = [max(row.used[n] for n in names if n.partition(":")[0] == tier) for tier in tiers]
     return [
         show_ranks(ranks, info.num_ranks),
-        *(show_bytes(amount) for amount in used),
+        *(show_amount(amount, info.time_unit) for amount in used),
         show_cost(row.cost, info.time_unit),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.panel import Panel
 from rich.text import Text
 
-from milp_planner.report.units import show_bytes, show_cost, show_gap, show_seconds, show_share
+from milp_planner.report.units import show_amount, show_cost, show_gap, show_seconds, show_share
 from milp_planner.report.verdict import MEANING, Tightest, VerdictInfo
 
 COLOUR = {"optimal": "green", "feasible": "yellow", "infeasible": "red", "unknown": "red"}
@@ -22,7 +22,7 @@ def draw_verdict(info: VerdictInfo, title: str = "") -> Panel:
     """A strip of a few lines: status, objective, bound, gap, tightest places, seconds."""
     colour = COLOUR[info.status]
     lines = [_headline(info, colour), *(_line(text) for text in _proof(info))]
-    lines += [_tightest(place) for place in info.tightest]
+    lines += [_tightest(place, info.time_unit) for place in info.tightest]
     if info.note:
         lines.append(_line(info.note, "dim"))
     if info.objective is not None:
@@ -69,19 +69,19 @@ def _cost(info: VerdictInfo, value: int | None) -> str:
 
 def _share(info: VerdictInfo) -> str:
     """How far the certified bound reaches towards the objective."""
-    if not info.objective or info.certified_bound is None:
+    if info.certified_bound is None or info.objective is None or info.objective <= 0:
         return ""
     return f" ({100 * info.certified_bound / info.objective:.2f}% of the objective)"
 
 
-def _tightest(place: Tightest) -> Text:
+def _tightest(place: Tightest, unit: str) -> Text:
     at = "the cluster" if place.scope == "cluster" else f"{place.scope} {place.place}"
     text = Text(f"tightest {place.resource}: {at}, ")
-    text.append(f"{show_bytes(place.used)} of {show_bytes(place.capacity)}")
+    text.append(f"{show_amount(place.used, unit)} of {show_amount(place.capacity, unit)}")
     text.append(f" ({show_share(place.used, place.capacity)}), ")
     over = place.headroom < 0
     text.append(
-        f"{show_bytes(abs(place.headroom))} {'too much' if over else 'free'}",
+        f"{show_amount(abs(place.headroom), unit)} {'too much' if over else 'free'}",
         "bold red" if over else "default",
     )
     return text
