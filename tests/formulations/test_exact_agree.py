@@ -8,10 +8,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formulations.build import Block, InstanceBuilder, Shard
+from formulations.check import check
 from formulations.instance import Instance, Where
 from formulations.outcome import Outcome, Status
+from formulations.placement import Placement
 from formulations.settings import Settings
 from formulations.solve import solve
+from formulations.verify import verify
+from tests.formulations.brute_force import table_placements
 from tests.formulations.strategies import instances
 
 EXACT = ("cpsat", "mip")
@@ -142,3 +146,38 @@ def test_the_two_models_agree_on_a_hundred_tables() -> None:
     assert first.status == Status.OPTIMAL
     assert second.objective is not None and first.objective is not None
     assert abs(second.objective - first.objective) <= 1e-9 * first.objective
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(instances(max_combinations=2000), st.data())
+def test_false_outcomes_are_refuted(instance: Instance, data: st.DataObject) -> None:
+    """A proved outcome verifies; moved shards, other options and false numbers do not."""
+    outcome = solve(instance, "cpsat", Settings(time_limit=None, workers=1, polish=False))
+    assert verify(instance, outcome).ok
+    if outcome.placement is None or outcome.objective is None or outcome.bound is None:
+        return
+    lower = outcome.with_(objective=outcome.objective - 1)
+    higher = outcome.with_(bound=outcome.bound + 1)
+    assert not verify(instance, lower).ok
+    assert not verify(instance, higher).ok
+    other = _another(instance, outcome.placement, data)
+    if other is not None:
+        verdict = check(instance, other)
+        changed = outcome.with_(placement=other)
+        same = verdict.feasible and verdict.objectives == outcome.objectives
+        assert verify(instance, changed).ok is same
+
+
+def _another(instance: Instance, plan: Placement, data: st.DataObject) -> Placement | None:
+    """The plan with one table at another option, or its shards on other ranks."""
+    if not instance.num_tables:
+        return None
+    table = data.draw(st.integers(0, instance.num_tables - 1))
+    option = data.draw(st.sampled_from(list(instance.options_of(table))))
+    ways = list(table_placements(instance, option))
+    if not ways:
+        return None
+    ranks = [np.asarray(r, dtype=np.int64) for r in data.draw(st.sampled_from(ways))]
+    options = plan.options.copy()
+    options[table] = option
+    return Placement(options, [*plan.ranks[:table], ranks, *plan.ranks[table + 1 :]])
