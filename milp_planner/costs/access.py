@@ -199,8 +199,8 @@ def _recency_curve(access: Access, rows: int) -> tuple[FloatArray, FloatArray]:
     known = popularity(access, rows)
     used = known.shares > 0
     shares, counts = known.shares[used], known.counts[used]
-    span = np.log([1e-3 / shares.max(), 60.0 / shares.min()])
-    times = np.exp(np.linspace(*span, GRID))
+    shortest, longest = 1e-3 / float(shares.max()), 60.0 / float(shares.min())
+    times = np.exp(np.linspace(np.log(shortest), np.log(longest), GRID))
     present = -np.expm1(-np.outer(times, shares))
     sizes = np.concatenate(([0.0], present @ counts, [known.rows]))
     hits = np.concatenate(([0.0], present @ (counts * shares), [1.0]))

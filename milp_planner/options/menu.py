@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -11,11 +10,8 @@ from functools import lru_cache
 from milp_planner.inputs.constraints import Constraints, DistType, Mode, ShardingType
 from milp_planner.inputs.table import Table
 from milp_planner.options.choice import BY_MACHINE, SHARDING_TYPES, WHOLE_ROWS, Choice
+from milp_planner.options.cuts import COLUMN_STEP, LEAST_WIDTH, column_cuts, is_even
 
-COLUMN_STEP = 4
-"""Columns of a shard come in multiples of this (FBGEMM reads rows as vectors of four)."""
-LEAST_WIDTH = 32
-"""Narrowest column shard offered unasked: narrower rows cost as much to read."""
 SEQUENCE_TYPES: tuple[ShardingType, ...] = (
     "data_parallel",
     "table_wise",
@@ -99,26 +95,6 @@ def menu_of(order: Order, site: Site) -> Menu:
     if shapes and not choices:
         refused.append("no mode is left for the sharding types that are")
     return Menu(tuple(choices), tuple(choice.name for choice in choices), tuple(refused))
-
-
-def column_cuts(dim: int, allowed: tuple[int, ...] | None) -> Iterator[tuple[int, int]]:
-    """Legal cuts of a table into columns, as (width, shards), two shards or more.
-
-    Widths are multiples of 4. Asked for by width: those widths, the last shard taking the rest.
-    Unasked: for every number of shards that divides the columns or is a power of two, the most
-    even cut whose width is at least 32.
-    """
-    if allowed is not None:
-        for width in sorted(set(allowed), reverse=True):
-            if width < dim and width % COLUMN_STEP == 0:
-                yield width, math.ceil(dim / width)
-        return
-    for shards in range(2, dim // LEAST_WIDTH + 1):
-        if dim % shards and shards & (shards - 1):
-            continue
-        width = math.ceil(dim / shards / COLUMN_STEP) * COLUMN_STEP
-        if width >= LEAST_WIDTH and math.ceil(dim / width) == shards:
-            yield width, shards
 
 
 def _tiers(order: Order, site: Site) -> Iterator[Choice]:
@@ -240,7 +216,9 @@ def _cut(base: Choice, order: Order, site: Site) -> Iterator[Choice]:
     if sharding in WHOLE_ROWS:
         for width, shards in cuts:
             if shards <= most:
-                yield replace(base, width=width, columns=shards, even=_even(order, width, shards))
+                yield replace(
+                    base, width=width, columns=shards, even=is_even(order.dim, width, shards)
+                )
         return
     for size in sizes:
         members = tuple(i for i, r in enumerate(site.machine_ranks) if len(r) == size)
@@ -302,7 +280,3 @@ def _pin_allows(limits: Constraints, choice: Choice) -> bool:
         (pin.column_width, choice.width),
     )
     return all(want is None or want == have for want, have in wanted)
-
-
-def _even(order: Order, width: int, shards: int) -> bool:
-    return width == math.ceil(order.dim / shards / COLUMN_STEP) * COLUMN_STEP

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import pytest
-
 from milp_planner.inputs import Table
 from milp_planner.inputs.constraints import TENTHS
-from milp_planner.options.menu import Menu, Site, column_cuts, menu_of, order_of
+from milp_planner.options.menu import Menu, Site, menu_of, order_of
 
 ONE = Site((tuple(range(8)),), False)
 FOUR = Site(tuple(tuple(range(8 * m, 8 * m + 8)) for m in range(4)), False)
@@ -79,24 +77,8 @@ def test_every_allowed_routing_rule_is_offered() -> None:
     assert len(found.choices) == len(set(found.names)) == 42
 
 
-@pytest.mark.parametrize(
-    ("dim", "cuts"),
-    [
-        (512, [(256, 2), (128, 4), (64, 8), (32, 16)]),
-        (128, [(64, 2), (32, 4)]),
-        (96, [(48, 2), (32, 3)]),
-        (100, [(52, 2)]),
-        (63, []),
-    ],
-)
-def test_column_cuts(dim: int, cuts: list[tuple[int, int]]) -> None:
-    """Even cuts into multiples of four columns, 32 or more."""
-    assert list(column_cuts(dim, None)) == cuts
-
-
 def test_asked_for_widths_may_be_uneven() -> None:
-    """Any multiple of four below dim, the last shard narrower; others are no cut."""
-    assert list(column_cuts(128, (96, 8, 30, 128))) == [(96, 2), (8, 16)]
+    """Two widths with as many shards are told apart by name."""
     found = menu(FOUR, constraints={"column_widths": [96, 64], "sharding_types": ["column_wise"]})
     assert {n.split("/")[0] for n in found.names} == {"column_wise:2", "column_wise:2x96"}
 
