@@ -90,19 +90,30 @@ def entries(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises
     ------
     BadInput
+        Also for a table that is in two modules.
     """
-    found = parse(text)
     seen: set[str] = set()
+    for module, name, entry in by_module(parse(text)):
+        if name in seen:
+            raise BadInput(f"plan: table {name!r} is in two modules, the second is {module!r}")
+        seen.add(name)
+        yield name, entry
+
+
+def by_module(found: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Module path, table and entry of everything a parsed document holds.
+
+    Raises
+    ------
+    BadInput
+    """
     for module, tables in found["plan"].items():
         if not isinstance(tables, dict):
             raise BadInput(f"plan: module {module!r} must hold tables by name")
         for name, entry in tables.items():
-            if name in seen:
-                raise BadInput(f"plan: table {name!r} is in two modules")
             if not isinstance(entry, dict):
                 raise BadInput(f"plan: table {name!r} must be a mapping")
-            seen.add(name)
-            yield name, entry
+            yield module, name, entry
 
 
 def parse(text: str) -> dict[str, Any]:

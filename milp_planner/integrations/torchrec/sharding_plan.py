@@ -19,7 +19,7 @@ from torchrec.distributed.types import (
 )
 
 from milp_planner.errors import BadInput
-from milp_planner.integrations.exports.torchrec import FORMAT, parse
+from milp_planner.integrations.exports.torchrec import FORMAT, by_module, parse
 
 
 def to_document(
@@ -57,16 +57,13 @@ def from_document(document: dict[str, Any] | str) -> ShardingPlan:
         When it is no such document, or a table's entry is incomplete.
     """
     text = document if isinstance(document, str) else json.dumps(document)
-    found = parse(text)
-    plan = {}
-    for path, tables in found["plan"].items():
-        module = EmbeddingModuleShardingPlan()
-        for name, entry in tables.items():
-            try:
-                module[name] = _sharding(entry)
-            except (KeyError, TypeError, ValueError) as error:
-                raise BadInput(f"table {name!r}: its entry is incomplete ({error})") from None
-        plan[path] = module
+    plan: dict[str, EmbeddingModuleShardingPlan] = {}
+    for path, name, entry in by_module(parse(text)):
+        module = plan.setdefault(path, EmbeddingModuleShardingPlan())
+        try:
+            module[name] = _sharding(entry)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise BadInput(f"table {name!r}: its entry is incomplete ({error})") from None
     return ShardingPlan(plan)
 
 

@@ -63,3 +63,8 @@ def test_incomplete_entries() -> None:
         from_document(document)
     with pytest.raises(BadInput, match="format must be"):
         from_document({"plan": {}})
+    for key, value in (("shards", 3), ("shards", [{}]), ("ranks", None), ("shards", [[1]])):
+        broken = export.document(plans.chosen_plan({"a": "row_wise/HBM_ONLY"}, plans.static("a")))
+        broken["plan"][""]["a"][key] = value
+        with pytest.raises(BadInput, match="'a': its entry is incomplete"):
+            from_document(broken)
