@@ -123,8 +123,9 @@ class FusedStage:
 
 
 def fusion_components(instance: Instance, tables: Sequence[int]) -> list[list[int]]:
-    """Tables tied together by the groups of their allowed options; free tables are left out.
+    """Tables tied together by the groups of their allowed options.
 
+    Free tables are left out, and so are tables alone in their groups, which are as good as free.
     Components and their tables keep the order of ``tables``.
     """
     parent: dict[int, int] = {}
@@ -142,7 +143,7 @@ def fusion_components(instance: Instance, tables: Sequence[int]) -> list[list[in
     for table in tables:
         if groups_of[table]:
             components.setdefault(root(groups_of[table][0]), []).append(table)
-    return list(components.values())
+    return [tied for tied in components.values() if len(tied) > 1]
 
 
 def combinations_of_levels(

@@ -103,27 +103,38 @@ def step(cells: Cells, choices: Choices, grid: Grid) -> tuple[Cells, Steps]:
     cells : Cells
     steps : Steps
     """
-    few = len(cells) * len(choices.option) <= _KEPT
+    number = len(choices.option)
+    base, size = _window(cells, choices, grid)
+    few = len(cells) * number <= _KEPT
     candidates = list(_candidates(cells, choices, grid)) if few else None
-    lowest = np.full(grid.cells, np.inf, dtype=cells.cost.dtype)
+    lowest = np.full(size, np.inf, dtype=cells.cost.dtype)
     for inside, taken, target in candidates or _candidates(cells, choices, grid):
-        np.minimum.at(lowest, target, cells.cost[inside] + choices.cost[taken])
-    never = len(cells) * len(choices.option)
-    earliest = np.full(grid.cells, never, dtype=np.int64)
+        np.minimum.at(lowest, target - base, cells.cost[inside] + choices.cost[taken])
+    never = len(cells) * number
+    earliest = np.full(size, never, dtype=np.int64)
     for inside, taken, target in candidates or _candidates(cells, choices, grid):
-        hit = cells.cost[inside] + choices.cost[taken] == lowest[target]
+        hit = cells.cost[inside] + choices.cost[taken] == lowest[target - base]
         which = taken[hit] if isinstance(taken, np.ndarray) else taken
-        np.minimum.at(earliest, target[hit], inside[hit] * len(choices.option) + which)
+        np.minimum.at(earliest, target[hit] - base, inside[hit] * number + which)
     reached = np.flatnonzero(earliest < never)
-    previous, choice = np.divmod(earliest[reached], max(1, len(choices.option)))
+    previous, choice = np.divmod(earliest[reached], max(1, number))
     after = Cells(
-        cell=reached,
+        cell=reached + base,
         cost=lowest[reached],
         hbm=cells.hbm[previous] + choices.hbm[choice],
         ddr=cells.ddr[previous] + choices.ddr[choice],
     )
-    small = np.uint8 if len(choices.option) < 256 else np.int32
+    small = np.uint8 if number < 256 else np.int32
     return after, Steps(choice.astype(small), previous.astype(np.int32))
+
+
+def _window(cells: Cells, choices: Choices, grid: Grid) -> tuple[int, int]:
+    """First cell and number of cells of the rows of the grid that this step can reach."""
+    if not len(cells) or not len(choices.option):
+        return 0, 0
+    least = int(cells.hbm.min() + choices.hbm.min())
+    most = min(grid.hbm - 1, int(cells.hbm.max() + choices.hbm.max()))
+    return least * grid.ddr, max(0, most - least + 1) * grid.ddr
 
 
 def _candidates(
@@ -134,7 +145,7 @@ def _candidates(
     Few states are taken with many choices at a time, many states with one: arrays long enough to
     be fast, short enough to stay in the processor's cache where they can.
     """
-    together = max(1, _CHUNK // max(1, len(cells)))
+    together = max(1, min(_CHUNK // max(1, len(cells)), len(choices.option)))
     if together == 1:
         for taken in range(len(choices.option)):
             hbm, ddr = cells.hbm + choices.hbm[taken], cells.ddr + choices.ddr[taken]
