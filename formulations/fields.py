@@ -43,7 +43,7 @@ class Reader:
         """Sentence for an unknown name with the nearest valid one."""
         near = difflib.get_close_matches(name, allowed, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"allowed: {', '.join(allowed[:12])}"
-        return f"{self.what}: unknown {kind} {name!r}; {hint}"
+        return f"{self.what}: unknown {kind} {_show(name)}; {hint}"
 
     def has(self, key: str) -> bool:
         """Whether a field is given."""

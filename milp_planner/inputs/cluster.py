@@ -33,6 +33,8 @@ class Rank(Spec):
 
     hbm_bytes: Annotated[Bytes, Field(alias="hbm")]
     """HBM in bytes; 0 for a CPU-only rank."""
+    reserved_bytes: Annotated[Bytes, Field(alias="reserved")] = 0
+    """Of it, bytes that only this rank keeps from embeddings, such as its dense parameters."""
 
     @field_validator("hbm_bytes")
     @classmethod
@@ -165,7 +167,8 @@ class Cluster(Spec):
         """HBM in bytes the embeddings of ``model`` may use, for each rank.
 
         hbm · (100 − percent)/100 − dense_multiple · dense − kjt_multiple · 8 · batch · ids per
-        sample − further bytes, rounded down, never below 0; a CPU-only rank has 0.
+        sample − further bytes − what this rank alone reserves, rounded down, never below 0; a
+        CPU-only rank has 0.
 
         References
         ----------
@@ -176,7 +179,9 @@ class Cluster(Spec):
         kjt = held.kjt_multiple * ID_BYTES * model.workload.batch_per_rank * ids
         fixed = held.dense_multiple * held.dense_parameter_bytes + held.hbm_bytes + kjt
         free = 1 - held.hbm_percent / 100
-        return tuple(max(0, int(rank.hbm_bytes * free - fixed)) for rank in self.ranks)
+        return tuple(
+            max(0, int(rank.hbm_bytes * free - fixed - rank.reserved_bytes)) for rank in self.ranks
+        )
 
     def usable_ddr(self) -> tuple[int, ...]:
         """DDR in bytes the embeddings may use, for each machine, rounded down, at least 0."""

@@ -25,8 +25,8 @@ class Model(Spec):
     """What the model is, and what was assumed."""
     workload: Workload
     """How the tables are used."""
-    tables: Annotated[tuple[Table, ...], BeforeValidator(as_tuple)] = ()
-    """The embedding tables."""
+    tables: Annotated[tuple[Table, ...], BeforeValidator(as_tuple)]
+    """The embedding tables; an empty list where there are none."""
 
     @model_validator(mode="before")
     @classmethod

@@ -40,6 +40,9 @@ _BOUNDS = {
 LONG_LIST = 10
 """Above this many allowed names, a sentence with a nearest name does not list them all."""
 
+LONG_NAME = 60
+"""Longer field names (a damaged file has them) are shortened in sentences."""
+
 
 def first_problem(cls: type[BaseModel], error: ValidationError, where: str = "") -> str:
     """One sentence about the finding that most likely caused the others."""
@@ -123,7 +126,11 @@ def show_path(path: Loc) -> str:
     """A path as people write it: ``tables[3].rows``."""
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+        if isinstance(part, int):
+            text += f"[{part}]"
+            continue
+        name = part if len(part) <= LONG_NAME else part[: LONG_NAME - 3] + "..."
+        text += f".{name}" if text else name
     return text
 
 

@@ -27,7 +27,8 @@ FINEST_RATIO = 100
 _LARGEST = 2**53
 _NUMBER = r"(?P<number>\d{1,3}(?:_\d{3})+|\d{1,20})(?P<decimals>\.\d{1,12})?"
 _QUANTITY = re.compile(rf"\s*{_NUMBER}\s*(?P<unit>[A-Za-z]*(?:/s)?)\s*", re.ASCII)
-_FRACTION = re.compile(r"\d{1,15}(\.\d{1,15})?(e-?\d{1,2})?|\d{1,15}/\d{1,15}", re.ASCII)
+_FRACTION = re.compile(r"\d{1,15}(\.\d{1,15})?(e-?\d{1,2})?|\d{1,120}/\d{1,120}", re.ASCII)
+"""A decimal, or any fraction that such a decimal is written back as (15 digits and e-99)."""
 
 
 def parse_bytes(value: Any) -> int:
@@ -139,10 +140,7 @@ def _fraction(value: Any, allowed: str) -> Fraction:
     text = str(value).strip()
     percent = text.endswith("%")
     text = text[:-1].strip() if percent else text
-    if (
-        re.fullmatch(r"\d{1,15}(\.\d{1,15})?(e-?\d{1,2})?|\d{1,15}/\d{1,15}", text, re.ASCII)
-        is None
-    ):
+    if _FRACTION.fullmatch(text) is None:
         raise ValueError(f"found {show(value)}; allowed: {allowed}")
     try:
         exact = Fraction(text)

@@ -1,0 +1,1 @@
+"""How the spine stands damage: broken files, kills, limits, interruptions."""
