@@ -36,6 +36,9 @@ class Kernels(Launcher, Protocol):
     def barrier(self) -> Any:
         """Two zero 32-bit numbers that no concurrent launch uses."""
 
+    def capturing(self) -> bool:
+        """Whether the launches go into a graph, which keeps using their buffers."""
+
 
 def bucketize_cuda(
     lengths: Any,
@@ -114,7 +117,7 @@ def bucketize_with(  # noqa: PLR0913 - the batch, the kernels and what to return
         "permute": keys.new_empty(count, dtype=index) if permute or by_index else None,
     }
     tensors |= _workspace(kernels, lengths, ranks, tiles, once and count > 0)
-    tensors |= _constants(features, keys.device)
+    tensors |= _constants(features, keys.device, keep=kernels.capturing())
     if count:
         batch = _describe(tensors, features, count, rows, tiles)
         (run_once if once else run_tiled)(kernels, batch, geometry)
@@ -169,10 +172,14 @@ def _describe(
 
 
 _TABLES: OrderedDict[tuple[Any, ...], dict[str, Any]] = OrderedDict()
+_CAPTURED: dict[tuple[Any, ...], dict[str, Any]] = {}
 
 
-def _constants(features: Features, device: Any) -> dict[str, Any]:
-    """Rule table, boundaries and first rows on the device, uploaded once a set of features."""
+def _constants(features: Features, device: Any, *, keep: bool) -> dict[str, Any]:
+    """Rule table, boundaries and first rows on the device, uploaded once a set of features.
+
+    ``keep`` holds them for good: a captured graph reads them at every replay.
+    """
     import torch
 
     from cuda_routing.tables import rule_table
@@ -184,12 +191,16 @@ def _constants(features: Features, device: Any) -> dict[str, Any]:
     )  # fmt: skip
     if key in _TABLES:
         _TABLES.move_to_end(key)
+        if keep:
+            _CAPTURED[key] = _TABLES[key]
         return _TABLES[key]
     table, edges = rule_table(features)
     arrays = {"table": table.view("i8"), "edges": edges.view("i8")}
     arrays["feature_rows"] = features.row_starts
     found = {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
     _TABLES[key] = found
+    if keep:
+        _CAPTURED[key] = found
     if len(_TABLES) > REMEMBERED_TABLES:
         _TABLES.popitem(last=False)
     return found
@@ -244,11 +255,17 @@ class DeviceKernels:
 
         with torch.cuda.device(self.device):
             stream = torch.cuda.current_stream().cuda_stream
-            if torch.cuda.is_current_stream_capturing():
+            if self.capturing():
                 return torch.zeros(2, dtype=torch.int32, device="cuda")
             if stream not in self._barriers:
                 self._barriers[stream] = torch.zeros(2, dtype=torch.int32, device="cuda")
             return self._barriers[stream]
+
+    def capturing(self) -> bool:
+        """Whether the current stream is being captured into a graph."""
+        import torch
+
+        return bool(torch.cuda.is_current_stream_capturing())
 
 
 @functools.cache

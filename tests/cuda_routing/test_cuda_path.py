@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cuda_routing import cuda_path
 from cuda_routing.bucketize import bucketize
 from cuda_routing.cuda_path import bucketize_with
 from cuda_routing.driver import Driver, Module
@@ -29,6 +31,7 @@ class ShimKernels:
     """Kernels behind the stand-in driver, with CPU tensors as device memory."""
 
     geometry = SMALL
+    capture = False
 
     def __init__(self, key_bits: int, length_bits: int) -> None:
         library = ctypes.CDLL(str(compile_kernels(key_bits, length_bits, main="fake_driver.cpp")))
@@ -50,6 +53,10 @@ class ShimKernels:
     def barrier(self) -> Any:
         """Return the one barrier of the only stream."""
         return self.zeros
+
+    def capturing(self) -> bool:
+        """Whether a graph is being captured, as the test says."""
+        return self.capture
 
 
 def kernels_for(case: Case) -> ShimKernels:
@@ -110,6 +117,19 @@ def test_two_thousand_ranks_ask_for_more_shared_memory() -> None:
     for once in (False, True):
         found = bucketize_with(ShimKernels(64, 64), *tensors, features, once=once)
         assert_equal(found, bucketize_numpy(np.array([300]), keys, features))
+
+
+def test_tables_of_captured_graphs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rule tables are forgotten when many others came by, unless a graph reads them."""
+    monkeypatch.setattr(cuda_path, "REMEMBERED_TABLES", 2)
+    monkeypatch.setattr(cuda_path, "_TABLES", OrderedDict())
+    monkeypatch.setattr(cuda_path, "_CAPTURED", {})
+    shim = ShimKernels(64, 64)
+    for ranks in range(1, 6):
+        shim.capture = ranks == 2
+        bucketize_with(shim, torch.tensor([5]), torch.arange(5), make_features(1, 1, ranks, 1))
+    assert [key[1] for key in cuda_path._TABLES] == [4, 5]
+    assert [key[1] for key in cuda_path._CAPTURED] == [2]
 
 
 def test_driver_failures_are_named() -> None:

@@ -1,0 +1,42 @@
+"""The routing pages: snippets run, links lead somewhere, tables say what the code computes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cuda_routing.report import route_report
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted((ROOT / "docs" / "routing").glob("*.md"))
+SNIPPET = re.compile(r"```python\n(.*?)```", re.DOTALL)
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+def test_there_are_three_pages() -> None:
+    """Semantics, speed, and which rule."""
+    assert [page.name for page in PAGES] == ["semantics.md", "speed.md", "which-rule.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_snippets_run_and_links_lead_somewhere(page: Path) -> None:
+    """What a reader would copy works; relative links name files."""
+    text = page.read_text(encoding="utf-8")
+    for snippet in SNIPPET.findall(text):
+        exec(compile(snippet, str(page), "exec"), {})
+    for target in LINK.findall(text):
+        assert "://" in target or (page.parent / target).exists(), target
+
+
+def test_hot_key_table_is_what_the_command_prints() -> None:
+    """The four rows of the hot-key table come out of the report."""
+    text = (ROOT / "docs" / "routing" / "which-rule.md").read_text(encoding="utf-8")
+    info = route_report(["zipf:1.8:49332"], 8)
+    for rule, found in info.balances.items():
+        after = info.after_dedup[rule].max_over_mean
+        row = rf"\| {rule.dist_type}[^|]*\| {found.max_over_mean:.2f} \| {after:.2f} \|"
+        assert re.search(row, text), row
+    assert np.isclose(info.sent_share, 0.01, atol=0.005)
