@@ -19,6 +19,7 @@ from formulations.cpsat_model.extract import extract
 from formulations.cpsat_model.polish import polish
 from formulations.cpsat_model.run import Run, run_model
 from formulations.cpsat_model.search import stopped_by
+from formulations.cpsat_model.start import starting_plan
 from formulations.instance import Instance
 from formulations.outcome import BoundSource, Outcome, Status, found, infeasible, nothing
 from formulations.placement import Placement
@@ -29,6 +30,8 @@ from formulations.settings import Clock, Settings
 _SOURCE = BoundSource("cpsat", exact=True)
 _SOLVER: dict[str, Any] = {"solver": "CP-SAT", "version": ortools_version}
 
+#: Options from which a greedy plan is made to start from.
+START_FROM = 50
 #: Options beyond one a table from which solving by cores pays.
 CORES_FROM = 500
 
@@ -57,9 +60,17 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     bounds = _core_bounds(instance, presolved.kept, settings)
     if bounds is not None:
         return _solve_by_cores(instance, presolved, bounds, settings, clock)
-    run = run_model(instance, presolved, settings.hint, settings, clock, clock.remaining())
+    hint = settings.hint
+    if hint is None and settings.work_limit is None and _chooses_places(instance, presolved):
+        hint = starting_plan(instance, settings, clock)
+    run = run_model(instance, presolved, hint, settings, clock, clock.remaining())
     outcome = _outcome(run, settings, clock)
     return _traced(_polished(run, outcome, settings, clock), clock)
+
+
+def _chooses_places(instance: Instance, presolved: Presolved) -> bool:
+    kept = presolved.kept
+    return int(kept.sum()) >= START_FROM and not places_are_fixed(instance, kept)
 
 
 def _core_bounds(

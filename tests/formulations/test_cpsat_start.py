@@ -1,0 +1,39 @@
+"""The plan that the exact model starts from."""
+
+from __future__ import annotations
+
+import pytest
+
+from formulations import cpsat
+from formulations.build import Block, InstanceBuilder, Shard
+from formulations.check import check
+from formulations.cpsat_model.start import starting_plan
+from formulations.instance import Instance, Where
+from formulations.outcome import Status
+from formulations.settings import Clock, Settings
+
+
+def _shards(costs: list[int]) -> Instance:
+    builder = InstanceBuilder([[0, 1, 2]], ["p"], [("hbm", "rank", 40)], "busiest_rank")
+    for index, cost in enumerate(costs):
+        builder.add_table(f"t{index}")
+        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 5}, [cost])])])
+    return builder.build()
+
+
+def test_it_is_a_plan() -> None:
+    """What it returns passes the check."""
+    instance, wishes = _shards([3, 4, 5, 6, 7]), Settings(workers=1, time_limit=10)
+    plan = starting_plan(instance, wishes, Clock(wishes))
+    assert plan is not None and check(instance, plan).feasible
+
+
+def test_the_proof_does_not_depend_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Started from it or not, the busiest of three ranks carries 9 of 25."""
+    monkeypatch.setattr("formulations.cpsat.START_FROM", 1)
+    for hint in ("greedy", None):
+        if hint is None:
+            monkeypatch.setattr("formulations.cpsat.starting_plan", lambda *_: None)
+        wishes = Settings(workers=1, time_limit=30, certificate=False)
+        outcome = cpsat.solve(_shards([3, 4, 5, 6, 7]), wishes, Clock(wishes))
+        assert (outcome.status, outcome.objective) == (Status.OPTIMAL, 9)
