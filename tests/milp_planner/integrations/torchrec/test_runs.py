@@ -53,4 +53,12 @@ def test_backward_equals_the_unsharded_module(seen: list[dict[str, Any]]) -> Non
 
 def test_a_failure_reaches_every_rank(seen: list[dict[str, Any]]) -> None:
     """Without a plan, collective_plan raises on all ranks instead of leaving them waiting."""
-    assert [rank["failure"] for rank in seen] == ["insufficient_storage"] * 2
+    for rank in seen:
+        assert rank["no_plan"].startswith("insufficient_storage: No plan exists")
+        assert "DDR" in rank["no_plan"]
+
+
+def test_a_mistake_on_rank_0_reaches_every_rank(seen: list[dict[str, Any]]) -> None:
+    """Rank 0 raises what went wrong; the others say that planning failed there, and why."""
+    assert seen[0]["mistake"].startswith("ZeroDivisionError")
+    assert seen[1]["mistake"].startswith("other: planning failed on rank 0: integer division")

@@ -46,7 +46,8 @@ def run(rank: int, store: str, results: str) -> None:
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=WORLD)
     try:
         seen = _train_one_step(rank)
-        seen["failure"] = _failure_reaches_every_rank()
+        seen["no_plan"] = _failure(_planner(ddr=10))
+        seen["mistake"] = _failure(_planner(callbacks=[_divide_by_zero]))
         torch.save(seen, f"{results}/{rank}")
     finally:
         dist.destroy_process_group()
@@ -79,7 +80,12 @@ def _batch(rank: int) -> KeyedJaggedTensor:
     )
 
 
-def _planner(ddr: int = 2**30) -> MilpShardingPlanner:
+def _divide_by_zero(options: list[Any]) -> list[Any]:
+    """A callback with a mistake in it."""
+    return options[: 1 // 0]
+
+
+def _planner(ddr: int = 2**30, callbacks: list[Any] | None = None) -> MilpShardingPlanner:
     return MilpShardingPlanner(
         topology=Topology(
             world_size=WORLD, local_world_size=WORLD, compute_device="cpu", ddr_cap=ddr
@@ -93,6 +99,7 @@ def _planner(ddr: int = 2**30) -> MilpShardingPlanner:
         },
         storage_reservation=FixedPercentageStorageReservation(0.0),
         stats=[],
+        callbacks=callbacks,
         formulation="cpsat",
         settings=Settings(time_limit=10, workers=1),
     )
@@ -162,9 +169,12 @@ def _shards(model: nn.Module) -> list[tuple[str, list[int], list[int], torch.Ten
     ]
 
 
-def _failure_reaches_every_rank() -> str:
+def _failure(planner: MilpShardingPlanner) -> str:
+    """What collective_plan raises on this rank."""
     try:
-        _planner(ddr=10).collective_plan(_collection("meta"), [AnySharder()], dist.group.WORLD)
+        planner.collective_plan(_collection("meta"), [AnySharder()], dist.group.WORLD)
     except PlannerError as error:
-        return error.error_type.value
+        return f"{error.error_type.value}: {error}"
+    except ZeroDivisionError as error:
+        return f"ZeroDivisionError: {error}"
     return "no failure"
