@@ -22,7 +22,7 @@ def draw_verdict(info: VerdictInfo, title: str = "") -> Panel:
     """A strip of a few lines: status, objective, bound, gap, tightest places, seconds."""
     colour = COLOUR[info.status]
     lines = [_headline(info, colour), *(_line(text) for text in _proof(info))]
-    lines += [_tightest(place, info.time_unit) for place in info.tightest]
+    lines += [_tightest(place, info.time_unit) for place in _by_memory(info)]
     if info.note:
         lines.append(_line(info.note, "dim"))
     if info.objective is not None:
@@ -72,6 +72,17 @@ def _share(info: VerdictInfo) -> str:
     if info.certified_bound is None or info.objective is None or info.objective <= 0:
         return ""
     return f" ({100 * info.certified_bound / info.objective:.2f}% of the objective)"
+
+
+def _by_memory(info: VerdictInfo) -> list[Tightest]:
+    """The fullest place of each memory: ``hbm:NAME``, one a collective, limit the same HBM."""
+    fullest: dict[str, Tightest] = {}
+    for place in info.tightest:
+        name = place.resource.partition(":")[0]
+        known = fullest.get(name)
+        if known is None or place.used * known.capacity > known.used * place.capacity:
+            fullest[name] = place
+    return list(fullest.values())
 
 
 def _tightest(place: Tightest, unit: str) -> Text:
