@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torchrec.distributed.planner.types import Proposer, ShardingOption
 
 from formulations import Outcome, Settings, solve
+from milp_planner.integrations.torchrec.lift import Lift, lift
 from milp_planner.integrations.torchrec.places import DdrScope
 from milp_planner.integrations.torchrec.problem import Problem, compile_problem
 
@@ -34,6 +35,8 @@ class MilpProposer(Proposer):
         Name in :data:`formulations.registry.FORMULATIONS`.
     ddr : {"rank", "machine"}
         Whether DDR limits every rank, as in TorchRec, or the host as a whole.
+    lift : Lift, optional
+        Further column widths and cache load factors, priced by the planner's enumerator.
 
     Attributes
     ----------
@@ -46,10 +49,13 @@ class MilpProposer(Proposer):
         settings: Settings | None = None,
         formulation: str = "auto",
         ddr: DdrScope = "rank",
+        lift: Lift | None = None,
     ) -> None:
         self._settings = settings or Settings()
         self._formulation = formulation
         self._ddr = ddr
+        self._lift = lift
+        self._enumerator: Enumerator | None = None
         self._space: list[ShardingOption] = []
         self._next: list[ShardingOption] | None = None
         self.problem: Problem | None = None
@@ -60,7 +66,7 @@ class MilpProposer(Proposer):
     ) -> None:
         """Start anew on a search space; a proposer may be used for any number of plans."""
         self.problem, self.outcome = None, None
-        self._space = list(search_space)
+        self._space, self._enumerator = list(search_space), enumerator
         cheapest: dict[str, ShardingOption] = {}
         for option in search_space:
             best = cheapest.setdefault(option.fqn, option)
@@ -83,7 +89,8 @@ class MilpProposer(Proposer):
         if self.problem is not None or storage_constraint is None:
             self._next = None
             return
-        self.problem = compile_problem(self._space, storage_constraint, self._ddr)
+        space = self._lifted(storage_constraint)
+        self.problem = compile_problem(space, storage_constraint, self._ddr)
         self.outcome = solve(self.problem.instance, self._formulation, self._settings)
         placement = self.outcome.placement
         self._next = None if placement is None else self.problem.apply(placement)
@@ -93,3 +100,9 @@ class MilpProposer(Proposer):
             self.outcome.objective,
             self.outcome.bound,
         )
+
+    def _lifted(self, topology: Topology) -> list[ShardingOption]:
+        if self._lift is None or self._enumerator is None:
+            return self._space
+        constraints = getattr(self._enumerator, "_constraints", None)
+        return lift(self._space, self._lift, topology, self._enumerator, constraints)

@@ -11,9 +11,9 @@ from torchrec.distributed.planner.proposers import GreedyProposer
 from torchrec.distributed.planner.types import PlannerError
 
 from formulations import Settings, Status
-from milp_planner.integrations.torchrec import MilpPartitioner, MilpProposer, NoPlan
+from milp_planner.integrations.torchrec import Lift, MilpPartitioner, MilpProposer, NoPlan
 
-from .models import Case, bare_option, random_case, topology
+from .models import Case, bags, bare_option, random_case, topology
 from .test_planner import QUICK, FixedEnumerator, planner_for
 from .torchrec_checks import assert_torchrec_accepts
 
@@ -61,6 +61,20 @@ def test_beside_the_default_proposers_the_best_wins() -> None:
     both.plan(case.module, case.sharders)
     model = NoopPerfModel(case.topology)
     assert model.rate(both._best_plan) <= model.rate(alone._best_plan)
+
+
+def test_proposer_lifts_the_search_space() -> None:
+    """With more widths and load factors the pair finds the lifted planner's optimum."""
+    case = Case(bags([(300_000, 256), (200_000, 128)]), topology(4, 2, hbm=300 * 2**20))
+    limits = Lift("all", [0.1, 0.3, 0.6])
+    ours, plain = planner_for(case, lift=limits), planner_for(case)
+    ours.plan(case.module, case.sharders)
+    plain.plan(case.module, case.sharders)
+    stock = _stock(case, proposer=MilpProposer(QUICK, lift=limits), partitioner=MilpPartitioner())
+    stock.plan(case.module, case.sharders)
+    rating = NoopPerfModel(case.topology).rate(stock._best_plan)
+    assert rating == pytest.approx(ours.rating, rel=1e-6)
+    assert rating < (plain.rating or 0)
 
 
 def test_a_second_plan_proposes_again() -> None:
