@@ -87,7 +87,7 @@ def _by_memory(info: VerdictInfo) -> list[Tightest]:
 
 def _tightest(place: Tightest, unit: str) -> Text:
     at = "the cluster" if place.scope == "cluster" else f"{place.scope} {place.place}"
-    text = Text(f"tightest {place.resource}: {at}, ")
+    text = Text(f"tightest {place.resource.partition(':')[0]}: {at}, ")
     text.append(f"{show_amount(place.used, unit)} of {show_amount(place.capacity, unit)}")
     text.append(f" ({show_share(place.used, place.capacity)}), ")
     over = place.headroom < 0
