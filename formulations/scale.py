@@ -58,8 +58,8 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
             return infeasible("scale", _LAGRANGIAN, certificate=proof)
     starts = _promising(starts + _packed(context, lp))
     if _small(context):
-        _whole(context, starts, 0.4)
-    _walk(context, starts, 0.5)
+        _whole(context, starts, 0.08)
+    _walk(context, starts, 0.45)
     _close(context, lp)
     _walk(context, starts, 1.0)
     return _outcome(context, lp)
@@ -81,7 +81,7 @@ def _lp(context: Context) -> SymmetricLP | None:
 
 def _packed(context: Context, lp: SymmetricLP | None) -> list[Start]:
     bound = lp.bound if lp is not None else (context.objective or 1)
-    starts = list(packed(context, abs(bound), _share(context, 0.05)))
+    starts = list(packed(context, abs(bound), _share(context, 0.08)))
     return starts or [fallback(context, abs(bound))]
 
 

@@ -51,6 +51,9 @@ def solve_highs(
     MissingSolver
         When highspy is absent.
     """
+    if not model.num_columns and not model.num_rows:
+        empty = np.empty(0)
+        return HighsResult("optimal", float(model.offset), float(model.offset), empty, empty)
     scaled = _Scaled(model)
     highs = _highs(time_limit, workers, seed)
     highs.setOptionValue("mip_rel_gap", gap)

@@ -98,14 +98,18 @@ class Context:
         """Whether only deterministic limits may steer the search."""
         return self.settings.work_limit is not None
 
-    def limits(self, work: float, seed: int, workers: int = 1, gap: float = 0.0) -> Limits:
-        """Limits for one solve of about ``work`` seconds, within what is left."""
+    def limits(self, amount: float, seed: int, workers: int = 1, gap: float = 0.0) -> Limits:
+        """Limits for one solve of about ``amount`` seconds, within what is left.
+
+        In a reproducible run the amount is deterministic work and the wall clock only a last
+        resort; otherwise it is wall time.
+        """
         seconds = self.clock.remaining()
         if not self.reproducible:
-            seconds = min(seconds, 2.0 * work + 0.5)
+            seconds = min(seconds, amount)
         return Limits(
             seconds=seconds,
-            work=min(work, self.work_left()),
+            work=min(amount, self.work_left()) if self.reproducible else None,
             workers=workers,
             seed=seed,
             stop=self.settings.stop,

@@ -75,7 +75,7 @@ class Chooser:
             peak = (cost / np.maximum(cost.max(axis=0), 1)).max(axis=1)
             pressure = np.where(pressure > 0, 1 + pressure, peak)
         jitter = np.asarray([self._rng.random() * 1e-3 for _ in range(instance.num_ranks)])
-        return np.argsort(-(pressure + jitter), kind="stable").tolist()  # type: ignore[no-any-return]
+        return np.argsort(-(pressure + jitter), kind="stable").tolist()
 
     def _ranks(self, placement: Placement, order: list[int]) -> tuple[list[int], np.ndarray]:
         count = min(self._instance.num_ranks, max(2, round(self.sizes.ranks)))
@@ -116,7 +116,7 @@ class Chooser:
 
     def _capped(self, tables: list[int], ranks: int) -> list[int]:
         """As many tables as keep the model small."""
-        total, kept = 0, []
+        total, kept = 0, list[int]()
         for table in tables:
             total += int(self._choices[table]) * (1 + ranks // 2)
             if total > MAX_COLUMNS and kept:

@@ -81,6 +81,17 @@ class _Slots:
         self.free = np.zeros(self.count, dtype=bool)
         self.free[self.of[free]] = True
 
+    def worst(self, term: Seat, matrix: IntArray) -> tuple[IntArray, IntArray]:
+        """Slots a term reaches, and the most one rank of each gets: (slots, [slots, features])."""
+        slot = self.of[term.ranks]
+        order = np.argsort(slot, kind="stable")
+        slot, entries = slot[order], term.entries[order]
+        first = np.flatnonzero(np.append(True, np.diff(slot) != 0))
+        worst = np.maximum.reduceat(matrix[entries], first, axis=0)
+        if len(set(term.ranks.tolist())) < len(term.ranks):  # a pinned multiset may repeat ranks
+            worst = worst * int(np.unique(term.ranks, return_counts=True)[1].max())
+        return slot[first], worst
+
     def least(self, per_rank: IntArray) -> IntArray:
         """Smallest value over the ranks of each slot."""
         result = np.full(self.count, np.iinfo(np.int64).max)
@@ -128,62 +139,39 @@ def _merged(
 
 
 def _gather(slots: _Slots, terms: list[Seat], matrix: IntArray) -> _Gathered:
-    columns, places, amounts = [], [], []
+    """Amounts per (column, slot): one shard's, or the worst any closed rank of the slot gets."""
+    single = [t for t in terms if len(t.ranks) == 1]
+    columns = [np.asarray([t.column for t in single], dtype=np.int64)]
+    places = [slots.of[[int(t.ranks[0]) for t in single]]]
+    amounts = [matrix[[int(t.entries[0]) for t in single]].reshape(-1, matrix.shape[1])]
     for term in terms:
-        if not len(term.ranks):
+        if len(term.ranks) < 2:
             continue
-        slot = slots.of[term.ranks]
-        if len(term.ranks) == 1:
-            columns.append([term.column])
-            places.append(slot)
-            amounts.append(matrix[term.entries])
-            continue
-        unique, inverse = np.unique(slot, return_inverse=True)
-        worst = np.full((len(unique), matrix.shape[1]), np.iinfo(np.int64).min)
-        for entry in np.unique(term.entries):
-            there = np.unique(inverse[term.entries == entry])
-            worst[there] = np.maximum(worst[there], matrix[entry])
-        twice = _repeats(term.ranks)
-        columns.append([term.column] * len(unique))
-        places.append(unique)
-        amounts.append(worst * twice)
-    if not columns:
-        empty = np.empty(0, dtype=np.int64)
-        return _Gathered(empty, empty, np.empty((0, matrix.shape[1]), dtype=np.int64))
-    return _Gathered(
-        np.concatenate([np.asarray(c, dtype=np.int64) for c in columns]),
-        np.concatenate(places),
-        np.concatenate(amounts),
-    )
-
-
-def _repeats(ranks: IntArray) -> int:
-    """How often the most frequent rank of a term occurs (1: lists and machines repeat none)."""
-    return int(np.unique(ranks, return_counts=True)[1].max())
+        slot, worst = slots.worst(term, matrix)
+        columns.append(np.full(len(slot), term.column))
+        places.append(slot)
+        amounts.append(worst)
+    return _Gathered(np.concatenate(columns), np.concatenate(places), np.concatenate(amounts))
 
 
 def _totals(
     instance: Instance, terms: list[Seat], values: IntArray, scope: Scope
 ) -> dict[int, tuple[IntArray, IntArray]]:
     """What each column adds to each machine, or to the cluster."""
-    columns, places, amounts = [], [], []
-    for term in terms:
-        amount = values[term.entries]
-        if scope == Scope.CLUSTER:
-            place = np.zeros(len(amount), dtype=np.int64)
-        elif len(term.ranks):
-            place = instance.machine_of[term.ranks]
-        else:
-            continue
-        for one in np.unique(place):
-            total = int(amount[place == one].sum())
-            if total:
-                columns.append(term.column)
-                places.append(int(one))
-                amounts.append(total)
-    column, place = np.asarray(columns, dtype=np.int64), np.asarray(places, dtype=np.int64)
+    none = np.empty(0, dtype=np.int64)
+    if scope == Scope.MACHINE:
+        terms = [t for t in terms if len(t.ranks)]
+        place = np.concatenate([none, *(t.ranks for t in terms)])
+        place = instance.machine_of[place]
+    else:
+        place = np.zeros(sum(len(t.entries) for t in terms), dtype=np.int64)
+    entry = np.concatenate([none, *(t.entries for t in terms)])
+    column = np.repeat([t.column for t in terms], [len(t.entries) for t in terms])
+    amount = values[entry]
+    use = amount != 0
+    place, column, amount = place[use], column[use].astype(np.int64), amount[use]
     order = np.lexsort((column, place))
-    return _merged(place[order], column[order], np.asarray(amounts, dtype=np.int64)[order])
+    return _merged(place[order], column[order], amount[order])
 
 
 def _total(costs: IntArray, model: LinearModel, terms: list[Seat], rest: Load, part: Part) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from formulations.aggregate.model import AggregateSettings
+from formulations.aggregate.highs import solve_highs
+from formulations.aggregate.model import AggregateSettings, build
 from formulations.bounds.own import own_cost
 from formulations.bounds.pooled import exact_pooled_ip, pooled_ip
 from formulations.check import check
@@ -18,6 +19,7 @@ from formulations.placement import Placement
 from formulations.search.context import Context
 from formulations.search.lns import excess
 from formulations.search.pack import Packer
+from formulations.search.shift import shift
 from formulations.search.state import load_of, objective_of, overflow
 from formulations.settings import Clock, Settings
 
@@ -103,8 +105,13 @@ def _greedy(context: Context) -> Placement | None:
 def packed(context: Context, bound: int, seconds: float) -> Iterator[Start]:
     """Choices of the aggregate integer program at several slacks, packed longest first."""
     packer = Packer(context.instance, context.costs)
+    rounded = rounded_lp(context, bound)
+    if rounded is not None:
+        yield pack_best(context, packer, rounded[0], rounded[1], len(SLACKS))
+    end = context.clock.seconds() + 4 * seconds
     for index, slack in enumerate(SLACKS):
-        if context.over():
+        late = not context.reproducible and context.clock.seconds() > end
+        if context.over() or (late and index):
             return
         settings = AggregateSettings(keep=context.keep, slack=slack, typical=max(1, bound))
         if context.reproducible:
@@ -122,6 +129,22 @@ def packed(context: Context, bound: int, seconds: float) -> Iterator[Start]:
         if context.objective is not None and choice.value >= context.objective:
             return
         yield pack_best(context, packer, choice.options, choice.value, index)
+
+
+def rounded_lp(context: Context, typical: int) -> tuple[IntArray, int] | None:
+    """The option with the largest share of every table in the LP with largest-shard rows."""
+    settings = AggregateSettings(keep=context.keep, typical=max(1, typical))
+    aggregate = build(context.instance, settings)
+    seconds = None if context.reproducible else 0.5 * context.clock.remaining()
+    result = solve_highs(aggregate.model, whole=False, time_limit=seconds)
+    if result.values is None:
+        return None
+    share = np.full(context.instance.num_options, -1.0)
+    columns = list(aggregate.column_of.values())
+    share[list(aggregate.column_of)] = result.values[columns]
+    ends = context.instance.table_options.tolist()
+    options = [a + int(np.argmax(share[a:b])) for a, b in pairwise(ends)]
+    return np.asarray(options, dtype=np.int64), int(result.objective or 0)
 
 
 def fallback(context: Context, promise: int) -> Start:
@@ -145,9 +168,12 @@ def pack_best(
     best: Start | None = None
     everything = range(context.instance.num_tables)
     rng = np.random.default_rng([context.settings.seed, seed])
-    for attempt in range(_TRIES):
+    for attempt in range(_TRIES if context.instance.num_tables <= 100 else 2):
         target = _targets(context, options, promise * (1 + 0.002 * attempt))
         placement = packer.pack(options, target, noise=rng if attempt else None)
+        placement = shift(
+            context.instance, context.costs, placement, target, _patience(context, len(options))
+        )
         load = load_of(context.instance, context.costs, placement, everything)
         over = overflow(context.instance, load)
         if over == 0:
@@ -156,10 +182,15 @@ def pack_best(
             over += excess(load, promise)
         if best is None or over < best.over:
             best = Start(placement, promise, over)
-        if context.over() or context.instance.num_tables > 2000:
+        if context.over():
             break
     assert best is not None
     return best
+
+
+def _patience(context: Context, tables: int) -> Callable[[int], bool]:
+    """Stop shifting after a number of steps that grows with the tables, or when time is up."""
+    return lambda steps: steps >= 50 + 4 * tables or context.over()
 
 
 def _targets(context: Context, options: Sequence[int] | IntArray, promise: float) -> list[float]:
