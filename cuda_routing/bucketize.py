@@ -56,11 +56,8 @@ def bucketize(  # noqa: PLR0913 - the operation has this many settings, all by k
     lengths : int array or tensor [rows]
         Keys in each bag, features one after the other (row = t · B + b).
     keys : int32, int64 or uint64 array or tensor [N]
-        All bags' keys, one after the other.
-    num_features : int
-        T.
-    ranks : int
-        P, from 1 up.
+    num_features, ranks : int
+        T and P.
     rule : Rule, int, str, or one a feature
         Which rank owns a key; see :mod:`cuda_routing.rules`.
     block_sizes : int or sequence [T], optional
@@ -68,9 +65,8 @@ def bucketize(  # noqa: PLR0913 - the operation has this many settings, all by k
     weights : float array or tensor [N], optional
         Moved along with the keys; gradients flow through torch tensors.
     boundaries : sequence [T] of (sequence [P + 1] or None), optional
-        Custom boundaries of ``continuous`` features.
+        Custom ones of ``continuous`` features.
     batch_sizes : sequence [T], optional
-        Bags of each feature, where they differ.
     positions, permute : bool
         Return the place inside the bag, and where each input key went.
     dedup : bool
@@ -86,13 +82,12 @@ def bucketize(  # noqa: PLR0913 - the operation has this many settings, all by k
     Returns
     -------
     Bucketized
-        NumPy arrays, or torch tensors on the device of ``keys`` if they were tensors.
+        Torch tensors on the device of ``keys`` if they were tensors, else NumPy arrays.
 
     Raises
     ------
     RoutingError
-        Counts that do not fit, unknown rule or backend. On a GPU, lengths are trusted: looking
-        at them would stall the stream.
+        Counts that do not fit, unknown rule or backend. (On a GPU lengths are trusted.)
     BackendUnavailable
         A backend was forced whose package or device is absent.
     """

@@ -45,9 +45,6 @@ def save_shard(  # noqa: PLR0913 - where, what, and the facts the files must car
     ----------
     folder : path
         Created if absent. Use a fresh one a save, or a new ``tag``.
-    table : str
-    shard : Shard
-    rank, world_size : int
     rule : Rule, int or str
         The dist_type the keys were routed by.
     rows : int, optional
@@ -78,11 +75,9 @@ def save_shard(  # noqa: PLR0913 - where, what, and the facts the files must car
     manifest_path(folder, table, rank, world_size).unlink(missing_ok=True)
     if rank == 0:
         other = {"manifests": True, "world_size": world_size}
-        if evict_strategy is not None:
-            other["evict_strategy"] = evict_strategy  # type: ignore[assignment]
-        write_json(
-            meta_path(folder, table), Meta(rule, rows, tag, other).as_json(), durable=durable
-        )
+        named = {} if evict_strategy is None else {"evict_strategy": evict_strategy}
+        meta = Meta(rule, rows, tag, other | named)
+        write_json(meta_path(folder, table), meta.as_json(), durable=durable)
     for kind in set(KINDS) - set(arrays):
         data_path(folder, table, kind, rank, world_size).unlink(missing_ok=True)
     checksums = {}
