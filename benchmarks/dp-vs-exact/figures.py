@@ -14,6 +14,7 @@ from typing import Any
 
 HERE = Path(__file__).parent / "results"
 MERGED = "merged 100x25"
+AWARE = "fusion-aware 100x25"
 BINS = ("merged 10x5", "merged 25x6", MERGED, "first 100x50", "merged 400x100")
 Row = dict[str, Any]
 
@@ -21,25 +22,35 @@ Row = dict[str, Any]
 def main() -> None:
     """Write everything."""
     published, sweep = rows("published"), rows("sweep")
+    large = rows("large")
     parts = [
         "## The published failure classes, again",
         class_table(published, lambda r: r["group"]),
         "## The sweep by kind of model, fusion and budgets (merged variant, 100 × 25 bins)",
-        class_table(sweep, budget_class, names=(MERGED, "greedy")),
+        class_table(sweep, budget_class, names=(MERGED, AWARE, "greedy")),
+        "## The same without the slacks",
+        class_table(
+            sweep, lambda r: budget_class({**r, "slack": None}), names=(MERGED, AWARE, "greedy")
+        ),
         "## The sweep by bins (fusion off)",
         class_table([r for r in sweep if not r["fusion"]], lambda r: r["kind"], names=BINS),
         "## Fusion groups on: the plan believed, the plan run, the fusion-aware DP, exact",
         fusion_table([r for r in sweep if r["fusion"]]),
         "## Seconds (median / largest)",
         time_table(sweep),
-    ]
+        "## Large sizes: loose, and both budgets 5 % above a drawn plan",
+        class_table(large, lambda r: f"{r['machines'] * r['local']} × {r['tables']}, "
+                    + budget_class(r), names=(MERGED, "merged 25x6", AWARE, "greedy")),
+        time_table(large),
+    ]  # fmt: skip
     (HERE / "tables.md").write_text("\n\n".join(parts) + "\n")
     draw(sweep)
 
 
 def rows(name: str) -> list[Row]:
     """Rows of one file in which an exact answer is known."""
-    lines = (HERE / f"{name}.jsonl").read_text().splitlines()
+    path = HERE / f"{name}.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
     found = [json.loads(line) for line in lines]
     return [r for r in found if r.get("exact", {}).get("objective") is not None]
 
@@ -47,7 +58,8 @@ def rows(name: str) -> list[Row]:
 def budget_class(row: Row) -> str:
     """Kind, fusion and budgets of a row, in words."""
     tight = {"none": "loose", "hbm": "HBM tight", "both": "both tight"}[row["tight"]]
-    slack = "" if row["tight"] == "none" else f" {row['slack']:.0%}"
+    plain = row["tight"] == "none" or row["slack"] is None
+    slack = "" if plain else f" {row['slack']:.0%}"
     return f"{row['kind']}, fusion {'on' if row['fusion'] else 'off'}, {tight}{slack}"
 
 
@@ -68,6 +80,8 @@ def class_table(
         proved = sum(r["exact"]["status"] == "optimal" for r in own)
         for name in names:
             gaps = [gap(r, name) for r in own if name in r]
+            if not gaps:
+                continue
             worse = [g for g in gaps if g is not None and g > 1e-9]
             lines.append(
                 f"| {label} | {len(own)} ({proved}) | {name} | {gaps.count(None)} | {len(worse)} | "
@@ -91,7 +105,7 @@ def fusion_table(found: list[Row]) -> str:
         run = [r for r in mixed if r[MERGED]["objective"] is not None]
         above = [r[MERGED]["objective"] / r[MERGED]["planned"] - 1 for r in run]
         exact = [r[MERGED]["objective"] / r["exact"]["objective"] - 1 for r in run]
-        aware = [g for r in own if (g := gap(r, "fusion-aware 100x25")) is not None and g > 1e-9]
+        aware = [g for r in own if (g := gap(r, AWARE)) is not None and g > 1e-9]
         lines.append(
             f"| {kind} | {len(own)} | {len(mixed)} | {len(mixed) - len(run)} | {_spread(above)} | "
             f"{_spread(exact)} | {len(aware)}, {_percent(max(aware, default=None))} |"
@@ -107,7 +121,7 @@ def time_table(found: list[Row]) -> str:
     for ranks, tables in sorted(size):
         own = [r for r in found if (r["machines"] * r["local"], r["tables"]) == (ranks, tables)]
         cells = []
-        for name in (MERGED, "first 100x50", "fusion-aware 100x25", "exact"):
+        for name in (MERGED, "first 100x50", AWARE, "exact"):
             seconds = [r[name]["seconds"] for r in own if name in r]
             cells.append(f"{median(seconds):.2f} / {max(seconds):.1f}" if seconds else "–")
         proved = sum(r["exact"]["status"] == "optimal" for r in own)
@@ -139,11 +153,12 @@ def draw(found: list[Row]) -> None:
             label = f"{kind}, {dict(none='loose', hbm='HBM tight', both='both tight')[tight]}"
             _curve(left, [gap(r, MERGED) for r in own], label, style, colour)
     for name in BINS:
-        _curve(middle, [gap(r, name) for r in free if r["tight"] != "none"], name)
+        own = [r for r in free if r["tight"] != "none" and name in r]
+        _curve(middle, [gap(r, name) for r in own], name)
     fused = [r for r in found if r["fusion"] and r["tight"] != "none"]
     _curve(right, [_believed(r) for r in fused], "DP, as it believes")
     _curve(right, [gap(r, MERGED) for r in fused], "DP, as the runtime runs it")
-    _curve(right, [gap(r, "fusion-aware 100x25") for r in fused], "fusion-aware DP")
+    _curve(right, [gap(r, AWARE) for r in fused], "fusion-aware DP")
     titles = (
         "merged DP, fusion off",
         "bins, tight budgets, fusion off",
@@ -151,8 +166,9 @@ def draw(found: list[Row]) -> None:
     )
     for axes, title in zip((left, middle, right), titles, strict=True):
         axes.set(title=title, xlabel="above the best plan known", ylabel="share of cases",
-                 ylim=(0, 1.02), xscale="symlog")  # fmt: skip
+                 ylim=(0, 1.02))  # fmt: skip
         axes.set_xscale("symlog", linthresh=0.01)
+        axes.set_xlim(left=-0.002)
         axes.legend(fontsize=7, loc="lower right")
     figure.savefig(HERE / "gaps.svg", metadata={"Date": None})
 
