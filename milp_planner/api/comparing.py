@@ -151,7 +151,7 @@ def settings_for(name: str, settings: Settings) -> Settings:
 def _entries(instance: Instance, name: str, settings: Settings) -> list[Entry]:
     """The rows of one formulation; for the DP also the variant that knows fusion groups."""
     rows = _rows(instance, name, name, settings)
-    if name == "dp" and len(instance.fusion_groups) and rows[0].outcome is not None:
+    if name == "dp" and len(instance.fusion_groups) and rows[-1].outcome is not None:
         aware = replace(settings, options={**settings.options, "fusion_aware": True})
         rows += _rows(instance, name, "dp, fusion-aware", aware)
     return rows
