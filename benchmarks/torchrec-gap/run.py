@@ -1,0 +1,116 @@
+"""Solve instances written from TorchRec's enumerator and compare with its own plan.
+
+    python benchmarks/torchrec-gap/run.py FOLDER [--only NAME …] [--formulation scale]
+
+FOLDER holds ``*.json.gz`` instances whose ``reference`` is TorchRec's default plan. One row per
+instance goes to ``results/DATE.json`` as soon as it is known; a second call skips what is there.
+``table.py`` turns a result into a table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import platform
+from pathlib import Path
+
+from formulations import Instance, Outcome, Settings, read_instance, solve
+from formulations.settings import available_cores
+from formulations.verify import verify
+
+HERE = Path(__file__).resolve().parent
+
+
+def time_limit(instance: Instance) -> float:
+    """60 seconds up to 100 tables, 120 above."""
+    return 60.0 if instance.num_tables <= 100 else 120.0
+
+
+def reference_of(instance: Instance) -> tuple[int | None, float | None]:
+    """Busiest rank (ps) and seconds of TorchRec's plan; None where it found none."""
+    for entry in instance.reference:
+        cost, seconds = entry.get("busiest_rank_ps"), entry.get("seconds")
+        return (
+            cost if isinstance(cost, int) else None,
+            float(seconds) if isinstance(seconds, (int, float)) else None,
+        )
+    return None, None
+
+
+def first_better(outcome: Outcome, reference: int | None) -> float | None:
+    """Seconds until the first plan no worse than the reference (or the first plan at all)."""
+    for point in outcome.trace:
+        if point.objective is not None and (reference is None or point.objective <= reference):
+            return point.seconds
+    return None
+
+
+def row(path: Path, formulation: str, workers: int) -> dict[str, object]:
+    """Solve one instance."""
+    instance = read_instance(path)
+    limit = time_limit(instance)
+    outcome = solve(instance, formulation, Settings(time_limit=limit, workers=workers))
+    reference, seconds = reference_of(instance)
+    source = outcome.bound_source
+    return {
+        "instance": path.name.removesuffix(".json.gz").removeprefix("torchrec_"),
+        "tables": instance.num_tables,
+        "ranks": instance.num_ranks,
+        "reference": reference,
+        "reference_seconds": seconds,
+        "status": outcome.status.value,
+        "stopped_by": outcome.stopped_by.value,
+        "objective": outcome.objective,
+        "bound": outcome.bound,
+        "bound_source": None
+        if source is None
+        else {"method": source.method, "exact": source.exact},
+        "certified_bound": outcome.certified_bound,
+        "gap": outcome.gap,
+        "seconds": round(outcome.seconds, 2),
+        "first_better_seconds": first_better(outcome, reference),
+        "verified": verify(instance, outcome).ok,
+        "time_limit": limit,
+        "workers": workers,
+        "formulation": formulation,
+        "trace": [[p.seconds, p.objective, p.bound, p.source] for p in outcome.trace],
+    }
+
+
+def main() -> None:
+    """Run what is missing from the result file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", nargs="*", default=[], help="parts of instance names")
+    parser.add_argument("--formulation", default="scale")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--output", type=Path)
+    args = parser.parse_args()
+    today = datetime.date.today().isoformat()
+    output = args.output or HERE / "results" / f"{today}.json"
+    output.parent.mkdir(parents=True, exist_ok=True)
+    document = {
+        "date": today,
+        "machine": f"{available_cores()} cores, {platform.machine()}",
+        "python": platform.python_version(),
+        "rows": [],
+    }
+    if output.exists():
+        document = json.loads(output.read_text())
+    done = {r["instance"] for r in document["rows"]}
+    paths = sorted(args.folder.glob("*.json.gz"), key=lambda p: p.stat().st_size)
+    for path in paths:
+        name = path.name.removesuffix(".json.gz").removeprefix("torchrec_")
+        if name in done or (args.only and not any(part in name for part in args.only)):
+            continue
+        found = row(path, args.formulation, args.workers)
+        document["rows"].append(found)
+        temporary = output.with_suffix(".tmp")
+        temporary.write_text(json.dumps(document, indent=1))
+        temporary.replace(output)
+        print(f"{name}: {found['status']} {found['objective']} gap {found['gap']}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
