@@ -15,6 +15,8 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
+from milp_planner.report.units import show_time
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 CLUSTER = "8xb200-tight"
@@ -67,7 +69,7 @@ def _panel(axis: Any, entry: dict[str, Any]) -> None:
     axis.axhline(verdict["objective"] / MS, color="black", lw=1, label="step time")
     if verdict["bound"] is not None:
         axis.axhline(verdict["bound"] / MS, color="black", lw=1, ls=":", label="proved bound")
-    title = f"{LABELS[entry['formulation']]}: {verdict['objective'] / MS:.4g} ms"
+    title = f"{LABELS[entry['formulation']]}: {show_time(verdict['objective'])}"
     axis.set_title(title, fontsize=9)
     axis.set_xticks(
         range(len(rows)), [f"rank {i}" if len(rows) < 3 else str(i) for i in range(len(rows))]
