@@ -35,6 +35,8 @@ lint: $(VENV)/.dev-installed
 
 docs: $(VENV)/.dev-installed
 	$(BIN)/python -m milp_planner.cli.reference docs/cli.md
+	$(BIN)/python -m milp_planner.inputs.schemas docs/schemas
+	$(BIN)/python -m milp_planner.integrations.exports.plan_schema docs/schemas/plan.schema.json
 
 clean:
 	rm -rf $(OUT) build *.egg-info

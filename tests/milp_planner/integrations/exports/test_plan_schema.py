@@ -28,7 +28,7 @@ def validator() -> Any:
 
 def test_the_published_schema_is_up_to_date() -> None:
     """docs/schemas/plan.schema.json is what the code says."""
-    assert json.loads(PAGE.read_text(encoding="utf-8")) == plan_schema()
+    assert json.loads(PAGE.read_text(encoding="utf-8")) == plan_schema(), "run: make docs"
 
 
 @pytest.mark.parametrize("seed", range(4))
