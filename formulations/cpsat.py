@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from ortools import __version__ as ortools_version
 from ortools.sat.python import cp_model
 
+from formulations.check import check
 from formulations.cpsat_model.core import CoreAnswer, solve_cores
 from formulations.cpsat_model.extract import extract
 from formulations.cpsat_model.polish import polish
 from formulations.cpsat_model.run import Run, run_model
 from formulations.cpsat_model.search import stopped_by
 from formulations.cpsat_model.start import starting_plan
+from formulations.errors import InternalError
 from formulations.instance import Instance
 from formulations.outcome import BoundSource, Outcome, Status, found, infeasible, nothing
 from formulations.placement import Placement
@@ -64,8 +66,27 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     if hint is None and settings.work_limit is None and _chooses_places(instance, presolved):
         hint = starting_plan(instance, settings, clock)
     run = run_model(instance, presolved, hint, settings, clock, clock.remaining())
-    outcome = _outcome(run, settings, clock)
-    return _traced(_polished(run, outcome, settings, clock), clock)
+    outcome = _polished(run, _outcome(run, settings, clock), settings, clock)
+    return _traced(_no_worse(instance, outcome, hint), clock)
+
+
+def _no_worse(instance: Instance, outcome: Outcome, start: Placement | None) -> Outcome:
+    """The plan to start from, where it is feasible and the search ended with less.
+
+    Raises
+    ------
+    InternalError
+        When CP-SAT calls the instance infeasible although that plan is feasible.
+    """
+    if start is None or not (verdict := check(instance, start)).feasible:
+        return outcome
+    if outcome.status == Status.INFEASIBLE:
+        raise InternalError("CP-SAT calls an instance infeasible that has a plan")
+    value = verdict.objectives[instance.objective.value]
+    if outcome.objective is not None and outcome.objective <= value:
+        return outcome
+    why, bound = outcome.stopped_by, outcome.bound
+    return found(instance, "cpsat", start, why, bound, _SOURCE, detail=outcome.detail, **_SOLVER)
 
 
 def _chooses_places(instance: Instance, presolved: Presolved) -> bool:
@@ -102,7 +123,8 @@ def _solve_by_cores(
         return outcome
 
     answer = solve_cores(instance, bounds, solve_kept, clock)
-    return _traced(_of_cores(instance, answer, bounds, runs, settings, clock), clock)
+    outcome = _of_cores(instance, answer, bounds, runs, settings, clock)
+    return _traced(_no_worse(instance, outcome, settings.hint), clock)
 
 
 def _of_cores(

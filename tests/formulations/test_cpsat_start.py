@@ -8,8 +8,9 @@ from formulations import cpsat
 from formulations.build import Block, InstanceBuilder, Shard
 from formulations.check import check
 from formulations.cpsat_model.start import starting_plan
+from formulations.errors import InternalError
 from formulations.instance import Instance, Where
-from formulations.outcome import Status
+from formulations.outcome import BoundSource, Status, infeasible
 from formulations.settings import Clock, Settings
 
 
@@ -37,3 +38,31 @@ def test_the_proof_does_not_depend_on_it(monkeypatch: pytest.MonkeyPatch) -> Non
         wishes = Settings(workers=1, time_limit=30, certificate=False)
         outcome = cpsat.solve(_shards([3, 4, 5, 6, 7]), wishes, Clock(wishes))
         assert (outcome.status, outcome.objective) == (Status.OPTIMAL, 9)
+
+
+def test_out_of_time_the_start_is_the_answer() -> None:
+    """A search that ends before its first plan hands out the plan it was given."""
+    costs = [10**8 + (7919 * i * i) % 10**8 for i in range(300)]
+    builder = InstanceBuilder([list(range(40))], ["p"], [], "busiest_rank")
+    for index, cost in enumerate(costs):
+        builder.add_table(f"t{index}")
+        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [cost])])])
+    instance = builder.build()
+    wishes = Settings(workers=1, time_limit=10)
+    start = starting_plan(instance, wishes, Clock(wishes))
+    late = Settings(workers=1, time_limit=0.001, hint=start, certificate=False)
+    outcome = cpsat.solve(instance, late, Clock(late))
+    assert start is not None and outcome.placement is not None
+    assert outcome.status == Status.FEASIBLE
+    assert (outcome.objective or 0) <= check(instance, start).objectives["busiest_rank"]
+
+
+def test_infeasible_despite_a_plan_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A feasible hint refutes a claim of infeasibility."""
+    instance, wishes = _shards([3, 4, 5]), Settings(workers=1, time_limit=10)
+    plan = starting_plan(instance, wishes, Clock(wishes))
+    claim = infeasible("cpsat", BoundSource("cpsat", exact=True))
+    monkeypatch.setattr("formulations.cpsat._outcome", lambda *_: claim)
+    hinted = Settings(workers=1, time_limit=10, hint=plan)
+    with pytest.raises(InternalError, match="infeasible that has a plan"):
+        cpsat.solve(instance, hinted, Clock(hinted))
