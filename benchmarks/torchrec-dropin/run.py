@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import platform
 import random
 import sys
@@ -146,6 +147,7 @@ def machine() -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "cores": available_cores(),
+        "load": round(os.getloadavg()[1], 1),
         "python": platform.python_version(),
         "torchrec_version": version("torchrec"),
         "ortools_version": version("ortools"),
@@ -244,18 +246,21 @@ def table() -> str:
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     dates: set[str] = set()
+    loads: list[float] = []
     for path in sorted(RESULTS.glob("model_*.json")):
         r = json.loads(path.read_text())
         tables, ranks, seed, tight, _ = r["case"]
         t, m = r["torchrec"], r["milp_planner"]
         theirs = t.get("error") or f"{t['ms']:.3f}"
+        loads.append(r["load"])
         dates.add(f"{r['date']}, {r['cores']} cores, TorchRec {r['torchrec_version']}")
         lines.append(
             f"| {tables}×{ranks} | {seed} | {tight or 'loose'} | {theirs} | {t['seconds']:.1f} | "
             f"{_show(m['ms'])} | {_show(m.get('bound_ms'))} | {_gap(m.get('gap'))} | "
             f"{m['seconds']:.1f} | {_show(m.get('seconds_to_better'), 1)} s |"
         )
-    return "\n".join([*sorted(dates), "", *lines])
+    busy = f"load of the machine during the runs {min(loads)}–{max(loads)}"
+    return "\n".join([*sorted(dates), busy, "", *lines])
 
 
 def packing_lines() -> str:
