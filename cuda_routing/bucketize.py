@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
+import importlib
 import sys
 from dataclasses import dataclass, replace
 from typing import Any
@@ -148,8 +148,12 @@ def choose_cpu(backend: str, keys: int) -> str:
 
 @functools.cache
 def have_numba() -> bool:
-    """Whether numba is installed (it is not imported to find out)."""
-    return importlib.util.find_spec("numba") is not None
+    """Whether numba is there and goes with this NumPy (it is imported to find out)."""
+    try:
+        importlib.import_module("cuda_routing.numba_path")
+    except ImportError:
+        return False
+    return True
 
 
 def _arrays(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -109,6 +110,31 @@ def make_features(  # noqa: PLR0913 - one keyword a setting of bucketize
     RoutingError
         A count does not fit, or a feature's settings contradict each other.
     """
+    settings = (rule, block_sizes, boundaries, batch_sizes)
+    return _make(num_features, rows, ranks, *map(_frozen, settings), dynamicemb_int32)
+
+
+def _frozen(value: Any) -> Any:
+    """Return the value with sequences, arrays and tensors turned into tuples."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(map(_frozen, value))
+    return value
+
+
+@functools.lru_cache(maxsize=256)
+def _make(  # noqa: PLR0913 - see make_features
+    num_features: int,
+    rows: int,
+    ranks: int,
+    rule: Any,
+    block_sizes: Any,
+    boundaries: Any,
+    batch_sizes: Any,
+    dynamicemb_int32: bool,
+) -> Features:
+    """Validate once: the same features come with every batch."""
     if num_features < 1:
         raise RoutingError(f"num_features must be at least 1, got {num_features}")
     ranks = check_ranks(ranks)
@@ -118,21 +144,17 @@ def make_features(  # noqa: PLR0913 - one keyword a setting of bucketize
     batches = _batch_sizes(batch_sizes, num_features, rows)
     if ranks * max(rows, 1) >= MOST_OUTPUT_LENGTHS:
         raise RoutingError(f"{ranks} ranks × {rows} rows make more output lengths than 2**40")
-    return Features(
-        ranks,
-        np.array([int(r) for r in rules], np.int32),
-        blocks,
-        edges,
-        batches,
-        dynamicemb_int32,
-    )
+    codes = np.array([int(r) for r in rules], np.int32)
+    for array in (codes, blocks, batches):
+        array.setflags(write=False)
+    return Features(ranks, codes, blocks, edges, batches, dynamicemb_int32)
 
 
 def _per_feature(value: Any, count: int, what: str) -> list[Any]:
     """Repeat a single value, or check that there is one a feature."""
-    if isinstance(value, str) or not (isinstance(value, Sequence) or hasattr(value, "__len__")):
+    if not isinstance(value, tuple):
         return [value] * count
-    values = [x.item() if hasattr(x, "item") else x for x in value]
+    values = list(value)
     if len(values) != count:
         raise RoutingError(f"{what} must be one value or one for each of {count} features, "
                            f"got {len(values)}")  # fmt: skip
@@ -140,8 +162,6 @@ def _per_feature(value: Any, count: int, what: str) -> list[Any]:
 
 
 def _rules(rule: Any, count: int) -> list[Rule]:
-    if hasattr(rule, "shape") and rule.shape == ():
-        rule = rule.item()
     return [Rule.parse(one) for one in _per_feature(rule, count, "rule")]
 
 
