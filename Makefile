@@ -47,13 +47,15 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: pyproject.toml $(SOURCES) | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet .
+	@echo 'installing into $(VENV) (no torch) ...'
+	$(BIN)/python -m pip install -qq .
 	touch $@
 
 $(VENV)/.tests-installed: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet -e '.[test]'
+	@echo 'installing into $(VENV), with what the tests need ...'
+	$(BIN)/python -m pip install -qq -e '.[test]'
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.dev-installed: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	$(BIN)/python -m pip install -qq -e '.[dev]'
 	touch $@ $(VENV)/.tests-installed $(VENV)/.installed
