@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulations.errors import InstanceError
+from formulations.fields import shown
 from formulations.instance import (
     Current,
     Instance,
@@ -168,7 +169,7 @@ class InstanceBuilder:
         for name, amount in shard.use.items():
             if name not in self._column:
                 known = ", ".join(self._column) or "none"
-                raise InstanceError(f"unknown resource {name!r}; the instance has: {known}")
+                raise InstanceError(f"unknown resource {shown(name)}; the instance has: {known}")
             row[self._column[name]] = amount
         if len(shard.cost) != len(self._phases):
             raise InstanceError(

@@ -33,7 +33,7 @@ class Reader:
     def __init__(self, document: Any, what: str, known: Collection[str]) -> None:
         self.what = what
         if not isinstance(document, dict):
-            raise InstanceError(f"{what}: an object is needed, found {_show(document)}")
+            raise InstanceError(f"{what}: an object is needed, found {shown(document)}")
         for key in document:
             if key not in known:
                 raise InstanceError(self.unknown("field", key, sorted(known)))
@@ -43,7 +43,7 @@ class Reader:
         """Sentence for an unknown name with the nearest valid one."""
         near = difflib.get_close_matches(name, allowed, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"allowed: {', '.join(allowed[:12])}"
-        return f"{self.what}: unknown {kind} {_show(name)}; {hint}"
+        return f"{self.what}: unknown {kind} {shown(name)}; {hint}"
 
     def has(self, key: str) -> bool:
         """Whether a field is given."""
@@ -68,7 +68,7 @@ class Reader:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             names = {str: "text", int: "an integer", list: "a list", dict: "an object"}
             wanted = names.get(kind, "true or false")
-            raise InstanceError(f"{self.what}: {key} must be {wanted}, found {_show(value)}")
+            raise InstanceError(f"{self.what}: {key} must be {wanted}, found {shown(value)}")
         return True
 
     def items(self, key: str) -> list[Any]:
@@ -82,7 +82,7 @@ class Reader:
         if not isinstance(value, str) or value not in allowed:
             more = f" {also}" if also else ""
             raise InstanceError(
-                f"{self.what}: {key} is {_show(value)}, allowed: {', '.join(allowed)}{more}"
+                f"{self.what}: {key} is {shown(value)}, allowed: {', '.join(allowed)}{more}"
             )
         return value
 
@@ -105,6 +105,7 @@ class Reader:
         return [self.whole(v, key) for v in value]
 
 
-def _show(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A found value in an error sentence, shortened to 40 characters."""
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + "…"

@@ -15,7 +15,7 @@ from typing import Any
 from formulations import strict_json
 from formulations.build import Block, InstanceBuilder, Shard
 from formulations.errors import InstanceError
-from formulations.fields import Reader
+from formulations.fields import Reader, shown
 from formulations.instance import BlockView, Current, Instance, Objective, Pin, Scope, Where
 from formulations.validate import validate
 
@@ -46,7 +46,7 @@ def instance_from_dict(document: Any, what: str = "instance") -> Instance:
     """Build an Instance from a parsed document; see :func:`read_instance`."""
     top = Reader(document, what, _TOP)
     if top.get("format", str) != FORMAT:
-        raise InstanceError(f"{what}: format is {document['format']!r}, allowed: {FORMAT!r}")
+        raise InstanceError(f"{what}: format is {shown(document['format'])}, allowed: {FORMAT!r}")
     try:
         builder = _builder(top)
         for index, table in enumerate(top.items("tables")):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from formulations.errors import InstanceError
+from formulations.fields import shown
 
 _GZIP_MAGIC = b"\x1f\x8b"
 #: A file that unpacks to more than this is refused rather than read (a compressed bomb).
@@ -90,7 +91,7 @@ def _unique(what: str) -> Any:
             seen: set[str] = set()
             for key, _ in items:
                 if key in seen:
-                    raise InstanceError(f"{what}: key {key!r} appears twice in one object")
+                    raise InstanceError(f"{what}: key {shown(key)} appears twice in one object")
                 seen.add(key)
         return result
 

@@ -14,6 +14,7 @@ from formulations.instance import (
     Instance,
     IntArray,
     Objective,
+    Pin,
     Scope,
     Where,
 )
@@ -213,6 +214,12 @@ def _constraints(instance: Instance) -> None:
     tables = [p.table for p in instance.pins]
     if len(set(tables)) != len(tables):
         raise InstanceError("pins: a table is pinned twice")
+    for pin in instance.pins:
+        _pinned_ranks(instance, pin)
+    for now in instance.current:
+        if any(rank < 0 for block in now.ranks for rank in block):
+            name = instance.table_names[now.table]
+            raise InstanceError(f"current.{name}: its ranks must be 0 or more")
     for limit, name in (
         (instance.max_moved_tables, "max_moved_tables"),
         (instance.max_moved_bytes, "max_moved_bytes"),
@@ -221,6 +228,15 @@ def _constraints(instance: Instance) -> None:
             raise InstanceError(f"{name}: must be 0 or more, found {limit}")
         if limit is not None and not instance.current:
             raise InstanceError(f"{name}: needs 'current', the plan that moves are counted against")
+
+
+def _pinned_ranks(instance: Instance, pin: Pin) -> None:
+    ranks = [rank for block in pin.ranks or () for rank in block]
+    if any(not 0 <= rank < instance.num_ranks for rank in ranks):
+        raise InstanceError(
+            f"pins: {_option(instance, pin.option)}: its ranks must be in "
+            f"0…{instance.num_ranks - 1}"
+        )
 
 
 def _option(instance: Instance, option: int) -> str:

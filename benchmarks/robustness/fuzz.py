@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.robustness.damage import corpus, damaged, plain  # noqa: E402
-from tests.robustness.oracle import Wrong, judge  # noqa: E402
+from tests.robustness.oracle import judge  # noqa: E402
 
 #: Small files first: most inputs should be cheap.
 WEIGHTS = {"model": 4, "cluster": 4, "instance": 2}

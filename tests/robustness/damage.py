@@ -17,7 +17,8 @@ CORPUS = Path(__file__).parent / "corpus"
 ODD: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 7, 2**31, 2**53 - 1, 2**53, 2**63, 10**400, 0.5, -0.0, 1e308, "",
     " ", "0", "-1", "1e6", "80GiB", "80 gib", "1/0", "1/3", "100%", "unknown", "rank", "t", "\x00",
-    "é", "a" * 300, [], {}, [[]], [None], {"": 0}, {"kind": "zipf"}, [0, 0], [1.5], "tenths", "9" * 50,
+    "é", "a" * 300, [], {}, [[]], [None], {"": 0}, {"kind": "zipf"}, [0, 0], [1.5], "tenths",
+    "9" * 50,
 )  # fmt: skip
 #: Text that matters to YAML and JSON readers.
 TOKENS = (
@@ -114,9 +115,10 @@ def _nudge(draw: random.Random, document: Document) -> None:
     numbers = [(c, k) for c, k in _places(document) if type(c[k]) in (int, float)]
     if numbers:
         container, key = draw.choice(numbers)
-        change = draw.choice((lambda v: v + 1, lambda v: v - 1, lambda v: v * 2, lambda v: -v,
-                              lambda v: v * 10**6, lambda v: float(min(abs(v), 1e300)) / 3))  # fmt: skip
-        container[key] = change(container[key])
+        value = container[key]
+        third = float(min(abs(value), 1e300)) / 3
+        changes = (value + 1, value - 1, 2 * value, -value, 10**6 * value, third)
+        container[key] = draw.choice(changes)
 
 
 def _delete(draw: random.Random, document: Document) -> None:
