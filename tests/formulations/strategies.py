@@ -10,7 +10,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from formulations.build import Block, InstanceBuilder, Shard
-from formulations.instance import Current, Instance, Objective, Pin, Scope, Where
+from formulations.instance import BlockView, Current, Instance, Objective, Pin, Scope, Where
 from tests.formulations.brute_force import combinations, table_placements
 
 ALL_WHERE = tuple(Where)
@@ -206,9 +206,15 @@ def _constraints(draw: st.DrawFn, instance: Instance, options: list[list[int]]) 
 
 @st.composite
 def _some_ranks(draw: st.DrawFn, instance: Instance, option: int) -> tuple[tuple[int, ...], ...]:
-    """Ranks of an option's blocks: mostly allowed ones in any order, seldom nonsense."""
+    """Ranks of an option's blocks: mostly allowed ones in any order, seldom all on rank 0."""
     allowed = list(table_placements(instance, option))
     if not allowed or draw(st.integers(0, 7)) == 0:
-        return tuple((0,) for _ in instance.blocks_of(option))
+        return tuple(
+            (0,) * _shard_count(instance, instance.block(b)) for b in instance.blocks_of(option)
+        )
     chosen = draw(st.sampled_from(allowed))
     return tuple(tuple(draw(st.permutations(ranks))) for ranks in chosen)
+
+
+def _shard_count(instance: Instance, block: BlockView) -> int:
+    return 0 if block.where == Where.CLUSTER else instance.positions(block)
