@@ -47,6 +47,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         result = build()(args=given, prog_name="milp-planner", standalone_mode=False)
+    except SystemExit:  # how Rich and Typer answer a reader that went away (`| head`)
+        return failures.report(BrokenPipeError())
     except (Exception, KeyboardInterrupt) as error:
         return failures.report(error)
     return result if isinstance(result, int) else 0

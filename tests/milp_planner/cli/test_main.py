@@ -80,6 +80,19 @@ def test_a_misspelt_command_names_the_nearest(capsys: pytest.CaptureFixture[str]
     assert "did you mean 'solve'" in shown.lower() and shown.count("\n") == 1
 
 
+@pytest.mark.parametrize("arguments", [["list"], ["list", "--json"]])
+def test_a_reader_that_goes_away_is_no_failure(arguments: list[str]) -> None:
+    """`milp-planner list | head` ends quietly, and not with the code of an infeasible plan."""
+    program = "import sys; from milp_planner.cli.main import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as running:
+        assert running.stdout is not None and running.stderr is not None
+        running.stdout.close()
+        errors = running.stderr.read().decode()
+    assert running.returncode == 0 and errors == ""
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     """The version is the installed package's."""
     from importlib.metadata import version
