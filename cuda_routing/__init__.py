@@ -5,6 +5,7 @@
 
 from cuda_routing.balance import Balance, balance, balances, rank_loads
 from cuda_routing.bucketize import bucketize
+from cuda_routing.buffers import keep_idle
 from cuda_routing.distributions import (
     KeyLoad,
     after_dedup,
@@ -40,6 +41,7 @@ __all__ = [
     "fmix64",
     "histogram",
     "hottest_rank",
+    "keep_idle",
     "local_keys",
     "owners",
     "rank_loads",

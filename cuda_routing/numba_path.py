@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuda_routing import numba_kernels as loops
+from cuda_routing.buffers import POOL
 from cuda_routing.errors import RoutingError
 from cuda_routing.features import Features
 from cuda_routing.oracle import index_dtype
@@ -86,10 +87,10 @@ class _Run:
         """Count, scan, scatter."""
         owner, cursor = self.count()
         source = self.local(owner) if self.features.renumbers else self.keys
-        out = np.empty(self.keys.size, self.keys.dtype)
+        out = POOL.empty(self.keys.size, self.keys.dtype)
         where = None
         if permute or positions or weights is not None:
-            where = np.empty(self.keys.size, index_dtype(self.dtype))
+            where = POOL.empty(self.keys.size, index_dtype(self.dtype))
         self.each(lambda c: self.scatter(c, source, owner, cursor[c], out, where))
         counts = self.count_rows(owner)
         moved = None if weights is None else self.move_weights(weights, where)
@@ -102,7 +103,7 @@ class _Run:
         """Owner of each key, and the first place of each (chunk, rank)."""
         ranks = self.features.ranks
         kind = np.uint8 if ranks <= 256 else np.uint16 if ranks <= 1 << 16 else np.uint32
-        owner = np.empty(self.keys.size, kind)
+        owner = POOL.empty(self.keys.size, kind)
         counts = np.zeros((self.chunks, ranks), np.int64)
         narrow = self.features.dynamicemb_int32 and self.keys.dtype.itemsize == 4
 
@@ -120,7 +121,7 @@ class _Run:
 
     def local(self, owner: NDArray[Any]) -> NDArray[Any]:
         """Keys as their ranks store them."""
-        local = np.empty_like(self.keys)
+        local = POOL.empty(self.keys.size, self.keys.dtype)
 
         def work(c: int) -> None:
             a, b = self.ends[c], self.ends[c + 1]
@@ -142,7 +143,7 @@ class _Run:
     def count_rows(self, owner: NDArray[Any]) -> NDArray[Any]:
         """Lengths by rank and row."""
         ranks = self.features.ranks
-        out = np.zeros(ranks * self.lengths.size, self.lengths.dtype)
+        out = POOL.zeros(ranks * self.lengths.size, self.lengths.dtype)
         self.each(
             lambda c: loops.count_rows(
                 self.lengths, self.rows[c], self.rows[c + 1], self.row_keys[c], owner, out, ranks
@@ -153,7 +154,7 @@ class _Run:
     def move_weights(self, weights: NDArray[Any], where: Any) -> NDArray[Any]:
         """Weights in the order of the keys."""
         flat = np.ascontiguousarray(weights)
-        moved = np.empty_like(flat)
+        moved = POOL.empty(flat.size, flat.dtype)
         self.each(
             lambda c: loops.scatter_weights(flat, self.ends[c], self.ends[c + 1], where, moved)
         )
@@ -161,7 +162,7 @@ class _Run:
 
     def places(self, where: Any) -> NDArray[Any]:
         """Position of each key inside its bag, in the order of the keys."""
-        out = np.empty(self.keys.size, index_dtype(self.dtype))
+        out = POOL.empty(self.keys.size, index_dtype(self.dtype))
         self.each(
             lambda c: loops.scatter_positions(
                 self.lengths, self.rows[c], self.rows[c + 1], self.row_keys[c], where, out

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -40,3 +42,10 @@ def test_hot_key_table_is_what_the_command_prints() -> None:
         row = rf"\| {rule.dist_type}[^|]*\| {found.max_over_mean:.2f} \| {after:.2f} \|"
         assert re.search(row, text), row
     assert np.isclose(info.sent_share, 0.01, atol=0.005)
+
+
+def test_speed_tables_are_generated() -> None:
+    """The figures of the speed page are those of the newest stored result, not typed."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "routing" / "tables.py"), "--check"]
+    done = subprocess.run(command, check=False)
+    assert done.returncode == 0, "run: python benchmarks/routing/tables.py"

@@ -1,0 +1,142 @@
+"""Recycled memory: reused once nothing refers to it, never before, never beyond the limit."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+from cuda_routing import buffers
+from cuda_routing.buffers import SMALLEST, Pool
+from cuda_routing.features import make_features
+from cuda_routing.oracle import bucketize_numpy
+from tests.cuda_routing.cases import assert_equal
+
+BIG = SMALLEST // 8 + 5
+
+
+def address(array: np.ndarray) -> int:
+    """Where the array's memory begins."""
+    return int(array.__array_interface__["data"][0])
+
+
+def test_dropped_memory_is_used_again() -> None:
+    """The second array lies where the first was, with its own type and size."""
+    pool = Pool()
+    first = pool.empty(BIG, np.int64)
+    place = address(first)
+    del first
+    second = pool.empty(2 * BIG - 9, np.int32)
+    assert address(second) == place
+    assert (second.dtype, second.shape) == (np.int32, (2 * BIG - 9,))
+    second[:] = 3
+    assert pool.idle_bytes() == 0
+
+
+@pytest.mark.parametrize(
+    "keep", [lambda a: a[5:], lambda a: a.view(np.uint8), lambda a: a.reshape(1, -1)]
+)
+def test_views_hold_the_memory(keep: object) -> None:
+    """As long as any view lives, the memory is not handed out."""
+    pool = Pool()
+    first = pool.empty(BIG, np.int64)
+    place, view = address(first), keep(first)  # type: ignore[operator]
+    del first
+    assert address(pool.empty(BIG, np.int64)) != place
+    del view
+    assert pool.idle_bytes() == 2 * 8 * BIG
+
+
+def test_tensors_hold_the_memory() -> None:
+    """So does a torch tensor made from it, and a view of the tensor."""
+    torch = pytest.importorskip("torch")
+    pool = Pool()
+    tensor = torch.from_numpy(pool.empty(BIG, np.int64))[3:].view(-1)
+    tensor.fill_(7)
+    other = pool.empty(BIG, np.int64)
+    other[:] = 1
+    assert bool((tensor == 7).all())
+    del tensor
+    gc.collect()
+    assert pool.idle_bytes() == 8 * BIG
+
+
+def test_zeros_are_zero_on_used_memory() -> None:
+    """Memory full of other values comes back cleared."""
+    pool = Pool()
+    first = pool.empty(BIG, np.int64)
+    first[:] = -1
+    place = address(first)
+    del first
+    second = pool.zeros(BIG, np.int64)
+    assert address(second) == place
+    assert not second.any()
+    assert not pool.zeros(3, np.int64).any()
+
+
+def test_limit_and_small_arrays() -> None:
+    """No more than the limit is kept idle; small arrays are not kept at all."""
+    pool = Pool(limit=8 * BIG + 100)
+    both = [pool.empty(BIG, np.int64), pool.empty(BIG, np.int64)]
+    both.clear()
+    assert pool.idle_bytes() == 8 * BIG
+    pool.limit = 0
+    assert pool.idle_bytes() == 0
+    pool = Pool()
+    pool.empty(10, np.int64)
+    assert pool.idle_bytes() == 0
+
+
+def test_much_larger_memory_is_not_wasted() -> None:
+    """A request far smaller than what is idle gets memory of its own."""
+    pool = Pool()
+    large = pool.empty(4 * BIG, np.int64)
+    place = address(large)
+    del large
+    assert address(pool.empty(BIG, np.int64)) != place
+
+
+def test_threads_never_share() -> None:
+    """Many threads that take and drop arrays find only their own values in them."""
+    pool, wrong = Pool(), []
+
+    def work(value: int) -> None:
+        for _ in range(60):
+            array = pool.empty(BIG, np.int64)
+            array[:] = value
+            if not (array == value).all():
+                wrong.append(value)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_results_kept_across_calls_stay_what_they_were() -> None:
+    """Results of earlier batches are untouched by later ones."""
+    numba_path = pytest.importorskip("cuda_routing.numba_path")
+    generator = np.random.default_rng(0)
+    features = make_features(2, 6, 8, [1, 2])
+    kept = []
+    for _ in range(6):
+        lengths = generator.integers(30_000, 40_000, size=6)
+        keys = generator.integers(0, 2**60, size=int(lengths.sum()))
+        found = numba_path.bucketize_numba(lengths, keys, features, positions=True, threads=1)
+        numba_path.bucketize_numba(lengths, keys[::-1], features, positions=True, threads=1)
+        kept.append((lengths, keys, found))
+    for lengths, keys, found in kept:
+        assert_equal(found, bucketize_numpy(lengths, keys, features, positions=True))
+
+
+def test_keep_idle_sets_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The public switch frees what is idle."""
+    monkeypatch.setattr(buffers, "POOL", Pool())
+    buffers.POOL.empty(BIG, np.int64)
+    assert buffers.POOL.idle_bytes() == 8 * BIG
+    buffers.keep_idle(0)
+    assert buffers.POOL.idle_bytes() == 0
