@@ -1,16 +1,20 @@
-"""Tables and figure of a stored CPU result: ``python benchmarks/routing/tables.py RESULT.json``.
+"""Tables and figure of the newest CPU result: ``python benchmarks/routing/tables.py``.
 
-Prints Markdown; with ``--figure FILE.svg`` draws the one-thread cells of the largest batch.
+Writes what stands between the markers of docs/routing/speed.md and draws
+docs/figures/routing-cpu.svg; with ``--check`` the exit code tells whether the page is up to date.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 Cell = dict[str, Any]
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "routing" / "speed.md"
 
 
 def one_thread(cells: list[Cell]) -> str:
@@ -57,11 +61,13 @@ def other_rules(cells: list[Cell]) -> str:
 
 def draw(result: dict[str, Any], path: Path) -> None:
     """Rates over row length, one panel a number of ranks."""
+    from matplotlib import rcParams
     from matplotlib.figure import Figure
 
     largest = max(c["keys"] for c in result["cells"]) * 0.9
     chosen = [c for c in result["cells"] if c["threads"] == 1 and c["rule"] == "roundrobin"
               and c["keys"] >= largest and c["ranks"] in (8, 64)]  # fmt: skip
+    rcParams.update({"svg.hashsalt": "routing", "svg.fonttype": "none"})
     figure = Figure(figsize=(8, 3.2), layout="constrained")
     for axis, ranks in zip(figure.subplots(1, 2, sharey=True), (8, 64), strict=True):
         rows = sorted((c for c in chosen if c["ranks"] == ranks), key=lambda c: c["row_length"])
@@ -71,21 +77,61 @@ def draw(result: dict[str, Any], path: Path) -> None:
         axis.set(title=f"{ranks} ranks", xscale="log", xlabel="keys a row", ylim=(0, None))
     figure.axes[0].set_ylabel("million keys/s, one thread")
     figure.axes[0].legend(frameon=False)
-    figure.savefig(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
 
 
-def main() -> None:
-    """Print the tables of one result."""
+def environment(result: dict[str, Any]) -> str:
+    """Where and when, in a sentence."""
+    where = result["environment"]
+    load = where["load_average"][1]
+    shared = (
+        f" **The machine was shared with other work (load average {load:.0f} on {where['cores']} "
+        "cores)**, so absolute rates are low and single ratios vary; both sides suffered alike, "
+        "call by call."
+        if load > where["cores"]
+        else ""
+    )
+    return (
+        f"Measured {where['date']} on {where['processor']}, {where['cores']} cores, Python "
+        f"{where['python']}, NumPy {where['numpy']}, numba {where['numba']}, torch "
+        f"{where['torch']}.{shared}"
+    )
+
+
+def page(result: dict[str, Any], text: str) -> str:
+    """Return the page with its tables replaced."""
+    parts = {
+        "environment": environment(result), "one thread": one_thread(result["cells"]),
+        "all cores": all_cores(result["cells"]), "rules": other_rules(result["cells"]),
+    }  # fmt: skip
+    for name, part in parts.items():
+        before, rest = text.split(f"<!-- {name} -->\n", 1)
+        after = rest.split("<!-- end -->", 1)[1]
+        text = f"{before}<!-- {name} -->\n{part}\n<!-- end -->{after}"
+    return text
+
+
+def newest() -> dict[str, Any]:
+    """Return the latest stored result."""
+    path = max((Path(__file__).parent / "results").glob("*.json"))
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def main() -> int:
+    """Write the page and the figure, or check the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("result", type=Path)
-    parser.add_argument("--figure", type=Path)
+    parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
-    result = json.loads(arguments.result.read_text())
-    for part in (one_thread, all_cores, other_rules):
-        print(part(result["cells"]), end="\n\n")
-    if arguments.figure:
-        draw(result, arguments.figure)
+    result, old = newest(), PAGE.read_text(encoding="utf-8")
+    new = page(result, old)
+    if arguments.check:
+        return int(new != old)
+    PAGE.write_text(new, encoding="utf-8")
+    draw(result, ROOT / "docs" / "figures" / "routing-cpu.svg")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
