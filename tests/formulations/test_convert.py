@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations import InstanceError, Objective, Scope, Where, write_instance
@@ -134,3 +134,25 @@ def test_decimals_are_scaled_exactly(values: list[int], decimals: int) -> None:
     scale = common_scale(written, "x")
     assert 10**decimals % scale == 0
     assert [scaled(w, scale) * (10**decimals // scale) for w in written] == values
+
+
+JUNK = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3)),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from([MMKP, GAP]), st.data())
+def test_mutated_files_never_raise_anything_else(
+    tmp_path_factory: pytest.TempPathFactory, document: dict[str, Any], data: st.DataObject
+) -> None:
+    """One field replaced by anything: an Instance or one sentence, never another exception."""
+    field = data.draw(st.sampled_from(sorted(document)))
+    path = tmp_path_factory.mktemp("junk") / "file.json"
+    path.write_text(json.dumps({**document, field: data.draw(JUNK)}))
+    try:
+        read_any(path)
+    except InstanceError as error:
+        assert str(error)
