@@ -11,7 +11,7 @@ from formulations import Instance, Placement, Scope
 from formulations.check import Loads
 from formulations.instance import IntArray
 from milp_planner.api.auditing import Audit
-from milp_planner.report.tables import table_loads
+from milp_planner.report.tables import table_loads, tables_of
 
 #: Places, ranks and tables named before the rest is left out.
 MOST = 5
@@ -72,6 +72,25 @@ class SlowRank:
 
 
 @dataclass(frozen=True)
+class Gain:
+    """A table that is faster in the best plan found.
+
+    Attributes
+    ----------
+    table, option, better : str
+        Its option in the audited plan and in the best one.
+    cost, better_cost : int
+        Its largest time on one rank under each.
+    """
+
+    table: str
+    option: str
+    better: str
+    cost: int
+    better_cost: int
+
+
+@dataclass(frozen=True)
 class AuditInfo:
     """All figures of an audit; None is unknown.
 
@@ -96,6 +115,8 @@ class AuditInfo:
         whether that fits.
     overfull : tuple of Overfull
     slow : tuple of SlowRank
+    gains : tuple of Gain
+        The tables with the largest difference to the best plan found, where that is better.
     time_unit : str
     """
 
@@ -113,6 +134,7 @@ class AuditInfo:
     as_run: dict[str, Any] | None
     overfull: tuple[Overfull, ...]
     slow: tuple[SlowRank, ...]
+    gains: tuple[Gain, ...]
     time_unit: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -143,6 +165,7 @@ def audit_of(audit: Audit) -> AuditInfo:
         as_run=None if run is None else {"fits": run.feasible, "objectives": run.objectives},
         overfull=tuple(_overfull(instance, loads, by_table)),
         slow=tuple(_slow(instance, loads, by_table)),
+        gains=tuple(_gains(audit)),
         time_unit=instance.time_unit,
     )
 
@@ -170,6 +193,17 @@ class _Contributions:
         """The largest positive amounts, int64 array [tables], with their tables."""
         order = np.argsort(-amounts, kind="stable")[:MOST]
         return tuple(Share(self.names[t], int(amounts[t])) for t in order if amounts[t] > 0)
+
+
+def _gains(audit: Audit) -> list[Gain]:
+    """Tables by what the best plan saves on them; none where it saves nothing as a whole."""
+    if audit.best.placement is None or audit.saving is None or audit.saving <= 0:
+        return []
+    now = tables_of(audit.instance, audit.placement).rows
+    best = tables_of(audit.instance, audit.best.placement).rows
+    pairs = [(a, b) for a, b in zip(now, best, strict=True) if a.cost > b.cost]
+    pairs.sort(key=lambda pair: pair[1].cost - pair[0].cost)
+    return [Gain(a.name, a.option, b.option, a.cost, b.cost) for a, b in pairs[:MOST]]
 
 
 def _overfull(instance: Instance, loads: Loads, tables: _Contributions) -> list[Overfull]:

@@ -22,7 +22,7 @@ def draw_audit(info: AuditInfo, title: str) -> RenderableType:
     panel = Panel(
         Text("\n").join(lines), title=title, title_align="left", border_style=colour, width=100
     )
-    return Group(panel, *(Text(line) for line in (*_full(info), *_slow(info))))
+    return Group(panel, *(Text(line) for line in (*_full(info), *_slow(info), *_gains(info))))
 
 
 def _violations(info: AuditInfo) -> Iterator[str]:
@@ -102,3 +102,11 @@ def _slow_rank(info: AuditInfo, rank: SlowRank) -> str:
 
 def _time(info: AuditInfo, share: Share) -> str:
     return f"{share.table} {show_cost(share.amount, info.time_unit)}"
+
+
+def _gains(info: AuditInfo) -> Iterator[str]:
+    for gain in info.gains:
+        now, then = (show_cost(v, info.time_unit) for v in (gain.cost, gain.better_cost))
+        same = gain.option == gain.better
+        better = "on other ranks" if same else gain.better
+        yield f"better: {gain.table} from {gain.option} ({now}) to {better} ({then})"

@@ -13,7 +13,7 @@ _STOPPED = {
     "proof": "",
     "time_limit": "stopped by the time limit",
     "work_limit": "stopped by the work limit",
-    "exhausted": "the heuristic had no more to try",
+    "exhausted": "the search had no more to try",
     "interrupted": "interrupted",
 }
 

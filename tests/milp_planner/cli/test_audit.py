@@ -37,8 +37,11 @@ def test_a_lopsided_plan_names_its_slow_rank(cli: Cli) -> None:
     assert done.code == 0 and info["fits"] and info["distance"] > 0 and info["saving"] > 0
     slow = info["slow"][0]
     assert slow["rank"] == 0 and slow["tables"][0]["table"] == "items"
+    gain = info["gains"][0]
+    assert gain["table"] == "items" and gain["better_cost"] < gain["cost"]
     text = _audit(cli, CSV).out
     assert "FITS" in text and "to blame: rank 0" in text and "best plan found" in text
+    assert f"better: items from {gain['option']}" in text
     assert max(len(line) for line in text.splitlines()) <= 100
 
 

@@ -56,7 +56,7 @@ def test_certified_speaks_of_the_certified_bound() -> None:
     ("outcome", "words"),
     [
         (infeasible("cpsat", BoundSource("cpsat", True)), ["INFEASIBLE", "no plan exists (cpsat"]),
-        (nothing("greedy", StoppedBy.EXHAUSTED), ["UNKNOWN", "the heuristic had no more to try"]),
+        (nothing("greedy", StoppedBy.EXHAUSTED), ["UNKNOWN", "the search had no more to try"]),
         (nothing("cpsat", StoppedBy.INTERRUPTED), ["UNKNOWN", "interrupted"]),
     ],
 )
