@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from formulations.diagnose.questions import without_costs
 from formulations.instance import Instance
 from formulations.instance_file import instance_from_dict
 from formulations.outcome import Outcome, Status
@@ -21,10 +22,10 @@ class Asker:
     settings : Settings
         ``time_limit`` covers all questions asked through this object.
     formulation : str
-        An exact one.
+        ``auto``: exact for small questions, and bounds with plans for large ones.
     """
 
-    def __init__(self, settings: Settings, formulation: str = "cpsat") -> None:
+    def __init__(self, settings: Settings, formulation: str = "auto") -> None:
         self._settings = settings
         self._formulation = formulation
         limit = settings.time_limit
@@ -54,14 +55,11 @@ class Asker:
 
     def fits(self, document: dict[str, Any], share: float = 1.0) -> bool | None:
         """Whether any plan exists: True, False, or None when the limit left it open."""
-        zero = _feasibility(document)
-        _, outcome = self.ask(zero, share)
+        outcome = self.try_to_fit(document, share)
         if outcome.placement is not None:
             return True
         return False if outcome.status == Status.INFEASIBLE else None
 
-
-def _feasibility(document: dict[str, Any]) -> dict[str, Any]:
-    from formulations.diagnose.questions import without_costs
-
-    return without_costs(document, "none")
+    def try_to_fit(self, document: dict[str, Any], share: float = 1.0) -> Outcome:
+        """Any plan of a document, whatever it costs."""
+        return self.ask(without_costs(document, "none"), share)[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -42,7 +43,10 @@ class Diagnosis:
 
 
 def diagnose(
-    instance: Instance, settings: Settings | None = None, formulation: str = "cpsat"
+    instance: Instance,
+    settings: Settings | None = None,
+    formulation: str = "auto",
+    groups: Mapping[str, Sequence[str]] | None = None,
 ) -> Diagnosis:
     """Answer, for an instance without a plan: how much more, which tables, and why.
 
@@ -52,17 +56,21 @@ def diagnose(
     settings : Settings, optional
         Its time limit covers all questions together.
     formulation : str
-        An exact formulation to ask.
+        Which to ask; ``auto`` is exact for small questions.
+    groups : mapping of str to sequences of str, optional
+        Resources whose capacities grow together, by the name of their answer; default: each
+        resource on its own.
 
     Returns
     -------
     Diagnosis
     """
     asker = Asker(settings or Settings(), formulation)
-    questions = len(instance.resources) + 2
+    groups = groups or {r.name: [r.name] for r in instance.resources}
+    questions = len(groups) + 2
     capacities = tuple(
-        least_capacity(instance, r.name, asker, 1 / (questions - i))
-        for i, r in enumerate(instance.resources)
+        least_capacity(instance, name, asker, 1 / (questions - i), together)
+        for i, (name, together) in enumerate(groups.items())
     )
     drop = fewest_drops(instance, asker, 0.5)
     return Diagnosis(capacities, drop, conflict(instance, asker))

@@ -6,8 +6,8 @@ returns the document of another whose optimum is the answer.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Sequence
 from typing import Any
 
 Document = dict[str, Any]
@@ -19,7 +19,7 @@ LENT = "(capacity) "
 
 def without_costs(document: Document, phase: str) -> Document:
     """The same placements, all free, under the objective ``total`` with one phase."""
-    result = copy.deepcopy(document)
+    result = _copy(document)
     result.update(phases=[phase], objective="total")
     for shard in _shards(result):
         shard["cost"] = [0]
@@ -38,36 +38,54 @@ def droppable(document: Document) -> Document:
     return result
 
 
-def use_as_cost(document: Document, resource: str) -> Document:
-    """Minimise the fullest rank of a rank resource, its capacity lifted, all others kept."""
-    result = copy.deepcopy(document)
-    result.update(phases=[resource], objective="busiest_rank")
-    result["resources"] = [r for r in result["resources"] if r["name"] != resource]
+def use_as_cost(
+    document: Document, resources: Sequence[str], objective: str = "busiest_rank"
+) -> Document:
+    """Minimise the use of the first of some resources, all their capacities lifted.
+
+    With ``busiest_rank`` the optimum is the fullest rank, with ``total`` the use of all places
+    together.
+    """
+    result = _copy(document)
+    result.update(phases=[resources[0]], objective=objective)
+    result["resources"] = [r for r in result["resources"] if r["name"] not in resources]
     for shard in _shards(result):
-        shard["cost"] = [shard.get("use", {}).pop(resource, 0)]
+        use = shard.get("use", {})
+        shard["cost"] = [use.get(resources[0], 0)]
+        for name in resources:
+            use.pop(name, None)
     return result
 
 
-def lendable(document: Document, resource: str, most: int) -> Document:
-    """Minimise the uniform capacity of a resource of any scope, up to ``most``.
+def with_capacity(document: Document, resources: Collection[str], capacity: int) -> Document:
+    """Every place of some resources has this capacity."""
+    changed = [
+        {**r, "capacity": capacity if r["scope"] == "cluster" else [capacity] * len(r["capacity"])}
+        if r["name"] in resources
+        else r
+        for r in document["resources"]
+    ]
+    return {**document, "resources": changed}
+
+
+def lendable(document: Document, resources: Sequence[str], most: int) -> Document:
+    """Minimise the uniform capacity of resources of one scope, up to ``most``.
 
     Every place gets a capacity of 2^k − 1 ≥ ``most``; for each power of two below, one more table
     either takes that much away at every place (free) or leaves it (at that cost). The optimum is
     the least uniform capacity, exactly.
     """
-    result = without_costs(document, resource)
     bits = max(1, most.bit_length())
-    lifted = next(r for r in result["resources"] if r["name"] == resource)
-    scope = lifted["scope"]
-    places = len(lifted["capacity"]) if scope != "cluster" else 1
-    lifted["capacity"] = 2**bits - 1 if scope == "cluster" else [2**bits - 1] * places
+    result = with_capacity(without_costs(document, resources[0]), resources, 2**bits - 1)
+    scope = next(r["scope"] for r in result["resources"] if r["name"] == resources[0])
     where = {
         "rank": list(range(result["ranks"])),
         "machine": [m[0] for m in result["machines"]],
         "cluster": "cluster",
     }[scope]
     for bit in reversed(range(bits)):
-        taken = {"where": where, "shards": [{"use": {resource: 2**bit}, "cost": [0]}]}
+        use = dict.fromkeys(resources, 2**bit)
+        taken = {"where": where, "shards": [{"use": use, "cost": [0]}]}
         left = {"where": "cluster", "shards": [{"cost": [2**bit]}]}
         options = [{"name": "taken", "blocks": [taken]}, {"name": "left", "blocks": [left]}]
         result["tables"].append({"name": f"{LENT}2^{bit}", "options": options})
@@ -98,7 +116,7 @@ def lift(document: Document, constraint: str) -> Document:
     constraint : str
         A resource's name, ``fusion``, ``pins``, ``forbidden`` or ``moves``.
     """
-    result = copy.deepcopy(document)
+    result = _copy(document)
     if constraint in ("pins", "forbidden"):
         result.pop(constraint, None)
     elif constraint == "moves":
@@ -124,6 +142,12 @@ def constraints_of(document: Document) -> list[str]:
     if "max_moved_tables" in document or "max_moved_bytes" in document:
         names.append("moves")
     return names
+
+
+def _copy(document: Document) -> Document:
+    """A deep copy; through JSON, which is several times faster than :mod:`copy`."""
+    copied: Document = json.loads(json.dumps(document))
+    return copied
 
 
 def _shards(document: Document) -> list[dict[str, Any]]:

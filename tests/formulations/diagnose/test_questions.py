@@ -50,10 +50,10 @@ def test_least_capacity_questions(instance: Instance, data: st.DataObject) -> No
     most = 31
     truth = least_by_trying(instance, index, most)
     document = instance_to_dict(instance)
-    lent = brute_force(instance_from_dict(lendable(document, resource.name, most))).objective
+    lent = brute_force(instance_from_dict(lendable(document, [resource.name], most))).objective
     assert lent == truth
     if resource.scope == Scope.RANK and truth is not None:
-        asked = instance_from_dict(use_as_cost(document, resource.name))
+        asked = instance_from_dict(use_as_cost(document, [resource.name]))
         assert brute_force(asked).objective == truth
 
 
