@@ -1,0 +1,160 @@
+"""What more memory buys: the objective against the capacity of one tier, on a stated grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from formulations import Instance, InstanceError, Outcome
+from formulations.certificate import Certificate, bound_of
+from milp_planner.explain.budget import Budget
+from milp_planner.explain.monotone import Answer, solve_grid
+from milp_planner.explain.tiers import capacity_of, resources_of, scope_of, with_more
+
+
+@dataclass(frozen=True)
+class Step:
+    """One capacity.
+
+    Attributes
+    ----------
+    extra : int
+        Bytes more at every place than there are now (less when negative).
+    smallest : int
+        Capacity of the smallest place then.
+    status : str
+    objective, bound : int or None
+        Of the best plan at this capacity, and what no plan goes below.
+    gap : float or None
+    relaxed : int or None
+        What the multipliers of the plan's certificate prove at this capacity: a relaxation, valid
+        everywhere and tight at best near the plan's own capacity.
+    seconds : float or None
+        None where the neighbours answered it.
+    """
+
+    extra: int
+    smallest: int
+    status: str
+    objective: int | None
+    bound: int | None
+    gap: float | None
+    relaxed: int | None
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class StaircaseInfo:
+    """The objective against the capacity of one tier.
+
+    Attributes
+    ----------
+    tier, scope, objective_kind, time_unit : str
+    now : int or None
+        Objective of the plan itself.
+    slope : float or None
+        Change of the certified bound for one byte more at every place, from the multipliers: a
+        relaxation's price, not a promise. None without a certificate.
+    steps : tuple of Step
+        Ascending.
+    """
+
+    tier: str
+    scope: str
+    objective_kind: str
+    time_unit: str
+    now: int | None
+    slope: float | None
+    steps: tuple[Step, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def staircase(
+    instance: Instance, outcome: Outcome, tier: str, extras: Sequence[int], budget: Budget
+) -> StaircaseInfo:
+    """Re-solve at every capacity of a grid.
+
+    Parameters
+    ----------
+    instance : Instance
+    outcome : Outcome
+        The plan to explain; its placement starts the solves, its certificate gives the slope.
+    tier : str
+        ``hbm``, ``ddr`` or another resource of the instance.
+    extras : sequence of int
+        Bytes more (or fewer) at every place; 0 is added.
+    budget : Budget
+
+    Raises
+    ------
+    BadInput
+        When there is no such tier.
+    """
+    smallest = int(capacity_of(instance, tier).min())
+    grid = sorted({max(-smallest, int(e)) for e in (*extras, 0)})
+    known = []
+    if outcome.placement is not None and outcome.objective is not None:
+        known.append(((0,), outcome.placement, outcome.objective))
+    answers = solve_grid([grid], lambda at: with_more(instance, tier, at[0]), budget, known)
+    certificate = _usable(outcome.certificate)
+    return StaircaseInfo(
+        tier=tier,
+        scope=scope_of(instance, tier),
+        objective_kind=instance.objective.value,
+        time_unit=instance.time_unit,
+        now=outcome.objective,
+        slope=None if certificate is None else slope(instance, tier, certificate),
+        steps=tuple(_step(instance, tier, at[0], a, certificate) for at, a in answers.items()),
+    )
+
+
+def slope(instance: Instance, tier: str, certificate: Certificate) -> float:
+    """−Σ λ over the places of a tier: how the Lagrangian bound changes with a byte at each place.
+
+    References
+    ----------
+    Geoffrion, "Lagrangean relaxation for integer programming", Mathematical Programming Study 2
+    (1974): the dual function is linear in the right-hand side at fixed multipliers.
+    """
+    names = [instance.resources[i].name for i in resources_of(instance, tier)]
+    return -float(Fraction(sum(sum(certificate.prices[n]) for n in names), certificate.denominator))
+
+
+def _usable(certificate: Certificate | None) -> Certificate | None:
+    return certificate if certificate is not None and certificate.kind == "bound" else None
+
+
+def _step(
+    instance: Instance, tier: str, extra: int, answer: Answer, certificate: Certificate | None
+) -> Step:
+    there = with_more(instance, tier, extra)
+    return Step(
+        extra=extra,
+        smallest=int(capacity_of(there, tier).min()),
+        status=answer.status,
+        objective=answer.objective,
+        bound=None if answer.infeasible else answer.bound,
+        gap=answer.gap,
+        relaxed=None if certificate is None else relaxed_bound(there, certificate),
+        seconds=answer.seconds,
+    )
+
+
+def relaxed_bound(instance: Instance, certificate: Certificate) -> int | None:
+    """What given multipliers prove of an instance; None where some table has no option left.
+
+    With and without the certificate's cutoff: with it no bound goes above the old objective,
+    without it none is as tight below.
+    """
+    found = []
+    for used in (certificate, replace(certificate, cutoff=None)):
+        try:
+            found.append(bound_of(instance, used))
+        except InstanceError:
+            continue
+    return max(found, default=None)

@@ -1,0 +1,208 @@
+"""One table given another option while every other table stays where it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations import Instance, Placement, Where
+from formulations.check import check, position_entries
+from formulations.fusion import mixed_groups
+from formulations.instance import BlockView, IntArray, Scope
+from formulations.placement import fixed_ranks, machine_ranks
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """What one place lacks.
+
+    Attributes
+    ----------
+    resource, scope : str
+    place : int
+        Rank or machine number, 0 for the cluster.
+    short_by : int
+        Bytes (the instance's unit).
+    """
+
+    resource: str
+    scope: str
+    place: int
+    short_by: int
+
+
+@dataclass(frozen=True, eq=False)
+class Swap:
+    """What came of it.
+
+    Attributes
+    ----------
+    placement : Placement
+        With the option at the best places found for it, fit or not.
+    objective : int or None
+        When it fits.
+    lacks : tuple of Shortage
+        The largest shortage of each resource.
+    clashes : tuple of str
+        ``fusion`` and ``moves``, where broken.
+    """
+
+    placement: Placement
+    objective: int | None
+    lacks: tuple[Shortage, ...]
+    clashes: tuple[str, ...]
+
+
+def swap(instance: Instance, placement: Placement, option: int) -> Swap | None:
+    """Give the option's table that option, each shard on the place with the least overflow.
+
+    Of equally full places the one with the least cost so far is taken. None when there are not
+    enough places at all, such as different ranks for its shards. For options of several shards
+    this is a heuristic: the shortage named is one that suffices, not always the least.
+    """
+    table = int(instance.table_of[option])
+    use, cost = _others(instance, placement, table)
+    ranks = []
+    for index in instance.blocks_of(option):
+        block = instance.block(index)
+        placed = _place(instance, block, use, cost)
+        if placed is None:
+            return None
+        ranks.append(placed)
+        if block.where != Where.CLUSTER:
+            _add(instance, block, placed, use, cost)
+    options = placement.options.copy()
+    options[table] = option
+    there = list(placement.ranks)
+    there[table] = ranks
+    changed = Placement(options, there)
+    verdict = check(instance, changed)
+    return Swap(
+        changed,
+        verdict.objectives[instance.objective.value] if verdict.feasible else None,
+        _lacks(instance, changed),
+        _clashes(instance, changed, verdict.violations),
+    )
+
+
+def _others(instance: Instance, placement: Placement, table: int) -> tuple[IntArray, IntArray]:
+    """Use [ranks, resources] and cost [ranks, phases] of all other tables."""
+    use = np.zeros((instance.num_ranks, len(instance.resources)), dtype=np.int64)
+    cost = np.zeros((instance.num_ranks, len(instance.phases)), dtype=np.int64)
+    for other in range(instance.num_tables):
+        if other == table:
+            continue
+        blocks = instance.blocks_of(int(placement.options[other]))
+        for index, ranks in zip(blocks, placement.ranks[other], strict=True):
+            block = instance.block(index)
+            if block.where != Where.CLUSTER:
+                _add(instance, block, ranks, use, cost)
+    return use, cost
+
+
+def _add(
+    instance: Instance, block: BlockView, ranks: IntArray, use: IntArray, cost: IntArray
+) -> None:
+    entries = position_entries(instance, block, ranks)
+    np.add.at(use, ranks, instance.shard_use[entries])
+    np.add.at(cost, ranks, instance.shard_cost[entries])
+
+
+def _place(instance: Instance, block: BlockView, use: IntArray, cost: IntArray) -> IntArray | None:
+    fixed = fixed_ranks(instance, block.index)
+    if fixed is not None:
+        return fixed
+    if block.where == Where.ANY_RANK:
+        allowed = list(range(instance.num_ranks)) if block.places is None else list(block.places)
+        return _shards(instance, block, allowed, use, cost)
+    machines = list(range(len(instance.machines))) if block.places is None else list(block.places)
+    if block.where == Where.ANY_RANK_OF_ONE_MACHINE:
+        tries = [_shards(instance, block, list(instance.machines[m]), use, cost) for m in machines]
+        found = [ranks for ranks in tries if ranks is not None]
+        return min(found, key=lambda ranks: _score(instance, block, ranks, use, cost), default=None)
+    chosen = _machines(instance, block, machines, use, cost)
+    return machine_ranks(instance, chosen) if len(chosen) == block.count else None
+
+
+def _shards(
+    instance: Instance, block: BlockView, allowed: list[int], use: IntArray, cost: IntArray
+) -> IntArray | None:
+    """A rank for every shard, one after another; None when there are not enough."""
+    use, cost = use.copy(), cost.copy()
+    chosen: list[int] = []
+    for position in range(block.count):
+        entry = block.entry(position)
+        free = [r for r in allowed if not (block.distinct and r in chosen)]
+        if not free:
+            return None
+        best = min(
+            free, key=lambda r: (*_after(instance, [r], [entry], use, cost), chosen.count(r), r)
+        )
+        chosen.append(best)
+        use[best] += instance.shard_use[entry]
+        cost[best] += instance.shard_cost[entry]
+    return np.asarray(chosen, dtype=np.int64)
+
+
+def _machines(
+    instance: Instance, block: BlockView, allowed: list[int], use: IntArray, cost: IntArray
+) -> list[int]:
+    def score(machine: int) -> tuple[int, int]:
+        ranks = list(instance.machines[machine])
+        entries = [block.entry(i) for i in range(len(ranks))]
+        return _after(instance, ranks, entries, use, cost)
+
+    order = sorted(
+        (m for m in allowed if block.shared or len(instance.machines[m]) == len(block.entries)),
+        key=score,
+    )
+    return order[: block.count] if block.distinct else order[:1] * block.count
+
+
+def _score(
+    instance: Instance, block: BlockView, ranks: IntArray, use: IntArray, cost: IntArray
+) -> tuple[int, int]:
+    entries = position_entries(instance, block, ranks)
+    return _after(instance, ranks.tolist(), entries.tolist(), use, cost)
+
+
+def _after(
+    instance: Instance, ranks: list[int], entries: list[int], use: IntArray, cost: IntArray
+) -> tuple[int, int]:
+    """Overflow and largest cost of these ranks once the entries are added."""
+    new_use, new_cost = use.copy(), cost.copy()
+    np.add.at(new_use, ranks, instance.shard_use[entries])
+    np.add.at(new_cost, ranks, instance.shard_cost[entries])
+    overflow = 0
+    for index, resource in enumerate(instance.resources):
+        if resource.scope == Scope.RANK:
+            load, room = new_use[ranks, index], resource.capacity[ranks]
+        elif resource.scope == Scope.MACHINE:
+            machines = np.unique(instance.machine_of[ranks])
+            load = np.asarray([new_use[list(instance.machines[m]), index].sum() for m in machines])
+            room = resource.capacity[machines]
+        else:
+            continue
+        overflow += int(np.maximum(0, load - room).sum())
+    return overflow, int(new_cost[ranks].sum(axis=1).max(initial=0))
+
+
+def _lacks(instance: Instance, placement: Placement) -> tuple[Shortage, ...]:
+    loads = check(instance, placement).loads
+    assert loads is not None
+    found = []
+    for resource, use in zip(instance.resources, loads.use, strict=True):
+        place = int(np.argmax(use - resource.capacity))
+        over = int(use[place] - resource.capacity[place])
+        if over > 0:
+            found.append(Shortage(resource.name, resource.scope.value, place, over))
+    return tuple(found)
+
+
+def _clashes(
+    instance: Instance, placement: Placement, violations: tuple[str, ...]
+) -> tuple[str, ...]:
+    found = ["fusion"] if mixed_groups(instance, placement) else []
+    found += ["moves"] if any(v.endswith(" may") for v in violations) else []
+    return tuple(found)
