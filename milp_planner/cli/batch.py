@@ -1,0 +1,197 @@
+"""``milp-planner batch``: a suite of scenarios, run in parallel, kept and resumed."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from milp_planner.cli.options import JsonOption, whole
+
+if TYPE_CHECKING:
+    from scenarios.batch.runner import Batch
+
+
+class EngineName(StrEnum):
+    """Where scenarios are solved."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+SuiteArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SUITE",
+        help="Suite YAML, or the name of a shipped one (milp-planner list suites).",
+        show_default=False,
+    ),
+]
+FolderOption = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", metavar="DIR", help="Folder of the results.", show_default=False
+    ),
+]
+ProcessesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        parser=whole(1, 1024),
+        metavar="N",
+        help="Scenarios side by side, each with one solver thread; default: all cores.",
+        show_default=False,
+    ),
+]
+EngineOption = Annotated[
+    EngineName, typer.Option("--engine", help="Processes of this machine, or a Ray cluster.")
+]
+AddressOption = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        metavar="ADDRESS",
+        help="Of a running Ray cluster; default: a Ray of this machine alone.",
+        show_default=False,
+    ),
+]
+QueryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--query",
+        metavar="SQL",
+        help="Show this of the table results (SQLite) at the end.",
+        show_default=False,
+    ),
+]
+
+
+def run(
+    suite: SuiteArgument,
+    output: FolderOption,
+    workers: ProcessesOption = None,
+    engine: EngineOption = EngineName.LOCAL,
+    address: AddressOption = None,
+    query: QueryOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Run a suite of scenarios; a second call does what is left.
+
+    Results are lines of DIR/results.jsonl, each on the disk as soon as it is known: Ctrl-C, a
+    crash or a kill loses at most the solves under way. A scenario that fails is recorded and tried
+    again by the next call. Exits with 1 when an assertion of the suite does not hold, with 70 when
+    a scenario failed.
+    """
+    from milp_planner.cli import console
+    from milp_planner.errors import BadInput
+    from scenarios.batch import find_suite, run_batch
+
+    if address is not None and engine is not EngineName.RAY:
+        raise BadInput("--address: goes with --engine ray")
+    found, folder = find_suite(suite)
+    with _terminated_as_interrupted(), _progress(found.name) as note:
+        batch = run_batch(
+            found, output, folder=folder, engine=engine.value, workers=workers, address=address,
+            on_record=note,
+        )  # fmt: skip
+    rows = None if query is None else _answer(output, query)
+    if json:
+        extra = {} if rows is None else {"query": rows}
+        console.emit_json({**batch.to_dict(), **extra})
+    else:
+        _show(batch, rows, output)
+    _finish(batch)
+
+
+def _finish(batch: Batch) -> None:
+    from milp_planner.cli.failures import FALLS_SHORT, INTERNAL, INTERRUPTED
+    from scenarios.batch.execute import FAILED
+
+    if batch.interrupted:
+        raise typer.Exit(INTERRUPTED)
+    if not all(judgement.holds for judgement in batch.judgements):
+        raise typer.Exit(FALLS_SHORT)
+    if FAILED in batch.counts:
+        raise typer.Exit(INTERNAL)
+
+
+def _answer(folder: Path, query: str) -> list[dict[str, Any]]:
+    import sqlite3
+
+    from milp_planner.errors import BadInput
+    from scenarios.batch import connect
+
+    try:
+        return [dict(row) for row in connect(folder).execute(query)]
+    except sqlite3.Error as error:
+        raise BadInput(f"--query: {error}") from None
+
+
+def _show(batch: Batch, rows: list[dict[str, Any]] | None, folder: Path) -> None:
+    from milp_planner.cli import console
+    from milp_planner.report.terminal.batch import draw_assertions, draw_batch, draw_rows
+
+    out = console.out()
+    out.print(draw_batch(batch.suite.name, batch.results))
+    if batch.judgements:
+        out.print(draw_assertions(batch.judgements))
+    if rows is not None:
+        out.print(draw_rows(rows))
+    left = len(batch.tasks) - len(batch.results)
+    again = f"; {left} left, the same command goes on" if left else ""
+    out.print(f"{batch.solved} solved now, {len(batch.results) - batch.solved} kept{again}")
+    out.print(f"written: {folder}/results.jsonl")
+
+
+@contextmanager
+def _progress(name: str) -> Iterator[Callable[[dict[str, Any] | None, int, int], None]]:
+    """A bar with the time left, on a terminal."""
+    from milp_planner.cli import console
+
+    err = console.err()
+    if not err.is_terminal:
+        yield lambda *_: None
+        return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        TextColumn("left"), TimeRemainingColumn(),
+    )  # fmt: skip
+    failed = 0
+    with Progress(*columns, console=err, transient=True, speed_estimate_period=600) as bar:
+        task = bar.add_task(name, total=None)
+
+        def note(record: dict[str, Any] | None, done: int, total: int) -> None:
+            nonlocal failed
+            failed += record is not None and record["status"] == "failed"
+            text = f"{name} ({failed} failed)" if failed else name
+            bar.update(task, completed=done, total=total, description=text)
+
+        yield note
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """A polite kill is a Ctrl-C: processes are ended, results stay."""
+
+    def stop(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,116 @@
+"""What a suite asserts, held against the records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from milp_planner.errors import BadInput
+from scenarios.batch.scenario import Scenario
+from scenarios.batch.suite import AXES, Assertion, Where
+
+PICOSECONDS = 10**9
+"""In a millisecond."""
+_LABELS = {"objective": "objective_kind"}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One assertion after a run.
+
+    Attributes
+    ----------
+    name : str
+    holds : bool
+        Whether it holds for every scenario it speaks of.
+    scenarios : int
+        How many it speaks of.
+    broken : tuple of str
+        One sentence for each scenario where it does not hold, or that was not run.
+    """
+
+    name: str
+    holds: bool
+    scenarios: int
+    broken: tuple[str, ...]
+
+
+def judge(
+    assertion: Assertion, scenarios: Sequence[tuple[str, Scenario]], records: dict[str, Any]
+) -> Judgement:
+    """Hold an assertion against the records of the scenarios that it names."""
+    chosen = [(key, s) for key, s in scenarios if matches(assertion.where, s)]
+    broken = []
+    for key, scenario in chosen:
+        reason = _reason(assertion, records.get(key))
+        if reason:
+            broken.append(f"{describe(scenario)}: {reason}")
+    return Judgement(assertion.name, not broken, len(chosen), tuple(broken))
+
+
+def check_assertions(assertions: Iterable[Assertion], scenarios: Iterable[Scenario]) -> None:
+    """Refuse an assertion that speaks of nothing, before anything is solved.
+
+    Raises
+    ------
+    BadInput
+        With the assertion's name.
+    """
+    known = list(scenarios)
+    for assertion in assertions:
+        if not any(matches(assertion.where, scenario) for scenario in known):
+            raise BadInput(
+                f"assertion {assertion.name!r}: its where matches no scenario of the suite"
+            )
+
+
+def matches(where: Where, scenario: Scenario) -> bool:
+    """Whether a scenario agrees with every field written; an axis not swept agrees with none."""
+    label = scenario.label()
+    for name, wanted in where.to_dict().items():
+        if not wanted:
+            continue
+        found = label["axes"].get(name) if name in AXES else label[_LABELS.get(name, name)]
+        if found not in wanted:
+            return False
+    return True
+
+
+def describe(scenario: Scenario) -> str:
+    """A scenario in a few words."""
+    axes = "".join(f", {name} {value}" for name, value in scenario.axes)
+    return (
+        f"{scenario.model} on {scenario.cluster}{axes}, {scenario.objective}, "
+        f"{scenario.formulation}, seed {scenario.seed}"
+    )
+
+
+def _reason(assertion: Assertion, record: dict[str, Any] | None) -> str | None:
+    """Why a record breaks an assertion; None where it holds."""
+    if record is None:
+        return "was not run"
+    status = record["status"]
+    if assertion.fits is False:
+        return None if status == "infeasible" else f"{status}, not proved infeasible"
+    if status not in ("optimal", "feasible"):
+        return f"no plan: {status}"
+    if assertion.optimal and status != "optimal":
+        return "the plan is not proved optimal"
+    return _short_of(assertion, record)
+
+
+def _short_of(assertion: Assertion, record: dict[str, Any]) -> str | None:
+    for memory, least in (("hbm", assertion.hbm_headroom), ("ddr", assertion.ddr_headroom)):
+        free = record["headroom"].get(memory)
+        if least is not None and free is not None and Fraction(free) < least / 100:
+            return f"{100 * free:.1f}% of {memory.upper()} free, below {float(least):g}%"
+    gap = record["gap"]
+    if assertion.max_gap is not None and (gap is None or Fraction(gap) > assertion.max_gap / 100):
+        found = "no bound is known" if gap is None else f"the gap is {100 * gap:.2f}%"
+        return f"{found}, allowed: {float(assertion.max_gap):g}%"
+    most = assertion.max_milliseconds
+    if most is not None and record["objective"] > most * PICOSECONDS:
+        return f"{record['objective'] / PICOSECONDS:.3f} ms, above {most:g} ms"
+    return None

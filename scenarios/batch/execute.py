@@ -1,0 +1,122 @@
+"""One scenario solved: inputs, prices, Instance, Outcome, and the record of it."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from formulations import Instance, Outcome, Settings, solve
+from formulations.check import check
+from formulations.errors import UnsupportedInstance
+from milp_planner.api.compiling import compile_for
+from scenarios import catalog
+from scenarios.batch.scenario import Scenario, versions
+
+FAILED, NOT_COVERED = "failed", "not_covered"
+"""Statuses beside those of an Outcome: an error, and an Instance the formulation refuses."""
+
+
+def execute(scenario: Scenario, key: str) -> dict[str, Any]:
+    """Solve a scenario and describe the answer; never raises for what the scenario is.
+
+    Parameters
+    ----------
+    scenario
+    key
+        Of the result, as whoever asked computed it.
+
+    Returns
+    -------
+    dict
+        Plain JSON values; ``error`` is None, or type, message and traceback.
+    """
+    try:
+        if scenario.key() != key:
+            raise RuntimeError("the inputs or versions here are not those of whoever asked")
+        return {**_head(scenario, key), **_solve(scenario), "error": None}
+    except Exception as error:  # kept in the record: one failure must not stop the others
+        return failure(scenario, key, error)
+
+
+def failure(scenario: Scenario, key: str, error: BaseException) -> dict[str, Any]:
+    """The record of a scenario that has no Outcome."""
+    covered = not isinstance(error, UnsupportedInstance)
+    return {
+        **_head(scenario, key),
+        "status": FAILED if covered else NOT_COVERED,
+        "error": {
+            "type": type(error).__name__,
+            "message": str(error),
+            "traceback": "".join(traceback.format_exception(error)),
+        },
+    }
+
+
+def _head(scenario: Scenario, key: str) -> dict[str, Any]:
+    finished = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"key": key, **scenario.label(), "versions": versions(), "finished": finished}
+
+
+def _solve(scenario: Scenario) -> dict[str, Any]:
+    _warm_up(scenario.formulation)
+    start = time.perf_counter()
+    instance = compile_for(*scenario.inputs(), scenario.objective).instance
+    priced = time.perf_counter() - start
+    outcome = solve(instance, scenario.formulation, scenario.settings())
+    return {"pricing_seconds": priced, **_answer(instance, outcome)}
+
+
+def _answer(instance: Instance, outcome: Outcome) -> dict[str, Any]:
+    source = outcome.bound_source
+    return {
+        "status": outcome.status.value,
+        "stopped_by": outcome.stopped_by.value,
+        "objective": outcome.objective,
+        "bound": outcome.bound,
+        "bound_source": None if source is None else f"{source.method}, {_exactness(source.exact)}",
+        "certified_bound": outcome.certified_bound,
+        "gap": outcome.gap,
+        "objectives": outcome.objectives,
+        "headroom": headroom(instance, outcome),
+        "seconds": outcome.seconds,
+        "solver": f"{outcome.solver} {outcome.version}".strip(),
+        "settings": outcome.settings,
+        "note": outcome.note,
+        "instance": instance.fingerprint,
+        "ranks": instance.num_ranks,
+        "tables": len(instance.table_names),
+    }
+
+
+def headroom(instance: Instance, outcome: Outcome) -> dict[str, float]:
+    """For every resource the least share of its capacity that the plan leaves free anywhere.
+
+    A place without capacity has none to leave and does not count; empty without a plan.
+    """
+    if outcome.placement is None:
+        return {}
+    loads = check(instance, outcome.placement).loads
+    if loads is None:
+        return {}
+    free = {}
+    for resource, use in zip(instance.resources, loads.use, strict=True):
+        capacity = resource.capacity
+        shares = [1 - int(u) / int(c) for u, c in zip(use, capacity, strict=True) if c > 0]
+        if shares:
+            free[resource.name] = min(shares)
+    return free
+
+
+@cache
+def _warm_up(formulation: str) -> None:
+    """Load a formulation's solver once a process, so that no scenario's clock pays for it."""
+    inputs = catalog.find_model("generated:tables=4"), catalog.find_cluster("8xh100")
+    instance = compile_for(*inputs, "busiest_rank").instance
+    solve(instance, formulation, Settings(time_limit=0.1, workers=1, polish=False))
+
+
+def _exactness(exact: bool) -> str:
+    return "exact" if exact else "floating point"

@@ -1,0 +1,82 @@
+"""Scenarios on a Ray cluster, or on a Ray of this machine alone; the code is the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from milp_planner.errors import MissingExtra
+from scenarios.batch.execute import execute, failure
+from scenarios.batch.local import Task
+
+AHEAD = 4
+"""Scenarios sent for each core before the first of them has come back."""
+
+
+def run_on_ray(
+    tasks: Sequence[Task], workers: int, address: str | None = None
+) -> Iterator[dict[str, Any]]:
+    """Records in the order in which they are finished.
+
+    Only scenarios travel: their models, prices and Instances are made where they are solved.
+
+    Parameters
+    ----------
+    tasks
+    workers
+        Cores of a Ray started here; a running cluster uses all it has.
+    address : str, optional
+        Of a running cluster; default: a Ray is started here and stopped at the end.
+
+    Raises
+    ------
+    MissingExtra
+        When Ray is not installed.
+    """
+    ray = _ray()
+    started = not ray.is_initialized()
+    if started:
+        limits = {} if address else {"num_cpus": workers, "include_dashboard": False}
+        ray.init(address=address or "local", log_to_driver=False, logging_level="error", **limits)
+    try:
+        yield from _drive(ray, tasks)
+    finally:
+        if started:
+            ray.shutdown()
+
+
+def _drive(ray: Any, tasks: Sequence[Task]) -> Iterator[dict[str, Any]]:
+    solve = ray.remote(num_cpus=1, max_retries=0)(execute)
+    window = max(1, AHEAD * int(ray.cluster_resources().get("CPU", 1)))
+    pending = iter(tasks)
+    running: dict[Any, Task] = {}
+    try:
+        while True:
+            for key, scenario in islice(pending, window - len(running)):
+                running[solve.remote(scenario, key)] = (key, scenario)
+            if not running:
+                return
+            for done in ray.wait(list(running), num_returns=1)[0]:
+                key, scenario = running.pop(done)
+                try:
+                    record = ray.get(done)
+                except ray.exceptions.RayError as error:  # its process died
+                    record = failure(scenario, key, error)
+                yield record
+    finally:
+        for left in running:
+            ray.cancel(left, force=True)
+
+
+def _ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        import ray
+    except ImportError:
+        raise MissingExtra(
+            "--engine ray needs Ray, which is not installed: pip install 'milp-planner[ray]'"
+        ) from None
+    return ray

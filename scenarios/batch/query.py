@@ -1,0 +1,55 @@
+"""Results as one SQLite table, for questions no report answers."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from scenarios.batch.store import Record, latest
+from scenarios.batch.suite import AXES
+
+LABELS = ("key", "suite", "model", "cluster", "objective_kind", "formulation", "seed")
+ANSWERS = (
+    "status", "stopped_by", "objective", "bound", "bound_source", "certified_bound", "gap",
+    "seconds", "pricing_seconds", "solver", "ranks", "tables", "note", "finished",
+)  # fmt: skip
+OBJECTIVES = ("total", "busiest_rank", "step_time")
+HEADROOM = ("hbm", "ddr")
+COLUMNS = (
+    *LABELS, *AXES, *ANSWERS, *OBJECTIVES, *(f"{m}_headroom" for m in HEADROOM), "error", "version",
+)  # fmt: skip
+"""Columns of the table ``results``; sizes in bytes, times in picoseconds but for ``seconds``."""
+
+
+def connect(folder: str | Path) -> sqlite3.Connection:
+    """The newest record of every scenario of a folder as the table ``results``, in memory.
+
+    Changing the table changes nothing on the disk.
+
+    Raises
+    ------
+    BadInput
+        When the folder's file is no file of results.
+    """
+    connection = sqlite3.connect(":memory:")
+    connection.execute(f"create table results ({', '.join(COLUMNS)})")
+    slots = ", ".join("?" * len(COLUMNS))
+    rows = (_row(record) for record in latest(folder).values())
+    connection.executemany(f"insert into results values ({slots})", rows)
+    connection.commit()
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
+def _row(record: Record) -> list[Any]:
+    error, headroom = record.get("error"), record.get("headroom") or {}
+    return [
+        *(record.get(name) for name in LABELS),
+        *(record["axes"].get(name) for name in AXES),
+        *(record.get(name) for name in ANSWERS),
+        *((record.get("objectives") or {}).get(name) for name in OBJECTIVES),
+        *(headroom.get(name) for name in HEADROOM),
+        None if error is None else f"{error['type']}: {error['message']}",
+        record["versions"]["milp-planner"],
+    ]

@@ -1,0 +1,203 @@
+"""One scenario: what is shipped to whoever solves it, and the key of its result.
+
+A scenario names its inputs; model, prices and Instance are made where it is solved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import milp_planner
+from formulations.settings import Settings
+from milp_planner.api.comparing import settings_for
+from milp_planner.costs.profile import load_profile
+from milp_planner.errors import BadInput
+from milp_planner.inputs import Cluster, Model
+from scenarios import catalog
+from scenarios.batch.suite import Suite
+from scenarios.batch.vary import vary_cluster, vary_model
+
+SOLVERS = ("ortools", "highspy", "pulp")
+"""Packages whose version decides what comes out, beside our own."""
+
+
+_Names = tuple[str, str, str, tuple[tuple[str, Any], ...], tuple[str, ...], int]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One solve of a suite, small enough to be sent anywhere.
+
+    Attributes
+    ----------
+    model, cluster : str
+        As the suite writes them.
+    folder : str
+        Where relative paths start.
+    axes : tuple of (str, value)
+        Value of each swept axis, as plain JSON.
+    only_tables : tuple of str
+    hot_ids : int
+    objective, formulation : str
+    seed : int
+    time_limit : float
+    work_limit : float or None
+    polish, certificate : bool
+    options : tuple of (str, value)
+        Settings of this formulation.
+    """
+
+    model: str
+    cluster: str
+    folder: str
+    axes: tuple[tuple[str, Any], ...]
+    only_tables: tuple[str, ...]
+    hot_ids: int
+    objective: str
+    formulation: str
+    seed: int
+    time_limit: float
+    work_limit: float | None
+    polish: bool
+    certificate: bool
+    options: tuple[tuple[str, Any], ...]
+
+    def inputs(self) -> tuple[Model, Cluster]:
+        """Model and cluster, read and varied.
+
+        Raises
+        ------
+        BadInput
+            When a file is wrong or the axes make no legal input.
+        """
+        return _inputs(*self._names())
+
+    def _names(self) -> _Names:
+        return (
+            self.model, self.cluster, self.folder, self.axes, self.only_tables, self.hot_ids
+        )  # fmt: skip
+
+    def settings(self) -> Settings:
+        """Limits of the solve, with one worker: batches run many solves side by side."""
+        return Settings(
+            time_limit=self.time_limit,
+            work_limit=self.work_limit,
+            workers=1,
+            seed=self.seed,
+            polish=self.polish,
+            certificate=self.certificate,
+            options=dict(self.options),
+        )
+
+    def label(self) -> dict[str, Any]:
+        """What people call it: the fields a record begins with."""
+        return {
+            "model": self.model,
+            "cluster": self.cluster,
+            "axes": dict(self.axes),
+            "objective_kind": self.objective,
+            "formulation": self.formulation,
+            "seed": self.seed,
+        }
+
+    def key(self) -> str:
+        """SHA-256 (hexadecimal) of inputs, objective, formulation, settings and versions.
+
+        Inputs that cannot be read have the key of their names: their failure is a result too.
+        """
+        try:
+            content: object = _content(*self._names())
+        except BadInput as error:
+            content = str(error)
+        document = {
+            "label": self.label(),
+            "inputs": content,
+            "settings": {**self.settings().describe(), "certificate": self.certificate},
+            "versions": versions(),
+        }
+        canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def expand(suite: Suite, folder: str | Path = ".") -> list[Scenario]:
+    """Every scenario of a suite, in the order of its file; no two are equal.
+
+    Raises
+    ------
+    BadInput
+        When a model or cluster of the suite does not exist or is wrong.
+    """
+    base = str(Path(folder).resolve())
+    for name in suite.models:
+        catalog.find_model(_located(name, base))
+    for name in suite.clusters:
+        catalog.find_cluster(_located(name, base))
+    return list(dict.fromkeys(_cross(suite, base)))
+
+
+@lru_cache(maxsize=1)
+def versions() -> dict[str, str]:
+    """Version of milp-planner and of every solver installed."""
+    found = {"milp-planner": milp_planner.__version__}
+    for name in SOLVERS:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _cross(suite: Suite, folder: str) -> Iterator[Scenario]:
+    swept = {axis: values for axis, values in suite.sweep.to_dict().items() if values}
+    points = [tuple(zip(swept, p, strict=True)) for p in itertools.product(*swept.values())]
+    for model, cluster, axes, objective, seed, formulation in itertools.product(
+        suite.models, suite.clusters, points, suite.objectives, suite.seeds, suite.formulations
+    ):
+        own = settings_for(formulation, Settings(options=suite.settings)).options
+        yield Scenario(
+            model, cluster, folder, axes, suite.only_tables, suite.hot_ids, objective, formulation,
+            seed, suite.time_limit, suite.work_limit, suite.polish, suite.certificate,
+            tuple(own.items()),
+        )  # fmt: skip
+
+
+def _located(name: str, folder: str) -> str:
+    """A path beside the suite made absolute; a name stays a name."""
+    beside = Path(folder) / name
+    looks_like_path = Path(name).suffix.lower() in (".yaml", ".yml", ".json")
+    if name.startswith(catalog.GENERATED) or not (looks_like_path or len(Path(name).parts) > 1):
+        return name
+    return str(beside)
+
+
+@lru_cache(maxsize=8)
+def _inputs(
+    model: str,
+    cluster: str,
+    folder: str,
+    axes: tuple[tuple[str, Any], ...],
+    only: tuple[str, ...],
+    hot_ids: int,
+) -> tuple[Model, Cluster]:
+    read = catalog.find_model(_located(model, folder))
+    ranks = catalog.find_cluster(_located(cluster, folder))
+    values = dict(axes)
+    return vary_model(read, values, only, hot_ids), vary_cluster(ranks, values)
+
+
+@lru_cache(maxsize=8)
+def _content(*names: Any) -> dict[str, str]:
+    model, cluster = _inputs(*names)
+    return {
+        "model": model.fingerprint(),
+        "cluster": cluster.fingerprint(),
+        "profile": load_profile(cluster.profile).fingerprint(),
+    }

@@ -1,0 +1,120 @@
+"""Results on disk: one JSON line a record, only ever appended, safe against any kill."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from milp_planner.errors import BadInput
+
+FILE = "results.jsonl"
+Record = dict[str, Any]
+
+
+def read_records(folder: str | Path) -> Iterator[Record]:
+    """Every whole record of a folder, oldest first; a torn last line is no record.
+
+    Raises
+    ------
+    BadInput
+        When a line before the last is no record: the file was changed by something else.
+    """
+    path = Path(folder) / FILE
+    if not path.is_file():
+        return
+    with path.open("rb") as stream:
+        for number, line in enumerate(stream, 1):
+            if line.endswith(b"\n"):
+                yield _parse(line, f"{path}:{number}")
+
+
+def latest(folder: str | Path) -> dict[str, Record]:
+    """The newest record of every key."""
+    return {record["key"]: record for record in read_records(folder)}
+
+
+class Store:
+    """The results of a folder, open for appending by one batch at a time.
+
+    Parameters
+    ----------
+    folder
+        Created where it is absent.
+
+    Raises
+    ------
+    BadInput
+        When it cannot be written, or another batch is writing it.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._handle = os.open(self.folder / FILE, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        except OSError as error:
+            raise BadInput(f"cannot write {self.folder}: {error.strerror}") from None
+        try:
+            self._lock()
+            self._drop_torn_line()
+        except BaseException:
+            os.close(self._handle)
+            raise
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        os.close(self._handle)
+
+    def append(self, record: Record) -> None:
+        """Add one record; when this returns, it is on the disk."""
+        line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
+        view = memoryview(line)
+        while view:
+            view = view[os.write(self._handle, view) :]
+        os.fsync(self._handle)
+
+    def latest(self) -> dict[str, Record]:
+        """The newest record of every key."""
+        return latest(self.folder)
+
+    def _lock(self) -> None:
+        """Held until the file is closed, and so released by whatever ends the process."""
+        import fcntl
+
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise BadInput(f"{self.folder}: another batch is writing its results here") from None
+
+    def _drop_torn_line(self) -> None:
+        """Cut off what a killed process wrote of its last record."""
+        size = os.fstat(self._handle).st_size
+        end = size
+        while end:
+            start = max(0, end - 65_536)
+            newline = os.pread(self._handle, end - start, start).rfind(b"\n")
+            if newline >= 0:
+                end = start + newline + 1
+                break
+            end = start
+        if end != size:
+            os.ftruncate(self._handle, end)
+
+
+def _parse(line: bytes, where: str) -> Record:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        record = None
+    if not isinstance(record, dict) or "key" not in record:
+        raise BadInput(f"{where}: is no result of a batch; allowed: lines that a batch wrote")
+    return record

@@ -1,0 +1,207 @@
+"""The suite file: what is crossed with what, under which limits, and what must hold."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from formulations import registry
+from formulations.instance import Objective
+from milp_planner.costs.profile import profile_names
+from milp_planner.errors import BadInput
+from milp_planner.inputs.constraints import Mode, ShardingType
+from milp_planner.inputs.files import build, read_document
+from milp_planner.inputs.problems import choice, nearest, problem_at
+from milp_planner.inputs.spec import Bytes, Count, Percent, Spec, as_tuple
+from milp_planner.inputs.table import Name
+
+
+def _listed(value: Any) -> Any:
+    """One value stands for a list of one."""
+    return as_tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+_List = BeforeValidator(_listed)
+Text = Annotated[str, Field(min_length=1)]
+Alpha = Annotated[float, Field(ge=0, le=10)]
+Setting = bool | int | float | str
+
+
+class Sweep(Spec):
+    """Axes that change a model or a cluster; each is one value or a list, all are crossed."""
+
+    hbm: Annotated[tuple[Bytes, ...], _List] = ()
+    """HBM of every rank, in bytes."""
+    ddr: Annotated[tuple[Bytes, ...], _List] = ()
+    """DDR of every machine, in bytes."""
+    machines: Annotated[tuple[Count, ...], _List] = ()
+    """Number of machines, each like the cluster's first."""
+    ranks_per_machine: Annotated[tuple[Count, ...], _List] = ()
+    """Ranks of every machine, each like the machine's first."""
+    batch: Annotated[tuple[Count, ...], _List] = ()
+    """Samples per rank and step."""
+    skew: Annotated[tuple[Alpha, ...], _List] = ()
+    """Zipf exponent of the accesses, which replaces what the model says of them."""
+    growth: Annotated[tuple[Percent, ...], _List] = ()
+    """Percentage by which every table's rows grow, rounded up to whole rows."""
+    profile: Annotated[tuple[Name, ...], _List] = ()
+    """Hardware profile that prices the cluster."""
+    sharding: Annotated[tuple[Literal["any"] | ShardingType, ...], _List] = ()
+    """The only sharding type allowed; ``any`` leaves the model's own limits."""
+    mode: Annotated[tuple[Literal["any"] | Mode, ...], _List] = ()
+    """The only mode allowed; ``any`` leaves the model's own limits."""
+
+    @model_validator(mode="after")
+    def _profiles_exist(self) -> Sweep:
+        for number, name in enumerate(self.profile):
+            _known(name, profile_names(), "profile", number)
+        return self
+
+
+AXES = tuple(Sweep.model_fields)
+"""Names of the axes, in the order in which they vary (the last one fastest)."""
+
+
+class Where(Sweep):
+    """Which scenarios an assertion speaks of: those that match every field written."""
+
+    model: Annotated[tuple[Text, ...], _List] = ()
+    """Models as the suite writes them."""
+    cluster: Annotated[tuple[Text, ...], _List] = ()
+    """Clusters as the suite writes them."""
+    objective: Annotated[tuple[Text, ...], _List] = ()
+    """Objectives."""
+    formulation: Annotated[tuple[Text, ...], _List] = ()
+    """Formulations."""
+    seed: Annotated[tuple[int, ...], _List] = ()
+    """Seeds."""
+
+
+class Assertion(Spec):
+    """What must hold for the scenarios it names; the batch exits with 1 where it does not."""
+
+    name: Text
+    """What it says, for people."""
+    where: Where = Where()
+    """The scenarios it speaks of; default: all."""
+    fits: bool | None = None
+    """true: a plan was found; false: it is proved that there is none."""
+    optimal: bool = False
+    """Whether the plan must be proved optimal."""
+    hbm_headroom: Percent | None = None
+    """Least percentage of usable HBM that the plan leaves free on every rank."""
+    ddr_headroom: Percent | None = None
+    """Least percentage of usable DDR that the plan leaves free on every machine."""
+    max_gap: Percent | None = None
+    """Largest gap between plan and bound, in percent of the objective."""
+    max_milliseconds: Annotated[float, Field(gt=0)] | None = None
+    """Largest objective."""
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Assertion:
+        said = {name for name in CHECKS if getattr(self, name) not in (None, False)}
+        if self.fits is False and said:
+            raise problem_at(f"false contradicts {sorted(said)[0]}", "fits")
+        if self.fits is None and not said:
+            raise ValueError(f"asserts nothing; allowed: fits, {', '.join(CHECKS)}")
+        return self
+
+
+CHECKS = ("optimal", "hbm_headroom", "ddr_headroom", "max_gap", "max_milliseconds")
+"""What an assertion may ask of a plan beside its being there."""
+
+
+class Suite(Spec):
+    """models × clusters × sweep × objectives × formulations × seeds."""
+
+    name: Name
+    """Name of the suite."""
+    description: str = ""
+    """What it is for."""
+    models: Annotated[tuple[Text, ...], _List, Field(min_length=1)]
+    """Shipped names, ``generated:…``, or paths of YAML files beside the suite."""
+    clusters: Annotated[tuple[Text, ...], _List, Field(min_length=1)]
+    """Shipped names, or paths of YAML files beside the suite."""
+    sweep: Sweep = Sweep()
+    """Axes that change models and clusters."""
+    only_tables: Annotated[tuple[Name, ...], _List] = ()
+    """The tables that skew, sharding and mode change; empty: all."""
+    hot_ids: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    """With skew: that many of the most popular rows have the smallest ids, in order."""
+    objectives: Annotated[tuple[Text, ...], _List, Field(min_length=1)] = ("step_time",)
+    """What is minimised."""
+    formulations: Annotated[tuple[Text, ...], _List, Field(min_length=1)] = ("auto",)
+    """How it is solved."""
+    seeds: Annotated[
+        tuple[Annotated[int, Field(ge=0, le=2**31 - 1)], ...], _List, Field(min_length=1)
+    ] = (0,)
+    """Seeds of the solvers."""
+    time_limit: Annotated[float, Field(gt=0)] = 60.0
+    """Seconds of wall clock for each solve."""
+    work_limit: Annotated[float, Field(gt=0)] | None = None
+    """Deterministic work for each solve."""
+    polish: bool = False
+    """Whether leftover time lowers total and use after the objective."""
+    certificate: bool = False
+    """Whether a certified bound is derived for every plan."""
+    settings: dict[str, Setting] = Field(default_factory=dict)
+    """Settings of formulations, as in ``dp.variant: first``."""
+    assertions: Annotated[tuple[Assertion, ...], BeforeValidator(as_tuple)] = ()
+    """What must hold."""
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> Suite:
+        for number, name in enumerate(self.objectives):
+            _known(name, [o.value for o in Objective], "objectives", number)
+        for number, name in enumerate(self.formulations):
+            _known(name, registry.FORMULATIONS, "formulations", number)
+        for key in self.settings:
+            owner, dot, _ = key.partition(".")
+            if not dot or owner not in registry.FORMULATIONS:
+                raise problem_at("allowed: FORMULATION.SETTING, as in dp.variant", "settings", key)
+        return self
+
+
+def _known(name: str, allowed: Any, *path: str | int) -> None:
+    if name not in allowed:
+        raise problem_at(f"found {name!r}; {choice(name, allowed)}", *path)
+
+
+def load_suite(path: str | Path) -> Suite:
+    """Read a suite file.
+
+    Raises
+    ------
+    BadInput
+        One sentence with file and line, field, what was found and what is allowed.
+    """
+    return build(Suite, read_document(Path(path)))
+
+
+def suites() -> dict[str, Path]:
+    """The shipped suites, by name."""
+    root = Path(str(files("scenarios"))) / "suites"
+    return {path.stem: path for path in sorted(root.glob("*.yaml"))}
+
+
+def find_suite(name: str) -> tuple[Suite, Path]:
+    """A suite from a bare name or a path, and the folder its own paths start from.
+
+    Raises
+    ------
+    BadInput
+        With the nearest name when there is no such suite, or when the file is wrong.
+    """
+    shipped = suites()
+    path = shipped.get(name, Path(name))
+    if name not in shipped and not path.suffix and not path.is_file():
+        close = nearest(name, shipped)
+        hint = f"; did you mean {close}?" if close else ""
+        raise BadInput(
+            f"no suite is called {name!r} and there is no such file; "
+            f"shipped suites: {', '.join(shipped)}{hint}"
+        )
+    return load_suite(path), path.resolve().parent

@@ -1,0 +1,85 @@
+"""The axes of a sweep, applied to a model and a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from milp_planner.errors import BadInput
+from milp_planner.inputs import Cluster, Model
+
+Axes = Mapping[str, Any]
+"""Value of each axis of a scenario, as plain JSON; an axis that is absent changes nothing."""
+
+
+def vary_model(model: Model, axes: Axes, only: Sequence[str] = (), hot_ids: int = 0) -> Model:
+    """The model with its batch, rows, accesses and limits as the axes say.
+
+    Parameters
+    ----------
+    model, axes
+    only
+        The tables that skew, sharding and mode change; empty: all.
+    hot_ids
+        With skew: the k-th most popular row has id k, for that many rows.
+
+    Raises
+    ------
+    BadInput
+        When ``only`` names a table the model does not have, or the result is no legal model.
+    """
+    names = [table.name for table in model.tables]
+    unknown = [name for name in only if name not in names]
+    if unknown:
+        raise BadInput(f"only_tables: the model {model.name} has no table {unknown[0]!r}")
+    data = model.to_dict()
+    if "batch" in axes:
+        data["workload"]["batch_per_rank"] = axes["batch"]
+    for table in data["tables"]:
+        if "growth" in axes:
+            table["rows"] = grown(table["rows"], Fraction(axes["growth"]))
+        if not only or table["name"] in only:
+            _vary_table(table, axes, hot_ids)
+    return Model.from_dict(data, model.name)
+
+
+def vary_cluster(cluster: Cluster, axes: Axes) -> Cluster:
+    """The cluster with its machines, ranks, memories and profile as the axes say.
+
+    Raises
+    ------
+    BadInput
+        When the result is no legal cluster, for instance two machines without a link.
+    """
+    data = cluster.to_dict()
+    machines = data["machines"]
+    if "machines" in axes:
+        machines = [machines[0]] * axes["machines"]
+    data["machines"] = [_vary_machine(machine, axes) for machine in machines]
+    if "profile" in axes:
+        data["profile"] = axes["profile"]
+    return Cluster.from_dict(data, cluster.name)
+
+
+def grown(rows: int, percent: Fraction) -> int:
+    """Rows after a growth of that many percent, rounded up."""
+    return -int(-rows * (100 + percent) // 100)
+
+
+def _vary_table(table: dict[str, Any], axes: Axes, hot_ids: int) -> None:
+    if "skew" in axes:
+        hot = list(range(min(hot_ids, table["rows"])))
+        table["access"] = {"kind": "zipf", "alpha": axes["skew"], "hot_ids": hot}
+    for axis, field in (("sharding", "sharding_types"), ("mode", "modes")):
+        if axes.get(axis, "any") != "any":
+            table["constraints"][field] = [axes[axis]]
+
+
+def _vary_machine(machine: dict[str, Any], axes: Axes) -> dict[str, Any]:
+    ranks = machine["ranks"]
+    if "ranks_per_machine" in axes:
+        ranks = [ranks[0]] * axes["ranks_per_machine"]
+    if "hbm" in axes:
+        ranks = [{**rank, "hbm": axes["hbm"]} for rank in ranks]
+    return {**machine, "ranks": ranks, "ddr": axes.get("ddr", machine["ddr"])}
