@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from formulations import Settings, registry, solve
 from milp_planner.api.compiling import compile_for
-from milp_planner.api.shortage import with_diagnosis
+from milp_planner.api.shortage import with_advice, with_diagnosis
 from milp_planner.api.sources import ClusterSource, ModelSource
 from milp_planner.placement import Plan, decode
 
@@ -62,4 +62,5 @@ def plan(
         on_start(formulation)
     outcome = solve(compiled.instance, formulation, settings)
     outcome = with_diagnosis(compiled.instance, outcome, settings)
+    outcome = with_advice(outcome, compiled.model, compiled.cluster)
     return decode(compiled.options, compiled.instance, outcome)

@@ -174,14 +174,18 @@ class Cluster(Spec):
         ----------
         TorchRec 1.8.0, ``HeuristicalStorageReservation`` (15%, 6×, 20×).
         """
-        held = self.reservations
-        ids = sum((Fraction(t.lookups_per_sample) for t in model.tables), Fraction(0))
-        kjt = held.kjt_multiple * ID_BYTES * model.workload.batch_per_rank * ids
-        fixed = held.dense_multiple * held.dense_parameter_bytes + held.hbm_bytes + kjt
-        free = 1 - held.hbm_percent / 100
+        fixed = self.fixed_hbm(model)
+        free = 1 - self.reservations.hbm_percent / 100
         return tuple(
             max(0, int(rank.hbm_bytes * free - fixed - rank.reserved_bytes)) for rank in self.ranks
         )
+
+    def fixed_hbm(self, model: Model) -> Fraction:
+        """HBM in bytes that every rank reserves besides a percentage and what is its own."""
+        held = self.reservations
+        ids = sum((Fraction(t.lookups_per_sample) for t in model.tables), Fraction(0))
+        kjt = held.kjt_multiple * ID_BYTES * model.workload.batch_per_rank * ids
+        return held.dense_multiple * held.dense_parameter_bytes + held.hbm_bytes + kjt
 
     def usable_ddr(self) -> tuple[int, ...]:
         """DDR in bytes the embeddings may use, for each machine, rounded down, at least 0."""

@@ -34,6 +34,10 @@ class Tier:
     short_by: int | None
     helps: bool
     proved: bool
+    at_least: int | None = None
+    """Proved: less than this is never enough."""
+    memory: int | None = None
+    """Bytes to write into the cluster's file, reservations included; None outside ``plan``."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ def shortage_of(detail: Mapping[str, Any]) -> ShortageInfo | None:
         return None
     drop, conflict = diagnosis["drop"], diagnosis["conflict"] or {}
     return ShortageInfo(
-        tiers=tuple(_tier(entry) for entry in diagnosis["capacities"]),
+        tiers=tuple(_tier(each, diagnosis.get("advice", {})) for each in diagnosis["capacities"]),
         drop=None if drop["tables"] is None else tuple(drop["tables"]),
         drop_proved=drop["proved"],
         drop_impossible=drop["impossible"],
@@ -83,7 +87,7 @@ def shortage_of(detail: Mapping[str, Any]) -> ShortageInfo | None:
     )
 
 
-def _tier(entry: Mapping[str, Any]) -> Tier:
+def _tier(entry: Mapping[str, Any], advice: Mapping[str, Any]) -> Tier:
     return Tier(
         resource=entry["resource"],
         scope=entry["scope"],
@@ -93,4 +97,6 @@ def _tier(entry: Mapping[str, Any]) -> Tier:
         short_by=entry["short_by"],
         helps=not entry["impossible"],
         proved=entry["proved"],
+        at_least=entry["bound"],
+        memory=advice.get(entry["resource"]),
     )

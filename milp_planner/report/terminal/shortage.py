@@ -21,7 +21,8 @@ def draw_shortage(info: ShortageInfo, unit: str = "ps") -> RenderableType:
         headers, [_cells(t, unit) for t in info.tiers], {"tier": 18}, left=("tier", "")
     )
     title = Text("each tier, the others left as they are", style="bold")
-    return Group(title, table, *(Text(line) for line in (*_drop(info), *_conflict(info))))
+    lines = (*_memory(info), *_drop(info), *_conflict(info))
+    return Group(title, table, *(Text(line) for line in lines))
 
 
 def _cells(tier: Tier, unit: str) -> list[str]:
@@ -31,10 +32,24 @@ def _cells(tier: Tier, unit: str) -> list[str]:
     name = tier.resource if tier.scope == "cluster" else f"{tier.resource} of each {tier.scope}"
     if not tier.helps:
         return [name, there, UNKNOWN, UNKNOWN, "proved: it alone is never enough"]
-    word = "proved least" if tier.proved else "known to do; less may do"
+    word = "proved least" if tier.proved else f"known to do; less may do{_not_below(tier, unit)}"
     if tier.needed is None:
-        word = "not found in the time limit"
+        word = f"not found in the time limit{_not_below(tier, unit)}"
     return [name, there, show_amount(tier.needed, unit), show_amount(tier.short_by, unit), word]
+
+
+def _not_below(tier: Tier, unit: str) -> str:
+    return f", below {show_amount(tier.at_least, unit)} does not" if tier.at_least else ""
+
+
+def _memory(info: ShortageInfo) -> Iterator[str]:
+    """What to write into the cluster's file: any one of these alone."""
+    for tier in info.tiers:
+        if tier.memory is not None:
+            yield (
+                f"in the cluster's file: {tier.resource}: {tier.memory} for each {tier.scope} "
+                f"({show_amount(tier.memory, 'ps')}, reservations included)"
+            )
 
 
 def _drop(info: ShortageInfo) -> Iterator[str]:

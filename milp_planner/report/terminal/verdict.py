@@ -56,6 +56,8 @@ def _proof(info: VerdictInfo) -> list[str]:
         lines.append(f"proved: {what} ({info.bound_method}, {how})")
     if info.certified_infeasible:
         lines.append("certified: no plan exists; verify re-derives it")
+    elif info.status == "infeasible":
+        lines.append("not certified: the LP alone has plans, so the proof is the solver's word")
     if info.certified_bound is not None:
         share = _share(info)
         bound = _cost(info, info.certified_bound)

@@ -19,7 +19,7 @@ def test_figures_by_hand() -> None:
     assert info is not None
     hbm = next(tier for tier in info.tiers if tier.resource == "hbm")
     # a table-wise (60) elsewhere leaves b's 70 alone on its rank
-    assert hbm == Tier("hbm", "rank", 65, 65, 70, 5, helps=True, proved=True)
+    assert hbm == Tier("hbm", "rank", 65, 65, 70, 5, helps=True, proved=True, at_least=70)
     ddr = next(tier for tier in info.tiers if tier.resource == "ddr")
     assert not ddr.helps and ddr.needed is None
     assert info.drop == ("b",) and info.drop_proved
