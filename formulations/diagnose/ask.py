@@ -6,12 +6,17 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from formulations.auto import placement_variables
 from formulations.diagnose.questions import without_costs
 from formulations.instance import Instance
 from formulations.instance_file import instance_from_dict
-from formulations.outcome import Outcome, Status
+from formulations.outcome import Outcome, Status, StoppedBy, nothing
 from formulations.settings import Settings
 from formulations.solve import solve
+
+#: Placement variables up to which the exact model alone is asked. Fewer than ``auto`` takes: the
+#: questions have a short time each, and most are decided by a bound and a plan that meets it.
+EXACT_ALONE = 2_000
 
 
 class Asker:
@@ -39,11 +44,14 @@ class Asker:
         """Whether time is up or the caller asked to stop."""
         return self._settings.stop.is_set() or self.remaining() == 0.0
 
-    def ask(self, document: dict[str, Any], share: float = 1.0) -> tuple[Instance, Outcome]:
+    def ask(self, document: dict[str, Any], share: float = 1.0) -> Outcome:
         """Solve one document with at most a share of the time left.
 
         Polishing and certificates are left out: only the optimum of the question matters.
         """
+        if self.over():
+            stopped = self._settings.stop.is_set()
+            return nothing("", StoppedBy.INTERRUPTED if stopped else StoppedBy.TIME_LIMIT)
         instance = instance_from_dict(document)
         left = self.remaining()
         limit = None if left is None else max(0.05, left * share)
@@ -51,7 +59,12 @@ class Asker:
             self._settings, time_limit=limit, polish=False, certificate=False, hint=None,
             on_progress=None,
         )  # fmt: skip
-        return instance, solve(instance, self._formulation, settings)
+        return solve(instance, self._choice(instance), settings)
+
+    def _choice(self, instance: Instance) -> str:
+        if self._formulation != "auto":
+            return self._formulation
+        return "cpsat" if placement_variables(instance) <= EXACT_ALONE else "scale"
 
     def fits(self, document: dict[str, Any], share: float = 1.0) -> bool | None:
         """Whether any plan exists: True, False, or None when the limit left it open."""
@@ -62,4 +75,4 @@ class Asker:
 
     def try_to_fit(self, document: dict[str, Any], share: float = 1.0) -> Outcome:
         """Any plan of a document, whatever it costs."""
-        return self.ask(without_costs(document, "none"), share)[1]
+        return self.ask(without_costs(document, "none"), share)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from formulations.auto import EXACT_UP_TO, placement_variables
+from formulations.auto import placement_variables
 from formulations.check import check
-from formulations.diagnose.ask import Asker
+from formulations.diagnose.ask import EXACT_ALONE, Asker
 from formulations.diagnose.questions import lendable, use_as_cost, with_capacity
 from formulations.instance import Instance, Scope
 from formulations.instance_file import instance_to_dict
@@ -81,7 +81,7 @@ def least_capacity(
     ranks = described.scope == Scope.RANK
     question = use_as_cost(document, names, "busiest_rank" if ranks else "total")
     places = 1 if ranks else len(described.capacity)
-    _, outcome = asker.ask(question, share if ranks and len(names) == 1 else share / 2)
+    outcome = asker.ask(question, share if ranks and len(names) == 1 else share / 2)
     bound = None if outcome.bound is None else max(0, -(-outcome.bound // places))
     least = None
     if outcome.placement is not None:
@@ -108,9 +108,9 @@ def _narrow(
 ) -> tuple[int, int]:
     """The answer, or what is known of it, from (a capacity that does, a bound)."""
     least, bound = known
-    if placement_variables(instance) > EXACT_UP_TO:
+    if placement_variables(instance) > EXACT_ALONE:
         return _halve(instance, document, names, known, asker, share)
-    _, outcome = asker.ask(lendable(document, names, least), share)
+    outcome = asker.ask(lendable(document, names, least), share)
     if outcome.objective is not None:
         least = min(least, outcome.objective)
     return least, min(least, max(bound, outcome.bound or 0))

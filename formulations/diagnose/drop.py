@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from formulations.diagnose.ask import Asker
-from formulations.diagnose.questions import DROPPED, droppable
+from formulations.diagnose.questions import droppable
 from formulations.instance import Instance
 from formulations.instance_file import instance_to_dict
 from formulations.outcome import Status
@@ -45,12 +47,11 @@ def fewest_drops(instance: Instance, asker: Asker, share: float = 1.0) -> Drop:
     share : float
         Part of the asker's remaining time to spend.
     """
-    relaxed, outcome = asker.ask(droppable(instance_to_dict(instance)), share)
+    document = droppable(instance_to_dict(instance))
+    outcome = asker.ask(document, share)
     if outcome.placement is None:
         return Drop(None, outcome.bound, outcome.status == Status.INFEASIBLE)
-    dropped = [
-        name
-        for table, name in enumerate(relaxed.table_names)
-        if relaxed.option_names[int(outcome.placement.options[table])] == DROPPED
-    ]
-    return Drop(tuple(dropped), outcome.bound, False)
+    last = np.cumsum([len(table["options"]) for table in document["tables"]]) - 1
+    dropped = np.flatnonzero(outcome.placement.options == last)
+    names = tuple(instance.table_names[int(table)] for table in dropped)
+    return Drop(names, outcome.bound, False)

@@ -1,0 +1,89 @@
+"""Ten thousand damaged files: a sentence or a sound value, never a traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.robustness.damage import CORPUS, corpus, damaged, plain
+from tests.robustness.oracle import Wrong, judge
+
+#: 12,500 files in all: 5,000 models, 5,000 clusters, 2,500 instances.
+COUNTS = {"model": 5_000, "cluster": 5_000, "instance": 2_500}
+KINDS = sorted(COUNTS)
+
+
+@pytest.mark.parametrize("path", [p for k in KINDS for p in corpus(k)], ids=lambda p: p.name)
+def test_the_corpus_is_sound(path: Path) -> None:
+    """Every file that damage starts from is accepted, and the oracle agrees."""
+    assert judge(path.parent.name, path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_damaged_files(kind: str, tmp_path: Path) -> None:
+    """Each is refused in one sentence or accepted as a value that stands every check."""
+    files = [(p, p.read_bytes(), plain(p)) for p in corpus(kind)]
+    accepted = 0
+    for seed in range(COUNTS[kind]):
+        path, raw, document = files[seed % len(files)]
+        content, wrong = damaged(seed, raw, document)
+        target = tmp_path / f"{kind}{path.suffix}"
+        target.write_bytes(content)
+        try:
+            accepted += judge(kind, target, wrong)
+        except Exception as error:
+            error.add_note(f"seed {seed} of {path.name}")
+            raise
+    assert COUNTS[kind] // 20 < accepted < COUNTS[kind] // 2  # neither path goes untried
+
+
+@settings(
+    deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.sampled_from(KINDS), st.binary(max_size=60), st.data())
+def test_bytes_of_any_kind(tmp_path: Path, kind: str, noise: bytes, data: st.DataObject) -> None:
+    """Noise alone, and noise anywhere in a sound file, is read or refused like any other file."""
+    path = data.draw(st.sampled_from(corpus(kind)))
+    raw = path.read_bytes()
+    at = data.draw(st.integers(0, len(raw)))
+    for content in (noise, raw[:at] + noise + raw[at:]):
+        target = tmp_path / f"{kind}{path.suffix}"
+        target.write_bytes(content)
+        judge(kind, target)
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new"),
+    [
+        ("instance", '"level": 3', '"level": 3.0'),
+        ("instance", '"ranks": 4', '"ranks": 5'),
+        ("instance", "2\n    ]\n   ]", "-2\n    ]\n   ]"),
+        ("cluster", "hbm: 80GiB", "hbm: 80GiB, hbm: 80GiB"),
+        ("model", "batch_per_rank: 512", "batch_per_rank: 0"),
+    ],
+)
+def test_the_oracle_would_notice(kind: str, old: str, new: str, tmp_path: Path) -> None:
+    """Each of these is refused; were it accepted, the oracle says so."""
+    path = next(p for p in corpus(kind) if old in p.read_text("utf-8"))
+    target = tmp_path / path.name
+    target.write_text(path.read_text("utf-8").replace(old, new, 1), encoding="utf-8")
+    assert judge(kind, target, must_refuse=True) is False
+
+
+def test_the_oracle_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that accepts anything is caught, and so is one that answers with a traceback."""
+    from tests.robustness import oracle
+
+    sound = CORPUS / "instance" / "two-modes.json"
+    lax = oracle.LOADERS["instance"](sound)
+    target = tmp_path / "instance.json"
+    target.write_text(sound.read_text("utf-8").replace('"ranks": 1', '"ranks": -1'))
+    monkeypatch.setitem(oracle.LOADERS, "instance", lambda path: lax)
+    with pytest.raises(Wrong, match="schema"):
+        judge("instance", target)
+    monkeypatch.setitem(oracle.LOADERS, "instance", lambda path: {}["absent"])
+    with pytest.raises(KeyError):
+        judge("instance", target)
