@@ -8,6 +8,7 @@ views and torch tensors made from them all hold its lease.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from typing import Any
@@ -16,8 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 SMALLEST = 1 << 20
-DEFAULT_LIMIT = 512 << 20
+LARGEST_LIMIT = 4 << 30
 WASTE = 1.25
+
+
+def default_limit() -> int:
+    """An eighth of this machine's memory, at most 4 GiB; 512 MiB where that is not known."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return 512 << 20
+    return min(memory // 8, LARGEST_LIMIT)
 
 
 class _Lease:
@@ -41,8 +51,8 @@ class Pool:
         Bytes kept idle; 0 keeps none.
     """
 
-    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
-        self.limit = limit
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = default_limit() if limit is None else limit
         self._returned: deque[NDArray[np.uint8]] = deque()
         self._idle: list[NDArray[np.uint8]] = []
         self._idle_bytes = 0
@@ -75,13 +85,18 @@ class Pool:
         return whole[:need].view(kind)
 
     def give_back(self, memory: NDArray[np.uint8]) -> None:
-        """Keep memory that nobody refers to any more, or forget it where the limit is reached.
+        """Keep memory that nobody refers to any more; the oldest goes where the limit is reached.
 
-        Takes no lock: it runs wherever a last reference dies, even inside this class.
+        Never waits for the lock: it runs wherever a last reference dies, even inside this class.
         """
-        waiting = sum(m.nbytes for m in tuple(self._returned))
-        if self._idle_bytes + waiting + memory.nbytes <= self.limit:
-            self._returned.append(memory)
+        if memory.nbytes > self.limit:
+            return
+        self._returned.append(memory)
+        if self._lock.acquire(blocking=False):
+            try:
+                self._collect()
+            finally:
+                self._lock.release()
 
     def idle_bytes(self) -> int:
         """Bytes kept for later."""
@@ -114,7 +129,9 @@ POOL = Pool()
 
 
 def keep_idle(limit: int) -> None:
-    """Set how many bytes of dropped results are kept for the next ones (default 512 MiB).
+    """Set how many bytes of dropped results are kept for the next ones.
+
+    The default is an eighth of the machine's memory, at most 4 GiB.
 
     Parameters
     ----------

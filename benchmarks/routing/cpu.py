@@ -178,11 +178,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--runs", type=int, default=11)
+    parser.add_argument("--resume", action="store_true", help="keep cells that are stored already")
     arguments = parser.parse_args()
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     cores = os.cpu_count() or 1
     result: dict[str, Any] = {"environment": environment(), "cells": []}
-    for keys, length, ranks, rule, threads in grid(cores):
+    if arguments.resume and arguments.output.exists():
+        result = json.loads(arguments.output.read_text())
+    for keys, length, ranks, rule, threads in grid(cores)[len(result["cells"]) :]:
         torch.set_num_threads(threads)
         cell = measure(keys, length, ranks, rule, threads, arguments.runs)
         result["cells"].append(asdict(cell))

@@ -89,6 +89,18 @@ def test_limit_and_small_arrays() -> None:
     assert pool.idle_bytes() == 0
 
 
+def test_the_newest_memory_is_kept() -> None:
+    """What a changed batch size left behind makes room for what the new one needs."""
+    pool = Pool(limit=8 * 5 * BIG)
+    old = [pool.empty(2 * BIG, np.int64) for _ in range(2)]
+    old.clear()
+    new = pool.empty(3 * BIG, np.int64)
+    place = address(new)
+    del new
+    assert pool.idle_bytes() <= pool.limit
+    assert address(pool.empty(3 * BIG, np.int64)) == place
+
+
 def test_much_larger_memory_is_not_wasted() -> None:
     """A request far smaller than what is idle gets memory of its own."""
     pool = Pool()
