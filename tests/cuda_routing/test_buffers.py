@@ -152,3 +152,14 @@ def test_keep_idle_sets_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert buffers.POOL.idle_bytes() == 8 * BIG
     buffers.keep_idle(0)
     assert buffers.POOL.idle_bytes() == 0
+
+
+def test_default_limit_follows_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An eighth of the memory, at most 4 GiB, and 512 MiB where it cannot be known."""
+    pages = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 1 << 20}
+    monkeypatch.setattr(buffers.os, "sysconf", pages.__getitem__)
+    assert buffers.default_limit() == 512 << 20
+    pages["SC_PHYS_PAGES"] = 1 << 28
+    assert buffers.default_limit() == 4 << 30
+    monkeypatch.delattr(buffers.os, "sysconf")
+    assert buffers.default_limit() == 512 << 20
