@@ -1,0 +1,130 @@
+"""Kills, time limits and Ctrl-C: no torn file, no untrue status, the best plan kept."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from formulations import Instance, Outcome, Settings, Status, solve
+from formulations.check import check
+from formulations.outcome import StoppedBy
+from milp_planner.api.compiling import compile_for
+from milp_planner.api.plan_files import read_plan
+from milp_planner.inputs import Cluster
+from scenarios.catalog import find_cluster
+from scenarios.generator import generate
+
+RUN = [sys.executable, "-m", "milp_planner.cli.main"]
+ARGUMENTS = ("plan", "kuairand-27k", "1xa10", "-f", "cpsat", "--workers", "1", "--time-limit", "5")
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """The command line in a process of its own."""
+    return subprocess.Popen(
+        [*RUN, *arguments], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_killed_while_planning(tmp_path: Path) -> None:
+    """Whenever the process is killed, plan.json is the old file or a whole new one."""
+    target = tmp_path / "plan.json"
+    begun = time.monotonic()
+    first = start(tmp_path, *ARGUMENTS)
+    assert first.wait(timeout=120) == 0
+    whole = time.monotonic() - begun
+    old = target.read_bytes()
+    draw = random.Random(0)
+    for _ in range(6):
+        running = start(tmp_path, *ARGUMENTS)
+        time.sleep(draw.uniform(0.3, 1.1) * whole)
+        running.kill()
+        running.wait(timeout=30)
+        assert target.read_bytes() == old or read_plan(target).outcome.placement is not None
+
+
+def test_killed_while_writing(tmp_path: Path) -> None:
+    """A process that does nothing but write is killed at random: never half a file."""
+    target = tmp_path / "out.json"
+    writer = """
+import sys
+from milp_planner.files import write_atomically
+for n in range(10**6):
+    write_atomically(sys.argv[1], (b"%07d" % (n % 10)) * 200_000)
+"""
+    draw = random.Random(1)
+    seen = set()
+    for _ in range(12):
+        running = subprocess.Popen([sys.executable, "-c", writer, str(target)])
+        try:
+            deadline = time.monotonic() + 60
+            while not target.exists() and time.monotonic() < deadline:
+                time.sleep(0.02)
+            time.sleep(draw.uniform(0.0, 0.15))
+        finally:
+            running.kill()
+            running.wait(timeout=30)
+        content = target.read_bytes()
+        assert len(content) == 1_400_000 and len(set(zip(*[iter(content)] * 7, strict=True))) == 1
+        seen.add(content[:7])
+        target.unlink()
+    assert seen
+
+
+@pytest.fixture(scope="module")
+def hard() -> Instance:
+    """Forty tables on eight ranks, memory scarce: not solved at once."""
+    document = find_cluster("8xh100").to_dict()
+    for rank in document["machines"][0]["ranks"]:
+        rank["hbm"] = 12 * 2**30
+    return compile_for(generate(40, seed=1), Cluster.from_dict(document), "step_time").instance
+
+
+def judge(instance: Instance, outcome: Outcome, limit: float) -> None:
+    """The status says what is known and no more."""
+    if outcome.placement is None:
+        assert outcome.status in (Status.UNKNOWN, Status.INFEASIBLE)
+        assert outcome.objective is None and outcome.gap is None
+    else:
+        verdict = check(instance, outcome.placement)
+        assert verdict.feasible
+        assert verdict.objectives[instance.objective.value] == outcome.objective
+        assert (outcome.status == Status.OPTIMAL) == (outcome.bound == outcome.objective)
+        assert outcome.bound is None or outcome.bound <= (outcome.objective or 0)
+    proved = outcome.status in (Status.OPTIMAL, Status.INFEASIBLE)
+    assert (outcome.stopped_by == StoppedBy.PROOF) == proved
+    if outcome.stopped_by == StoppedBy.TIME_LIMIT:
+        assert outcome.seconds >= 0.5 * limit
+
+
+@pytest.mark.parametrize("formulation", ["auto", "cpsat", "mip", "scale", "dp", "greedy"])
+@pytest.mark.parametrize("limit", [0.01, 0.3, 2.0])
+def test_time_limits_are_told_truthfully(hard: Instance, formulation: str, limit: float) -> None:
+    """However short the time: a checked plan or none, and what stopped the search."""
+    outcome = solve(hard, formulation, Settings(time_limit=limit, workers=1))
+    judge(hard, outcome, limit)
+    best = solve(hard, "greedy", Settings(time_limit=10, workers=1))
+    if outcome.bound is not None and best.objective is not None:
+        assert outcome.bound <= best.objective  # a bound is one for every plan
+    assert outcome.status != Status.INFEASIBLE or best.placement is None
+
+
+def test_interrupted_while_searching(tmp_path: Path) -> None:
+    """Ctrl-C in the middle of a real search: the best plan is written, exit code 130."""
+    arguments = ("plan", "generated:tables=200,seed=1", "4x8xh100", "--workers", "1",
+                 "--time-limit", "100", "-f", "scale")  # fmt: skip
+    running = start(tmp_path, *arguments)
+    time.sleep(6)
+    assert running.poll() is None, "the search ended before it could be interrupted"
+    os.kill(running.pid, signal.SIGINT)
+    _, said = running.communicate(timeout=90)
+    assert running.returncode == 130, said
+    outcome = read_plan(tmp_path / "plan.json").outcome
+    assert outcome.stopped_by == StoppedBy.INTERRUPTED or outcome.status == Status.OPTIMAL
+    assert "Traceback" not in said
