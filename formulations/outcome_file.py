@@ -122,7 +122,7 @@ def _optional(top: Reader, key: str) -> int | None:
     value = top.value(key)
     if value is not None:
         top.is_a(value, int, key)
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def _source(top: Reader) -> BoundSource | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from formulations.placement import Placement
@@ -95,6 +96,7 @@ class Clock:
         self._settings = settings
         self._start = time.perf_counter()
         self._lock = threading.Lock()
+        self._held_back = 0.0
         self.trace: list[TracePoint] = []
 
     def seconds(self) -> float:
@@ -104,7 +106,18 @@ class Clock:
     def remaining(self) -> float:
         """Seconds left (infinite without a limit, never negative)."""
         limit = self._settings.time_limit
-        return float("inf") if limit is None else max(0.0, limit - self.seconds())
+        if limit is None:
+            return float("inf")
+        return max(0.0, limit - self._held_back - self.seconds())
+
+    @contextmanager
+    def holding_back(self, seconds: float) -> Iterator[None]:
+        """Keep some of the time for what comes after: it does not count as remaining meanwhile."""
+        self._held_back += seconds
+        try:
+            yield
+        finally:
+            self._held_back -= seconds
 
     def interrupted(self) -> bool:
         """Whether the caller asked to stop."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from formulations.auto import placement_variables
 from formulations.build import Block, InstanceBuilder, Shard
 from formulations.instance import Instance, Where
-from formulations.settings import Settings
+from formulations.settings import Clock, Settings
 from formulations.solve import solve
 
 
@@ -31,4 +31,32 @@ def test_small_instances_are_solved_exactly() -> None:
     assert outcome.status == "optimal"
     assert outcome.objective == 5
     assert outcome.formulation == "auto"
-    assert outcome.solver == "CP-SAT"
+
+
+def test_fixed_places_go_to_the_exact_model() -> None:
+    """Where only options are chosen the exact model answers."""
+    outcome = solve(_instance(Where.EVERY_RANK), "auto", Settings(workers=1, time_limit=20))
+    assert (outcome.status, outcome.objective, outcome.solver) == ("optimal", 15, "CP-SAT")
+
+
+def test_the_plan_is_polished() -> None:
+    """Among plans of equal busiest rank the one that uses no scarce memory is returned."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
+    builder.add_table("busy")
+    builder.add_option("o", [Block([0], [Shard({"hbm": 1}, [9])])])
+    builder.add_table("free")
+    builder.add_option("hungry", [Block(Where.ANY_RANK, [Shard({"hbm": 6}, [2])])])
+    builder.add_option("modest", [Block(Where.ANY_RANK, [Shard({"hbm": 1}, [3])])])
+    builder.add_option("frugal", [Block(Where.ANY_RANK, [Shard({"hbm": 3}, [2])])])
+    instance = builder.build()
+    outcome = solve(instance, "auto", Settings(workers=1, time_limit=20))
+    assert outcome.objective == 9 and outcome.placement is not None
+    assert instance.option_names[int(outcome.placement.options[1])] == "frugal"
+
+
+def test_time_held_back_does_not_remain() -> None:
+    """A clock that holds seconds back shows them as remaining only afterwards."""
+    clock = Clock(Settings(time_limit=100))
+    with clock.holding_back(90):
+        assert clock.remaining() < 10.1
+    assert clock.remaining() > 90
