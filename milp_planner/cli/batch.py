@@ -94,6 +94,8 @@ def run(
     if address is not None and engine is not EngineName.RAY:
         raise BadInput("--address: goes with --engine ray")
     found, folder = find_suite(suite)
+    if query is not None:
+        _answer(output, query)  # a mistake in it is found before anything is solved
     with _terminated_as_interrupted(), _progress(found.name) as note:
         batch = run_batch(
             found, output, folder=folder, engine=engine.value, workers=workers, address=address,

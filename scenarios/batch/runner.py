@@ -129,7 +129,8 @@ def run_batch(
         answers = _engine(engine, todo, workers or available_cores(), address)
         try:
             for record in answers:
-                store.append({"suite": suite.name, **record})
+                record = {"suite": suite.name, **record}
+                store.append(record)
                 records[record["key"]] = record
                 solved += 1
                 tell(record, kept + solved, len(tasks))

@@ -15,7 +15,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import milp_planner
 from formulations.settings import Settings
 from milp_planner.api.comparing import settings_for
 from milp_planner.costs.profile import load_profile
@@ -146,7 +145,7 @@ def expand(suite: Suite, folder: str | Path = ".") -> list[Scenario]:
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
     """Version of milp-planner and of every solver installed."""
-    found = {"milp-planner": milp_planner.__version__}
+    found = {"milp-planner": metadata.version("milp-planner")}
     for name in SOLVERS:
         try:
             found[name] = metadata.version(name)

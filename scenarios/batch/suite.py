@@ -102,7 +102,8 @@ class Assertion(Spec):
 
     @model_validator(mode="after")
     def _says_something(self) -> Assertion:
-        said = {name for name in CHECKS if getattr(self, name) not in (None, False)}
+        values = {name: getattr(self, name) for name in CHECKS}
+        said = {n for n, v in values.items() if v is not None and v is not False}
         if self.fits is False and said:
             raise problem_at(f"false contradicts {sorted(said)[0]}", "fits")
         if self.fits is None and not said:

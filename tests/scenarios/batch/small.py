@@ -1,0 +1,34 @@
+"""Suites small enough for tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scenarios.batch.suite import Suite
+
+MODEL = "generated:tables=4,seed=1,kind=mixed,max_rows=200_000"
+
+
+def suite(**changes: Any) -> Suite:
+    """One model on one cluster with two sizes of HBM, solved two ways: four scenarios."""
+    data: dict[str, Any] = {
+        "name": "small",
+        "models": [MODEL],
+        "clusters": ["8xh100"],
+        "sweep": {"ranks_per_machine": 2, "hbm": ["32MiB", "8GiB"]},
+        "objectives": ["busiest_rank"],
+        "formulations": ["greedy", "cpsat"],
+        "time_limit": 60,
+    }
+    return Suite.from_dict({**data, **changes})
+
+
+def record(key: str, **changes: Any) -> dict[str, Any]:
+    """A record as a run writes it."""
+    return {
+        "key": key, "suite": "small", "model": MODEL, "cluster": "8xh100", "axes": {"hbm": 5},
+        "objective_kind": "busiest_rank", "formulation": "cpsat", "seed": 0, "status": "optimal",
+        "objective": 2 * 10**9, "bound": 2 * 10**9, "gap": 0.0, "objectives": {"total": 7},
+        "headroom": {"hbm": 0.25, "ddr": 0.5}, "seconds": 0.5, "error": None,
+        "versions": {"milp-planner": "0"}, **changes,
+    }  # fmt: skip

@@ -1,0 +1,68 @@
+"""Assertions: each field can hold and can break."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from milp_planner.errors import BadInput
+from scenarios.batch.assertions import check_assertions, judge, matches
+from scenarios.batch.scenario import expand
+from scenarios.batch.suite import Assertion, Where
+from tests.scenarios.batch.small import record, suite
+
+TASK = ("k", expand(suite())[0])
+
+
+@pytest.mark.parametrize(
+    ("asserted", "found", "reason"),
+    [
+        ({"fits": True}, {}, None),
+        ({"fits": True}, {"status": "feasible"}, None),
+        ({"fits": True}, {"status": "infeasible"}, "no plan: infeasible"),
+        ({"fits": True}, {"status": "failed"}, "no plan: failed"),
+        ({"fits": False}, {"status": "infeasible"}, None),
+        ({"fits": False}, {"status": "unknown"}, "not proved infeasible"),
+        ({"optimal": True}, {}, None),
+        ({"optimal": True}, {"status": "feasible"}, "not proved optimal"),
+        ({"hbm_headroom": 25}, {}, None),
+        ({"hbm_headroom": "25.5%"}, {}, "25.0% of HBM free, below 25.5%"),
+        ({"ddr_headroom": 51}, {}, "50.0% of DDR free"),
+        ({"ddr_headroom": 51}, {"headroom": {"hbm": 0.25}}, None),
+        ({"max_gap": 0}, {}, None),
+        ({"max_gap": 1}, {"gap": 0.02}, "the gap is 2.00%"),
+        ({"max_gap": 1}, {"gap": None}, "no bound"),
+        ({"max_milliseconds": 2}, {}, None),
+        ({"max_milliseconds": 1.5}, {}, "2.000 ms, above 1.5 ms"),
+    ],
+)
+def test_checks(asserted: dict[str, Any], found: dict[str, Any], reason: str | None) -> None:
+    """What holds is silent, what does not says why."""
+    assertion = Assertion.from_dict({"name": "a", **asserted})
+    judged = judge(assertion, [TASK], {"k": record("k", **found)})
+    assert judged.holds is (reason is None)
+    assert all(str(reason) in sentence for sentence in judged.broken)
+
+
+def test_what_was_not_run_does_not_hold() -> None:
+    """An interrupted batch proves nothing."""
+    assertion = Assertion.from_dict({"name": "a", "fits": True})
+    assert judge(assertion, [TASK], {}).broken[0].endswith("was not run")
+
+
+def test_where_selects() -> None:
+    """Fields are compared in the units of the sweep, and all must agree."""
+    chosen = [
+        s for s in expand(suite())
+        if matches(Where.from_dict({"hbm": "0.03125GiB", "formulation": "cpsat"}), s)
+    ]  # fmt: skip
+    assert [(dict(s.axes)["hbm"], s.formulation) for s in chosen] == [(2**25, "cpsat")]
+    assert not any(matches(Where.from_dict({"batch": 1}), s) for s in expand(suite()))
+
+
+def test_an_assertion_about_nothing_is_refused() -> None:
+    """A guard that guards nothing must not look like one that holds."""
+    nothing = Assertion.from_dict({"name": "a", "fits": True, "where": {"seed": 9}})
+    with pytest.raises(BadInput, match="matches no scenario"):
+        check_assertions([nothing], expand(suite()))

@@ -1,0 +1,39 @@
+"""Processes of this machine: each answers for itself."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+
+from scenarios.batch.local import run_local
+from scenarios.batch.scenario import expand
+from tests.scenarios.batch.small import suite
+
+TASKS = [(s.key(), s) for s in expand(suite(formulations=["greedy"], seeds=[0, 1]))]
+
+
+def test_every_task_is_answered_once() -> None:
+    """More processes than tasks, and none at all, are fine."""
+    assert {r["key"] for r in run_local(TASKS, 2)} == {key for key, _ in TASKS}
+    assert list(run_local([], 2)) == []
+
+
+def test_a_process_that_dies_fails_its_own_scenario() -> None:
+    """What the kernel kills for its memory is one failed scenario; the rest is solved."""
+    answers = run_local(TASKS, 1)
+    records = [next(answers)]
+    for child in multiprocessing.active_children():
+        os.kill(child.pid or 0, signal.SIGKILL)
+    records += answers
+    assert [r["status"] == "failed" for r in records] == [False, True, False, False]
+    assert records[1]["error"]["type"] == "LostProcess"
+    assert {r["key"] for r in records} == {key for key, _ in TASKS}
+
+
+def test_leaving_early_ends_the_processes() -> None:
+    """Whoever stops asking leaves nothing running behind."""
+    answers = run_local(TASKS, 1)
+    next(answers)
+    answers.close()  # type: ignore[attr-defined]
+    assert not multiprocessing.active_children()

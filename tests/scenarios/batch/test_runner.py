@@ -1,0 +1,107 @@
+"""A suite run into a folder: resumed, interrupted, failing in part."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import yaml
+
+from scenarios.batch.runner import run_batch
+from scenarios.batch.store import FILE, Record, Store, latest
+from scenarios.batch.suite import Suite
+from tests.scenarios.batch.small import suite
+
+
+def test_a_second_call_solves_nothing(tmp_path: Path) -> None:
+    """Results are found by their keys, whatever else is in the folder."""
+    with Store(tmp_path) as store:
+        store.append({"key": "of another suite", "status": "optimal"})
+    first = run_batch(suite(), tmp_path, workers=1)
+    again = run_batch(suite(), tmp_path, workers=1)
+    assert (first.solved, again.solved) == (4, 0)
+    assert first.results == again.results and len(first.results) == 4
+    assert {r["suite"] for r in first.results} == {"small"}
+
+
+def test_a_failing_scenario_stops_nothing_and_is_tried_again(tmp_path: Path) -> None:
+    """One impossible point of a sweep leaves the other answers alone."""
+    mixed = suite(clusters=["1xa10"], sweep={"machines": [2, 1]}, formulations=["greedy"])
+    batch = run_batch(mixed, tmp_path, workers=1)
+    assert batch.counts == {"failed": 1, "feasible": 1}
+    assert run_batch(mixed, tmp_path, workers=1).solved == 1
+
+
+def test_an_interruption_keeps_what_is_done(tmp_path: Path) -> None:
+    """Ctrl-C after two answers leaves two answers; the next call does the others."""
+
+    def interrupt(record: Record | None, done: int, _all: int) -> None:
+        if record is not None and done == 2:
+            raise KeyboardInterrupt
+
+    stopped = run_batch(suite(), tmp_path, workers=1, on_record=interrupt)
+    assert stopped.interrupted and len(stopped.results) == len(latest(tmp_path)) == 2
+    rest = run_batch(suite(), tmp_path, workers=1)
+    assert (rest.solved, rest.interrupted, len(rest.results)) == (2, False, 4)
+
+
+def test_progress_is_told(tmp_path: Path) -> None:
+    """First what was there, then every record with its number."""
+    told: list[tuple[bool, int, int]] = []
+
+    def note(record: Record | None, done: int, total: int) -> None:
+        told.append((record is None, done, total))
+
+    run_batch(suite(), tmp_path, workers=1, on_record=note)
+    assert told == [(True, 0, 4)] + [(False, n, 4) for n in (1, 2, 3, 4)]
+
+
+def test_assertions_are_judged(tmp_path: Path) -> None:
+    """The tight size of HBM leaves less than half free, the large one more."""
+    half = {"name": "half", "where": {"formulation": "cpsat"}, "hbm_headroom": 50}
+    large = {**half, "name": "large", "where": {"hbm": "8GiB"}}
+    batch = run_batch(suite(assertions=[half, large]), tmp_path, workers=1)
+    assert [(j.name, j.holds, j.scenarios) for j in batch.judgements] == [
+        ("half", False, 2),
+        ("large", True, 2),
+    ]
+    assert len(batch.judgements[0].broken) == 1
+
+
+def test_killed_three_times_and_resumed(tmp_path: Path) -> None:
+    """Ten scenarios, killed hard at random three times: the answers of an undisturbed run."""
+    ten = suite(seeds=[0, 1, 2, 3, 4], formulations=["cpsat"])
+    path = tmp_path / "ten.yaml"
+    path.write_text(yaml.safe_dump(ten.to_dict()))
+    draw = random.Random()
+    for least in sorted(draw.sample(range(9), 3)):
+        _run_and_kill(path, tmp_path / "killed", least, draw.random() * 0.05)
+    resumed = run_batch(ten, tmp_path / "killed", workers=2)
+    whole = run_batch(ten, tmp_path / "whole", workers=2)
+    assert _proved(resumed.results) == _proved(whole.results)
+    assert len(_proved(whole.results)) == 10
+    assert Suite.from_dict(ten.to_dict()) == ten
+
+
+def _run_and_kill(path: Path, output: Path, least: int, pause: float) -> None:
+    """Start the command; kill it (no handler can run) some time after ``least`` answers."""
+    command = [sys.executable, "-m", "milp_planner.cli.main", "batch", str(path), "-o", str(output)]
+    process = subprocess.Popen([*command, "--workers", "2"], stdout=subprocess.DEVNULL)
+    file = output / FILE
+    while process.poll() is None and _lines(file) < least:
+        time.sleep(0.01)
+    time.sleep(pause)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.is_file() else -1
+
+
+def _proved(results: list[Record]) -> dict[str, int]:
+    return {r["key"]: r["objective"] for r in results if r["status"] == "optimal"}

@@ -1,0 +1,93 @@
+"""Scenarios: the whole product, and keys that change exactly when an answer may."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from milp_planner.errors import BadInput
+from scenarios.batch import scenario as module
+from scenarios.batch.scenario import expand
+from tests.scenarios.batch.small import suite
+
+
+def test_expand_is_the_product() -> None:
+    """Every combination once, in the order of the file."""
+    found = expand(suite(seeds=[0, 1], objectives=["total", "step_time"]))
+    assert len(set(found)) == len(found) == 2 * 2 * 2 * 2
+    assert [s.formulation for s in found[:2]] == ["greedy", "cpsat"]
+
+
+def test_keys_are_unique_and_stable() -> None:
+    """The same suite read again has the same keys."""
+    first = [s.key() for s in expand(suite())]
+    assert first == [s.key() for s in expand(suite())]
+    assert len(set(first)) == len(first) == 4
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"time_limit": 59},
+        {"polish": True},
+        {"certificate": True},
+        {"seeds": 1},
+        {"objectives": "total"},
+        {"settings": {"greedy.x": 1, "cpsat.x": 1}},
+        {"sweep": {"ranks_per_machine": 2, "hbm": ["33MiB", "9GiB"]}},
+    ],
+)
+def test_keys_change_with_what_decides(changes: dict[str, object]) -> None:
+    """A result under other inputs or settings is another result."""
+    before = {s.key() for s in expand(suite())}
+    assert before.isdisjoint(s.key() for s in expand(suite(**changes)))
+
+
+def test_keys_change_with_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another solver may answer differently."""
+    one = expand(suite())[0]
+    before = one.key()
+    monkeypatch.setattr(module, "versions", lambda: {"milp-planner": "another"})
+    assert one.key() != before
+
+
+def test_keys_do_not_depend_on_the_rest_of_the_suite() -> None:
+    """Adding a formulation, an axis value or an assertion solves only what is new."""
+    more = suite(
+        formulations=["greedy", "dp", "cpsat"],
+        assertions=[{"name": "a", "fits": True}],
+        name="renamed",
+    )
+    assert {s.key() for s in expand(suite())} < {s.key() for s in expand(more)}
+
+
+def test_keys_follow_the_content_of_a_file(tmp_path: Path) -> None:
+    """A model that was edited is another model, under the same name."""
+    text = "name: m\nworkload: {batch_per_rank: 8}\ntables: [{name: t, rows: ROWS, dim: 8}]\n"
+    keys = []
+    for rows in ("100", "101"):
+        (tmp_path / "m.yaml").write_text(text.replace("ROWS", rows))
+        module._inputs.cache_clear()
+        module._content.cache_clear()
+        keys.append(expand(suite(models=["m.yaml"]), tmp_path)[0].key())
+    assert keys[0] != keys[1]
+
+
+def test_a_scenario_is_small_to_ship() -> None:
+    """Names and numbers travel; a model of 10,000 tables does not."""
+    found = expand(suite(models=["generated:tables=10000"]))[0]
+    assert len(pickle.dumps(found)) < 1500
+
+
+def test_an_impossible_point_is_a_scenario_that_fails() -> None:
+    """It has a key and is not a reason to refuse the others."""
+    found = expand(suite(clusters=["1xa10"], sweep={"machines": [1, 2]}))
+    assert len({s.key() for s in found}) == 4
+
+
+def test_unknown_inputs_are_refused_at_once() -> None:
+    """A typing mistake must not become two hundred failures."""
+    with pytest.raises(BadInput, match="did you mean 8xh100"):
+        expand(suite(clusters=["8xh10"]))

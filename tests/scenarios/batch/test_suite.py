@@ -1,0 +1,63 @@
+"""Suites: strict reading, and the suites that ship."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from milp_planner.errors import BadInput
+from scenarios.batch.scenario import expand
+from scenarios.batch.suite import find_suite, load_suite, suites
+
+LEAST = {"dp-vs-exact": 200, "capacity": 40, "skew": 15, "growth": 15, "profiles": 20}
+
+HEAD = "name: s\nmodels: m\nclusters: c\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (HEAD + "sweep: {hbn: 1GiB}\n", (":4: sweep.hbn: unknown field", "did you mean hbm")),
+        (HEAD + "sweep: {hbm: 80}\n", ("sweep.hbm",)),
+        (HEAD + "sweep: {profile: h10}\n", (":4:", "found 'h10'", "did you mean h100")),
+        (HEAD + "formulations: [cpsat, pd]\n", (":4:", "found 'pd'", "dp")),
+        (HEAD + "objectives: total_time\n", (":4:", "found 'total_time'", "total")),
+        (HEAD + "settings: {variant: first}\n", ("settings.variant", "FORMULATION.SETTING")),
+        (HEAD + "assertions: [{name: a}]\n", ("asserts nothing",)),
+        (HEAD + "assertions: [{name: a, fits: false, optimal: true}]\n", ("false contradicts",)),
+        (HEAD + "time_limit: 0\n", (":4: time_limit", "above 0")),
+        ("name: s\nclusters: c\n", ("models: is missing",)),
+    ],
+)
+def test_mistakes_are_one_sentence(tmp_path: Path, text: str, parts: tuple[str, ...]) -> None:
+    """File, line, field and what is allowed, before anything is solved."""
+    path = tmp_path / "suite.yaml"
+    path.write_text(text.replace("hbm: 80}", "hbm: [-1]}"))
+    with pytest.raises(BadInput) as raised:
+        load_suite(path)
+    sentence = str(raised.value)
+    assert sentence.startswith(f"{path}:") and all(part in sentence for part in parts), sentence
+
+
+@pytest.mark.parametrize("name", LEAST)
+def test_shipped_suites(name: str) -> None:
+    """Each shipped suite reads, names what ships, and has its scenarios."""
+    suite, folder = find_suite(name)
+    assert suite.name == name
+    assert len(expand(suite, folder)) >= LEAST[name]
+    assert set(LEAST) == set(suites())
+
+
+def test_unknown_suite_names_the_nearest() -> None:
+    """A typing mistake in a bare name says what was meant."""
+    with pytest.raises(BadInput, match="did you mean growth"):
+        find_suite("grwoth")
+
+
+def test_one_value_is_a_list_of_one(tmp_path: Path) -> None:
+    """What is not swept needs no brackets."""
+    path = tmp_path / "suite.yaml"
+    path.write_text(HEAD + "seeds: 3\nsweep: {growth: 5%}\n")
+    suite = load_suite(path)
+    assert (suite.models, suite.seeds, suite.sweep.to_dict()["growth"]) == (("m",), (3,), ["5"])

@@ -1,0 +1,73 @@
+"""Axes: each changes what its name says, and nothing else."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from milp_planner.errors import BadInput
+from scenarios.batch.vary import grown, vary_cluster, vary_model
+from scenarios.catalog import find_cluster, find_model
+from tests.scenarios.batch.small import MODEL
+
+
+def test_nothing_changes_without_axes() -> None:
+    """The empty point of a sweep is the input itself."""
+    model, cluster = find_model(MODEL), find_cluster("4x8xh100")
+    assert vary_model(model, {}) == model
+    assert vary_cluster(cluster, {}) == cluster
+
+
+def test_cluster_axes() -> None:
+    """Machines, ranks, memories and profile, together."""
+    axes = {"machines": 3, "ranks_per_machine": 2, "hbm": 5000, "ddr": 7000, "profile": "a10"}
+    cluster = vary_cluster(find_cluster("8xh100"), axes)
+    assert [len(machine.ranks) for machine in cluster.machines] == [2, 2, 2]
+    assert {rank.hbm_bytes for rank in cluster.ranks} == {5000}
+    assert {machine.ddr_bytes for machine in cluster.machines} == {7000}
+    assert cluster.profile == "a10"
+
+
+def test_model_axes_reach_only_the_tables_named() -> None:
+    """Skew and limits are for the tables of only_tables; batch and growth for all."""
+    model = find_model("dlrmv4-yambda5b")
+    axes = {"batch": 7, "growth": "50", "skew": 1.0, "sharding": "row_wise", "mode": "HBM_ONLY"}
+    varied = vary_model(model, axes, ("item_id",), hot_ids=3)
+    changed, other = varied.table("item_id"), varied.table("uid")
+    assert varied.workload.batch_per_rank == 7
+    assert (changed.rows, other.rows) == (14_085_936, 1_500_002)
+    assert changed.access.to_dict()["hot_ids"] == [0, 1, 2]
+    assert changed.constraints.sharding_types == ("row_wise",)
+    assert changed.constraints.modes == ("HBM_ONLY",)
+    assert (other.access, other.constraints) == (
+        model.table("uid").access,
+        model.table("uid").constraints,
+    )
+
+
+def test_any_leaves_the_models_own_limits() -> None:
+    """The word any is the point of comparison beside the limited ones."""
+    model = find_model(MODEL)
+    assert vary_model(model, {"sharding": "any", "mode": "any"}) == model
+
+
+def test_unknown_table() -> None:
+    """only_tables is checked against the model."""
+    with pytest.raises(BadInput, match="no table 'item'"):
+        vary_model(find_model("dlrmv4-yambda5b"), {}, ("item",))
+
+
+def test_a_second_machine_needs_a_link() -> None:
+    """An axis cannot make a cluster that does not exist."""
+    with pytest.raises(BadInput, match="interconnect"):
+        vary_cluster(find_cluster("1xa10"), {"machines": 2})
+
+
+@given(st.integers(1, 10**10), st.fractions(0, 100, max_denominator=100))
+def test_growth_is_rounded_up(rows: int, percent: Fraction) -> None:
+    """The least whole number that is not below the exact growth."""
+    exact = rows * (1 + percent / 100)
+    assert exact <= grown(rows, percent) < exact + 1
