@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from formulations import Instance, Outcome, read_instance
@@ -77,7 +78,13 @@ def _repriced(plan: Plan) -> Claim:
         options = price(plan.model, plan.cluster, plan.profile)
     except PlannerError as error:
         return Claim("pricing", False, f"the embedded inputs cannot be priced: {error}")
-    again = compile_instance(options, plan.instance.objective)
+    # Limits on moves come with a question (re-plan), not with the inputs: they are taken over.
+    again = replace(
+        compile_instance(options, plan.instance.objective),
+        current=plan.instance.current,
+        max_moved_tables=plan.instance.max_moved_tables,
+        max_moved_bytes=plan.instance.max_moved_bytes,
+    )
     if again.fingerprint == plan.instance.fingerprint:
         return Claim("pricing", True, "the embedded model, cluster and profile give this instance")
     return Claim(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from typing import Any
 
 from formulations import Instance, Placement
+from formulations.certificate import Certificate
 from formulations.check import check
 from milp_planner.explain.budget import Budget
 from milp_planner.explain.monotone import Answer, solve_grid
+from milp_planner.explain.staircase import relaxed_bound, usable_certificate
 from milp_planner.explain.tiers import capacity_of, capped, peak
 
 
@@ -79,9 +82,10 @@ class FrontierInfo:
 
 def grid_frontier(
     instance: Instance,
-    axes: dict[str, Sequence[int]],
+    axes: Mapping[str, Sequence[int]],
     budget: Budget,
     plans: dict[str, Placement] | None = None,
+    certificate: Certificate | None = None,
 ) -> FrontierInfo:
     """Solve within every combination of capacities (the ε-constraint method on a stated grid).
 
@@ -93,6 +97,8 @@ def grid_frontier(
     budget : Budget
     plans : dict of label to Placement, optional
         Plans to show on it; those that fit also start the solves.
+    certificate : Certificate, optional
+        Its multipliers bound every point before any solve.
 
     References
     ----------
@@ -106,9 +112,15 @@ def grid_frontier(
         if point.fits:
             known.append((point.used, placement, point.objective))
     grid = [sorted({int(v) for v in axes[t]}) for t in tiers]
-    answers = solve_grid(
-        grid, lambda at: capped(instance, dict(zip(tiers, at, strict=True))), budget, known
-    )
+
+    def make(at: tuple[int, ...]) -> Instance:
+        return capped(instance, dict(zip(tiers, at, strict=True)))
+
+    relaxed = {
+        at: relaxed_bound(make(at), usable_certificate(certificate)) for at in product(*grid)
+    }
+    bounds = [(at, bound) for at, bound in relaxed.items() if bound is not None]
+    answers = solve_grid(grid, make, budget, known, bounds)
     return _info(instance, tiers, answers, False, shown)
 
 

@@ -67,6 +67,7 @@ def solve_grid(
     make: Callable[[Point], Instance],
     budget: Budget,
     known: Sequence[tuple[Point, Placement, int]] = (),
+    bounds: Sequence[tuple[Point, int]] = (),
 ) -> dict[Point, Answer]:
     """Answer every point of a grid, the corners first, each solve started from the best plan known.
 
@@ -79,6 +80,8 @@ def solve_grid(
     budget : Budget
     known : sequence of (point, placement, objective)
         Plans that are known to fit at a point, and so wherever there is at least as much.
+    bounds : sequence of (point, bound)
+        What is proved of a point, and so wherever there is at most as much.
 
     Returns
     -------
@@ -88,6 +91,8 @@ def solve_grid(
     answers = {point: Answer() for point in product(*axes)}
     for point, placement, objective in known:
         _share_plan(answers, point, placement, objective)
+    for point, bound in bounds:
+        _share_bound(answers, point, bound)
     order = _order(axes)
     for done, point in enumerate(order):
         if not answers[point].proved:
@@ -107,9 +112,13 @@ def learn(answers: dict[Point, Answer], point: Point, outcome: Outcome) -> None:
             if _within(other, point):
                 answer.infeasible = True
     elif outcome.bound is not None:
-        for other, answer in answers.items():
-            if _within(other, point) and (answer.bound is None or answer.bound < outcome.bound):
-                answer.bound = outcome.bound
+        _share_bound(answers, point, outcome.bound)
+
+
+def _share_bound(answers: dict[Point, Answer], point: Point, bound: int) -> None:
+    for other, answer in answers.items():
+        if _within(other, point) and (answer.bound is None or answer.bound < bound):
+            answer.bound = bound
 
 
 def _share_plan(
@@ -126,7 +135,7 @@ def _within(less: Point, more: Point) -> bool:
 
 
 def _order(axes: Sequence[Sequence[int]]) -> list[Point]:
-    """Both ends of every axis first, then halves, quarters, …: what is equal there needs no solve."""
+    """Both ends of every axis first, then halves and quarters: equal ends settle the middle."""
     ranked = [_halving(len(axis)) for axis in axes]
     indexed = product(*(range(len(axis)) for axis in axes))
     order = sorted(indexed, key=lambda at: sum(ranked[i][j] for i, j in enumerate(at)))

@@ -100,8 +100,15 @@ def staircase(
     known = []
     if outcome.placement is not None and outcome.objective is not None:
         known.append(((0,), outcome.placement, outcome.objective))
-    answers = solve_grid([grid], lambda at: with_more(instance, tier, at[0]), budget, known)
-    certificate = _usable(outcome.certificate)
+    certificate = usable_certificate(outcome.certificate)
+    relaxed = {e: relaxed_bound(with_more(instance, tier, e), certificate) for e in grid}
+    answers = solve_grid(
+        [grid],
+        lambda at: with_more(instance, tier, at[0]),
+        budget,
+        known,
+        [((extra,), bound) for extra, bound in relaxed.items() if bound is not None],
+    )
     return StaircaseInfo(
         tier=tier,
         scope=scope_of(instance, tier),
@@ -109,7 +116,7 @@ def staircase(
         time_unit=instance.time_unit,
         now=outcome.objective,
         slope=None if certificate is None else slope(instance, tier, certificate),
-        steps=tuple(_step(instance, tier, at[0], a, certificate) for at, a in answers.items()),
+        steps=tuple(_step(instance, tier, at[0], a, relaxed[at[0]]) for at, a in answers.items()),
     )
 
 
@@ -125,13 +132,12 @@ def slope(instance: Instance, tier: str, certificate: Certificate) -> float:
     return -float(Fraction(sum(sum(certificate.prices[n]) for n in names), certificate.denominator))
 
 
-def _usable(certificate: Certificate | None) -> Certificate | None:
+def usable_certificate(certificate: Certificate | None) -> Certificate | None:
+    """A certificate of a bound; None for one of infeasibility."""
     return certificate if certificate is not None and certificate.kind == "bound" else None
 
 
-def _step(
-    instance: Instance, tier: str, extra: int, answer: Answer, certificate: Certificate | None
-) -> Step:
+def _step(instance: Instance, tier: str, extra: int, answer: Answer, relaxed: int | None) -> Step:
     there = with_more(instance, tier, extra)
     return Step(
         extra=extra,
@@ -140,17 +146,19 @@ def _step(
         objective=answer.objective,
         bound=None if answer.infeasible else answer.bound,
         gap=answer.gap,
-        relaxed=None if certificate is None else relaxed_bound(there, certificate),
+        relaxed=relaxed,
         seconds=answer.seconds,
     )
 
 
-def relaxed_bound(instance: Instance, certificate: Certificate) -> int | None:
+def relaxed_bound(instance: Instance, certificate: Certificate | None) -> int | None:
     """What given multipliers prove of an instance; None where some table has no option left.
 
     With and without the certificate's cutoff: with it no bound goes above the old objective,
     without it none is as tight below.
     """
+    if certificate is None:
+        return None
     found = []
     for used in (certificate, replace(certificate, cutoff=None)):
         try:

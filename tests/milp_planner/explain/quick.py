@@ -43,7 +43,7 @@ def in_production(instance: Instance, placement: Placement) -> Instance:
     return replace(instance, current=now)
 
 
-def first_of_each(instance: Instance) -> Placement:
+def first_of_each(instance: Instance) -> Placement | None:
     """Some placement, fit or not: every table's last option at its first places."""
     from tests.formulations.brute_force import table_placements
 
@@ -51,6 +51,8 @@ def first_of_each(instance: Instance) -> Placement:
     for table in range(instance.num_tables):
         option = instance.options_of(table)[-1]
         options.append(option)
-        placed = next(iter(table_placements(instance, option)))
+        placed = next(iter(table_placements(instance, option)), None)
+        if placed is None:
+            return None
         ranks.append([np.asarray(block, dtype=np.int64) for block in placed])
     return Placement(np.asarray(options, dtype=np.int64), ranks)

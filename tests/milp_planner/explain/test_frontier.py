@@ -51,6 +51,7 @@ def test_the_grid_is_the_optimum_at_each_of_its_points() -> None:
     """Every point of the grid has the optimum within its limits; plans stand beside it."""
     instance = two_modes(hbm=20, ddr=20)
     plan = first_of_each(instance)
+    assert plan is not None
     axes = {"hbm": [8, 12, 16], "ddr": [4, 12, 20]}
     info = grid_frontier(instance, axes, quick(), {"chosen": plan})
     for point in info.points:

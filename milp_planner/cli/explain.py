@@ -1,0 +1,247 @@
+"""``milp-planner explain``: why this plan, what memory buys, what it takes to change it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from milp_planner.cli.options import (
+    AllRowsOption,
+    FormulationOption,
+    JsonOption,
+    OutputOption,
+    SeedOption,
+    TimeLimitOption,
+    WorkersOption,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from milp_planner.explain.answers import Asked
+
+PlanArgument = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="A plan.json.", show_default=False)
+]
+AskOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ask",
+        metavar="QUESTION",
+        help="why, staircase, frontier, smallest, replan, diff, why-not; may be repeated. Default: "
+        "why and staircase, or why-not where no plan exists.",
+        show_default=False,
+    ),
+]
+TableOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--table", metavar="NAME", help="why: only this table; may be repeated.", show_default=False
+    ),
+]
+AlternativesOption = Annotated[
+    int,
+    typer.Option(
+        "--alternatives", parser=whole(1, 1000), metavar="N", help="why: others for each table."
+    ),
+]
+ExtraOption = Annotated[
+    str,
+    typer.Option(
+        "--extra",
+        metavar="SIZES",
+        help="staircase: how much more (or less) memory at every place.",
+    ),
+]
+TargetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        metavar="TIME",
+        help="smallest: what to reach, such as 2.5ms; default: any plan.",
+        show_default=False,
+    ),
+]
+LimitsOption = Annotated[
+    str,
+    typer.Option(
+        "--limits", metavar="LIST", help="replan: tables that may move, or sizes such as 10GB."
+    ),
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model", metavar="MODEL", help="replan: the model as it is now.", show_default=False
+    ),
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster", metavar="CLUSTER", help="replan: the cluster as it is now.", show_default=False
+    ),
+]
+AgainstOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--against", metavar="PLAN", help="diff: the plan to change to.", show_default=False
+    ),
+]
+
+
+def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
+    plan: PlanArgument,
+    ask: AskOption = None,
+    table: TableOption = None,
+    alternatives: AlternativesOption = 3,
+    extra: ExtraOption = "-10GB,-5GB,5GB,10GB,20GB",
+    target: TargetOption = None,
+    limits: LimitsOption = "0,1,2,4,8",
+    model: ModelOption = None,
+    cluster: ClusterOption = None,
+    against: AgainstOption = None,
+    formulation: FormulationOption = "auto",
+    time_limit: TimeLimitOption = 60.0,
+    seed: SeedOption = 0,
+    workers: WorkersOption = None,
+    output: OutputOption = None,
+    everything: AllRowsOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Explain a plan.
+
+    Why each table is where it is and what the alternatives cost, what more memory buys, the
+    smallest cluster that does, and what changing the plan takes. Every figure is solved again or is
+    a bound that says so. With replan, -o writes the plan of the largest limit.
+    """
+    from milp_planner.api.plan_files import read_plan, write_plan
+    from milp_planner.cli import console
+    from milp_planner.cli.limits import make_settings
+    from milp_planner.cli.work import Work
+    from milp_planner.explain.answers import answer
+    from milp_planner.explain.budget import Budget
+    from milp_planner.files import check_writable
+    from milp_planner.report.terminal.explain import draw_answers
+
+    questions = parse_questions(ask or [])
+    if output is not None:
+        check_writable(output)
+    asked = _asked(table, alternatives, extra, target, limits)
+    asked = _sources(asked, model, cluster, against)
+    settings = make_settings(time_limit, seed=seed, workers=workers)
+    read = read_plan(plan)
+    work = Work("explaining")
+    answers = work.run(
+        lambda: answer(read, questions, asked, Budget(work.settings(settings), formulation))
+    )
+    if output is not None and answers.replanned is not None:
+        write_plan(answers.replanned, output)
+    if json:
+        console.emit_json(answers.to_dict())
+    else:
+        console.out().print(draw_answers(answers, everything))
+    if work.interrupted:
+        raise typer.Exit(130)
+    if read.outcome.status.value == "infeasible" or (answers.replan and not answers.replanned):
+        raise typer.Exit(1)
+
+
+def parse_questions(given: list[str]) -> list[str]:
+    """Names of questions, commas allowed.
+
+    Raises
+    ------
+    BadInput
+        For an unknown one, with the nearest.
+    """
+    from milp_planner.errors import BadInput
+    from milp_planner.explain.answers import QUESTIONS
+    from milp_planner.inputs.problems import choice
+
+    names = [part.strip() for text in given for part in text.split(",") if part.strip()]
+    for name in names:
+        if name not in QUESTIONS:
+            raise BadInput(f"--ask {name!r}: {choice(name, QUESTIONS)}")
+    return names
+
+
+def parse_sizes(text: str, option: str) -> tuple[int, ...]:
+    """Signed sizes such as ``-10GB,5GiB``, or plain whole numbers.
+
+    Raises
+    ------
+    BadInput
+        When one is no size.
+    """
+    from milp_planner.errors import BadInput
+    from milp_planner.inputs.quantities import parse_bytes
+
+    found = []
+    for part in (p.strip() for p in text.split(",")):
+        sign, size = (-1, part[1:]) if part.startswith("-") else (1, part.removeprefix("+"))
+        try:
+            found.append(sign * parse_bytes(int(size) if size.isdigit() else size))
+        except ValueError as error:
+            raise BadInput(f"{option} {part!r}: {error}") from None
+    return tuple(found)
+
+
+def parse_time(text: str) -> int:
+    """A time such as ``2.5ms`` in picoseconds.
+
+    Raises
+    ------
+    BadInput
+        When it is none.
+    """
+    from decimal import Decimal, InvalidOperation
+
+    from milp_planner.errors import BadInput
+
+    units = {"ms": 10**9, "us": 10**6, "µs": 10**6, "ns": 10**3, "ps": 1, "s": 10**12}
+    for unit, size in units.items():
+        if text.strip().endswith(unit):
+            try:
+                value = Decimal(text.strip().removesuffix(unit).strip())
+            except InvalidOperation:
+                break
+            if value.is_finite() and value > 0:
+                return int(value * size)
+            break
+    raise BadInput(f"--target {text!r}: needs a time such as 2.5ms (s, ms, us, ns, ps)")
+
+
+def _asked(
+    table: list[str] | None, alternatives: int, extra: str, target: str | None, limits: str
+) -> Asked:
+    from milp_planner.errors import BadInput
+    from milp_planner.explain.answers import Asked
+
+    parts = [part.strip() for part in limits.split(",")]
+    plain = [part.isascii() and part.isdigit() for part in parts]
+    by = "tables" if all(plain) else "bytes"
+    counted = tuple(int(p) for p in parts) if by == "tables" else parse_sizes(limits, "--limits")
+    if min(counted) < 0:
+        raise BadInput(f"--limits {limits!r}: needs whole numbers from 0, or sizes")
+    return Asked(
+        tables=tuple(table or ()),
+        alternatives=alternatives,
+        extras=parse_sizes(extra, "--extra"),
+        target=None if target is None else parse_time(target),
+        limits=counted,
+        by=by,
+    )
+
+
+def _sources(asked: Asked, model: str | None, cluster: str | None, against: Path | None) -> Asked:
+    from dataclasses import replace
+
+    from milp_planner.api.plan_files import read_plan
+    from scenarios import catalog
+
+    return replace(
+        asked,
+        model=None if model is None else catalog.find_model(model),
+        cluster=None if cluster is None else catalog.find_cluster(cluster),
+        against=None if against is None else read_plan(against),
+    )

@@ -1,0 +1,230 @@
+"""All questions about a plan by name, for the command line and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from formulations import Placement, UnsupportedInstance
+from milp_planner.api.shortage import with_diagnosis
+from milp_planner.errors import BadInput
+from milp_planner.explain.budget import Budget
+from milp_planner.explain.diff import DiffInfo, diff
+from milp_planner.explain.frontier import FrontierInfo, exact_frontier, grid_frontier
+from milp_planner.explain.replan import ReplanInfo, replan
+from milp_planner.explain.smallest import LeastInfo, MachinesInfo, fewest_machines, least_memory
+from milp_planner.explain.staircase import StaircaseInfo, staircase
+from milp_planner.explain.tiers import capacity_of, tiers_of
+from milp_planner.explain.why import WhyInfo, why
+from milp_planner.inputs import Cluster, Model
+from milp_planner.placement import Plan
+from milp_planner.report.shortage import ShortageInfo, shortage_of
+
+QUESTIONS = ("why", "staircase", "frontier", "smallest", "replan", "diff", "why-not")
+#: Options up to which the frontier is searched without a grid.
+EXACT_OPTIONS = 60
+#: Heuristics whose plans stand on the frontier.
+SHOWN = ("dp", "greedy", "uniform")
+#: Shares of the capacities that a frontier's grid takes.
+SHARES = (0.25, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the questions are asked with.
+
+    Attributes
+    ----------
+    tables : tuple of str
+        Of *why*; empty: all.
+    alternatives : int
+        Of *why*, for each table.
+    extras : tuple of int
+        Of the staircase, in bytes.
+    target : int or None
+        Of *smallest*, in picoseconds.
+    machines : int
+        Of *smallest*: the most to try.
+    limits : tuple of int
+        Of *replan*.
+    by : str
+        ``tables`` or ``bytes``.
+    model, cluster : optional
+        Of *replan*: as they are now.
+    against : Plan or None
+        Of *diff*: the second plan.
+    """
+
+    tables: tuple[str, ...] = ()
+    alternatives: int = 3
+    extras: tuple[int, ...] = ()
+    target: int | None = None
+    machines: int = 16
+    limits: tuple[int, ...] = (0, 1, 2, 4, 8)
+    by: str = "tables"
+    model: Model | None = None
+    cluster: Cluster | None = None
+    against: Plan | None = None
+
+
+@dataclass(frozen=True)
+class Answers:
+    """An answer to each question asked; None to those that were not."""
+
+    why: WhyInfo | None = None
+    staircase: tuple[StaircaseInfo, ...] | None = None
+    frontier: FrontierInfo | None = None
+    smallest: tuple[LeastInfo, ...] | None = None
+    machines: MachinesInfo | None = None
+    replan: ReplanInfo | None = None
+    replanned: Plan | None = None
+    diff: DiffInfo | None = None
+    why_not: ShortageInfo | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values of the answers there are."""
+        found: dict[str, Any] = {}
+        for name in ("why", "frontier", "machines", "replan", "diff", "why_not"):
+            value = getattr(self, name)
+            if value is not None:
+                found[name] = value.to_dict()
+        for name in ("staircase", "smallest"):
+            values = getattr(self, name)
+            if values is not None:
+                found[name] = [value.to_dict() for value in values]
+        return found
+
+
+def answer(plan: Plan, questions: Sequence[str], asked: Asked, budget: Budget) -> Answers:
+    """Ask several questions about a plan, sharing the time equally.
+
+    Parameters
+    ----------
+    plan : Plan
+    questions : sequence of str
+        Names in ``QUESTIONS``; empty: *why* and the staircase, or *why-not* without a plan.
+    asked : Asked
+    budget : Budget
+
+    Raises
+    ------
+    BadInput
+        For a question that cannot be asked of this plan.
+    """
+    names = list(dict.fromkeys(questions)) or default_questions(plan)
+    if plan.outcome.placement is None:
+        for name in names:
+            if name not in ("why-not", "smallest"):
+                raise BadInput(f"explain {name}: the plan places nothing; ask why-not or smallest")
+    if "diff" in names and asked.against is None:
+        raise BadInput("explain diff: needs the second plan (--against PLAN)")
+    found: dict[str, Any] = {}
+    for index, name in enumerate(names):
+        found |= _one(name, plan, asked, _part(budget, 1 / (len(names) - index)))
+    return Answers(**found)
+
+
+def default_questions(plan: Plan) -> list[str]:
+    """What is asked when nothing is: it depends on whether there is a plan."""
+    return ["why-not"] if plan.outcome.placement is None else ["why", "staircase"]
+
+
+def _part(budget: Budget, share: float) -> Budget:
+    """A budget of its own for one question."""
+    from dataclasses import replace
+
+    left = budget.left()
+    limit = None if left is None else max(0.1, left * share)
+    return Budget(replace(budget.settings, time_limit=limit), budget.formulation)
+
+
+def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
+    instance, outcome = plan.instance, plan.outcome
+    if name == "why":
+        return {"why": why(instance, outcome, budget, asked.tables, asked.alternatives)}
+    if name == "staircase":
+        tiers = _memory(plan)
+        return {
+            "staircase": tuple(
+                staircase(
+                    instance, outcome, tier, asked.extras, _part(budget, 1 / (len(tiers) - i))
+                )
+                for i, tier in enumerate(tiers)
+            )
+        }
+    if name == "frontier":
+        return {"frontier": _frontier(plan, budget)}
+    if name == "smallest":
+        return _smallest(plan, asked, budget)
+    if name == "replan":
+        info, best = replan(
+            plan, asked.limits, budget, by=asked.by, model=asked.model, cluster=asked.cluster
+        )
+        return {"replan": info, "replanned": best}
+    if name == "diff":
+        assert asked.against is not None
+        return {"diff": diff(plan, asked.against)}
+    return {"why_not": _why_not(plan, budget)}
+
+
+def _memory(plan: Plan) -> list[str]:
+    """Tiers of which there is any."""
+    return [t for t in tiers_of(plan.instance) if capacity_of(plan.instance, t).any()]
+
+
+def _frontier(plan: Plan, budget: Budget) -> FrontierInfo:
+    placement = plan.outcome.placement
+    assert placement is not None
+    plans = {"this plan": placement, **_heuristics(plan, budget)}
+    tiers = _memory(plan)
+    if plan.instance.num_options <= EXACT_OPTIONS:
+        return exact_frontier(plan.instance, tiers, budget, plans)
+    axes = {}
+    for tier in tiers:
+        top = int(capacity_of(plan.instance, tier).max())
+        axes[tier] = [int(top * share) for share in SHARES]
+    return grid_frontier(plan.instance, axes, budget, plans, plan.outcome.certificate)
+
+
+def _heuristics(plan: Plan, budget: Budget) -> dict[str, Placement]:
+    """Plans of the DP and the heuristics, as far as they cover the instance and find one."""
+    found = {}
+    for name in SHOWN:
+        try:
+            outcome = Budget(_part(budget, 0.1).settings, name).solve(plan.instance)
+        except UnsupportedInstance:
+            continue
+        if outcome.placement is not None:
+            found[name] = outcome.placement
+    return found
+
+
+def _smallest(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
+    tiers = _memory(plan)
+    parts = len(tiers) + 1
+    least = tuple(
+        least_memory(plan.instance, tier, _part(budget, 1 / (parts - i)), asked.target, grain=2**20)
+        for i, tier in enumerate(tiers)
+    )
+    found: dict[str, Any] = {"smallest": least}
+    links = plan.cluster.interconnect
+    alike = len(set(plan.cluster.machines)) == 1
+    if alike and links is not None and links.inter_machine is not None:
+        kind = plan.instance.objective.value
+        found["machines"] = fewest_machines(
+            plan.model, plan.cluster, kind, budget, asked.target, asked.machines
+        )
+    return found
+
+
+def _why_not(plan: Plan, budget: Budget) -> ShortageInfo | None:
+    """The diagnosis the plan carries, or a new one."""
+    known = shortage_of(plan.outcome.detail)
+    if known is not None:
+        return known
+    if plan.outcome.status.value != "infeasible":
+        raise BadInput(
+            f"explain why-not: the plan is {plan.outcome.status.value}, not proved infeasible"
+        )
+    return shortage_of(with_diagnosis(plan.instance, plan.outcome, budget.settings).detail)

@@ -1,0 +1,284 @@
+"""Answers about a plan on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from milp_planner.report.terminal.grid import fitting_grid
+from milp_planner.report.terminal.shortage import draw_shortage
+from milp_planner.report.units import (
+    UNKNOWN,
+    show_amount,
+    show_cost,
+    show_gap,
+    show_ranks,
+    show_seconds,
+)
+
+if TYPE_CHECKING:
+    from milp_planner.explain.answers import Answers
+    from milp_planner.explain.diff import DiffInfo
+    from milp_planner.explain.frontier import FrontierInfo, FrontierPoint
+    from milp_planner.explain.replan import ReplanInfo
+    from milp_planner.explain.smallest import LeastInfo, MachinesInfo
+    from milp_planner.explain.staircase import StaircaseInfo
+    from milp_planner.explain.why import Alternative, WhyInfo
+
+MOST_TABLES = 20
+MOST_MOVES = 40
+
+
+def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
+    """Every answer there is, one after another."""
+    parts: list[RenderableType] = []
+    if answers.why is not None:
+        parts.append(draw_why(answers.why, everything))
+    parts += [draw_staircase(info) for info in answers.staircase or ()]
+    if answers.frontier is not None:
+        parts.append(draw_frontier(answers.frontier))
+    parts += [draw_least(info) for info in answers.smallest or ()]
+    if answers.machines is not None:
+        parts.append(draw_machines(answers.machines))
+    if answers.replan is not None:
+        parts.append(draw_replan(answers.replan))
+    if answers.diff is not None:
+        parts.append(draw_diff(answers.diff, everything))
+    if answers.why_not is not None:
+        parts.append(draw_shortage(answers.why_not))
+    spaced = [item for part in parts for item in (part, Text(""))]
+    return Group(*spaced[:-1])
+
+
+def draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
+    """One row a table with its option, one a better-known alternative below it."""
+    shown = info.tables if everything else info.tables[:MOST_TABLES]
+    rows = []
+    for table in shown:
+        rows.append(
+            [table.table, table.option, show_cost(info.objective, info.time_unit), "chosen"]
+        )
+        for other in table.alternatives:
+            rows.append(["", f"  {other.option}", cost_text(info, other), reason(info, other)])
+    headers = ("table", "option", info.objective_kind, "")
+    grid = fitting_grid(
+        headers, rows, {"": 24, "option": 24, "table": 12}, left=("table", "option", "")
+    )
+    hidden = len(info.tables) - len(shown)
+    note = [Text(f"… and {hidden} more tables (--all shows them, --table NAME one)")]
+    title = Text("why: every table's option, the best others, and what they would cost now")
+    title.stylize("bold")
+    return Group(title, grid, *(note if hidden else []))
+
+
+def cost_text(info: WhyInfo, other: Alternative) -> str:
+    """The cost of a re-solved alternative, or what is known of it."""
+    if other.status == "infeasible":
+        return "impossible"
+    if other.status == "optimal":
+        return show_cost(other.cost, info.time_unit)
+    if other.cost is not None:
+        low = show_cost(other.bound, info.time_unit)
+        return f"{low} to {show_cost(other.cost, info.time_unit)}"
+    return UNKNOWN if other.bound is None else f"≥ {show_cost(other.bound, info.time_unit)}"
+
+
+def reason(info: WhyInfo, other: Alternative) -> str:
+    """Why it was not chosen, in a few words."""
+    if other.status == "infeasible":
+        return f"forbidden by {', '.join(other.forbidden_by)}" if other.forbidden_by else "no plan"
+    parts = [
+        f"lacks {show_amount(s.short_by, info.time_unit)} {s.resource} of {s.scope} {s.place}"
+        for s in other.lacks
+    ]
+    parts += [f"breaks {name}" for name in other.clashes]
+    if parts:
+        return ", ".join(parts) + " beside the others"
+    if other.cost is not None and other.cost < info.objective:
+        return "better: the plan is not the best there is"
+    if other.cost is not None and other.cost == info.objective:
+        return "equally good"
+    if other.bound is not None and other.bound > info.objective:
+        return "slower"
+    return "fits, slower as far as known"
+
+
+def draw_staircase(info: StaircaseInfo) -> RenderableType:
+    """A row a capacity; the relaxation's price below."""
+    rows = [
+        [
+            _signed(step.extra, info.time_unit),
+            show_amount(step.smallest, info.time_unit),
+            show_cost(step.objective, info.time_unit),
+            _against(step.objective, info.now),
+            show_gap(step.gap),
+            step.status,
+            show_cost(step.relaxed, info.time_unit),
+        ]
+        for step in info.steps
+    ]
+    where = "in all" if info.scope == "cluster" else f"of each {info.scope}"
+    title = Text(f"what more {info.tier} {where} buys", style="bold")
+    headers = ("more", "capacity", info.objective_kind, "change", "gap", "status", "relaxed ≥")
+    grid = fitting_grid(headers, rows, {}, left=("status",))
+    return Group(title, grid, Text(slope_text(info), style="dim"))
+
+
+def slope_text(info: StaircaseInfo) -> str:
+    """The multiplier in words, marked as the relaxation's."""
+    if info.slope is None:
+        return "no certificate, so no price of a byte"
+    if info.time_unit != "ps":
+        return f"relaxation: {info.slope:.4g} a unit more at every place, near the plan"
+    each = show_cost(round(abs(info.slope) * 2**30), "ps")
+    sign = "−" if info.slope < 0 else ""
+    return (
+        f"the relaxation's price: {sign}{each} for each GiB more at every place, near this plan; "
+        "the steps above are what plans really reach"
+    )
+
+
+def draw_frontier(info: FrontierInfo) -> RenderableType:
+    """The efficient points and the plans, by objective."""
+    rows = [
+        [
+            *(show_amount(u, info.time_unit) for u in point.used or ()),
+            show_cost(point.objective, info.time_unit),
+            "proved",
+        ]
+        for point in _distinct(info)
+    ]
+    rows += [
+        [
+            *(show_amount(u, info.time_unit) for u in plan.used),
+            show_cost(plan.objective, info.time_unit),
+            plan.label if plan.fits else f"{plan.label} (does not fit)",
+        ]
+        for plan in info.plans
+    ]
+    headers = (*(f"{tier} used" for tier in info.tiers), info.objective_kind, "")
+    word = "all efficient points" if info.exact else "efficient points of a grid"
+    open_ = sum(p.status in ("feasible", "unknown") for p in info.points)
+    note = [Text(f"{open_} points of the grid were not proved in time")] if open_ else []
+    return Group(
+        Text(f"frontier: {word}", style="bold"), fitting_grid(headers, rows, {}, left=("",)), *note
+    )
+
+
+def _distinct(info: FrontierInfo) -> Iterator[FrontierPoint]:
+    seen = set()
+    ordered = sorted(info.points, key=lambda p: (p.objective or 0, p.used or ()))
+    for point in ordered:
+        if point.efficient and (point.used, point.objective) not in seen:
+            seen.add((point.used, point.objective))
+            yield point
+
+
+def draw_least(info: LeastInfo) -> RenderableType:
+    """One sentence: the least memory of a tier."""
+    aim = "any plan" if info.target is None else f"{info.objective_kind} ≤ " + show_cost(
+        info.target, info.time_unit)  # fmt: skip
+    text = Text(f"least {info.tier} of each {info.scope} for {aim}: ", style="bold")
+    if info.impossible:
+        return text.append(f"proved: none up to {show_amount(info.searched, info.time_unit)} does")
+    if info.least is None:
+        return text.append("not found in the time limit")
+    text.append(show_amount(info.least, info.time_unit))
+    if info.proved:
+        return text.append(", proved to the byte")
+    small = "nothing" if info.too_small is None else show_amount(info.too_small, info.time_unit)
+    return text.append(f"; proved too small: {small}")
+
+
+def draw_machines(info: MachinesInfo) -> RenderableType:
+    """The tries, then the sentence."""
+    rows = [
+        [
+            str(each.machines), show_cost(each.objective, info.time_unit),
+            show_cost(each.bound, info.time_unit), each.status,
+            {True: "reaches it", False: "proved: misses it", None: "open"}[each.reaches],
+        ]
+        for each in info.tries
+    ]  # fmt: skip
+    grid = fitting_grid(
+        ("machines", info.objective_kind, "bound", "status", ""), rows, {}, left=("status", "")
+    )
+    found = "none of those tried" if info.fewest is None else str(info.fewest)
+    word = "proved" if info.proved else "not proved: a smaller number was left open"
+    return Group(Text(f"fewest machines: {found} ({word})", style="bold"), grid)
+
+
+def draw_replan(info: ReplanInfo) -> RenderableType:
+    """A row a limit."""
+    rows = [
+        [
+            show_amount(step.limit, info.time_unit) if info.by == "bytes" else str(step.limit),
+            UNKNOWN if step.moved_tables is None else str(step.moved_tables),
+            show_amount(step.moved_bytes, info.time_unit),
+            show_cost(step.objective, info.time_unit),
+            _against(step.objective, info.now),
+            show_gap(step.gap),
+            step.status,
+        ]
+        for step in info.steps
+    ]
+    now = "no longer fits" if info.now is None else show_cost(info.now, info.time_unit)
+    headers = ("may move", "tables", "bytes", info.objective_kind, "change", "gap", "status")
+    title = Text(f"re-plan: the plan in production: {now}", style="bold")
+    new = [Text(f"new tables, free to place: {', '.join(info.new_tables[:12])}")]
+    grid = fitting_grid(headers, rows, {}, left=("status",))
+    return Group(title, grid, *(new if info.new_tables else []))
+
+
+def draw_diff(info: DiffInfo, everything: bool = False) -> RenderableType:
+    """What moved, then whether it pays."""
+    shown = info.tables if everything else info.tables[:MOST_MOVES]
+    rows = [
+        [
+            row.table, row.change, row.before or UNKNOWN, row.after or UNKNOWN,
+            show_ranks([r for block in row.ranks_after for r in block], -1),
+            show_amount(row.bytes, info.time_unit),
+        ]
+        for row in shown
+    ]  # fmt: skip
+    headers = ("table", "change", "before", "after", "ranks", "bytes")
+    least = {"ranks": 10, "before": 18, "after": 18, "table": 12}
+    grid = fitting_grid(headers, rows, least, left=headers[:5])
+    hidden = len(info.tables) - len(shown)
+    more = [Text(f"… and {hidden} more (--all shows them)")] if hidden else []
+    title = Text(
+        f"diff: {info.moved_tables} tables move, {show_amount(info.moved_bytes, info.time_unit)}; "
+        f"{info.same} stay",
+        style="bold",
+    )
+    return Group(title, *([grid] if rows else []), *more, Text(pays_text(info)))
+
+
+def pays_text(info: DiffInfo) -> str:
+    """Gain, and when the move has paid for itself."""
+    if info.before is None:
+        return "the first plan does not belong to the second's tables and cluster: no gain is known"
+    before, after = (show_cost(v, info.time_unit) for v in (info.before, info.after))
+    text = f"{info.objective_kind} {before} → {after}"
+    if not info.before_fits:
+        text += " (the first plan no longer fits)"
+    if info.move_seconds is not None:
+        text += f"; moving takes at least {show_seconds(info.move_seconds)}"
+    if info.pays_after_steps is None:
+        return text + "; it never pays by time alone"
+    return text + f", paid back after {info.pays_after_steps:,} steps"
+
+
+def _signed(extra: int, unit: str) -> str:
+    return ("+" if extra > 0 else "") + show_amount(extra, unit)
+
+
+def _against(value: int | None, now: int | None) -> str:
+    if value is None or now is None:
+        return UNKNOWN
+    if value == now:
+        return "="
+    return f"{100 * (value - now) / max(1, abs(now)):+.1f}%"

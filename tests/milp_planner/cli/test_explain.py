@@ -1,0 +1,102 @@
+"""``milp-planner explain`` from end to end on the small inputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from milp_planner.cli.explain import parse_sizes, parse_time
+from milp_planner.errors import BadInput
+from tests.milp_planner.cli.conftest import CLUSTER, Cli
+
+FAST = ("--time-limit", 20, "--workers", 1)
+
+
+def test_the_default_answers_why_and_what_memory_buys(cli: Cli, planned: Path) -> None:
+    """Every table appears with its alternatives; each memory tier has a staircase."""
+    done = cli("explain", planned, "--json", "--extra", "-1GiB,1GiB", *FAST)
+    assert done.code == 0
+    assert sorted(done.json) == ["staircase", "why"]
+    assert [t["table"] for t in done.json["why"]["tables"]] == ["users", "items", "ads"]
+    assert all(len(t["alternatives"]) == 3 for t in done.json["why"]["tables"])
+    assert [s["tier"] for s in done.json["staircase"]] == ["hbm", "ddr"]
+    for stairs in done.json["staircase"]:
+        values = [s["objective"] for s in stairs["steps"] if s["objective"] is not None]
+        assert values == sorted(values, reverse=True)
+        assert 0 in [s["extra"] for s in stairs["steps"]]
+
+
+def test_it_reads_well_on_a_terminal(cli: Cli, planned: Path) -> None:
+    """All drawings within 100 columns."""
+    questions = "why,staircase,frontier,smallest,replan"
+    done = cli("explain", planned, "--ask", questions, "--extra", "1GiB", "--limits", "0,1", *FAST)
+    assert done.code == 0
+    for words in ("why: every table", "what more hbm", "frontier:", "least hbm", "re-plan:"):
+        assert words in done.out
+    assert max(len(line) for line in done.out.splitlines()) <= 100
+
+
+def test_one_table_only(cli: Cli, planned: Path) -> None:
+    """--table narrows why; a wrong name is exit 2 with the nearest."""
+    done = cli("explain", planned, "--ask", "why", "--table", "ads", "--json", *FAST)
+    assert [t["table"] for t in done.json["why"]["tables"]] == ["ads"]
+    wrong = cli("explain", planned, "--ask", "why", "--table", "add", *FAST)
+    assert wrong.code == 2
+    assert "did you mean" in wrong.err
+
+
+def test_replan_writes_the_plan_and_diff_reads_it(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """A smaller cluster, two moves allowed; the diff then says the same as the curve."""
+    (tmp_path / "less.yaml").write_text(CLUSTER.replace("hbm: 2GiB", "hbm: 1GiB"))
+    done = cli(
+        "explain", planned, "--ask", "replan", "--cluster", "less.yaml", "--limits", "0,2",
+        "-o", "new.json", "--json", *FAST,
+    )  # fmt: skip
+    assert done.code == 0
+    last = done.json["replan"]["steps"][-1]
+    assert cli("verify", "new.json").code == 0
+    seen = cli("explain", planned, "--ask", "diff", "--against", "new.json", "--json", *FAST)
+    assert seen.json["diff"]["moved_tables"] == last["moved_tables"]
+    assert seen.json["diff"]["moved_bytes"] == last["moved_bytes"]
+
+
+def test_an_infeasible_plan_is_explained_as_such(cli: Cli, tmp_path: Path) -> None:
+    """Exit 1, with the conflict; questions that need a plan say so."""
+    tiny = CLUSTER.replace("hbm: 2GiB", "hbm: 16MiB").replace("ddr: 4GiB", "ddr: 16MiB")
+    (tmp_path / "tiny.yaml").write_text(tiny)
+    cli("plan", "model.yaml", "tiny.yaml", "-f", "cpsat", "-o", "none.json", *FAST)
+    done = cli("explain", "none.json", *FAST)
+    assert done.code == 1
+    assert "each tier" in done.out
+    refused = cli("explain", "none.json", "--ask", "why", *FAST)
+    assert refused.code == 2
+    assert "why-not" in refused.err
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--ask", "whi"),
+        ("--ask", "diff"),
+        ("--extra", "5 parsecs"),
+        ("--target", "soon"),
+        ("--limits", "a,b"),
+        ("--model", "no-such-model", "--ask", "replan"),
+        ("--alternatives", "0"),
+    ],
+)
+def test_bad_questions_are_one_sentence(cli: Cli, planned: Path, wrong: tuple[str, ...]) -> None:
+    """Exit 2 and one line."""
+    done = cli("explain", planned, *wrong, *FAST)
+    assert done.code == 2
+    assert len(done.err.strip().splitlines()) == 1
+
+
+def test_sizes_and_times() -> None:
+    """Signs, units, and what is none."""
+    assert parse_sizes("-1GiB,+2kB, 5", "--extra") == (-(2**30), 2000, 5)
+    assert parse_time("2.5ms") == 2_500_000_000
+    assert parse_time("3s") == 3 * 10**12
+    with pytest.raises(BadInput):
+        parse_time("0ms")

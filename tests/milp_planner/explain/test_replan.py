@@ -1,0 +1,117 @@
+"""Re-planning within a limit on moves, against enumeration; and the diff of two plans."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from formulations import Instance, Settings
+from formulations.check import check
+from milp_planner import plan
+from milp_planner.errors import BadInput
+from milp_planner.explain.diff import carried, diff
+from milp_planner.explain.replan import limited, replan, trade_off
+from milp_planner.placement import Plan
+from tests.milp_planner.api.small import MODEL, cluster
+from tests.milp_planner.explain.quick import first_of_each, in_production, quick, small, truth
+
+LIMITS = Settings(time_limit=60, workers=1)
+
+
+@settings(max_examples=4, deadline=None)
+@given(instance=small(max_tables=2), by=st.sampled_from(["tables", "bytes"]))
+def test_every_limit_is_the_optimum_within_it(instance: Instance, by: str) -> None:
+    """Objective and infeasibility at k moves, or b bytes, are those of enumeration."""
+    production = first_of_each(instance)
+    assume(production is not None)
+    assert production is not None
+    instance = in_production(instance, production)
+    for at, answer in trade_off(instance, by, [0, 1, 2, 5], quick()).items():
+        best = truth(limited(instance, by, at[0])).objective
+        assert answer.objective == best
+        assert answer.infeasible == (best is None)
+
+
+@pytest.fixture(scope="module")
+def production() -> Plan:
+    """The small model on one machine of two ranks with plenty of memory."""
+    return plan(MODEL, cluster(1), formulation="cpsat", settings=LIMITS)
+
+
+def test_nothing_moves_at_limit_0_and_more_never_hurts(production: Plan) -> None:
+    """On a cluster with less HBM the curve falls, and each plan keeps within its limit."""
+    info, best = replan(production, [0, 1, 2, 4], quick(120), cluster=cluster(1, hbm="1GiB"))
+    values = [s.objective for s in info.steps if s.objective is not None]
+    assert values == sorted(values, reverse=True)
+    for step in info.steps:
+        assert step.moved_tables is None or step.moved_tables <= step.limit
+    assert best is not None
+    assert best.verdict is not None
+    assert best.verdict.feasible
+    assert best.outcome.objective == values[-1]
+
+
+def test_an_unchanged_world_keeps_the_optimum(production: Plan) -> None:
+    """With model and cluster as they were, 0 moves are best already."""
+    info, best = replan(production, [0], quick())
+    assert info.now == production.outcome.objective == info.steps[0].objective
+    assert best is not None
+    found = diff(production, best)
+    assert (found.moved_tables, found.moved_bytes, found.gain, found.tables) == (0, 0, 0, ())
+
+
+def test_a_new_table_is_free_to_place(production: Plan) -> None:
+    """It is named, and no table moves for it at limit 0."""
+    extra = MODEL.tables[0].model_copy(update={"name": "fresh"})
+    grown = MODEL.model_copy(update={"tables": (*MODEL.tables, extra)})
+    info, best = replan(production, [0], quick(), model=grown)
+    assert info.new_tables == ("fresh",)
+    assert best is not None
+    changes = {row.table: row.change for row in diff(production, best).tables}
+    assert changes == {"fresh": "new"}
+    back = {row.table: row.change for row in diff(best, production).tables}
+    assert back == {"fresh": "gone"}
+
+
+def test_the_diff_counts_what_the_instance_counts(production: Plan) -> None:
+    """Bytes moved are those of the move limit; the gain is the difference of the objectives."""
+    other = plan(MODEL, cluster(1), formulation="uniform", settings=LIMITS)
+    found = diff(other, production)
+    assert other.outcome.objective is not None
+    assert production.outcome.objective is not None
+    assert found.before == other.outcome.objective
+    assert found.gain == other.outcome.objective - production.outcome.objective
+    assert found.before_fits is True
+    assert found.same + found.moved_tables == len(MODEL.tables)
+    assert other.outcome.placement is not None
+    base = in_production(production.instance, other.outcome.placement)
+    assert production.outcome.placement is not None
+    allowed = replace(base, max_moved_bytes=found.moved_bytes)
+    assert check(allowed, production.outcome.placement).feasible
+    if found.moved_bytes:
+        short = replace(base, max_moved_bytes=found.moved_bytes - 1)
+        assert not check(short, production.outcome.placement).feasible
+    if found.gain > 0:
+        assert found.move_seconds is not None
+        assert found.pays_after_steps is not None
+        steps = found.pays_after_steps
+        assert steps * found.gain >= found.move_seconds * 10**12 > (steps - 1) * found.gain
+
+
+def test_a_plan_of_more_ranks_does_not_belong(production: Plan) -> None:
+    """A placement on ranks that are gone is no placement."""
+    wide = plan(MODEL, cluster(2), formulation="greedy", settings=LIMITS)
+    assert carried(wide, production.instance) is None or all(
+        rank < 2 for t in wide.tables for block in t.ranks for rank in block
+    )
+
+
+def test_bad_limits_are_refused(production: Plan) -> None:
+    """One sentence each."""
+    with pytest.raises(BadInput, match="from 0"):
+        replan(production, [-1], quick())
+    with pytest.raises(BadInput, match="tables, bytes"):
+        replan(production, [1], quick(), by="rows")
