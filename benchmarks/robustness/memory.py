@@ -41,8 +41,8 @@ def main() -> None:
 
     def step(name: str, start: tuple[float, float]) -> None:
         wall, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
-        steps.append({"step": name, "wall_seconds": round(wall, 1), "processor_seconds": round(cpu, 1),
-                      "peak_gib": round(peak_gib(), 3)})  # fmt: skip
+        seconds = {"wall_seconds": round(wall, 1), "processor_seconds": round(cpu, 1)}
+        steps.append({"step": name, **seconds, "peak_gib": round(peak_gib(), 3)})
         print(steps[-1], flush=True)
 
     start = time.perf_counter(), time.process_time()

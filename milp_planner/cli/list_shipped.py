@@ -1,4 +1,4 @@
-"""``milp-planner list``: models, clusters, profiles and formulations that ship."""
+"""``milp-planner list``: models, clusters, profiles, formulations and suites that ship."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ class Kind(StrEnum):
     CLUSTERS = "clusters"
     PROFILES = "profiles"
     FORMULATIONS = "formulations"
+    SUITES = "suites"
 
 
 KindArgument = Annotated[
@@ -25,7 +26,7 @@ KindArgument = Annotated[
 
 
 def run(kind: KindArgument = None, json: JsonOption = False) -> None:
-    """List models, clusters, profiles and formulations.
+    """List models, clusters, profiles, formulations and suites.
 
     Models and clusters go by these bare names wherever a command takes one; a model of any size
     is generated:tables=1000,seed=0,kind=torchrec.
@@ -78,8 +79,8 @@ def _clusters() -> list[dict[str, Any]]:
                 "name": entry.name,
                 "machines": len(cluster.machines),
                 "ranks": cluster.num_ranks,
-                "hbm a rank": "–".join(show_bytes(v) for v in {hbm[0], hbm[-1]}),
-                "ddr a machine": "–".join(show_bytes(v) for v in {ddr[0], ddr[-1]}),
+                "hbm a rank": "–".join(show_bytes(v) for v in sorted({hbm[0], hbm[-1]})),
+                "ddr a machine": "–".join(show_bytes(v) for v in sorted({ddr[0], ddr[-1]})),
                 "profile": cluster.profile,
             }
         )
@@ -104,11 +105,19 @@ def _profiles() -> list[dict[str, Any]]:
     ]
 
 
+def _suites() -> list[dict[str, Any]]:
+    from scenarios.batch import load_suite, suites
+
+    read = {name: load_suite(path) for name, path in suites().items()}
+    return [{"name": name, "description": suite.description} for name, suite in read.items()]
+
+
 _ROWS = {
     Kind.MODELS: _models,
     Kind.CLUSTERS: _clusters,
     Kind.PROFILES: _profiles,
     Kind.FORMULATIONS: _formulations,
+    Kind.SUITES: _suites,
 }
 
 

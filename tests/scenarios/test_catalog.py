@@ -25,7 +25,11 @@ def test_what_ships() -> None:
     """The promised models and clusters ship; each file is named like its content."""
     assert {entry.name for entry in models()} == MODELS
     machines = {f"{many}8x{gpu}" for many in ("", "4x", "16x") for gpu in GPUS}
-    assert {entry.name for entry in clusters()} == machines | {"1xa10", "8xb200-tight"}
+    assert {entry.name for entry in clusters()} == machines | {
+        "1xa10",
+        "8xb200-tight",
+        "mixed-h100",
+    }
     for entry in models():
         assert find_model(entry.name).name == entry.name
     for entry in clusters():

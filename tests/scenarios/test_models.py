@@ -59,11 +59,13 @@ def test_models_say_where_they_come_from(entry: Entry) -> None:
 def test_clusters_match_their_names(entry: Entry) -> None:
     """Machines, ranks and profile are those of the name, and the figures have a source."""
     cluster = find_cluster(entry.name)
+    assert len(cluster.source) > 40
+    if entry.name.startswith("mixed-"):  # an example of unequal machines, after no product
+        return
     first, second, *_ = cluster.name.split("x")
     machines, ranks = (int(first), int(second)) if second.isdigit() else (1, int(first))
     assert [len(machine.ranks) for machine in cluster.machines] == [ranks] * machines
     assert cluster.name.removesuffix("-tight").endswith(f"x{cluster.profile}")
-    assert len(cluster.source) > 40
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_headroom_by_hand() -> None:
         builder.add_table(name)
         builder.add_option("o", [Block(Where.ANY_RANK, [Shard(use=use, cost=[1])])])
     instance = builder.build()
-    placed = Placement(np.array([0, 1]), (np.array([0]), np.array([1])))
+    placed = Placement(np.array([0, 1]), [[np.array([0])], [np.array([1])]])
     outcome = Outcome(Status.FEASIBLE, StoppedBy.EXHAUSTED, "x", placement=placed)
     found = headroom(instance, outcome)
     assert found == pytest.approx({"hbm": 0.4, "ddr": 0.7})
