@@ -21,6 +21,7 @@ from formulations.outcome import BoundSource, Outcome, Status, StoppedBy
 
 _MAX_BITS = 40
 _MAX_PRICE = 2**52
+_FAR = 8
 
 
 def certify(instance: Instance, outcome: Outcome) -> Outcome:
@@ -117,9 +118,46 @@ def symmetric_lp(
     )
 
 
+def best_symmetric_lp(
+    instance: Instance, upper: int | None, steps: int = 10, time_limit: float | None = None
+) -> SymmetricLP | None:
+    """The symmetric LP at the cutoff that certifies most.
+
+    A plan below a cutoff T uses only options that alone cost less than T, so min(T, LP over those)
+    is a bound for every T: small T drop more options, large T claim more. Bisection finds the T
+    where both meet.
+
+    Parameters
+    ----------
+    upper : int or None
+        Objective of a known plan; without one cutoffs up to a multiple of the bound are tried.
+        (Under ``total`` there is no cutoff.)
+    steps : int
+        LPs to solve.
+    time_limit : float, optional
+        Seconds for each.
+    """
+    best = symmetric_lp(instance, upper, time_limit)
+    if best is None or instance.objective == Objective.TOTAL:
+        return best
+    low, high = best.bound, _FAR * best.bound if upper is None else upper
+    for _ in range(steps):
+        if high - low <= max(1, high // 10**6):
+            break
+        middle = (low + high) // 2
+        solved = symmetric_lp(instance, middle, time_limit)
+        if solved is not None and solved.bound > best.bound:
+            best = solved
+        if solved is None or solved.bound >= middle:
+            low = middle
+        else:
+            high = middle
+    return best
+
+
 def bound_certificate(instance: Instance, cutoff: int | None) -> Certificate | None:
     """The certificate of the symmetric LP, or the trivial one when nothing may cost less."""
-    solved = symmetric_lp(instance, cutoff)
+    solved = best_symmetric_lp(instance, cutoff)
     if solved is not None:
         return solved.certificate
     if cutoff is None or instance.objective == Objective.TOTAL:

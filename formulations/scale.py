@@ -17,8 +17,8 @@ from formulations.bounds.own import own_cost
 from formulations.bounds.pooled import machine_ip
 from formulations.certify import (
     SymmetricLP,
+    best_symmetric_lp,
     infeasibility_certificate,
-    symmetric_lp,
     with_certificate,
 )
 from formulations.instance import Instance
@@ -58,7 +58,7 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
             return infeasible("scale", _LAGRANGIAN, certificate=proof)
     starts = _promising(starts + _packed(context, lp))
     if _small(context):
-        _whole(context, starts, 0.08)
+        _whole(context, starts, 0.1 if _close_already(context, starts) else 0.3)
     _walk(context, starts, 0.45)
     _close(context, lp)
     _walk(context, starts, 1.0)
@@ -72,8 +72,8 @@ def _share(context: Context, share: float) -> float:
 
 
 def _lp(context: Context) -> SymmetricLP | None:
-    seconds = None if context.reproducible else _share(context, 0.5)
-    lp = symmetric_lp(context.instance, context.objective, seconds)
+    seconds = None if context.reproducible else _share(context, 0.1)
+    lp = best_symmetric_lp(context.instance, context.objective, time_limit=seconds)
     if lp is not None:
         context.lift(lp.bound, _LAGRANGIAN)
     return lp
@@ -94,6 +94,11 @@ def _small(context: Context) -> bool:
     limit = context.settings.options.get("whole_columns", _WHOLE_COLUMNS)
     assert isinstance(limit, int)
     return columns_of_whole(context) <= limit
+
+
+def _close_already(context: Context, starts: list[Start]) -> bool:
+    """Whether the best plan is near what the aggregate choices promise."""
+    return context.objective is not None and context.objective <= 1.1 * starts[0].promise
 
 
 def _whole(context: Context, starts: list[Start], share: float) -> None:

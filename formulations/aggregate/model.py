@@ -12,6 +12,7 @@ from formulations.aggregate.footprint import Footprint, FootprintBuilder
 from formulations.aggregate.largest import add_largest_rows
 from formulations.aggregate.linear import FREE, LinearModel
 from formulations.aggregate.moves import add_move_rows
+from formulations.aggregate.packing import add_packing_rows
 from formulations.bounds.own import usable
 from formulations.instance import Instance, IntArray, Objective, Scope
 
@@ -58,7 +59,7 @@ class AggregateSettings:
     keep : bool array [options], optional
         Default: :func:`formulations.bounds.own.usable`.
     largest : bool
-        Add the largest-shard rows.
+        Add the largest-shard and the packing rows.
     upper : int, optional
         Objective of a known plan: no plan worth finding costs more.
     typical : int, optional
@@ -108,6 +109,7 @@ def build(instance: Instance, settings: AggregateSettings | None = None) -> Aggr
     aggregate = Aggregate(model, cells, column_of, footprint, peaks, peak_rows, resource_rows)
     if settings.largest:
         add_largest_rows(instance, aggregate, features)
+        add_packing_rows(instance, aggregate, features, settings.upper)
     add_move_rows(instance, model, column_of)
     return aggregate
 

@@ -131,7 +131,8 @@ class _Prices:
         for kind in sorted(there, key=lambda k: row[k]):
             take = min(left, int(room[kind]))
             total, left = total + take * int(row[kind]), left - take
-        return total
+        # Shards without a rank of their own cannot be placed here at all: any value is valid.
+        return total + left * max(int(row[kind]) for kind in there)
 
     def _machines(self, block: BlockView) -> int:
         counts = self._allowed_machines(block)

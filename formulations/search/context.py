@@ -29,6 +29,8 @@ class Context:
     objective : int or None
     bound : int or None
     source : BoundSource or None
+    float_filtered : bool
+        Whether options were dropped by floating-point arithmetic.
     refuted : BoundSource or None
         Who proved that there is no plan at all.
     work : float
@@ -46,6 +48,7 @@ class Context:
         self.bound: int | None = None
         self.source: BoundSource | None = None
         self.refuted: BoundSource | None = None
+        self.float_filtered = False
         self.work = 0.0
         self.lock = threading.Lock()
 

@@ -44,6 +44,8 @@ def solve_whole(context: Context, base: Placement, work: float, seed: int) -> Cp
     if result.values is not None:
         context.offer(neighbourhood.placement(result.values), "cpsat")
     source = BoundSource("cpsat", exact=True)
+    if context.float_filtered:
+        source = BoundSource("cpsat after highs filter", exact=False)
     if result.status == "infeasible" and upper is None:
         context.refuted = source
     elif result.status == "infeasible":

@@ -12,10 +12,13 @@ from formulations.aggregate.model import AggregateSettings, build
 from formulations.bounds.components import components
 from formulations.bounds.lagrangian import priced_options
 from formulations.certificate import Certificate, bound_of
-from formulations.instance import Instance
+from formulations.instance import Instance, IntArray
 from formulations.search.context import Context
 
 BoolArray = NDArray[np.bool_]
+
+#: Sets of options this small are not halved any further.
+_SMALLEST = 12
 
 
 def by_price(
@@ -57,43 +60,65 @@ def by_price(
     return result
 
 
-def by_probing(context: Context, seconds: float, settings: AggregateSettings) -> bool:
+def by_probing(context: Context, seconds: float, settings: AggregateSettings) -> int:
     """Drop options that no solution of the aggregate model below the best plan uses.
 
-    Again and again HiGHS is asked for a solution cheaper than the best plan with as many options
-    not seen before as possible; when there is none, every option not seen goes. HiGHS works in
-    floating point, so the row of the objective is given room of one part in a million.
+    HiGHS is asked for a solution cheaper than the best plan with as many options of a set as
+    possible that no solution has shown yet. When there is none, the whole set goes; when the
+    answer does not come in time, the set is halved. HiGHS works in floating point, so the row of
+    the objective is given room of one part in a million.
 
     Returns
     -------
-    bool
-        Whether the filter came to its end (else nothing was dropped).
+    int
+        Options dropped.
     """
-    instance, upper = context.instance, context.objective
-    assert upper is not None
-    room = upper + int(upper * 1e-6)
-    seen = np.zeros(instance.num_options, dtype=bool)
+    assert context.objective is not None
+    before = int(context.keep.sum())
+    room = context.objective + max(1, int(context.objective * 1e-6))
+    base = replace(settings, upper=room, typical=room)
     end = context.clock.seconds() + seconds
-    while not context.over() and context.clock.seconds() < end:
-        aggregate = build(instance, replace(settings, keep=context.keep, upper=room, typical=room))
-        model = aggregate.model
-        fresh = {c: o for o, c in aggregate.column_of.items() if not seen[o]}
-        model.objective = dict.fromkeys(fresh, -1)
-        left = min(end - context.clock.seconds(), context.clock.remaining())
-        result = solve_highs(
-            model, whole=True, time_limit=left, workers=context.settings.workers,
-            gap=0.5,
-        )  # fmt: skip
-        if result.status == "infeasible":
-            context.keep = context.keep & False
-            return True
-        if result.bound is not None and result.bound > -0.5:
-            context.keep = context.keep & seen
-            return True
-        if result.values is None:
-            return False
-        found = [o for c, o in fresh.items() if result.values[c] > 0.5]
-        if not found:
-            return False
-        seen[found] = True
-    return False
+    seen = np.zeros(context.instance.num_options, dtype=bool)
+    seen[context.best.options if context.best is not None else []] = True
+    queue = [np.flatnonzero(context.keep)]
+    while queue and not context.over() and context.clock.seconds() < end:
+        asked = queue.pop()
+        asked = asked[~seen[asked]]
+        if not len(asked):
+            continue
+        slice_ = min(end - context.clock.seconds(), max(0.5, seconds / 6))
+        answer, shown = _probe(context, asked, base, slice_)
+        if answer == "none":
+            context.keep = context.keep.copy()
+            context.keep[asked] = False
+        elif answer == "some":
+            seen[shown] = True
+            queue.append(asked)
+        elif len(asked) > _SMALLEST:
+            half = len(asked) // 2
+            queue += [asked[:half], asked[half:]]
+    dropped = before - int(context.keep.sum())
+    context.float_filtered = context.float_filtered or dropped > 0
+    return dropped
+
+
+def _probe(
+    context: Context, asked: IntArray, settings: AggregateSettings, seconds: float
+) -> tuple[str, list[int]]:
+    """Whether some solution below the best plan uses an option asked for: none, some, unknown."""
+    aggregate = build(context.instance, replace(settings, keep=context.keep))
+    columns = {aggregate.column_of[o]: o for o in asked.tolist()}
+    aggregate.model.objective = dict.fromkeys(columns, -1)
+    result = solve_highs(
+        aggregate.model,
+        whole=True,
+        time_limit=min(seconds, context.clock.remaining()),
+        workers=context.settings.workers,
+        gap=0.5,
+    )
+    if result.status == "infeasible" or (result.bound is not None and result.bound > -0.5):
+        return "none", []
+    if result.values is None:
+        return "unknown", []
+    shown = [o for c, o in columns.items() if result.values[c] > 0.5]
+    return ("some", shown) if shown else ("unknown", [])

@@ -30,15 +30,23 @@ class Walker:
     context : Context
     start : Placement
     seed : int
+    cap : int, optional
+        While capacities are exceeded, the objective may not grow beyond it.
     target : int, optional
         Cost beyond it counts as overflow, so that all ranks above it are pulled down together;
         without one the objective itself is minimised once the placement is feasible.
     """
 
     def __init__(
-        self, context: Context, start: Placement, seed: int, target: int | None = None
+        self,
+        context: Context,
+        start: Placement,
+        seed: int,
+        target: int | None = None,
+        cap: int | None = None,
     ) -> None:
         self._context, self._rng, self.target = context, random.Random(seed), target
+        self._cap = cap
         self._chooser = Chooser(context.instance, context.keep, self._rng)
         self._all = range(context.instance.num_tables)
         self.placement = start
@@ -63,7 +71,8 @@ class Walker:
         kind, tables, free = self._chooser.draw(self.placement, self.load)
         own = load_of(context.instance, context.costs, self.placement, tables)
         repair = self.over > 0
-        part = Part(tables, free, context.keep, self._limit(), repair)
+        soft = self.target is not None
+        part = Part(tables, free, context.keep, self._limit(), repair, soft)
         model = Neighbourhood(
             context.instance, context.costs, self.placement, self.load.minus(own), part
         )
@@ -78,8 +87,10 @@ class Walker:
         return better
 
     def _limit(self) -> int | None:
-        if self.over > 0:
+        if self.over > 0 and self.target is not None:
             return self.target
+        if self.over > 0:
+            return None if self._cap is None else max(self._cap, self.objective)
         if self._context.instance.objective == Objective.TOTAL:
             return None
         return self.objective

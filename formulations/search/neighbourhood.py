@@ -32,6 +32,8 @@ class Part:
         Objective not to be exceeded.
     repair : bool
         Minimise what exceeds the capacities instead of the objective.
+    soft : bool
+        While repairing, what exceeds ``limit`` is paid for as well (else it is forbidden).
     """
 
     tables: Sequence[int]
@@ -39,6 +41,7 @@ class Part:
     keep: np.ndarray
     limit: int | None = None
     repair: bool = False
+    soft: bool = True
 
 
 class Neighbourhood:

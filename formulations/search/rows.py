@@ -37,7 +37,7 @@ def add_load_rows(
     peaks = costs.shape[1]
     if instance.objective == Objective.TOTAL:
         _total(costs, model, terms, rest, part)
-    elif not part.repair:
+    elif not part.repair or (part.limit is not None and not part.soft):
         _peaks(slots, model, gathered, rest, part)
     elif part.limit is not None:
         _soft_peaks(slots, model, gathered, rest, part.limit)
@@ -209,7 +209,8 @@ def _peaks(slots: _Slots, model: LinearModel, gathered: _Gathered, rest: Load, p
     top = part.limit if part.limit is not None else _most(model, gathered, rest, count)
     first = _peak_rows(slots, model, gathered, rest, top)
     for peak in range(first, first + count):
-        model.objective[peak] = 1
+        if not part.repair:
+            model.objective[peak] = 1
     if part.limit is not None and count > 1:
         model.row(list(range(first, first + count)), [1] * count, high=part.limit)
 

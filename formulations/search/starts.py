@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.aggregate.highs import solve_highs
 from formulations.aggregate.model import AggregateSettings, build
@@ -15,6 +16,7 @@ from formulations.bounds.pooled import exact_pooled_ip, pooled_ip
 from formulations.check import check
 from formulations.errors import UnsupportedInstance
 from formulations.instance import Instance, IntArray, Objective
+from formulations.outcome import BoundSource
 from formulations.placement import Placement
 from formulations.search.context import Context
 from formulations.search.lns import excess
@@ -26,6 +28,9 @@ from formulations.settings import Clock, Settings
 #: Shares of every capacity that option choices may fill, so that packing has room.
 SLACKS = (1.0, 0.99, 0.97, 0.94, 0.9, 0.8)
 _TRIES = 6
+_HALVINGS = 9
+
+BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,18 +136,45 @@ def packed(context: Context, bound: int, seconds: float) -> Iterator[Start]:
         yield pack_best(context, packer, choice.options, choice.value, index)
 
 
-def rounded_lp(context: Context, typical: int) -> tuple[IntArray, int] | None:
-    """The option with the largest share of every table in the LP with largest-shard rows."""
-    settings = AggregateSettings(keep=context.keep, typical=max(1, typical))
-    aggregate = build(context.instance, settings)
-    seconds = None if context.reproducible else 0.5 * context.clock.remaining()
-    result = solve_highs(aggregate.model, whole=False, time_limit=seconds)
-    if result.values is None:
+def rounded_lp(context: Context, bound: int) -> tuple[IntArray, int] | None:
+    """The option with the largest share of every table in the LP with largest-shard rows.
+
+    The LP would take a part of an option that alone costs more than any good plan. So options
+    dearer than a threshold T are left out, with T where the LP of the rest meets it (bisection).
+    Where that LP exceeds T, no plan costs T or less, and the bound is lifted.
+    """
+    own = own_cost(context.instance)
+    if context.instance.objective == Objective.TOTAL:
+        return _round(context, context.keep, bound)
+    answer = None
+    low, high = bound, min(context.objective or 4 * bound, 4 * bound)
+    for _ in range(_HALVINGS):
+        if high - low <= max(1, low // 500) or context.over():
+            break
+        middle = (low + high) // 2
+        found = _round(context, context.keep & (own <= middle), bound)
+        if found is not None and found[1] <= middle:
+            answer, high = found, middle
+            continue
+        if found is not None and found[1] > middle * (1 + 1e-6):
+            context.lift(middle, BoundSource("highs lp", exact=False))
+        low = middle
+    return answer or _round(context, context.keep, bound)
+
+
+def _round(context: Context, keep: BoolArray, typical: int) -> tuple[IntArray, int] | None:
+    """Options with the largest share in one LP, and its value; None when it has no solution."""
+    instance = context.instance
+    if not np.logical_or.reduceat(keep, instance.table_options[:-1]).all():
         return None
-    share = np.full(context.instance.num_options, -1.0)
-    columns = list(aggregate.column_of.values())
-    share[list(aggregate.column_of)] = result.values[columns]
-    ends = context.instance.table_options.tolist()
+    aggregate = build(instance, AggregateSettings(keep=keep, typical=max(1, typical)))
+    seconds = None if context.reproducible else 0.1 * context.clock.remaining()
+    result = solve_highs(aggregate.model, whole=False, time_limit=seconds)
+    if result.status != "optimal" or result.values is None:
+        return None
+    share = np.full(instance.num_options, -1.0)
+    share[list(aggregate.column_of)] = result.values[list(aggregate.column_of.values())]
+    ends = instance.table_options.tolist()
     options = [a + int(np.argmax(share[a:b])) for a, b in pairwise(ends)]
     return np.asarray(options, dtype=np.int64), int(result.objective or 0)
 

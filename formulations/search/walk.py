@@ -12,6 +12,10 @@ from formulations.search.starts import Start
 
 #: Steps without any improvement after which a walker turns to something else.
 _PATIENCE = 25
+#: A target that is out of reach is eased by this factor.
+_EASE = 1.005
+#: A best plan this far above what a packed choice promises is not worth descending from.
+_FAR = 1.1
 
 
 def walk(context: Context, starts: Sequence[Start], until: float, work: float) -> None:
@@ -58,24 +62,38 @@ def _run(context: Context, starts: Sequence[Start], index: int, until: float, en
         walker, aiming = _walker(context, starts, round_, seed)
         if walker is None:
             return
-        while not _over(context, until, end) and walker.failures < _PATIENCE:
+        while not _over(context, until, end) and walker.failures <= _PATIENCE:
             walker.step()
-            if walker.over == 0 and aiming:
+            if not aiming:
+                continue
+            if walker.over == 0:
                 walker.aim(_next_target(context, walker.objective))
+            elif walker.failures >= _PATIENCE and _may_ease(context, walker.target):
+                walker.aim(int((walker.target or 0) * _EASE))
         round_ += max(1, context.settings.workers)
+
+
+def _may_ease(context: Context, target: int | None) -> bool:
+    """Whether an easier target would still be better than the best plan."""
+    return target is not None and (context.objective is None or target * _EASE < context.objective)
 
 
 def _walker(
     context: Context, starts: Sequence[Start], round_: int, seed: int
 ) -> tuple[Walker | None, bool]:
-    """Even rounds descend from the best plan, odd ones aim a packed choice."""
+    """Even rounds descend from the best plan, or seek a better start; odd ones aim at a target."""
     best = context.best
     aims = context.instance.objective != Objective.TOTAL and bool(starts)
+    start = starts[(round_ // 2) % len(starts)] if starts else None
+    if start is None:
+        return (None if best is None else Walker(context, best, seed)), False
+    far = context.objective is None or (
+        aims and context.objective > start.promise * _FAR and start.over > 0
+    )
+    if far and (round_ % 2 == 0 or not aims):
+        return Walker(context, start.placement, seed, cap=int(start.promise * _FAR)), False
     if best is not None and (round_ % 2 == 0 or not aims):
         return Walker(context, best, seed), False
-    if not starts:
-        return None, False
-    start = starts[(round_ // 2) % len(starts)]
     target = _next_target(context, start.promise) if best is not None else start.promise
     if context.objective is not None:
         target = min(max(target, start.promise), context.objective - 1)
