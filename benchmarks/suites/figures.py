@@ -1,0 +1,152 @@
+"""Draw the figure of every stored run from its results: ``python benchmarks/suites/figures.py``."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+from scenarios.batch import connect
+
+HERE = Path(__file__).parent
+COLOURS = ("#2f6690", "#d1495b", "#66a182", "#edae49", "#6d597a")
+MARKERS = "osD^v"
+MS = 1e9
+GIB = 2**30
+
+
+def main() -> None:
+    """Every suite, newest run."""
+    plt.rcParams.update({"svg.hashsalt": "milp-planner", "font.size": 9, "svg.fonttype": "none"})
+    for name, draw in FIGURES.items():
+        runs = sorted(path.parent for path in HERE.glob(f"{name}/*/results.jsonl"))
+        if runs:
+            figure = draw(connect(runs[-1]))
+            figure.savefig(runs[-1] / "figure.svg", metadata={"Date": None})
+            plt.close(figure)
+            print(runs[-1] / "figure.svg")
+
+
+def dp_vs_exact(rows: sqlite3.Connection) -> Any:
+    """Share of the instances that are within a gap of the proved optimum, one panel an objective.
+
+    A performance profile: the curve that is higher is the better heuristic.
+    """
+    figure, axes = plt.subplots(1, 2, figsize=(7.6, 2.9), sharey=True, layout="constrained")
+    for axis, objective in zip(axes, ("total", "busiest_rank"), strict=True):
+        for index, name in enumerate(("dp", "greedy")):
+            found = rows.execute(_BESIDE_EXACT, (name, objective)).fetchall()
+            gaps = sorted(100 * row[0] for row in found if row[0] is not None)
+            shares = [100 * (i + 1) / len(found) for i in range(len(gaps))]
+            axis.step([0.01, *(max(g, 0.01) for g in gaps)], [0, *shares], where="post",
+                      color=COLOURS[index], label=name)  # fmt: skip
+        axis.set(xscale="log", title=f"minimising {objective}", ylim=(0, 104))
+        axis.set_xlabel("above the proved optimum, % (0.01: equal)")
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("share of the instances, %")
+    axes[1].legend(frameon=False, loc="lower right")
+    return figure
+
+
+_BESIDE_EXACT = """
+select 1.0 * a.objective / b.objective - 1
+from results a join results b using (model, cluster, hbm, ranks_per_machine, objective_kind, seed)
+where b.formulation = 'cpsat' and b.status = 'optimal'
+  and a.formulation = ? and a.objective_kind = ?
+"""
+
+
+def capacity(rows: sqlite3.Connection) -> Any:
+    """Step time against ranks, one panel a limit of modes, one line a model."""
+    figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.1), sharey=True, layout="constrained")
+    for axis, mode in zip(axes, ("any", "HBM_ONLY"), strict=True):
+        query = (
+            "select model, ranks, min(objective) from results where mode = ? and "
+            "objective is not null group by model, ranks order by model, ranks"
+        )
+        _lines(axis, rows.execute(query, (mode,)).fetchall())
+        axis.set(xscale="log", yscale="log", xlabel="ranks (H100)")
+        axis.set_xticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
+        axis.set_xticks([], minor=True)
+        axis.set_title("every mode" if mode == "any" else "HBM alone")
+    axes[0].set_ylabel("ms a step (embeddings)")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3,
+                  frameon=False, fontsize=8)  # fmt: skip
+    return figure
+
+
+def skew(rows: sqlite3.Connection) -> Any:
+    """Step time against the Zipf exponent, one line a sharding."""
+    figure, axis = plt.subplots(figsize=(5.6, 3), layout="constrained")
+    query = (
+        "select sharding, skew, objective from results where objective is not null "
+        "order by sharding desc, skew"
+    )
+    _lines(axis, rows.execute(query).fetchall())
+    axis.set(xlabel="Zipf exponent of the three sequence tables", yscale="log")
+    axis.set_ylabel("ms a step (embeddings)")
+    axis.legend(frameon=False)
+    return figure
+
+
+def growth(rows: sqlite3.Connection) -> Any:
+    """Step time against growth, one panel a cluster, one line a model."""
+    clusters = [r[0] for r in rows.execute("select distinct cluster from results order by 1")]
+    figure, axes = plt.subplots(
+        1, len(clusters), figsize=(7.6, 3), sharey=True, layout="constrained", squeeze=False
+    )
+    for axis, cluster in zip(axes[0], clusters, strict=True):
+        query = (
+            "select model, cast(growth as real), objective from results where cluster = ? "
+            "and objective is not null order by model, 2"
+        )
+        _lines(axis, rows.execute(query, (cluster,)).fetchall())
+        axis.set(xlabel="tables larger by, %", title=cluster, yscale="log")
+    axes[0][0].set_ylabel("ms a step (embeddings)")
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=3,
+                  frameon=False, fontsize=8)  # fmt: skip
+    return figure
+
+
+def profiles(rows: sqlite3.Connection) -> Any:
+    """Step time of every model on every cluster, as groups of bars."""
+    figure, axis = plt.subplots(figsize=(7.6, 3), layout="constrained")
+    found = rows.execute("select model, cluster, objective from results order by model").fetchall()
+    models = list(dict.fromkeys(row[0] for row in found))
+    for index, cluster in enumerate(("1xa10", "8xh100", "8xh200", "8xb200", "8xmi350x")):
+        times = {row[0]: row[2] for row in found if row[1] == cluster}
+        places = [m + 0.16 * (index - 2) for m in range(len(models))]
+        heights = [(times.get(model) or 0) / MS for model in models]
+        axis.bar(places, heights, width=0.15, color=COLOURS[index], label=cluster)
+    axis.set_xticks(range(len(models)), models)
+    axis.set(yscale="log", ylabel="ms a step (embeddings)")
+    axis.legend(frameon=False, ncols=5, fontsize=8, loc="upper left")
+    axis.set_ylim(top=axis.get_ylim()[1] * 3)
+    return figure
+
+
+def _lines(axis: Any, found: list[Any]) -> None:
+    """Rows (name, x, picoseconds) as one line a name."""
+    for index, name in enumerate(dict.fromkeys(row[0] for row in found)):
+        points = [(row[1], row[2] / MS) for row in found if row[0] == name]
+        axis.plot(*zip(*points, strict=True), color=COLOURS[index % len(COLOURS)],
+                  marker=MARKERS[index % len(MARKERS)], markersize=4, label=name)  # fmt: skip
+    axis.grid(alpha=0.3)
+
+
+FIGURES: dict[str, Callable[[sqlite3.Connection], Any]] = {
+    "dp-vs-exact": dp_vs_exact,
+    "capacity": capacity,
+    "skew": skew,
+    "growth": growth,
+    "profiles": profiles,
+}
+
+if __name__ == "__main__":
+    main()
