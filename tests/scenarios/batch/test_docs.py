@@ -1,0 +1,21 @@
+"""The suite that the docs show is one that is read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from scenarios.batch.suite import AXES, load_suite
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "suites" / "README.md"
+
+
+def test_the_example_reads(tmp_path: Path) -> None:
+    """Every axis is shown, and nothing that does not exist."""
+    found = re.search(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert found is not None
+    path = tmp_path / "suite.yaml"
+    path.write_text(found[1])
+    assert set(AXES) == {
+        name for name, values in load_suite(path).sweep.to_dict().items() if values
+    }
