@@ -87,7 +87,7 @@ def environment(result: dict[str, Any]) -> str:
     load = where["load_average"][1]
     shared = (
         f" **The machine was shared with other work (load average {load:.0f} on {where['cores']} "
-        "cores)**, so absolute rates are low and single ratios vary; both sides suffered alike, "
+        "cores)**, so absolute rates are low and single ratios vary; both ran under the same load, "
         "call by call."
         if load > where["cores"]
         else ""
