@@ -81,15 +81,20 @@ def interrupts(folder: Path, count: int) -> dict[str, object]:
     arguments = ("plan", "generated:tables=200,seed=1", "4x8xh100", "--workers", "1",
                  "--time-limit", "300", "-f", "scale")  # fmt: skip
     draw, codes, kept = random.Random(1), Counter[str](), Counter[str]()
+    slowest = 0.0
     for _ in range(count):
         (folder / "plan.json").unlink(missing_ok=True)
         running = start(folder, *arguments)
-        time.sleep(draw.uniform(5, 25))
+        time.sleep(draw.uniform(1, 25))
         os.kill(running.pid, signal.SIGINT)
+        begun = time.monotonic()
         running.communicate()
+        slowest = max(slowest, time.monotonic() - begun)
         codes[str(running.returncode)] += 1
-        kept[read_plan(folder / "plan.json").outcome.status.value] += 1
-    return {"interrupts": count, "exit_codes": dict(codes), "plans_kept": dict(kept)}
+        written = (folder / "plan.json").exists()  # not before the search has begun
+        kept[read_plan(folder / "plan.json").outcome.status.value if written else "none yet"] += 1
+    return {"interrupts": count, "exit_codes": dict(codes), "plans_kept": dict(kept),
+            "slowest_seconds_to_stop": round(slowest, 1)}  # fmt: skip
 
 
 def _instance(model: str, cluster: str) -> Instance:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import assume, given, settings
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from formulations import Instance, Scope, Settings
-from formulations.diagnose import diagnose, least_capacity
+from formulations.diagnose import ask, capacity, diagnose, fewest_drops, least_capacity
 from formulations.diagnose.ask import Asker
-from formulations.diagnose.questions import constraints_of, lift, only
+from formulations.diagnose.questions import constraints_of, lift, only, with_capacity
 from formulations.instance_file import instance_from_dict, instance_to_dict
 from tests.formulations.brute_force import brute_force
 from tests.formulations.diagnose.test_questions import fits, small
@@ -46,25 +47,25 @@ def test_capacity_advice_followed(instance: Instance) -> None:
         least = least_capacity(instance, resource.name, Asker(LIMITS))
         assert least.proved
         document = instance_to_dict(instance)
-        capacity = document["resources"][index]
+        changed = document["resources"][index]
         if least.least is None:
-            capacity["capacity"] = 10**6
+            changed["capacity"] = 10**6
             assert not fits(document)
             continue
-        capacity["capacity"] = least.least
+        changed["capacity"] = least.least
         assert fits(document)
-        capacity["capacity"] = max(0, least.least - 1)
+        changed["capacity"] = max(0, least.least - 1)
         assert least.least == 0 or not fits(document)
         assert resource.scope != Scope.CLUSTER or len(least.capacity) == 1
 
 
 @given(small, st.integers(0, 12))
 @settings(max_examples=60, deadline=None)
-def test_conflicts_are_conflicts(instance: Instance, capacity: int) -> None:
+def test_conflicts_are_conflicts(instance: Instance, most: int) -> None:
     """The tables and constraints named have no plan; leaving out any single one leaves a plan."""
     document = instance_to_dict(instance)
     for resource in document["resources"]:
-        resource["capacity"] = capacity
+        resource["capacity"] = most
     assume(not fits(document))
     instance = instance_from_dict(document)
     found = diagnose(instance, LIMITS).conflict
@@ -88,3 +89,59 @@ def test_drop_advice_followed(instance: Instance) -> None:
     assert found.proved and found.tables is not None
     rest = only(instance_to_dict(instance), set(instance.table_names) - set(found.tables))
     assert brute_force(instance_from_dict(rest)).objective is not None
+
+
+@given(small)
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_large_instances_are_answered_truly(
+    monkeypatch: pytest.MonkeyPatch, instance: Instance
+) -> None:
+    """Where bounds and plans answer instead of the exact model, both sides hold."""
+    for module in (ask, capacity):
+        monkeypatch.setattr(module, "EXACT_ALONE", -1)
+    limits = Settings(time_limit=4, workers=1)
+    document = instance_to_dict(instance)
+    for resource in instance.resources:
+        least = least_capacity(instance, resource.name, Asker(limits))
+        if least.least is not None:
+            assert fits(with_capacity(document, [resource.name], least.least))
+        if least.bound:
+            assert not fits(with_capacity(document, [resource.name], least.bound - 1))
+        if least.impossible:
+            assert not fits(with_capacity(document, [resource.name], 10**6))
+    drop = fewest_drops(instance, Asker(limits))
+    if drop.tables is not None:
+        assert fits(only(document, set(instance.table_names) - set(drop.tables)))
+        assert drop.bound is None or drop.bound <= len(drop.tables)
+
+
+@given(small, st.integers(0, 12))
+@settings(max_examples=25, deadline=None)
+def test_resources_that_grow_together(instance: Instance, most: int) -> None:
+    """The least common capacity of two resources of one scope equals trying every one."""
+    document = instance_to_dict(instance)
+    if not document["resources"]:
+        return
+    twin = {**document["resources"][0], "name": "twin"}
+    document["resources"].append(twin)
+    first = document["resources"][0]["name"]
+    for index, table in enumerate(document["tables"]):
+        for shard in (s for o in table["options"] for b in o["blocks"] for s in b["shards"]):
+            used = shard.get("use", {}).get(first)
+            if used is not None:  # half of the tables lean on one, half on the other
+                shard["use"]["twin"] = used + (most if index % 2 else 0)
+    both = [first, "twin"]
+    found = least_capacity(instance_from_dict(document), first, Asker(LIMITS), together=both)
+    truth = next((c for c in range(120) if fits(with_capacity(document, both, c))), None)
+    assert found.proved and found.least == truth
+
+
+def test_when_time_is_up_nothing_is_claimed() -> None:
+    """Stopped before it began: no capacity, no table, no conflict, nothing proved."""
+    stopped = Settings(time_limit=60, workers=1)
+    stopped.stop.set()
+    found = diagnose(two_modes(hbm=11), stopped)
+    assert all(c.least is None and not c.proved and not c.impossible for c in found.capacities)
+    assert found.drop.tables is None and not found.drop.proved and found.conflict is None
