@@ -1,0 +1,96 @@
+"""``milp-planner report``: a plan as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from milp_planner.cli.explain import AgainstOption, ExtraOption
+from milp_planner.cli.options import (
+    FormulationOption,
+    JsonOption,
+    SeedOption,
+    TimeLimitOption,
+    WorkersOption,
+)
+
+PlanArgument = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="A plan.json.", show_default=False)
+]
+PageOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Where the page goes; default: report.html, or nowhere with --json.",
+        show_default=False,
+    ),
+]
+AskOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ask",
+        metavar="QUESTION",
+        help="Questions of explain to answer on the page too: why, staircase, frontier, replan, "
+        "diff; may be repeated.",
+        show_default=False,
+    ),
+]
+
+
+def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
+    plan: PlanArgument,
+    output: PageOption = None,
+    ask: AskOption = None,
+    extra: ExtraOption = "-10GB,-5GB,5GB,10GB,20GB",
+    against: AgainstOption = None,
+    formulation: FormulationOption = "auto",
+    time_limit: TimeLimitOption = 60.0,
+    seed: SeedOption = 0,
+    workers: WorkersOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Write a plan as one HTML page.
+
+    The page holds everything it shows and fetches nothing: verdict, memory, time, modes, search,
+    every table, and the explanations asked for. With --json the same figures as JSON.
+    """
+    from milp_planner.api.plan_files import read_plan
+    from milp_planner.cli import console
+    from milp_planner.cli.explain import parse_questions, parse_sizes
+    from milp_planner.cli.limits import make_settings
+    from milp_planner.cli.work import Work
+    from milp_planner.explain.answers import Answers, Asked, answer
+    from milp_planner.explain.budget import Budget
+    from milp_planner.files import check_writable, write_atomically
+    from milp_planner.report.html.page import render
+    from milp_planner.report.info import report_of
+
+    questions = parse_questions(ask or [])
+    target = output or (None if json else Path("report.html"))
+    if target is not None:
+        check_writable(target)
+    asked = Asked(
+        extras=parse_sizes(extra, "--extra"),
+        against=None if against is None else read_plan(against),
+    )
+    settings = make_settings(time_limit, seed=seed, workers=workers)
+    read = read_plan(plan)
+    work = Work("explaining")
+    answers = Answers()
+    if questions:
+        answers = work.run(
+            lambda: answer(read, questions, asked, Budget(work.settings(settings), formulation))
+        )
+    info = report_of(read, answers)
+    if target is not None:
+        write_atomically(target, render(info))
+    if json:
+        console.emit_json(info.to_dict())
+    else:
+        console.out().print(f"written: {target}")
+    if work.interrupted:
+        raise typer.Exit(130)

@@ -1,0 +1,150 @@
+"""The sections of explanations: why, staircase, frontier, re-plan, diff."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from milp_planner.explain.answers import Answers
+from milp_planner.explain.diff import DiffInfo
+from milp_planner.explain.frontier import FrontierInfo
+from milp_planner.explain.replan import ReplanInfo
+from milp_planner.explain.staircase import StaircaseInfo
+from milp_planner.explain.why import WhyInfo
+from milp_planner.report.html.curves import draw_frontier, draw_replan, draw_staircase
+from milp_planner.report.html.parts import Cell, Grid, Key, Part, Section, columns, rows
+from milp_planner.report.terminal.explain import cost_text, pays_text, reason, slope_text
+from milp_planner.report.units import UNKNOWN, show_amount, show_cost, show_gap, show_ranks
+
+
+def explained(answers: Answers) -> Iterator[Section]:
+    """A section for each answer there is."""
+    if answers.staircase:
+        yield staircase_section(answers.staircase)
+    if answers.frontier is not None:
+        yield frontier_section(answers.frontier)
+    if answers.replan is not None:
+        yield replan_section(answers.replan)
+    if answers.diff is not None:
+        yield diff_section(answers.diff)
+    if answers.why is not None:
+        yield why_section(answers.why)
+
+
+def staircase_section(infos: tuple[StaircaseInfo, ...]) -> Section:
+    """What more memory buys, tier by tier."""
+    parts = []
+    for info in infos:
+        drawing = draw_staircase(info)
+        if drawing is not None:
+            parts.append(Part(drawing.title, drawing.render(), slope_text(info)))
+        parts.append(Part(table=_steps(info)))
+    keys = (
+        Key("mark objective", "proved best at this capacity"),
+        Key("mark open", "best known; a vertical line reaches down to the bound"),
+        Key("mark dim", "broken line: the relaxation at the plan's multipliers"),
+    )
+    return Section("staircase", "What more memory buys", "Each point is a solve of its own.",
+                   keys, tuple(parts))  # fmt: skip
+
+
+def _steps(info: StaircaseInfo) -> Grid:
+    unit = info.time_unit
+    values = [
+        [
+            Cell(show_amount(s.extra, unit), s.extra),
+            Cell(show_amount(s.smallest, unit), s.smallest),
+            Cell(show_cost(s.objective, unit), s.objective),
+            Cell(show_cost(s.bound, unit), s.bound),
+            Cell(show_gap(s.gap), s.gap), s.status, Cell(show_cost(s.relaxed, unit), s.relaxed),
+        ]
+        for s in info.steps
+    ]  # fmt: skip
+    head = columns("#more", "#capacity", f"#{info.objective_kind}", "#bound", "#gap", "status",
+                   "#relaxed ≥")  # fmt: skip
+    name = f"{info.tier} staircase"
+    return Grid(
+        f"stairs-{info.tier}", name, f"{info.tier} of each {info.scope}", head, rows(values)
+    )
+
+
+def frontier_section(info: FrontierInfo) -> Section:
+    """Efficient points and plans."""
+    drawing = draw_frontier(info)
+    word = "All efficient points." if info.exact else "Efficient points of a stated grid."
+    values = []
+    for point in info.points:
+        used = point.used or (None,) * len(info.tiers)
+        values.append(
+            [*(Cell(show_amount(c, info.time_unit), c) for c in point.caps),
+             *(Cell(show_amount(u, info.time_unit), u) for u in used),
+             Cell(show_cost(point.objective, info.time_unit), point.objective),
+             Cell(show_gap(point.gap), point.gap), point.status,
+             "efficient" if point.efficient else ""]
+        )  # fmt: skip
+    head = columns(*(f"#{t} limit" for t in info.tiers), *(f"#{t} used" for t in info.tiers),
+                   f"#{info.objective_kind}", "#gap", "status", "frontier")  # fmt: skip
+    grid = Grid("frontier-points", "frontier", "Every point solved", head, rows(values))
+    parts = [Part(table=grid)]
+    if drawing is not None:
+        parts.insert(0, Part("", drawing.render(), drawing.about))
+    keys = (Key("mark objective", "efficient, proved"), Key("mark dim", "not efficient or open"),
+            Key("plan", "a plan"))  # fmt: skip
+    return Section("frontier", "Frontier", word, keys, tuple(parts))
+
+
+def replan_section(info: ReplanInfo) -> Section:
+    """The trade-off between moving and running."""
+    drawing = draw_replan(info)
+    values = [
+        [
+            Cell(_limit(info, s.limit), s.limit),
+            Cell(UNKNOWN if s.moved_tables is None else str(s.moved_tables), s.moved_tables),
+            Cell(show_amount(s.moved_bytes, info.time_unit), s.moved_bytes),
+            Cell(show_cost(s.objective, info.time_unit), s.objective),
+            Cell(show_gap(s.gap), s.gap), s.status,
+        ]
+        for s in info.steps
+    ]  # fmt: skip
+    head = columns("#may move", "#tables moved", "#bytes moved", f"#{info.objective_kind}", "#gap",
+                   "status")  # fmt: skip
+    grid = Grid("replan-steps", "limits", "The best plan within each limit", head, rows(values))
+    parts = [Part(table=grid)]
+    if drawing is not None:
+        parts.insert(0, Part("", drawing.render(), drawing.about))
+    now = "no longer fits" if info.now is None else show_cost(info.now, info.time_unit)
+    return Section("replan", "Re-planning", f"The plan in production: {now}.", parts=tuple(parts))
+
+
+def _limit(info: ReplanInfo, limit: int) -> str:
+    return show_amount(limit, info.time_unit) if info.by == "bytes" else str(limit)
+
+
+def diff_section(info: DiffInfo) -> Section:
+    """What moves between two plans."""
+    values = [
+        [
+            row.table, row.change, row.before or UNKNOWN, row.after or UNKNOWN,
+            show_ranks([r for block in row.ranks_before for r in block], -1),
+            show_ranks([r for block in row.ranks_after for r in block], -1),
+            Cell(show_amount(row.bytes, info.time_unit), row.bytes),
+        ]
+        for row in info.tables
+    ]  # fmt: skip
+    head = columns("table", "change", "before", "after", "ranks before", "ranks after", "#bytes")
+    caption = f"{info.moved_tables} tables move, {info.same} stay"
+    grid = Grid("diff-tables", "changes", caption, head, rows(values))
+    return Section("diff", "Against another plan", pays_text(info), parts=(Part(table=grid),))
+
+
+def why_section(info: WhyInfo) -> Section:
+    """Every table's alternatives."""
+    values = [
+        [table.table, table.option, other.option, cost_text(info, other), reason(info, other)]
+        for table in info.tables
+        for other in table.alternatives
+    ]
+    head = columns("table", "chosen", "alternative", info.objective_kind, "why not")
+    caption = f"The plan: {info.objective_kind} {show_cost(info.objective, info.time_unit)}"
+    grid = Grid("why-rows", "alternatives", caption, head, rows(values))
+    text = "The best others of each table, and what a plan with them costs now."
+    return Section("why", "Why each table is where it is", text, parts=(Part(table=grid),))

@@ -1,0 +1,63 @@
+"""From a ReportInfo to one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from milp_planner.report.html.explained import explained
+from milp_planner.report.html.sections import (
+    memory_section,
+    modes_section,
+    shortage_section,
+    strip,
+    tables_section,
+    time_section,
+    trace_section,
+)
+from milp_planner.report.info import ReportInfo
+
+
+def render(info: ReportInfo) -> str:
+    """The page as text: styles, script and drawings inside, nothing fetched from anywhere.
+
+    Parameters
+    ----------
+    info : ReportInfo
+
+    Returns
+    -------
+    str
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    here = files("milp_planner.report.html")
+    source = {name: here.joinpath(name).read_text("utf-8") for name in _FILES}
+    page = Environment(autoescape=True, undefined=StrictUndefined).from_string(source[_PAGE])
+    unit = info.verdict.time_unit
+    sections = [
+        shortage_section(info.shortage or info.answers.why_not, unit),
+        memory_section(info),
+        time_section(info),
+        modes_section(info),
+        *explained(info.answers),
+        trace_section(info),
+        tables_section(info),
+    ]
+    return page.render(
+        title=f"{info.model} on {info.cluster}",
+        subtitle=f"{_count(info)} on {info.num_ranks} ranks, prices of profile {info.profile}",
+        strip=strip(info.verdict),
+        sections=[section for section in sections if section is not None],
+        css=source["page.css"],
+        js=source["page.js"],
+        footer=f"Written by milp-planner. Instance {info.fingerprint[:16]}. milp-planner verify "
+        "re-derives feasibility, objective and certified bound without a solver.",
+    )
+
+
+_PAGE = "page.html.j2"
+_FILES = (_PAGE, "page.css", "page.js")
+
+
+def _count(info: ReportInfo) -> str:
+    return "no placement" if info.tables is None else f"{len(info.tables.rows)} tables"
