@@ -5,7 +5,7 @@
 
 Rows go to ``results/DATE.json`` as they come; a second call skips what is there. Running out of
 memory or time is a result and is recorded as such. ``--growth`` runs the sizes of the growth
-figure instead; ``plot.py`` draws both.
+figure instead; ``plot.py`` draws what is there.
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ _PATIENCE = 25
 _EASE = 1.005
 #: A best plan this far above what a packed choice promises is not worth descending from.
 _FAR = 1.1
+#: Overflow up to which a packed choice is repaired rather than the best plan improved.
+_REPAIRABLE = 1.0
 
 
 def walk(context: Context, starts: Sequence[Start], until: float, work: float) -> None:
@@ -88,7 +90,7 @@ def _walker(
     if start is None:
         return (None if best is None else Walker(context, best, seed)), False
     far = context.objective is None or (
-        aims and context.objective > start.promise * _FAR and start.over > 0
+        aims and context.objective > start.promise * _FAR and 0 < start.over < _REPAIRABLE
     )
     if far and (round_ % 2 == 0 or not aims):
         return Walker(context, start.placement, seed, cap=int(start.promise * _FAR)), False
