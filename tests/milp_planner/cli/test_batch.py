@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
+import signal
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.console import Console
 
+from milp_planner.cli.batch import _progress
 from milp_planner.cli.main import run
+from scenarios.batch.local import Task
 
 SUITE = """
 name: small
@@ -80,3 +88,38 @@ def test_an_unknown_suite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert run(["batch", "dp-vs-exat", "-o", str(tmp_path / "out")]) == 2
     assert "did you mean dp-vs-exact" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_an_interruption_is_exit_130(
+    suite: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C or a polite kill: what is done stays, and the command says how to go on."""
+    from scenarios.batch import runner
+
+    whole = runner.run_local
+
+    def stopped(tasks: Sequence[Task], workers: int) -> Iterator[dict[str, Any]]:
+        yield next(whole(tasks, workers))
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(runner, "run_local", stopped)
+    assert _batch(suite) == 130
+    assert "1 left, the same command goes on" in capsys.readouterr().out
+    monkeypatch.undo()
+    assert _batch(suite) == 0
+    assert "1 solved now, 1 kept" in capsys.readouterr().out
+
+
+def test_progress_shows_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal: how many are done and failed, and an estimate of the rest."""
+    text = io.StringIO()
+    terminal = Console(file=text, force_terminal=True, width=100)
+    monkeypatch.setattr("milp_planner.cli.console.err", lambda: terminal)
+    with _progress("small") as note:
+        note(None, 1, 4)
+        for done in (2, 3):
+            time.sleep(0.15)
+            note({"status": "failed"}, done, 4)
+        time.sleep(0.15)
+    shown = text.getvalue()
+    assert "small (2 failed)" in shown and "3/4" in shown and "left" in shown

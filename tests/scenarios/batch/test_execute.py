@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from formulations import Block, InstanceBuilder, Placement, Shard, Where, solve
+from formulations.errors import UnsupportedInstance
 from formulations.outcome import Outcome, Status, StoppedBy
 from milp_planner.api.compiling import compile_for
+from scenarios.batch import execute as module
 from scenarios.batch.execute import execute, headroom
 from scenarios.batch.scenario import Scenario, expand
 from tests.scenarios.batch.small import suite
@@ -51,10 +53,17 @@ def test_another_key_is_refused() -> None:
     assert (record["status"], record["key"]) == ("failed", "0" * 64)
 
 
-def test_a_formulation_that_does_not_cover_it() -> None:
+def test_a_formulation_that_does_not_cover_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refusal is no failure: it will not change when tried again."""
-    refused = replace(EXACT, formulation="dp", options=(("axes", ["nonsense"]),))
-    assert _execute(refused)["status"] in ("not_covered", "failed")
+
+    def refuse(*_: object) -> None:
+        raise UnsupportedInstance("three memories")
+
+    monkeypatch.setattr(module, "solve", refuse)
+    monkeypatch.setattr(module, "_warm_up", lambda _: None)
+    record = _execute(EXACT)
+    assert record["status"] == "not_covered"
+    assert record["error"]["message"] == "three memories"  # type: ignore[index]
 
 
 def test_headroom_by_hand() -> None:

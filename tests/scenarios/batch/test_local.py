@@ -6,6 +6,9 @@ import multiprocessing
 import os
 import signal
 
+import pytest
+
+from scenarios.batch import local
 from scenarios.batch.local import run_local
 from scenarios.batch.scenario import expand
 from tests.scenarios.batch.small import suite
@@ -29,6 +32,15 @@ def test_a_process_that_dies_fails_its_own_scenario() -> None:
     assert [r["status"] == "failed" for r in records] == [False, True, False, False]
     assert records[1]["error"]["type"] == "LostProcess"
     assert {r["key"] for r in records} == {key for key, _ in TASKS}
+
+
+def test_a_process_that_does_not_answer_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solver that ignores its limit holds up its own scenario only."""
+    monkeypatch.setattr(local, "PATIENCE", 0)
+    monkeypatch.setattr(local, "GRACE", 0.0)
+    records = list(run_local(TASKS[:2], 1))
+    assert [r["error"]["type"] for r in records] == ["LostProcess"] * 2
+    assert "no answer" in records[0]["error"]["message"]
 
 
 def test_leaving_early_ends_the_processes() -> None:
