@@ -21,7 +21,7 @@ def draw_shortage(info: ShortageInfo, unit: str = "ps") -> RenderableType:
         headers, [_cells(t, unit) for t in info.tiers], {"tier": 18}, left=("tier", "")
     )
     title = Text("each tier, the others left as they are", style="bold")
-    lines = (*_memory(info), *_drop(info), *_conflict(info))
+    lines = (*_not_below(info, unit), *_memory(info), *_drop(info), *_conflict(info))
     return Group(title, table, *(Text(line) for line in lines))
 
 
@@ -32,14 +32,18 @@ def _cells(tier: Tier, unit: str) -> list[str]:
     name = tier.resource if tier.scope == "cluster" else f"{tier.resource} of each {tier.scope}"
     if not tier.helps:
         return [name, there, UNKNOWN, UNKNOWN, "proved: it alone is never enough"]
-    word = "proved least" if tier.proved else f"known to do; less may do{_not_below(tier, unit)}"
+    word = "proved least" if tier.proved else "known to do; less may do"
     if tier.needed is None:
-        word = f"not found in the time limit{_not_below(tier, unit)}"
+        word = "not found in the time limit"
     return [name, there, show_amount(tier.needed, unit), show_amount(tier.short_by, unit), word]
 
 
-def _not_below(tier: Tier, unit: str) -> str:
-    return f", below {show_amount(tier.at_least, unit)} does not" if tier.at_least else ""
+def _not_below(info: ShortageInfo, unit: str) -> Iterator[str]:
+    """How far from below the open answers are known."""
+    for tier in info.tiers:
+        if not tier.proved and tier.at_least:
+            least = show_amount(tier.at_least, unit)
+            yield f"no plan exists below {least} of {tier.resource} for each {tier.scope}"
 
 
 def _memory(info: ShortageInfo) -> Iterator[str]:

@@ -53,6 +53,26 @@ def test_what_is_unknown_is_not_claimed() -> None:
     assert "proved" not in text and "conflict" not in text
 
 
+def test_what_to_write_into_the_file() -> None:
+    """The memory to the byte, reservations included; what is known from below is said too."""
+    known = {"least": 3 * 2**30, "bound": 2 * 2**30, "impossible": False, "proved": False}
+    entry = {"resource": "hbm", "scope": "rank", "capacity": [2**30], "short_by": 2**31, **known}
+    drop = {"tables": None, "bound": 1, "impossible": False, "proved": False}
+    detail = {
+        "diagnosis": {
+            "capacities": [entry],
+            "drop": drop,
+            "conflict": None,
+            "advice": {"hbm": 4 * 2**30 + 1},
+        }
+    }
+    info = shortage_of(detail)
+    assert info is not None and info.tiers[0].memory == 4 * 2**30 + 1
+    text = " ".join(drawn(draw_shortage(info)).split())
+    assert "no plan exists below 2 GiB of hbm for each rank" in text
+    assert "in the cluster's file: hbm: 4294967297 for each rank" in text
+
+
 def test_a_feasible_outcome_has_none() -> None:
     """No diagnosis where there is a plan."""
     settings = Settings(time_limit=10)

@@ -55,7 +55,10 @@ def test_certified_speaks_of_the_certified_bound() -> None:
 @pytest.mark.parametrize(
     ("outcome", "words"),
     [
-        (infeasible("cpsat", BoundSource("cpsat", True)), ["INFEASIBLE", "no plan exists (cpsat"]),
+        (
+            infeasible("cpsat", BoundSource("cpsat", True)),
+            ["INFEASIBLE", "no plan exists (cpsat", "not certified", "the solver's word"],
+        ),
         (nothing("greedy", StoppedBy.EXHAUSTED), ["UNKNOWN", "the search had no more to try"]),
         (nothing("cpsat", StoppedBy.INTERRUPTED), ["UNKNOWN", "interrupted"]),
     ],
