@@ -84,12 +84,16 @@ def capacity(rows: sqlite3.Connection) -> Any:
 def skew(rows: sqlite3.Connection) -> Any:
     """Step time against the Zipf exponent, one line a sharding."""
     figure, axis = plt.subplots(figsize=(5.6, 3), layout="constrained")
-    query = (
-        "select sharding, skew, objective from results where objective is not null "
-        "order by sharding desc, skew"
-    )
-    _lines(axis, rows.execute(query).fetchall())
-    axis.set(xlabel="Zipf exponent of the three sequence tables", yscale="log")
+    query = "select skew, objective from results where sharding = ? order by skew"
+    for index, (sharding, style) in enumerate(
+        (("column_wise", {"linewidth": 4, "alpha": 0.5}), ("any", {"linestyle": "--"}),
+         ("row_wise", {}))
+    ):  # fmt: skip
+        found = rows.execute(query, (sharding,)).fetchall()
+        axis.plot([r[0] for r in found], [r[1] / MS for r in found], marker=MARKERS[index],
+                  markersize=4, color=COLOURS[index], label=sharding, **style)  # fmt: skip
+    axis.grid(alpha=0.3)
+    axis.set(xlabel="Zipf exponent of the three sequence tables", ylim=(0, None))
     axis.set_ylabel("ms a step (embeddings)")
     axis.legend(frameon=False)
     return figure
