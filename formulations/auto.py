@@ -1,17 +1,20 @@
 """Pick by shape: the exact model where only options are chosen, else bounds and search together.
 
 Where every shard's place is fixed, ``cpsat`` proves thousands of tables in seconds. Where shards
-have a choice of place, ``scale`` is better at every size measured (benchmarks/torchrec-gap): its
-bounds and option filter let the exact model, which it runs too, finish what it could not start.
-What is left of the time goes into polishing the plan.
+have a choice of place, ``scale`` starts: its bounds and option filter let the exact model, which it
+runs too, finish what it could not start. A small instance under ``step_time`` that it leaves open
+goes on in ``cpsat`` from the best plan: with several phases the pooled bounds are weak and the
+exact model's own are not. What is left of the time goes into polishing the plan.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from formulations.instance import Instance, Where
-from formulations.outcome import Outcome, found
+from formulations.instance import Instance, Objective, Where
+from formulations.outcome import Outcome, Status, found
 from formulations.presolve import Presolved, presolve
 from formulations.settings import Clock, Settings
 
@@ -19,24 +22,57 @@ from formulations.settings import Clock, Settings
 POLISH_UP_TO = 20_000
 #: Share of the time limit kept for polishing, and the most seconds of it.
 KEEP, MOST = 0.08, 5.0
+#: Placement variables up to which ``cpsat`` goes on under ``step_time``, and its share of the time.
+EXACT_UP_TO, EXACT_SHARE = 10_000, 0.55
 
 
 def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
-    """Solve with ``cpsat`` or ``scale``; see :func:`formulations.solve.solve`."""
+    """Solve with ``cpsat``, or with ``scale`` and then ``cpsat``; see ``formulations.solve``."""
     presolved = presolve(instance)
     variables = placement_variables(instance, presolved)
     if variables == 0:
-        from formulations.cpsat import solve as exact
-
-        return exact(instance, settings, clock)
-    from formulations.scale import solve as large
-
-    polish = settings.polish and settings.work_limit is None and variables <= POLISH_UP_TO
-    with clock.holding_back(min(MOST, KEEP * (settings.time_limit or 0)) if polish else 0):
-        outcome = large(instance, settings, clock)
+        return _exact(instance, settings, clock)
+    timed = settings.work_limit is None
+    polish = settings.polish and timed and variables <= POLISH_UP_TO
+    small = timed and instance.objective == Objective.STEP_TIME and variables <= EXACT_UP_TO
+    limit = settings.time_limit or 0.0
+    with clock.holding_back(min(MOST, KEEP * limit) if polish else 0.0):
+        with clock.holding_back(EXACT_SHARE * limit if small else 0.0):
+            outcome = _large(instance, settings, clock)
+        if small and outcome.status in (Status.FEASIBLE, Status.UNKNOWN) and not clock.over():
+            outcome = _continued(instance, outcome, settings, clock)
     if polish and not clock.over():
         outcome = _polished(instance, presolved, outcome, settings, clock)
     return outcome
+
+
+def _exact(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
+    from formulations.cpsat import solve as exact
+
+    return exact(instance, settings, clock)
+
+
+def _large(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
+    from formulations.scale import solve as large
+
+    return large(instance, settings, clock)
+
+
+def _continued(instance: Instance, before: Outcome, settings: Settings, clock: Clock) -> Outcome:
+    """The exact model from the best plan so far; the better plan and the better bound of both."""
+    hint = before.placement if before.placement is not None else settings.hint
+    after = _exact(instance, replace(settings, hint=hint, polish=False), clock)
+    if after.status == Status.INFEASIBLE or before.bound is None:
+        return after
+    if after.bound is not None and after.bound >= before.bound:
+        return after
+    if after.placement is None:
+        return before
+    return found(
+        instance, "auto", after.placement, after.stopped_by, before.bound, before.bound_source,
+        certificate=before.certificate, certified_bound=before.certified_bound,
+        detail=before.detail,
+    )  # fmt: skip
 
 
 def placement_variables(instance: Instance, presolved: Presolved | None = None) -> int:
