@@ -13,7 +13,7 @@ which the whole model is tried.
 from __future__ import annotations
 
 from formulations.aggregate.model import AggregateSettings
-from formulations.bounds.own import own_cost
+from formulations.bounds.own import own_cost, usable
 from formulations.bounds.pooled import machine_ip
 from formulations.certify import (
     SymmetricLP,
@@ -49,7 +49,7 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
         name = instance.table_names[stuck]
         source = BoundSource("presolve", exact=True)
         return infeasible("scale", source, f"no option of table {name!r} is allowed and fits")
-    context = Context(instance, settings, clock, presolved.kept)
+    context = Context(instance, settings, clock, presolved.kept & usable(instance))
     starts = list(given(context))
     lp = _lp(context)
     if lp is None and context.best is None:

@@ -201,9 +201,8 @@ class Packer:
         machines = list(machine_of.get(view.index) or view.places or range(len(instance.machines)))
         if view.distinct and len(taken):
             used = set(instance.machine_of[taken].tolist())
-            machines = [m for m in machines if m not in used] or [
-                m for m in range(len(instance.machines)) if m not in used
-            ]
+            others = [m for m in machines if m not in used]
+            machines = others or machines  # too few machines: the check will say so
         best, best_score = np.empty(0, dtype=np.int64), np.inf
         for machine in machines:
             ranks = np.asarray(instance.machines[machine], dtype=np.int64)
