@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formulations import Settings, Status, solve
+from formulations import Block, InstanceBuilder, Settings, Shard, Status, Where, solve
 from milp_planner import plan
 from milp_planner.api.compiling import compile_for
 from milp_planner.api.shortage import memory_for, with_advice, with_diagnosis
 from milp_planner.inputs import Cluster, Model
 from scenarios.catalog import find_cluster, find_model
+from tests.formulations.examples import two_modes
 from tests.milp_planner.inputs import builders
 
 LIMITS = Settings(time_limit=60, workers=1)
@@ -94,17 +95,16 @@ def test_the_tables_to_drop_are_enough() -> None:
 
 def test_what_the_proof_rests_on() -> None:
     """A certificate where the LP has no plan either; otherwise the solver's word, said so."""
-    from tests.formulations.examples import two_modes
-
-    kinds = {}
-    for hbm in (3, 11):  # nothing fits; half a table each would fit
-        instance = two_modes(hbm=hbm)
+    builder = InstanceBuilder([[0, 1]], ["step"], [("hbm", "rank", 3)], "total")
+    for name in "abc":  # three of size 2 in twice 3: enough in all, not for whole tables
+        builder.add_table(name)
+        builder.add_option("any", [Block(Where.ANY_RANK, [Shard({"hbm": 2}, (1,))])])
+    for instance, kind in ((two_modes(hbm=11), "certificate"), (builder.build(), "solver")):
         outcome = with_diagnosis(instance, solve(instance, "cpsat", LIMITS), LIMITS)
         assert outcome.status == Status.INFEASIBLE
+        assert (outcome.certificate is None) == (kind == "solver")
         diagnosis: Any = outcome.detail["diagnosis"]
-        assert (outcome.certificate is None) == (diagnosis["proof"]["kind"] == "solver")
-        kinds[hbm] = diagnosis["proof"]["kind"]
-    assert kinds[3] == "certificate"
+        assert diagnosis["proof"] == {"kind": kind, "method": "cpsat", "exact": True}
 
 
 def test_memories_of_several_collectives_grow_together() -> None:
