@@ -84,15 +84,16 @@ def time_section(info: ReportInfo) -> Section | None:
         "The embedding part of a step, with a barrier after each phase and no overlap: a phase "
         f"lasts as long as its slowest rank (framed).{shown}"
     )
-    keys = tuple(Key(f"p{i % 6}", name) for i, name in enumerate(ranks.phases))
+    keys = tuple(Key(f"p{i % 6}", name) for i, name in enumerate(ranks.phases) if ranks.barriers[i])
     parts = (Part("", drawing.render(), drawing.about), Part(table=_rank_grid(ranks)))
     return Section("time", "Time", text, keys, parts)
 
 
 def _rank_grid(info: RanksInfo) -> Grid:
     names = [use.resource for use in info.rows[0].usage]
+    busy = [p for p, slowest in enumerate(info.barriers) if slowest]
     head = columns("#rank", "#machine", *(f"#{n} used" for n in names), *(f"#{n} %" for n in names),
-                   *(f"#{p}" for p in info.phases), "#sum")  # fmt: skip
+                   *(f"#{info.phases[p]}" for p in busy), "#sum")  # fmt: skip
     values = []
     for row in info.rows:
         cells: list[str | Cell] = [
@@ -108,7 +109,10 @@ def _rank_grid(info: RanksInfo) -> Grid:
             Cell(show_share(u.used, u.capacity), u.used / max(1, u.capacity), o)
             for u, o in zip(row.usage, over, strict=True)
         ]
-        cells += [Cell(show_cost(v, info.time_unit), v) for v in (*row.phases, row.cost)]
+        cells += [
+            Cell(show_cost(v, info.time_unit), v)
+            for v in (*(row.phases[p] for p in busy), row.cost)
+        ]
         values.append(cells)
     return Grid("ranks", "ranks", "Every rank: memory and time", head, rows(values))
 
@@ -128,7 +132,9 @@ def modes_section(info: ReportInfo) -> Section | None:
         for cell in info.modes.cells
     ]  # fmt: skip
     head = columns("mode", "cache ratio", "#tables", *(f"#{n}" for n in names), "which")
-    grid = Grid("modes", "modes", "Tables and bytes in every mode and ratio", head, rows(values))
+    grid = Grid(
+        "modes-cells", "modes", "Tables and bytes in every mode and ratio", head, rows(values)
+    )
     return Section("modes", "Modes and cache ratios", parts=(Part(table=grid),))
 
 

@@ -1,0 +1,121 @@
+"""The page as text: self-contained, complete, small enough."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from milp_planner.report.html.page import render
+from milp_planner.report.info import ReportInfo, report_of
+from milp_planner.report.memory import memory_of
+from milp_planner.report.units import show_cost
+from tests.milp_planner.report.example import example, placement
+from tests.milp_planner.report.html import plans
+
+
+class _Tags(HTMLParser):
+    """Counts tags, checks that they close, and collects what refers to somewhere."""
+
+    VOID = frozenset({"meta", "link", "input", "rect", "circle", "polyline", "br"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.wrong: list[str] = []
+        self.refers: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in self.VOID:
+            self.open.append(tag)
+        self.refers += [v or "" for n, v in attrs if n in ("src", "href", "data", "action")]
+        self.ids += [v or "" for n, v in attrs if n == "id"]
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self.VOID:
+            return
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+
+@pytest.fixture(scope="module")
+def info() -> ReportInfo:
+    """A small plan with explanations."""
+    return plans.explained()
+
+
+def test_the_page_is_well_formed_and_refers_only_to_itself(info: ReportInfo) -> None:
+    """Tags close, ids are unique, every link is an anchor of the page."""
+    tags = _Tags(render(info))
+    assert not tags.open
+    assert not tags.wrong
+    assert len(tags.ids) == len(set(tags.ids))
+    anchors = [r for r in tags.refers if r != "data:,"]
+    assert all(a.startswith("#") and a[1:] in tags.ids for a in anchors)
+    assert "http" not in re.sub(r"http-equiv", "", render(info))
+
+
+def test_it_shows_the_figures_of_the_info(info: ReportInfo) -> None:
+    """Verdict, every table, every section asked for."""
+    text = render(info)
+    assert show_cost(info.verdict.objective, "ps") in text
+    for table in ("users", "items", "clicks", "views"):
+        assert f"<td>{table}</td>" in text
+    for section in ("memory", "time", "modes", "staircase", "frontier", "replan", "diff", "why",
+                    "tables"):  # fmt: skip
+        assert f'<h2 id="{section}">' in text, section
+
+
+def test_names_are_escaped() -> None:
+    """A table called like a tag is text on the page."""
+    base = plans.small()
+    named = base.model.model_copy(update={"name": "<script>alert(1)</script>"})
+    text = render(report_of(type(base)(named, base.cluster, base.profile, base.instance,
+                                       base.outcome, base.tables)))  # fmt: skip
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert" in text
+
+
+def test_an_infeasible_plan_has_a_page() -> None:
+    """Why nothing fits comes first; nothing that needs a placement is drawn."""
+    found = plans.infeasible()
+    text = render(found)
+    assert '<h2 id="why-not">' in text
+    assert '<h2 id="memory">' not in text
+    assert found.shortage is not None
+    assert "needed everywhere" in text
+
+
+def test_the_largest_page_stays_under_a_megabyte() -> None:
+    """128 ranks × 1,000 tables; HBM is then a heat map."""
+    found = plans.large()
+    text = render(found)
+    assert len(text.encode()) < 1_000_000
+    assert found.num_ranks == 128
+    assert text.count('class="h') >= 128
+
+
+def test_the_stacks_add_up() -> None:
+    """By hand: ``a`` 10 of HBM on every rank and 5 of DDR each, ``b`` 70 on rank 2."""
+    info = memory_of(example(), placement())
+    hbm, ddr = info.tiers
+    assert hbm.modes == ("other",)
+    assert [sum(u) for u in hbm.used] == [10, 10, 80, 10]
+    assert [sum(u) for u in ddr.used] == [10, 10]
+    assert hbm.share[2] == pytest.approx(0.8)
+
+
+def test_modes_group_the_tables(info: ReportInfo) -> None:
+    """Every table is in exactly one cell, and bytes add up to those of the tables."""
+    assert info.modes is not None
+    assert info.tables is not None
+    names = [name for cell in info.modes.cells for name in cell.tables]
+    assert sorted(names) == sorted(row.name for row in info.tables.rows)
+    total = sum(cell.used["hbm"] for cell in info.modes.cells)
+    assert total == sum(row.used["hbm"] for row in info.tables.rows)
