@@ -17,8 +17,10 @@ from scenarios.batch import connect
 HERE = Path(__file__).parent
 COLOURS = ("#2f6690", "#d1495b", "#66a182", "#edae49", "#6d597a")
 MARKERS = "osD^v"
+MODELS = (
+    "criteo-kaggle", "criteo-terabyte", "dlrmv4-yambda5b", "kuairand-27k", "mlperf-dlrm-dcnv2",
+)  # fmt: skip
 MS = 1e9
-GIB = 2**30
 
 
 def main() -> None:
@@ -63,19 +65,25 @@ where b.formulation = 'cpsat' and b.status = 'optimal'
 
 
 def capacity(rows: sqlite3.Connection) -> Any:
-    """Step time against ranks, one panel a limit of modes, one line a model."""
+    """Step time against ranks, one panel a limit of modes; solid: one machine, dashed: four."""
     figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.1), sharey=True, layout="constrained")
     for axis, mode in zip(axes, ("any", "HBM_ONLY"), strict=True):
         query = (
-            "select model, ranks, min(objective) from results where mode = ? and "
-            "objective is not null group by model, ranks order by model, ranks"
+            "select model, ranks_per_machine, objective from results where mode = ? and "
+            "cluster = '8xh100' and objective is not null order by model, ranks"
         )
         _lines(axis, rows.execute(query, (mode,)).fetchall())
-        axis.set(xscale="log", yscale="log", xlabel="ranks (H100)")
-        axis.set_xticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
+        many = (
+            "select model || ', 4', ranks_per_machine, objective from results where mode = ? and "
+            "cluster = '4x8xh100' and objective is not null order by model, ranks"
+        )
+        _lines(axis, rows.execute(many, (mode,)).fetchall(), "--")
+        axis.set(xscale="log", yscale="log", xlabel="ranks a machine (H100)")
+        axis.set_xticks([1, 2, 4, 8], ["1", "2", "4", "8"])
         axis.set_xticks([], minor=True)
         axis.set_title("every mode" if mode == "any" else "HBM alone")
     axes[0].set_ylabel("ms a step (embeddings)")
+    figure.suptitle("solid: one machine, dashed: four", fontsize=9)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3,
                   frameon=False, fontsize=8)  # fmt: skip
     return figure
@@ -135,12 +143,14 @@ def profiles(rows: sqlite3.Connection) -> Any:
     return figure
 
 
-def _lines(axis: Any, found: list[Any]) -> None:
-    """Rows (name, x, picoseconds) as one line a name."""
-    for index, name in enumerate(dict.fromkeys(row[0] for row in found)):
+def _lines(axis: Any, found: list[Any], style: str = "-") -> None:
+    """Rows (name, x, picoseconds) as one line a name; dashed ones stay out of the legend."""
+    for name in dict.fromkeys(row[0] for row in found):
+        index = MODELS.index(name.split(",")[0])
         points = [(row[1], row[2] / MS) for row in found if row[0] == name]
         axis.plot(*zip(*points, strict=True), color=COLOURS[index % len(COLOURS)],
-                  marker=MARKERS[index % len(MARKERS)], markersize=4, label=name)  # fmt: skip
+                  marker=MARKERS[index % len(MARKERS)], markersize=4, linestyle=style,
+                  label=name if style == "-" else None)  # fmt: skip
     axis.grid(alpha=0.3)
 
 
