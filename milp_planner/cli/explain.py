@@ -29,8 +29,8 @@ AskOption = Annotated[
     typer.Option(
         "--ask",
         metavar="QUESTION",
-        help="why, staircase, frontier, smallest, replan, diff, why-not; may be repeated. Default: "
-        "why and staircase, or why-not where no plan exists.",
+        help="why, staircase, frontier, smallest, replan, diff, robust, why-not; may be repeated. "
+        "Default: why and staircase, or why-not where no plan exists.",
         show_default=False,
     ),
 ]
@@ -87,6 +87,18 @@ AgainstOption = Annotated[
         "--against", metavar="PLAN", help="diff: the plan to change to.", show_default=False
     ),
 ]
+ScenarioOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scenario",
+        metavar="MODEL@CLUSTER",
+        help="robust: another scenario of the same tables; either side may be left out.",
+        show_default=False,
+    ),
+]
+WorstOption = Annotated[
+    bool, typer.Option("--worst", help="robust: against the worst scenario, not their sum.")
+]
 
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
@@ -100,6 +112,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     model: ModelOption = None,
     cluster: ClusterOption = None,
     against: AgainstOption = None,
+    scenario: ScenarioOption = None,
+    worst: WorstOption = False,
     formulation: FormulationOption = "auto",
     time_limit: TimeLimitOption = 60.0,
     seed: SeedOption = 0,
@@ -128,6 +142,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         check_writable(output)
     asked = _asked(table, alternatives, extra, target, limits)
     asked = _sources(asked, model, cluster, against)
+    asked = _scenarios(asked, scenario or [], worst)
     settings = make_settings(time_limit, seed=seed, workers=workers)
     read = read_plan(plan)
     work = Work("explaining")
@@ -245,3 +260,23 @@ def _sources(asked: Asked, model: str | None, cluster: str | None, against: Path
         cluster=None if cluster is None else catalog.find_cluster(cluster),
         against=None if against is None else read_plan(against),
     )
+
+
+def _scenarios(asked: Asked, given: list[str], worst: bool) -> Asked:
+    from dataclasses import replace
+
+    from milp_planner.errors import BadInput
+    from scenarios import catalog
+
+    found = []
+    for text in given:
+        model, at, cluster = text.rpartition("@")
+        if not at or not (model or cluster):
+            raise BadInput(f"--scenario {text!r}: needs MODEL@CLUSTER, MODEL@ or @CLUSTER")
+        found.append(
+            (
+                catalog.find_model(model) if model else None,
+                catalog.find_cluster(cluster) if cluster else None,
+            )
+        )
+    return replace(asked, scenarios=tuple(found), worst=worst)

@@ -8,6 +8,7 @@ from milp_planner.explain.budget import Budget
 from milp_planner.explain.diff import DiffInfo, diff
 from milp_planner.explain.frontier import FrontierInfo, exact_frontier, grid_frontier
 from milp_planner.explain.replan import ReplanInfo, replan
+from milp_planner.explain.robust import RobustInfo, robust
 from milp_planner.explain.smallest import LeastInfo, MachinesInfo, fewest_machines, least_memory
 from milp_planner.explain.staircase import StaircaseInfo, staircase
 from milp_planner.explain.why import WhyInfo, why
@@ -19,6 +20,7 @@ __all__ = [
     "LeastInfo",
     "MachinesInfo",
     "ReplanInfo",
+    "RobustInfo",
     "StaircaseInfo",
     "WhyInfo",
     "diff",
@@ -27,6 +29,7 @@ __all__ = [
     "grid_frontier",
     "least_memory",
     "replan",
+    "robust",
     "staircase",
     "why",
 ]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from formulations import Placement, UnsupportedInstance
+from milp_planner.api.compiling import compile_for
 from milp_planner.api.shortage import with_diagnosis
 from milp_planner.errors import BadInput
 from milp_planner.explain.budget import Budget
 from milp_planner.explain.diff import DiffInfo, diff
 from milp_planner.explain.frontier import FrontierInfo, exact_frontier, grid_frontier
 from milp_planner.explain.replan import ReplanInfo, replan
+from milp_planner.explain.robust import WEIGHTED, WORST, RobustInfo, robust
 from milp_planner.explain.smallest import LeastInfo, MachinesInfo, fewest_machines, least_memory
 from milp_planner.explain.staircase import StaircaseInfo, staircase
 from milp_planner.explain.tiers import capacity_of, tiers_of
@@ -21,7 +23,7 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.placement import Plan
 from milp_planner.report.shortage import ShortageInfo, shortage_of
 
-QUESTIONS = ("why", "staircase", "frontier", "smallest", "replan", "diff", "why-not")
+QUESTIONS = ("why", "staircase", "frontier", "smallest", "replan", "diff", "robust", "why-not")
 #: Options up to which the frontier is searched without a grid.
 EXACT_OPTIONS = 60
 #: Heuristics whose plans stand on the frontier.
@@ -54,6 +56,10 @@ class Asked:
         Of *replan*: as they are now.
     against : Plan or None
         Of *diff*: the second plan.
+    scenarios : tuple of (model or None, cluster or None)
+        Of *robust*, beside the plan's own; None: the plan's.
+    worst : bool
+        Of *robust*: against the worst scenario instead of their sum.
     """
 
     tables: tuple[str, ...] = ()
@@ -66,6 +72,8 @@ class Asked:
     model: Model | None = None
     cluster: Cluster | None = None
     against: Plan | None = None
+    scenarios: tuple[tuple[Model | None, Cluster | None], ...] = ()
+    worst: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,12 +88,13 @@ class Answers:
     replan: ReplanInfo | None = None
     replanned: Plan | None = None
     diff: DiffInfo | None = None
+    robust: RobustInfo | None = None
     why_not: ShortageInfo | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values of the answers there are."""
         found: dict[str, Any] = {}
-        for name in ("why", "frontier", "machines", "replan", "diff", "why_not"):
+        for name in ("why", "frontier", "machines", "replan", "diff", "robust", "why_not"):
             value = getattr(self, name)
             if value is not None:
                 found[name] = value.to_dict()
@@ -119,6 +128,8 @@ def answer(plan: Plan, questions: Sequence[str], asked: Asked, budget: Budget) -
                 raise BadInput(f"explain {name}: the plan places nothing; ask why-not or smallest")
     if "diff" in names and asked.against is None:
         raise BadInput("explain diff: needs the second plan (--against PLAN)")
+    if "robust" in names and not asked.scenarios:
+        raise BadInput("explain robust: needs another scenario (--scenario MODEL@CLUSTER)")
     found: dict[str, Any] = {}
     for index, name in enumerate(names):
         found |= _one(name, plan, asked, _part(budget, 1 / (len(names) - index)))
@@ -132,8 +143,6 @@ def default_questions(plan: Plan) -> list[str]:
 
 def _part(budget: Budget, share: float) -> Budget:
     """A budget of its own for one question."""
-    from dataclasses import replace
-
     left = budget.left()
     limit = None if left is None else max(0.1, left * share)
     return Budget(replace(budget.settings, time_limit=limit), budget.formulation)
@@ -165,6 +174,8 @@ def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
     if name == "diff":
         assert asked.against is not None
         return {"diff": diff(plan, asked.against)}
+    if name == "robust":
+        return {"robust": _robust(plan, asked, budget)}
     return {"why_not": _why_not(plan, budget)}
 
 
@@ -216,6 +227,19 @@ def _smallest(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
             plan.model, plan.cluster, kind, budget, asked.target, asked.machines
         )
     return found
+
+
+def _robust(plan: Plan, asked: Asked, budget: Budget) -> RobustInfo:
+    """The plan's own model and cluster, then the others, by name."""
+    kind = plan.instance.objective.value
+    instances = {f"{plan.model.name}@{plan.cluster.name}": plan.instance}
+    for model, cluster in asked.scenarios:
+        compiled = compile_for(model or plan.model, cluster or plan.cluster, kind)
+        name = f"{compiled.model.name}@{compiled.cluster.name}"
+        while name in instances:
+            name += "'"
+        instances[name] = compiled.instance
+    return robust(instances, budget, aim=WORST if asked.worst else WEIGHTED)[0]
 
 
 def _why_not(plan: Plan, budget: Budget) -> ShortageInfo | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from formulations import Instance, Outcome, Placement, Status
+from formulations.check import check
 from milp_planner.explain.budget import Budget
 
 Point = tuple[int, ...]
@@ -89,24 +90,30 @@ def solve_grid(
         In the order of the product of the axes.
     """
     answers = {point: Answer() for point in product(*axes)}
+    instances = {point: make(point) for point in answers}
     for point, placement, objective in known:
-        _share_plan(answers, point, placement, objective)
+        _share_plan(answers, instances, point, placement, objective)
     for point, bound in bounds:
         _share_bound(answers, point, bound)
     order = _order(axes)
     for done, point in enumerate(order):
         if not answers[point].proved:
             hint = answers[point].placement
-            outcome = budget.solve(make(point), min(1.0, 2 / (len(order) - done)), hint)
-            learn(answers, point, outcome)
+            outcome = budget.solve(instances[point], min(1.0, 2 / (len(order) - done)), hint)
+            _learn(answers, instances, point, outcome)
     return answers
 
 
-def learn(answers: dict[Point, Answer], point: Point, outcome: Outcome) -> None:
+def _learn(
+    answers: dict[Point, Answer],
+    instances: dict[Point, Instance],
+    point: Point,
+    outcome: Outcome,
+) -> None:
     """Take an outcome in and spread what it says over the grid."""
     answers[point].seconds = outcome.seconds
     if outcome.placement is not None and outcome.objective is not None:
-        _share_plan(answers, point, outcome.placement, outcome.objective)
+        _share_plan(answers, instances, point, outcome.placement, outcome.objective)
     if outcome.status == Status.INFEASIBLE:
         for other, answer in answers.items():
             if _within(other, point):
@@ -122,11 +129,17 @@ def _share_bound(answers: dict[Point, Answer], point: Point, bound: int) -> None
 
 
 def _share_plan(
-    answers: dict[Point, Answer], point: Point, placement: Placement, objective: int
+    answers: dict[Point, Answer],
+    instances: dict[Point, Instance],
+    point: Point,
+    placement: Placement,
+    objective: int,
 ) -> None:
+    """To every point with at least as much, and wherever else the solver-free check accepts it."""
     for other, answer in answers.items():
-        better = answer.objective is None or objective < answer.objective
-        if better and _within(point, other):
+        if answer.objective is not None and answer.objective <= objective:
+            continue
+        if _within(point, other) or check(instances[other], placement).feasible:
             answer.objective, answer.placement = objective, placement
 
 

@@ -11,7 +11,16 @@ from milp_planner.explain.replan import ReplanInfo
 from milp_planner.explain.staircase import StaircaseInfo
 from milp_planner.explain.why import WhyInfo
 from milp_planner.report.html.curves import draw_frontier, draw_replan, draw_staircase
-from milp_planner.report.html.parts import Cell, Grid, Key, Part, Section, columns, rows
+from milp_planner.report.html.parts import (
+    Cell,
+    Grid,
+    Key,
+    Part,
+    Section,
+    Values,
+    columns,
+    rows,
+)
 from milp_planner.report.terminal.explain import cost_text, pays_text, reason, slope_text
 from milp_planner.report.units import UNKNOWN, show_amount, show_cost, show_gap, show_ranks
 
@@ -49,7 +58,7 @@ def staircase_section(infos: tuple[StaircaseInfo, ...]) -> Section:
 
 def _steps(info: StaircaseInfo) -> Grid:
     unit = info.time_unit
-    values = [
+    values: Values = [
         [
             Cell(show_amount(s.extra, unit), s.extra),
             Cell(show_amount(s.smallest, unit), s.smallest),
@@ -71,7 +80,7 @@ def frontier_section(info: FrontierInfo) -> Section:
     """Efficient points and plans."""
     drawing = draw_frontier(info)
     word = "All efficient points." if info.exact else "Efficient points of a stated grid."
-    values = []
+    values: Values = []
     for point in info.points:
         used = point.used or (None,) * len(info.tiers)
         values.append(
@@ -95,7 +104,7 @@ def frontier_section(info: FrontierInfo) -> Section:
 def replan_section(info: ReplanInfo) -> Section:
     """The trade-off between moving and running."""
     drawing = draw_replan(info)
-    values = [
+    values: Values = [
         [
             Cell(_limit(info, s.limit), s.limit),
             Cell(UNKNOWN if s.moved_tables is None else str(s.moved_tables), s.moved_tables),
@@ -121,7 +130,7 @@ def _limit(info: ReplanInfo, limit: int) -> str:
 
 def diff_section(info: DiffInfo) -> Section:
     """What moves between two plans."""
-    values = [
+    values: Values = [
         [
             row.table, row.change, row.before or UNKNOWN, row.after or UNKNOWN,
             show_ranks([r for block in row.ranks_before for r in block], -1),
@@ -138,7 +147,7 @@ def diff_section(info: DiffInfo) -> Section:
 
 def why_section(info: WhyInfo) -> Section:
     """Every table's alternatives."""
-    values = [
+    values: Values = [
         [table.table, table.option, other.option, cost_text(info, other), reason(info, other)]
         for table in info.tables
         for other in table.alternatives

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -73,11 +72,15 @@ class Fact:
     style: str = ""
 
 
+#: Rows before plain strings become cells.
+Values = list[list["str | Cell"]]
+
+
 def columns(*names: str) -> tuple[Column, ...]:
     """Columns by name; a leading ``#`` marks numbers."""
     return tuple(Column(n.removeprefix("#"), n.startswith("#")) for n in names)
 
 
-def rows(values: Sequence[Sequence[str | Cell]]) -> tuple[tuple[Cell, ...], ...]:
+def rows(values: Values) -> tuple[tuple[Cell, ...], ...]:
     """Plain strings become cells."""
     return tuple(tuple(Cell(v) if isinstance(v, str) else v for v in row) for row in values)

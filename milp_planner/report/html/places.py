@@ -53,7 +53,7 @@ def _heat_map(info: MemoryInfo, tier: TierMemory, unit: str) -> Drawing:
     high = min(20.0, max(5.0, 640 / len(info.machines)))
     drawing = Drawing(
         f"{name} of each rank, one row a machine", _fullest(tier, unit),
-        TOP + high * len(info.machines) + 12, LEFT + cell * widest + 240,
+        TOP + high * len(info.machines) + 12,
     )  # fmt: skip
     for machine, ranks in enumerate(info.machines):
         y = TOP + machine * high
@@ -64,7 +64,7 @@ def _heat_map(info: MemoryInfo, tier: TierMemory, unit: str) -> Drawing:
             drawing.rect(
                 LEFT + local * cell, y, cell - 1.5, high - 1.5, f"h{level}", _tip(tier, rank, unit)
             )
-    x = LEFT + cell * widest + 24
+    x = LEFT + cell * widest + 24.0
     drawing.text(x, TOP + 10, "share of capacity in use", "start", "label")
     for level in range(11):
         drawing.rect(x + level * 15, TOP + 20, 14, 12, f"h{level}")
@@ -105,8 +105,8 @@ def draw_timeline(info: RanksInfo) -> Drawing:
             )  # fmt: skip
     for edge in edges:
         drawing.line([(across.at(edge), TOP - 6), (across.at(edge), foot + 4)], "barrier")
-    for value in across.ticks(6):
-        drawing.text(across.at(value), foot + 20, show_cost(round(value), info.time_unit), "middle")
+    for tick in across.ticks(6):
+        drawing.text(across.at(tick), foot + 20, show_cost(round(tick), info.time_unit), "middle")
     drawing.text(WIDTH - 14, foot + 40, "time from the start of the step", "end", "label")
     return drawing
 

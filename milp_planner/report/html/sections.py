@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from milp_planner.report.html.curves import draw_trace
-from milp_planner.report.html.parts import Cell, Fact, Grid, Key, Part, Section, columns, rows
+from milp_planner.report.html.parts import (
+    Cell,
+    Fact,
+    Grid,
+    Key,
+    Part,
+    Section,
+    Values,
+    columns,
+    rows,
+)
 from milp_planner.report.html.places import MOST_RANKS, draw_memory, draw_timeline
 from milp_planner.report.info import ReportInfo
 from milp_planner.report.ranks import FOLD_ABOVE, RanksInfo
@@ -40,6 +50,7 @@ def strip(info: VerdictInfo) -> list[Fact]:
         )
     if info.objective is not None:
         note = "no plan is better" if info.proved else "how far the plan may be from the best"
+        note = "no bound is known" if info.gap is None else note
         found.append(Fact("gap", show_gap(info.gap), note))
     for place in info.tightest:
         over = place.headroom < 0
@@ -94,7 +105,7 @@ def _rank_grid(info: RanksInfo) -> Grid:
     busy = [p for p, slowest in enumerate(info.barriers) if slowest]
     head = columns("#rank", "#machine", *(f"#{n} used" for n in names), *(f"#{n} %" for n in names),
                    *(f"#{info.phases[p]}" for p in busy), "#sum")  # fmt: skip
-    values = []
+    values: Values = []
     for row in info.rows:
         cells: list[str | Cell] = [
             Cell(str(row.rank), row.rank),
@@ -123,7 +134,7 @@ def modes_section(info: ReportInfo) -> Section | None:
         return None
     unit = info.verdict.time_unit
     names = list(info.modes.cells[0].used)
-    values = [
+    values: Values = [
         [
             cell.mode, cell.ratio or UNKNOWN, Cell(str(len(cell.tables)), len(cell.tables)),
             *(Cell(show_amount(cell.used[n], unit), cell.used[n]) for n in names),
@@ -152,7 +163,7 @@ def table_grid(info: TablesInfo) -> Grid:
     names = list(info.rows[0].used) if info.rows else []
     head = columns("table", "sharding", "mode", "ratio", "routing", "ranks",
                    *(f"#{n}" for n in names), "#time")  # fmt: skip
-    values = []
+    values: Values = []
     for row in info.rows:
         facets = facets_of(row.option)
         what = (
@@ -183,7 +194,7 @@ def shortage_section(info: ShortageInfo | None, unit: str) -> Section | None:
     """Why nothing fits, and the least that would."""
     if info is None:
         return None
-    values = []
+    values: Values = []
     for tier in info.tiers:
         needed = "proved: it alone is never enough"
         if tier.helps:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from milp_planner.explain.diff import DiffInfo
     from milp_planner.explain.frontier import FrontierInfo, FrontierPoint
     from milp_planner.explain.replan import ReplanInfo
+    from milp_planner.explain.robust import RobustInfo
     from milp_planner.explain.smallest import LeastInfo, MachinesInfo
     from milp_planner.explain.staircase import StaircaseInfo
     from milp_planner.explain.why import Alternative, WhyInfo
@@ -47,6 +48,8 @@ def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
         parts.append(draw_replan(answers.replan))
     if answers.diff is not None:
         parts.append(draw_diff(answers.diff, everything))
+    if answers.robust is not None:
+        parts.append(draw_robust(answers.robust))
     if answers.why_not is not None:
         parts.append(draw_shortage(answers.why_not))
     spaced = [item for part in parts for item in (part, Text(""))]
@@ -71,7 +74,8 @@ def draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
     note = [Text(f"… and {hidden} more tables (--all shows them, --table NAME one)")]
     title = Text("why: every table's option, the best others, and what they would cost now")
     title.stylize("bold")
-    return Group(title, grid, *(note if hidden else []))
+    about = Text("lacks …: with every other table left where it is", style="dim")
+    return Group(title, grid, *(note if hidden else []), about)
 
 
 def cost_text(info: WhyInfo, other: Alternative) -> str:
@@ -96,14 +100,14 @@ def reason(info: WhyInfo, other: Alternative) -> str:
     ]
     parts += [f"breaks {name}" for name in other.clashes]
     if parts:
-        return ", ".join(parts) + " beside the others"
+        return ", ".join(parts)
     if other.cost is not None and other.cost < info.objective:
         return "better: the plan is not the best there is"
     if other.cost is not None and other.cost == info.objective:
         return "equally good"
     if other.bound is not None and other.bound > info.objective:
         return "slower"
-    return "fits, slower as far as known"
+    return "slower, as far as known"
 
 
 def draw_staircase(info: StaircaseInfo) -> RenderableType:
@@ -270,6 +274,26 @@ def pays_text(info: DiffInfo) -> str:
     if info.pays_after_steps is None:
         return text + "; it never pays by time alone"
     return text + f", paid back after {info.pays_after_steps:,} steps"
+
+
+def draw_robust(info: RobustInfo) -> RenderableType:
+    """Every scenario with its own optimum and the common plan's value there."""
+    unit = info.time_unit
+    rows = [
+        [
+            row.name, str(row.weight), show_cost(row.own, unit), show_cost(row.own_bound, unit),
+            show_cost(row.value, unit), show_gap(row.regret),
+        ]
+        for row in info.scenarios
+    ]  # fmt: skip
+    headers = ("scenario", "weight", "its own best", "its bound", "common plan", "regret")
+    grid = fitting_grid(headers, rows, {"scenario": 20}, left=("scenario",))
+    aim = "the worst scenario" if info.aim == "worst" else "the weighted sum"
+    text = (
+        f"one plan for all, by {aim}: {show_cost(info.objective, unit)}, bound "
+        f"{show_cost(info.bound, unit)}, {info.status}"
+    )
+    return Group(Text(text, style="bold"), grid)
 
 
 def _signed(extra: int, unit: str) -> str:

@@ -74,6 +74,30 @@ def test_an_infeasible_plan_is_explained_as_such(cli: Cli, tmp_path: Path) -> No
     assert "why-not" in refused.err
 
 
+def test_one_plan_for_two_clusters(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """The common plan is never below a scenario's own best; it fits both."""
+    (tmp_path / "slow.yaml").write_text(
+        CLUSTER.replace("450GB/s", "45GB/s").replace("pair", "slow")
+    )
+    for more in ((), ("--worst",)):
+        done = cli(
+            "explain",
+            planned,
+            "--ask",
+            "robust",
+            "--scenario",
+            "@slow.yaml",
+            "--json",
+            *more,
+            *FAST,
+        )
+        assert done.code == 0
+        rows = done.json["robust"]["scenarios"]
+        assert [r["name"] for r in rows] == ["small@pair", "small@slow"]
+        assert all(r["value"] >= r["own_bound"] for r in rows)
+    assert "needs another" in cli("explain", planned, "--ask", "robust", *FAST).err
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
