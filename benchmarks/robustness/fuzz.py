@@ -12,6 +12,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,6 +25,8 @@ from tests.robustness.oracle import judge  # noqa: E402
 #: Small files first: most inputs should be cheap.
 WEIGHTS = {"model": 4, "cluster": 4, "instance": 2}
 KEPT = 50
+#: Files between two stored states: a run that is ended from outside keeps its count.
+EVERY = 5_000
 
 
 class Tally:
@@ -55,8 +58,8 @@ def seeds() -> list[tuple[str, Path, bytes, dict[str, object]]]:
     return found
 
 
-def fuzz(first: int, count: int, seconds: float, tally: Tally) -> None:
-    """Judge that many damaged files, or as many as the seconds allow."""
+def fuzz(first: int, count: int, seconds: float, tally: Tally, keep: Callable[[], object]) -> None:
+    """Judge that many damaged files, or as many as the seconds allow; ``keep`` stores progress."""
     files = seeds()
     end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as tmp:
@@ -64,6 +67,8 @@ def fuzz(first: int, count: int, seconds: float, tally: Tally) -> None:
         for seed in range(first, first + count):
             if time.monotonic() > end:
                 return
+            if (seed - first) % EVERY == 0:
+                keep()
             kind, path, raw, document = files[seed % len(files)]
             target = targets[path]
             content, wrong = damaged(seed, raw, document)
@@ -77,17 +82,9 @@ def fuzz(first: int, count: int, seconds: float, tally: Tally) -> None:
             tally.slowest = max(tally.slowest, time.perf_counter() - start)
 
 
-def main() -> int:
-    """Run and store."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=10_000)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=float("inf"))
-    parser.add_argument("-o", type=Path, default=None)
-    given = parser.parse_args()
-    tally, start = Tally(), time.perf_counter()
-    fuzz(given.first, given.count, given.seconds, tally)
-    result = {
+def summary(given: argparse.Namespace, tally: Tally, start: float) -> dict[str, object]:
+    """What is stored."""
+    return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "first_seed": given.first,
         "asked": given.count,
@@ -100,10 +97,26 @@ def main() -> int:
         "seconds": round(time.perf_counter() - start, 1),
         "processor_seconds": round(time.process_time(), 1),
     }
-    text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
-    print(text)
-    if given.o is not None:
-        given.o.write_text(text, encoding="utf-8")
+
+
+def main() -> int:
+    """Run and store."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("-o", type=Path, default=None)
+    given = parser.parse_args()
+    tally, start = Tally(), time.perf_counter()
+
+    def keep() -> str:
+        text = json.dumps(summary(given, tally, start), indent=1, ensure_ascii=False) + "\n"
+        if given.o is not None:
+            given.o.write_text(text, encoding="utf-8")
+        return text
+
+    fuzz(given.first, given.count, given.seconds, tally, keep)
+    print(keep())
     return 1 if tally.num_findings else 0
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from milp_planner.inputs.problems import problem_at
+from milp_planner.inputs.quantities import show
 from milp_planner.inputs.spec import Count, Ratio, Spec, as_tuple, one_or_many
 
 Mode = Literal["HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY"]
@@ -32,7 +33,7 @@ def _grid(value: object) -> object:
     if isinstance(value, str) and value in names:
         return tuple(Fraction(i, names[value]) for i in range(1, names[value]))
     if isinstance(value, str):
-        raise ValueError(f"found {value!r}; allowed: {', '.join(names)}, or a list of ratios")
+        raise ValueError(f"found {show(value)}; allowed: {', '.join(names)}, or a list of ratios")
     return as_tuple(value)
 
 

@@ -204,7 +204,9 @@ def plain_scalar(text: str) -> bool | int | float | str | None:
         return None
     if _BOOL.fullmatch(text):
         return text == "true"
-    if _INT.fullmatch(text) and len(text) <= 40:
+    if _INT.fullmatch(text):
+        if len(text) > 40:
+            raise ValueError(f"found {text[:40]}..., a number too long to be meant; quote text")
         return int(text.replace("_", ""))
     if _FLOAT.fullmatch(text):
         return float(text)
