@@ -19,6 +19,9 @@ from formulations.instance import (
     Where,
 )
 
+#: Shards of one block that may be listed one by one.
+MAX_LISTED = 10_000_000
+
 
 def validate(instance: Instance) -> None:
     """Check an Instance once, when it is built or read.
@@ -32,10 +35,23 @@ def validate(instance: Instance) -> None:
     _resources(instance)
     _names(instance)
     _values(instance)
+    _lengths(instance)
     for index in range(instance.num_blocks):
         _block(instance, instance.block(index))
     _activity(instance)
     _constraints(instance)
+
+
+def _lengths(instance: Instance) -> None:
+    """Refuse runs of unequal shards that no cluster could hold, before they are written out."""
+    total = np.append(0, np.cumsum(instance.shard_repeat.astype(np.float64)))
+    listed = total[instance.block_shards[1:]] - total[instance.block_shards[:-1]]
+    listed[np.diff(instance.block_shards) < 2] = 0
+    for block in np.flatnonzero(listed > MAX_LISTED)[:1]:
+        raise InstanceError(
+            f"{_where(instance, int(block))}: its shards repeat {listed[block]:.3g} times in all; "
+            f"allowed: up to {MAX_LISTED}"
+        )
 
 
 def _machines(instance: Instance) -> None:
