@@ -61,6 +61,8 @@ def test_bytes_of_any_kind(tmp_path: Path, kind: str, noise: bytes, data: st.Dat
         ("instance", '"level": 3', '"level": 3.0'),
         ("instance", '"ranks": 4', '"ranks": 5'),
         ("instance", "2\n    ]\n   ]", "-2\n    ]\n   ]"),
+        ("instance", '"repeat": 3', '"repeat": 9007199254740991'),
+        ("model", "name: mixed", "name: mixed\ndescription: 1" + "0" * 400),
         ("cluster", "hbm: 80GiB", "hbm: 80GiB, hbm: 80GiB"),
         ("model", "batch_per_rank: 512", "batch_per_rank: 0"),
     ],
