@@ -150,7 +150,13 @@ def trade_off(
     known: Sequence[tuple[tuple[int, ...], Placement, int]] = (),
 ) -> dict[tuple[int, ...], Answer]:
     """The best plan within each limit on what moves against the instance's ``current``."""
-    return solve_grid([limits], lambda at: limited(instance, by, at[0]), budget, known)
+    answers = solve_grid([limits], lambda at: limited(instance, by, at[0]), budget, known)
+    before: Answer | None = None
+    for answer in answers.values():  # ascending: what moves less is as good, so keep that plan
+        if before is not None and before.objective == answer.objective:
+            answer.placement = before.placement
+        before = answer
+    return answers
 
 
 def limited(instance: Instance, by: str, limit: int) -> Instance:

@@ -68,7 +68,7 @@ def draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
             rows.append(["", f"  {other.option}", cost_text(info, other), reason(info, other)])
     headers = ("table", "option", info.objective_kind, "")
     grid = fitting_grid(
-        headers, rows, {"": 24, "option": 24, "table": 12}, left=("table", "option", "")
+        headers, rows, {"option": 30, "table": 12, "": 24}, left=("table", "option", "")
     )
     hidden = len(info.tables) - len(shown)
     note = [Text(f"… and {hidden} more tables (--all shows them, --table NAME one)")]
@@ -105,8 +105,11 @@ def reason(info: WhyInfo, other: Alternative) -> str:
         return "better: the plan is not the best there is"
     if other.cost is not None and other.cost == info.objective:
         return "equally good"
+    if other.status == "optimal" and other.cost is not None:
+        return f"slower by {show_cost(other.cost - info.objective, info.time_unit, digits=3)}"
     if other.bound is not None and other.bound > info.objective:
-        return "slower"
+        least = show_cost(other.bound - info.objective, info.time_unit, digits=3)
+        return f"slower by {least} or more"
     return "slower, as far as known"
 
 
@@ -193,8 +196,10 @@ def draw_least(info: LeastInfo) -> RenderableType:
     text.append(show_amount(info.least, info.time_unit))
     if info.proved:
         return text.append(", proved to the byte")
-    small = "nothing" if info.too_small is None else show_amount(info.too_small, info.time_unit)
-    return text.append(f"; proved too small: {small}")
+    if info.too_small is None:
+        return text.append("; less may do")
+    within = show_amount(info.least - info.too_small, info.time_unit)
+    return text.append(f", proved to within {within}")
 
 
 def draw_machines(info: MachinesInfo) -> RenderableType:

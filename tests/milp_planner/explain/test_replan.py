@@ -46,6 +46,8 @@ def test_nothing_moves_at_limit_0_and_more_never_hurts(production: Plan) -> None
     info, best = replan(production, [0, 1, 2, 4], quick(120), cluster=cluster(1, hbm="1GiB"))
     values = [s.objective for s in info.steps if s.objective is not None]
     assert values == sorted(values, reverse=True)
+    equal = [s.moved_tables for s in info.steps if s.objective == values[-1]]
+    assert len(set(equal)) == 1  # the plan that moves least is kept
     for step in info.steps:
         assert step.moved_tables is None or step.moved_tables <= step.limit
     assert best is not None
