@@ -50,9 +50,9 @@ def staircase_section(infos: tuple[StaircaseInfo, ...]) -> Section:
     keys = (
         Key("mark objective", "proved best at this capacity"),
         Key("mark open", "best known; a vertical line reaches down to the bound"),
-        Key("mark dim", "broken line: the relaxation at the plan's multipliers"),
     )
-    return Section("staircase", "What more memory buys", "Each point is a solve of its own.",
+    return Section("staircase", "What more memory buys", "Each point is solved, or settled by its neighbours. "
+                   "Broken line: the relaxation at the plan's multipliers.",
                    keys, tuple(parts))  # fmt: skip
 
 

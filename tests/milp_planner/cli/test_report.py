@@ -1,0 +1,37 @@
+"""``milp-planner report``: the page and its figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.milp_planner.cli.conftest import Cli
+
+FAST = ("--time-limit", 20, "--workers", 1)
+
+
+def test_it_writes_a_page(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """report.html by default, whole, with the tables of the model."""
+    done = cli("report", planned)
+    assert done.code == 0
+    text = (tmp_path / "report.html").read_text("utf-8")
+    assert text.rstrip().endswith("</html>")
+    assert "<td>users</td>" in text
+
+
+def test_the_figures_as_json(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """--json prints what the page shows and writes nothing unless asked."""
+    done = cli("report", planned, "--json", "--ask", "staircase", "--extra", "1GiB", *FAST)
+    assert done.code == 0
+    assert not (tmp_path / "report.html").exists()
+    assert done.json["verdict"]["status"] == "optimal"
+    assert [r["name"] for r in done.json["tables"]["rows"]] == ["users", "items", "ads"]
+    assert [s["tier"] for s in done.json["answers"]["staircase"]] == ["hbm", "ddr"]
+
+
+def test_bad_input_writes_nothing(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """A wrong question, a file that is no plan, a folder that is not there: exit 2."""
+    for wrong in ((planned, "--ask", "how"), ("cluster.yaml",), (planned, "-o", "no/such.html")):
+        done = cli("report", *wrong)
+        assert done.code == 2
+        assert len(done.err.strip().splitlines()) == 1
+    assert not list(tmp_path.glob("*.html"))
