@@ -51,9 +51,11 @@ def staircase_section(infos: tuple[StaircaseInfo, ...]) -> Section:
         Key("mark objective", "proved best at this capacity"),
         Key("mark open", "best known; a vertical line reaches down to the bound"),
     )
-    return Section("staircase", "What more memory buys", "Each point is solved, or settled by its neighbours. "
-                   "Broken line: the relaxation at the plan's multipliers.",
-                   keys, tuple(parts))  # fmt: skip
+    text = (
+        "Each point is solved, or settled by its neighbours. Broken line: the relaxation at the "
+        "plan's multipliers."
+    )
+    return Section("staircase", "What more memory buys", text, keys, tuple(parts))
 
 
 def _steps(info: StaircaseInfo) -> Grid:
