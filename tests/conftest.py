@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Property tests are judged by what they find, never by how long a loaded machine takes; on CI
+# they draw the same examples every time, so that a failure there can be repeated.
+settings.register_profile("default", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

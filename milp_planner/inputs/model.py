@@ -44,10 +44,13 @@ class Model(Spec):
                     f"unknown field; {choice(str(name), allowed)}", "defaults", str(name)
                 )
         rest = {key: value for key, value in data.items() if key != "defaults"}
-        if isinstance(data.get("tables"), list | tuple):
+        tables = data.get("tables")
+        if isinstance(tables, list | tuple):
+            for name in defaults:  # a default nobody takes would never be checked
+                if all(isinstance(table, dict) and name in table for table in tables):
+                    raise problem_at("no table takes this default; leave it out", "defaults", name)
             rest["tables"] = [
-                {**defaults, **table} if isinstance(table, dict) else table
-                for table in data["tables"]
+                {**defaults, **table} if isinstance(table, dict) else table for table in tables
             ]
         return rest
 
