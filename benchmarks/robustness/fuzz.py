@@ -43,8 +43,8 @@ class Tally:
         """Keep a finding with what repeats it."""
         self.num_findings += 1
         if len(self.findings) < KEPT:
-            where = traceback.format_exception(error)[-3:]
-            self.findings.append({"seed": seed, "file": path.name, "what": "".join(where)[-600:]})
+            what = traceback.format_exception_only(error)[-1].strip()[-600:]
+            self.findings.append({"seed": seed, "file": path.name, "what": what})
 
 
 def seeds() -> list[tuple[str, Path, bytes, dict[str, object]]]:
