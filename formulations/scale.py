@@ -101,6 +101,13 @@ def _close_already(context: Context, starts: list[Start]) -> bool:
     return context.objective is not None and context.objective <= 1.1 * starts[0].promise
 
 
+def _far(context: Context, gap: float) -> bool:
+    """Whether no plan is known, or the best one is further than this gap from the bound."""
+    if context.objective is None or context.bound is None:
+        return True
+    return context.objective - context.bound > gap * abs(context.objective)
+
+
 def _whole(context: Context, starts: list[Start], share: float) -> None:
     base = context.best or (starts[0].placement if starts else None)
     if base is not None and not context.over():
@@ -122,7 +129,8 @@ def _close(context: Context, lp: SymmetricLP | None) -> None:
     if lp is not None:
         keep = by_price(context.instance, lp.certificate, keep, context.objective)
     context.keep = keep
-    if len(context.instance.machines) > 1 and columns_of_whole(context) <= 4 * _WHOLE_COLUMNS:
+    several = len(context.instance.machines) > 1 and not _far(context, 0.1)
+    if several and columns_of_whole(context) <= 4 * _WHOLE_COLUMNS:
         limits = context.limits(
             _share(context, 0.2), context.settings.seed, context.settings.workers
         )

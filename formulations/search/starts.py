@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations import registry
 from formulations.aggregate.highs import solve_highs
 from formulations.aggregate.model import AggregateSettings, build
 from formulations.bounds.own import own_cost
@@ -28,6 +29,8 @@ from formulations.settings import Clock, Settings
 #: Shares of every capacity that option choices may fill, so that packing has room.
 SLACKS = (1.0, 0.99, 0.97, 0.94, 0.9, 0.8)
 _TRIES = 6
+#: Tables up to which the DP's plan is worth its time.
+_DP_UP_TO = 100
 _HALVINGS = 9
 
 BoolArray = NDArray[np.bool_]
@@ -52,16 +55,16 @@ class Start:
 
 
 def given(context: Context) -> Iterator[Start]:
-    """The caller's hint, the current plan, and greedy's."""
+    """The caller's hint, the current plan, greedy's, and the DP's where the instance is small."""
     instance, settings = context.instance, context.settings
     if settings.hint is not None:
         yield from _as_start(context, settings.hint)
     current = _current(instance)
     if current is not None:
         yield from _as_start(context, current)
-    placement = _greedy(context)
-    if placement is not None:
-        yield from _as_start(context, placement)
+    for placement in (_greedy(context), _dp(context)):
+        if placement is not None:
+            yield from _as_start(context, placement)
 
 
 def _as_start(context: Context, placement: Placement) -> Iterator[Start]:
@@ -89,8 +92,19 @@ def _current(instance: Instance) -> Placement | None:
 
 def _greedy(context: Context) -> Placement | None:
     """TorchRec's greedy, with a tenth of the time; None where it does not cover the instance."""
-    from formulations import greedy
+    if context.reproducible and context.instance.num_tables > 200:
+        return None
+    return _heuristic(context, "greedy")
 
+
+def _dp(context: Context) -> Placement | None:
+    """The DP over memory bins, with a tenth of the time, for up to a hundred tables."""
+    if context.reproducible or context.instance.num_tables > _DP_UP_TO:
+        return None
+    return _heuristic(context, "dp")
+
+
+def _heuristic(context: Context, name: str) -> Placement | None:
     share = min(10.0, 0.1 * context.clock.remaining())
     settings = Settings(
         time_limit=None if context.reproducible else share,
@@ -99,10 +113,8 @@ def _greedy(context: Context) -> Placement | None:
         certificate=False,
         stop=context.settings.stop,
     )
-    if context.reproducible and context.instance.num_tables > 200:
-        return None
     try:
-        return greedy.solve(context.instance, settings, Clock(settings)).placement
+        return registry.get(name).load()(context.instance, settings, Clock(settings)).placement
     except UnsupportedInstance:
         return None
 
@@ -130,44 +142,58 @@ def packed(context: Context, bound: int, seconds: float) -> Iterator[Start]:
         if slack == 1.0:
             context.lift(choice.bound, choice.source)
         if choice.options is None or choice.value is None:
+            yield from _packed_rounded(context, packer, bound, SLACKS[max(1, index) :])
             return
         if context.objective is not None and choice.value >= context.objective:
             return
         yield pack_best(context, packer, choice.options, choice.value, index)
 
 
-def rounded_lp(context: Context, bound: int) -> tuple[IntArray, int] | None:
+def _packed_rounded(
+    context: Context, packer: Packer, bound: int, slacks: Sequence[float]
+) -> Iterator[Start]:
+    """Where the integer program found no choice in time: the LP's, rounded, at the same slacks."""
+    for index, slack in enumerate(slacks, start=1):
+        rounded = None if context.over() else rounded_lp(context, bound, slack)
+        if rounded is not None:
+            yield pack_best(context, packer, rounded[0], rounded[1], index)
+
+
+def rounded_lp(context: Context, bound: int, slack: float = 1.0) -> tuple[IntArray, int] | None:
     """The option with the largest share of every table in the LP with largest-shard rows.
 
     The LP would take a part of an option that alone costs more than any good plan. So options
     dearer than a threshold T are left out, with T where the LP of the rest meets it (bisection).
-    Where that LP exceeds T, no plan costs T or less, and the bound is lifted.
+    Where that LP exceeds T, no plan costs T or less, and the bound is lifted (at slack 1 only:
+    with less than the capacities the LP is no relaxation).
     """
     own = own_cost(context.instance)
     if context.instance.objective == Objective.TOTAL:
-        return _round(context, context.keep, bound)
+        return _round(context, context.keep, bound, slack)
     answer = None
     low, high = bound, min(context.objective or 4 * bound, 4 * bound)
     for _ in range(_HALVINGS):
         if high - low <= max(1, low // 500) or context.over():
             break
         middle = (low + high) // 2
-        found = _round(context, context.keep & (own <= middle), bound)
+        found = _round(context, context.keep & (own <= middle), bound, slack)
         if found is not None and found[1] <= middle:
             answer, high = found, middle
             continue
-        if found is not None and found[1] > middle * (1 + 1e-6):
+        if slack == 1.0 and found is not None and found[1] > middle * (1 + 1e-6):
             context.lift(middle, BoundSource("highs lp", exact=False))
         low = middle
-    return answer or _round(context, context.keep, bound)
+    return answer or _round(context, context.keep, bound, slack)
 
 
-def _round(context: Context, keep: BoolArray, typical: int) -> tuple[IntArray, int] | None:
+def _round(
+    context: Context, keep: BoolArray, typical: int, slack: float
+) -> tuple[IntArray, int] | None:
     """Options with the largest share in one LP, and its value; None when it has no solution."""
     instance = context.instance
     if not np.logical_or.reduceat(keep, instance.table_options[:-1]).all():
         return None
-    aggregate = build(instance, AggregateSettings(keep=keep, typical=max(1, typical)))
+    aggregate = build(instance, AggregateSettings(keep=keep, typical=max(1, typical), slack=slack))
     seconds = None if context.reproducible else 0.1 * context.clock.remaining()
     result = solve_highs(aggregate.model, whole=False, time_limit=seconds)
     if result.status != "optimal" or result.values is None:
