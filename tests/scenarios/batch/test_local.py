@@ -38,6 +38,7 @@ def test_a_process_that_does_not_answer_is_ended(monkeypatch: pytest.MonkeyPatch
     """A solver that ignores its limit holds up its own scenario only."""
     monkeypatch.setattr(local, "PATIENCE", 0)
     monkeypatch.setattr(local, "GRACE", 0.0)
+    monkeypatch.setattr(local, "_TICK", 0.0)  # look at once: no answer can be there yet
     records = list(run_local(TASKS[:2], 1))
     assert [r["error"]["type"] for r in records] == ["LostProcess"] * 2
     assert "no answer" in records[0]["error"]["message"]
