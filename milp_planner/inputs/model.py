@@ -46,9 +46,8 @@ class Model(Spec):
         rest = {key: value for key, value in data.items() if key != "defaults"}
         tables = data.get("tables")
         if isinstance(tables, list | tuple):
-            for name in defaults:  # a default nobody takes would never be checked
-                if all(isinstance(table, dict) and name in table for table in tables):
-                    raise problem_at("no table takes this default; leave it out", "defaults", name)
+            if defaults and not tables:  # they would never be checked
+                raise problem_at("there are no tables to take them; leave them out", "defaults")
             rest["tables"] = [
                 {**defaults, **table} if isinstance(table, dict) else table for table in tables
             ]

@@ -64,7 +64,7 @@ def test_repeated_name() -> None:
     [
         ({"dmi": 4}, r"^defaults\.dmi: unknown field; did you mean dim\?"),
         ({"name": "x"}, r"^defaults\.name: unknown field"),
-        ({"rows": 9}, r"^defaults\.rows: no table takes this default"),
+        ({"rows": 9}, r"^defaults: there are no tables to take them"),
         ([1], r"^defaults: allowed: a mapping of table fields"),
     ],
 )
