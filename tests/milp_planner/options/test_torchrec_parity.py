@@ -35,62 +35,58 @@ KERNELS = {
 }
 
 
-def theirs(machines: int, width: int) -> dict[tuple[str, str, str, int], list[Any]]:
-    """Shards by (table, sharding type, kernel, count) as TorchRec enumerates and prices them."""
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("torchrec")
+def module_of_tables() -> Any:
+    """A TorchRec module holding every table of ``TABLES``."""
+    import torch
     from torchrec import (
         EmbeddingBagCollection,
         EmbeddingBagConfig,
         EmbeddingCollection,
         EmbeddingConfig,
     )
-    from torchrec.distributed.embedding import EmbeddingCollectionSharder
-    from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
-    from torchrec.distributed.planner import ParameterConstraints, Topology
-    from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
-    from torchrec.distributed.types import CacheParams
+
+    def configs(kind: Any, chosen: list[dict[str, Any]]) -> list[Any]:
+        return [
+            kind(
+                name=t["name"], num_embeddings=t["rows"], embedding_dim=t["dim"],
+                feature_names=[f"{t['name']}_{i}" for i in range(t.get("num_features", 1))],
+            )
+            for t in chosen
+        ]  # fmt: skip
+
+    meta = torch.device("meta")
+    bags = [t for t in TABLES if "output" not in t]
+    module = torch.nn.Module()
+    for weighted in (False, True):
+        chosen = [t for t in bags if bool(t.get("weighted")) == weighted]
+        tables = configs(EmbeddingBagConfig, chosen)
+        bag = EmbeddingBagCollection(tables=tables, is_weighted=weighted, device=meta)
+        setattr(module, f"bags_{weighted}", bag)
+    sequences = [t for t in TABLES if "output" in t]
+    module.seq = EmbeddingCollection(tables=configs(EmbeddingConfig, sequences), device=meta)
+    return module
+
+
+def set_optimizers(module: Any) -> None:
+    """Mark every parameter with its table's optimizer, as TorchRec's planner reads it."""
+    import torch
     from torchrec.optim import RowWiseAdagrad
 
     classes = {
         "adam": torch.optim.Adam, "sgd": torch.optim.SGD, "adagrad": torch.optim.Adagrad,
         None: RowWiseAdagrad,
     }  # fmt: skip
-
-    class Both(torch.nn.Module):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            for weighted in (False, True):
-                chosen = [
-                    t for t in TABLES
-                    if "output" not in t and bool(t.get("weighted")) == weighted
-                ]  # fmt: skip
-                configs = [
-                    EmbeddingBagConfig(
-                        name=t["name"], num_embeddings=t["rows"], embedding_dim=t["dim"],
-                        feature_names=[f"{t['name']}_{i}" for i in range(t.get("num_features", 1))],
-                    )
-                    for t in chosen
-                ]  # fmt: skip
-                module = EmbeddingBagCollection(
-                    tables=configs, is_weighted=weighted, device=torch.device("meta")
-                )
-                setattr(self, f"bags_{weighted}", module)
-            self.seq = EmbeddingCollection(
-                tables=[
-                    EmbeddingConfig(
-                        name=t["name"], num_embeddings=t["rows"], embedding_dim=t["dim"],
-                        feature_names=[t["name"]],
-                    )
-                    for t in TABLES if "output" in t
-                ],
-                device=torch.device("meta"),
-            )  # fmt: skip
-
-    module = Both()
-    options = {t["name"]: t.get("optimizer") for t in TABLES}
+    wanted = {t["name"]: t.get("optimizer") for t in TABLES}
     for name, parameter in module.named_parameters():
-        parameter._optimizer_classes = [classes[options[name.split(".")[-2]]]]
+        parameter._optimizer_classes = [classes[wanted[name.split(".")[-2]]]]
+
+
+def enumerator(machines: int, width: int) -> Any:
+    """TorchRec's enumerator with what ``TABLES`` say as its constraints."""
+    from torchrec.distributed.planner import ParameterConstraints, Topology
+    from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
+    from torchrec.distributed.types import CacheParams
+
     topology = Topology(
         world_size=8 * machines, local_world_size=8, compute_device="cuda",
         hbm_cap=80 * GIB, ddr_cap=100 * GIB,
@@ -106,15 +102,25 @@ def theirs(machines: int, width: int) -> dict[tuple[str, str, str, int], list[An
         )
         for t in TABLES
     }
-    enumerator = EmbeddingEnumerator(topology, batch_size=BATCH, constraints=constraints)
+    return EmbeddingEnumerator(topology, batch_size=BATCH, constraints=constraints)
+
+
+def theirs(machines: int, width: int) -> dict[tuple[str, str, str, int], list[Any]]:
+    """Shards by (table, sharding type, kernel, count) as TorchRec enumerates and prices them."""
+    pytest.importorskip("torch")
+    pytest.importorskip("torchrec")
+    from torchrec.distributed.embedding import EmbeddingCollectionSharder
+    from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 
     class WithGrid(EmbeddingBagCollectionSharder):  # type: ignore[misc]
         def sharding_types(self, compute_device_type: str) -> list[str]:
             return [*super().sharding_types(compute_device_type), "grid_shard"]
 
-    sharders = [WithGrid(), EmbeddingCollectionSharder()]
+    module = module_of_tables()
+    set_optimizers(module)
     found = {}
-    for option in enumerator.enumerate(module, sharders):
+    sharders = [WithGrid(), EmbeddingCollectionSharder()]
+    for option in enumerator(machines, width).enumerate(module, sharders):
         if option.compute_kernel in KERNELS:
             count = len({shard.offset[1] for shard in option.shards})
             key = (option.name, option.sharding_type, option.compute_kernel, count)
