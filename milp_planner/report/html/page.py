@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 from milp_planner.report.html.explained import explained
 from milp_planner.report.html.sections import (
     memory_section,
@@ -14,6 +12,7 @@ from milp_planner.report.html.sections import (
     time_section,
     trace_section,
 )
+from milp_planner.report.html.shell import fill
 from milp_planner.report.info import ReportInfo
 
 
@@ -28,11 +27,6 @@ def render(info: ReportInfo) -> str:
     -------
     str
     """
-    from jinja2 import Environment, StrictUndefined
-
-    here = files("milp_planner.report.html")
-    source = {name: here.joinpath(name).read_text("utf-8") for name in _FILES}
-    page = Environment(autoescape=True, undefined=StrictUndefined).from_string(source[_PAGE])
     unit = info.verdict.time_unit
     sections = [
         shortage_section(info.shortage or info.answers.why_not, unit),
@@ -43,20 +37,14 @@ def render(info: ReportInfo) -> str:
         trace_section(info),
         tables_section(info),
     ]
-    return page.render(
+    return fill(
         title=f"{info.model} on {info.cluster}",
         subtitle=f"{_count(info)} on {info.num_ranks} ranks, prices of profile {info.profile}",
         strip=strip(info.verdict),
-        sections=[section for section in sections if section is not None],
-        css=source["page.css"],
-        js=source["page.js"],
+        sections=sections,
         footer=f"Written by milp-planner. Instance {info.fingerprint[:16]}. milp-planner verify "
         "re-derives feasibility, objective and certified bound without a solver.",
     )
-
-
-_PAGE = "page.html.j2"
-_FILES = (_PAGE, "page.css", "page.js")
 
 
 def _count(info: ReportInfo) -> str:
