@@ -15,6 +15,9 @@ from milp_planner.inputs.spec import Bandwidth, Spec, as_tuple
 
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
+Spreadable = Literal[
+    "hbm", "ddr", "host_link", "launch_seconds", "caching", "hybrid", "uvm_caching", "host_only"
+]
 Point = Annotated[tuple[Annotated[float, Field(ge=0)], Share], BeforeValidator(as_tuple)]
 
 
@@ -90,6 +93,8 @@ class Profile(Spec):
     """x_eff of dynamicemb tables in mode HOST_ONLY."""
     uvm_caching: EfficiencyCurve
     """x_eff of TorchRec tables in mode CACHING."""
+    spread: dict[Spreadable, Annotated[float, Field(ge=0, lt=1)]] = {}
+    """Measured relative spread, 0.1 for ±10%, by field; fields without one: not measured."""
     origin: dict[str, str]
     """Where each number comes from, by field."""
 
