@@ -93,7 +93,7 @@ class Profile(Spec):
     """x_eff of dynamicemb tables in mode HOST_ONLY."""
     uvm_caching: EfficiencyCurve
     """x_eff of TorchRec tables in mode CACHING."""
-    spread: dict[Spreadable, Annotated[float, Field(ge=0, lt=1)]] = {}
+    spread: dict[Spreadable, Annotated[float, Field(ge=0, lt=1)]] = Field(default_factory=dict)
     """Measured relative spread, 0.1 for ±10%, by field; fields without one: not measured."""
     origin: dict[str, str]
     """Where each number comes from, by field."""
