@@ -79,3 +79,14 @@ def test_points_must_rise() -> None:
     """A curve with two values at one argument is refused."""
     with pytest.raises(BadInput, match="points must come by rising argument"):
         EfficiencyCurve.from_dict({"points": [[0.5, 0.1], [0.5, 0.2]], "origin": "here"})
+
+
+def test_spread_is_optional_and_named_by_field() -> None:
+    """A shipped profile states none; a stated one is read back; an unknown field is refused."""
+    profile = load_profile("a10")
+    assert profile.spread == {}
+    wide = {**profile.to_dict(), "spread": {"hbm": 0.1, "caching": 0.25}}
+    assert type(profile).from_dict(wide).spread == {"hbm": 0.1, "caching": 0.25}
+    for wrong in ({"hmb": 0.1}, {"hbm": 1.0}, {"hbm": -0.1}):
+        with pytest.raises(BadInput, match="spread"):
+            type(profile).from_dict({**profile.to_dict(), "spread": wrong})
