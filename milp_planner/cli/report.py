@@ -19,13 +19,21 @@ from milp_planner.cli.options import (
 PlanArgument = Annotated[
     Path, typer.Argument(metavar="PLAN", help="A plan.json.", show_default=False)
 ]
+AnswersArgument = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[ANSWERS]...",
+        help="What explain --json printed about it: drawn on the page too.",
+        show_default=False,
+    ),
+]
 PageOption = Annotated[
     Path | None,
     typer.Option(
         "--output",
         "-o",
         metavar="FILE",
-        help="Where the page goes; default: report.html, or nowhere with --json.",
+        help="Where the page goes; default: report.html, or nowhere with --json or --terminal.",
         show_default=False,
     ),
 ]
@@ -34,15 +42,18 @@ AskOption = Annotated[
     typer.Option(
         "--ask",
         metavar="QUESTION",
-        help="Questions of explain to answer on the page too: why, staircase, frontier, replan, "
-        "diff; may be repeated.",
+        help="Questions of explain to answer now, such as why or staircase; may be repeated.",
         show_default=False,
     ),
+]
+TerminalOption = Annotated[
+    bool, typer.Option("--terminal", help="Draw it here, as far as text can.")
 ]
 
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
     plan: PlanArgument,
+    answers: AnswersArgument = None,
     output: PageOption = None,
     ask: AskOption = None,
     extra: ExtraOption = "-10GB,-5GB,5GB,10GB,20GB",
@@ -51,18 +62,21 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     time_limit: TimeLimitOption = 60.0,
     seed: SeedOption = 0,
     workers: WorkersOption = None,
+    terminal: TerminalOption = False,
     json: JsonOption = False,
 ) -> None:
     """Write a plan as one HTML page.
 
     The page holds everything it shows and fetches nothing: verdict, memory, time, modes, search,
-    every table, and the explanations asked for. With --json the same figures as JSON.
+    every table, and the explanations given or asked for. With --json the same figures as JSON,
+    with --terminal the main ones as text.
     """
     from milp_planner.api.plan_files import read_plan
     from milp_planner.cli import console
     from milp_planner.cli.explain import parse_questions, parse_sizes
     from milp_planner.cli.limits import make_settings
     from milp_planner.cli.work import Work
+    from milp_planner.explain.answer_files import merged, read_answers
     from milp_planner.explain.answers import Answers, Asked, answer
     from milp_planner.explain.budget import Budget
     from milp_planner.files import check_writable, write_atomically
@@ -70,7 +84,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     from milp_planner.report.info import report_of
 
     questions = parse_questions(ask or [])
-    target = output or (None if json else Path("report.html"))
+    if against is not None and "diff" not in questions:
+        questions.append("diff")
+    target = output or (None if json or terminal else Path("report.html"))
     if target is not None:
         check_writable(target)
     asked = Asked(
@@ -79,18 +95,24 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     )
     settings = make_settings(time_limit, seed=seed, workers=workers)
     read = read_plan(plan)
+    given = read_answers(answers or [], read)
     work = Work("explaining")
-    answers = Answers()
+    fresh = Answers()
     if questions:
-        answers = work.run(
+        fresh = work.run(
             lambda: answer(read, questions, asked, Budget(work.settings(settings), formulation))
         )
-    info = report_of(read, answers)
+    info = report_of(read, merged(given, fresh))
     if target is not None:
         write_atomically(target, render(info))
     if json:
         console.emit_json(info.to_dict())
-    else:
+    elif terminal:
+        from milp_planner.report.terminal.plan import draw_plan
+
+        out = console.out()
+        out.print(draw_plan(info, out.width))
+    if target is not None and not json:
         console.out().print(f"written: {target}")
     if work.interrupted:
         raise typer.Exit(130)

@@ -9,6 +9,7 @@ import numpy as np
 
 from formulations import Instance, Placement, Scope
 from milp_planner.report.tables import MODES, facets_of, table_loads
+from milp_planner.report.units import memory_name
 
 #: Of tables whose option's name says no mode (TorchRec's, the literature's).
 OTHER = "other"
@@ -42,6 +43,14 @@ class TierMemory:
             sum(u) / c if c else (float("inf") if sum(u) else 0.0) for u, c in pairs
         )  # fmt: skip
 
+    @property
+    def tenths(self) -> tuple[int, ...]:
+        """How many places use 0–10%, …, 90–100% of their capacity, and more than all of it."""
+        bins = [0] * 11
+        for share in self.share:
+            bins[10 if share > 1 else min(9, int(share * 10))] += 1
+        return tuple(bins)
+
 
 @dataclass(frozen=True)
 class MemoryInfo:
@@ -49,6 +58,18 @@ class MemoryInfo:
 
     tiers: tuple[TierMemory, ...]
     machines: tuple[tuple[int, ...], ...]
+
+    @property
+    def shown(self) -> tuple[TierMemory, ...]:
+        """Tiers that hold or could hold anything; of one memory's resources the fullest."""
+        fullest: dict[str, TierMemory] = {}
+        for tier in self.tiers:
+            if any(map(sum, tier.used)) or any(tier.capacity):
+                name = memory_name(tier.resource)
+                known = fullest.get(name)
+                if known is None or max(tier.share) > max(known.share):
+                    fullest[name] = tier
+        return tuple(fullest.values())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

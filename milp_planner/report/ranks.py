@@ -101,6 +101,15 @@ class RanksInfo:
         """Whether people see a row a machine instead of a row a rank."""
         return len(self.rows) > FOLD_ABOVE
 
+    def busiest(self, count: int) -> tuple[RankRow, ...]:
+        """The ``count`` ranks with the largest sum, and one that sets each barrier; by rank."""
+        chosen = {row.rank for row in sorted(self.rows, key=lambda r: (-r.cost, r.rank))[:count]}
+        for phase, barrier in enumerate(self.barriers):
+            slowest = [row.rank for row in self.rows if row.critical[phase]]
+            if barrier and chosen.isdisjoint(slowest):
+                chosen.add(slowest[0])
+        return tuple(row for row in self.rows if row.rank in chosen)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)

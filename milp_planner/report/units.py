@@ -26,6 +26,11 @@ def show_amount(amount: int | None, unit: str) -> str:
     return f"{amount:,}"
 
 
+def memory_name(resource: str) -> str:
+    """The memory that a resource limits: ``hbm:NAME``, one a collective, all limit the HBM."""
+    return resource.partition(":")[0]
+
+
 def time_unit(values: Iterable[int | None]) -> tuple[str, int]:
     """The unit, with its picoseconds, that suits the largest of some times."""
     largest = max((abs(v) for v in values if v is not None), default=0)

@@ -9,6 +9,7 @@ import numpy as np
 
 from formulations import Instance, Outcome, Scope
 from formulations.check import Loads, check
+from milp_planner.report.units import memory_name
 
 MEANING = {
     "step_time": "the embedding part of a step, barriers between phases, no overlap",
@@ -88,6 +89,17 @@ class VerdictInfo:
     def proved(self) -> bool:
         """Whether the bound meets the objective."""
         return self.bound is not None and self.bound == self.objective
+
+    @property
+    def fullest(self) -> tuple[Tightest, ...]:
+        """The tightest place of each memory, however many resources limit that."""
+        found: dict[str, Tightest] = {}
+        for place in self.tightest:
+            name = memory_name(place.resource)
+            known = found.get(name)
+            if known is None or place.used * known.capacity > known.used * place.capacity:
+                found[name] = place
+        return tuple(found.values())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

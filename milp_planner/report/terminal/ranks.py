@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from milp_planner.report.ranks import RankRow, RanksInfo, Usage
-from milp_planner.report.units import show_amount, show_ranks, show_share, time_unit
+from milp_planner.report.units import memory_name, show_amount, show_ranks, show_share, time_unit
 
 #: Machines shown before the rest is counted in a line.
 MOST_MACHINES = 40
@@ -94,7 +94,7 @@ def _tiers(usage: Iterable[Usage]) -> dict[str, Usage]:
     """The fullest of each memory: ``hbm:NAME``, one a collective, limit the same HBM."""
     fullest: dict[str, Usage] = {}
     for use in usage:
-        name = use.resource.partition(":")[0]
+        name = memory_name(use.resource)
         known = fullest.get(name)
         if known is None or use.used * known.capacity > known.used * use.capacity:
             fullest[name] = use

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from milp_planner.report.tables import Facets, TableRow, TablesInfo, facets_of
 from milp_planner.report.terminal.grid import fitting_grid
-from milp_planner.report.units import show_amount, show_cost, show_ranks
+from milp_planner.report.units import memory_name, show_amount, show_cost, show_ranks
 
 #: Tables shown before the rest is summed up in a line.
 MOST_TABLES = 40
@@ -53,13 +53,13 @@ def _part_names(known: list[Facets]) -> tuple[str, ...]:
 
 def _tiers(names: list[str]) -> list[str]:
     """Memory columns: ``hbm:NAME`` resources, one a collective, count the same HBM once."""
-    return list(dict.fromkeys(name.partition(":")[0] for name in names))
+    return list(dict.fromkeys(memory_name(name) for name in names))
 
 
 def _cells(info: TablesInfo, row: TableRow, names: list[str]) -> list[str]:
     ranks = [rank for block in row.ranks for rank in block]
     tiers = _tiers(names)
-    used = [max(row.used[n] for n in names if n.partition(":")[0] == tier) for tier in tiers]
+    used = [max(row.used[n] for n in names if memory_name(n) == tier) for tier in tiers]
     return [
         show_ranks(ranks, info.num_ranks),
         *(show_amount(amount, info.time_unit) for amount in used),

@@ -5,7 +5,14 @@ from __future__ import annotations
 from rich.panel import Panel
 from rich.text import Text
 
-from milp_planner.report.units import show_amount, show_cost, show_gap, show_seconds, show_share
+from milp_planner.report.units import (
+    memory_name,
+    show_amount,
+    show_cost,
+    show_gap,
+    show_seconds,
+    show_share,
+)
 from milp_planner.report.verdict import MEANING, Tightest, VerdictInfo
 
 COLOUR = {"optimal": "green", "feasible": "yellow", "infeasible": "red", "unknown": "red"}
@@ -22,7 +29,7 @@ def draw_verdict(info: VerdictInfo, title: str = "") -> Panel:
     """A strip of a few lines: status, objective, bound, gap, tightest places, seconds."""
     colour = COLOUR[info.status]
     lines = [_headline(info, colour), *(_line(text) for text in _proof(info))]
-    lines += [_tightest(place, info.time_unit) for place in _by_memory(info)]
+    lines += [_tightest(place, info.time_unit) for place in info.fullest]
     if info.note:
         lines.append(_line(info.note, "dim"))
     if info.objective is not None:
@@ -76,20 +83,9 @@ def _share(info: VerdictInfo) -> str:
     return f" ({100 * info.certified_bound / info.objective:.2f}% of the objective)"
 
 
-def _by_memory(info: VerdictInfo) -> list[Tightest]:
-    """The fullest place of each memory: ``hbm:NAME``, one a collective, limit the same HBM."""
-    fullest: dict[str, Tightest] = {}
-    for place in info.tightest:
-        name = place.resource.partition(":")[0]
-        known = fullest.get(name)
-        if known is None or place.used * known.capacity > known.used * place.capacity:
-            fullest[name] = place
-    return list(fullest.values())
-
-
 def _tightest(place: Tightest, unit: str) -> Text:
     at = "the cluster" if place.scope == "cluster" else f"{place.scope} {place.place}"
-    text = Text(f"tightest {place.resource.partition(':')[0]}: {at}, ")
+    text = Text(f"tightest {memory_name(place.resource)}: {at}, ")
     text.append(f"{show_amount(place.used, unit)} of {show_amount(place.capacity, unit)}")
     text.append(f" ({show_share(place.used, place.capacity)}), ")
     over = place.headroom < 0
