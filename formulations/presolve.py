@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance import BlockView, Instance, IntArray, Scope, Where
+from formulations.instance import BlockView, Instance, IntArray, Objective, Scope, Where
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +39,8 @@ def presolve(instance: Instance) -> Presolved:
 
     An option fits nowhere when one of its shards exceeds every capacity it may count against, or
     when what it must put at one place exceeds that place. One option dominates another of its
-    table when their blocks are placed alike, every shard of it costs and uses at most as much,
-    and its fusion is the same or none.
+    table when it may be placed wherever the other may, every shard of it costs and uses at most
+    as much, and its fusion is the same or none.
 
     Parameters
     ----------
@@ -52,11 +52,12 @@ def presolve(instance: Instance) -> Presolved:
     """
     kept = instance.allowed & _fits(instance)
     replacement = np.where(kept, np.arange(instance.num_options), -1)
+    kinds, bound = _kinds(instance), _bound_to_machines(instance)
     protected = {c.option for c in instance.current} if _limits_moves(instance) else set()
     for table in range(instance.num_tables):
         options = [o for o in instance.options_of(table) if kept[o]]
-        for same in _alike(instance, options):
-            _dominate(instance, same, protected, replacement)
+        for same in _alike(instance, options, kinds):
+            _dominate(instance, same, protected, bound, replacement)
     kept = kept & (replacement == np.arange(instance.num_options))
     return Presolved(kept, replacement)
 
@@ -132,26 +133,52 @@ def _shards_fit(instance: Instance, block: BlockView, use: IntArray, room: IntAr
     return any(int(use.max()) <= int(room[r].max()) for r in ranks)
 
 
-def _alike(instance: Instance, options: list[int]) -> list[list[int]]:
-    """Options of one table grouped by how their blocks are placed; groups of two or more."""
+def _alike(instance: Instance, options: list[int], kinds: NDArray[np.int8]) -> list[list[int]]:
+    """Options of one table grouped by kinds of place and shape; groups of two or more."""
     groups: dict[tuple[object, ...], list[int]] = {}
+    distinct = instance.block_distinct & (instance.block_count > 1)
     for option in options:
         lo, hi = int(instance.option_blocks[option]), int(instance.option_blocks[option + 1])
         runs = instance.shard_repeat[instance.block_shards[lo] : instance.block_shards[hi]]
         key = (
-            instance.block_where[lo:hi].tobytes(), instance.block_count[lo:hi].tobytes(),
-            instance.block_distinct[lo:hi].tobytes(), instance.block_places[lo:hi].tobytes(),
+            kinds[lo:hi].tobytes(), instance.block_count[lo:hi].tobytes(),
+            distinct[lo:hi].tobytes(), instance.block_places[lo:hi].tobytes(),
             np.diff(instance.block_shards[lo : hi + 1]).tobytes(), runs.tobytes(),
         )  # fmt: skip
         groups.setdefault(key, []).append(option)
     return [g for g in groups.values() if len(g) > 1]
 
 
+def _kinds(instance: Instance) -> NDArray[np.int8]:
+    """Kind of place of each block, where one kind takes any place that another takes as well.
+
+    Any rank takes what any rank of one machine does; on a single machine, every rank is where a
+    whole machine is.
+    """
+    kinds = instance.block_where.copy()
+    anywhere = instance.block_places < 0
+    kinds[anywhere & (kinds == Where.ANY_RANK_OF_ONE_MACHINE)] = Where.ANY_RANK
+    if instance.machines == (tuple(range(instance.num_ranks)),):
+        single = anywhere & (instance.block_count == 1)
+        kinds[single & (kinds == Where.ONE_MACHINE)] = Where.EVERY_RANK
+    return kinds
+
+
+def _bound_to_machines(instance: Instance) -> NDArray[np.bool_]:
+    """Blocks whose shards must share one machine of several, bool array [blocks]."""
+    together = (instance.block_where == Where.ANY_RANK_OF_ONE_MACHINE) & (instance.block_count > 1)
+    return together & (len(instance.machines) > 1)
+
+
 def _dominate(
-    instance: Instance, options: list[int], protected: set[int], replacement: IntArray
+    instance: Instance,
+    options: list[int],
+    protected: set[int],
+    bound: NDArray[np.bool_],
+    replacement: IntArray,
 ) -> None:
     """Point every dominated option of the list to one that dominates it and is itself kept."""
-    price = np.stack([_price(instance, o) for o in options])
+    price = np.stack([_price(instance, o, bound) for o in options])
     ids = np.asarray(options)
     group, level = instance.option_group[ids], instance.option_level[ids]
     free = group < 0
@@ -167,11 +194,18 @@ def _dominate(
             replacement[option] = replacement[replacement[option]]
 
 
-def _price(instance: Instance, option: int) -> IntArray:
-    """Uses, costs and (where moves are limited) moving bytes of all shard entries in a row."""
-    lo = int(instance.block_shards[instance.option_blocks[option]])
-    hi = int(instance.block_shards[instance.option_blocks[option + 1]])
-    parts = [instance.shard_use[lo:hi].ravel(), instance.shard_cost[lo:hi].ravel()]
+def _price(instance: Instance, option: int, bound: NDArray[np.bool_]) -> IntArray:
+    """Uses, costs and (where moves are limited) moving bytes of all shard entries in a row, and
+    which blocks are bound to one machine.
+
+    Phases count one by one only under ``step_time``; elsewhere their sum is what ranks carry.
+    """
+    first, last = int(instance.option_blocks[option]), int(instance.option_blocks[option + 1])
+    lo, hi = int(instance.block_shards[first]), int(instance.block_shards[last])
+    cost = instance.shard_cost[lo:hi]
+    if instance.objective != Objective.STEP_TIME:
+        cost = cost.sum(axis=1)
+    parts = [instance.shard_use[lo:hi].ravel(), cost.ravel(), bound[first:last].astype(np.int64)]
     if instance.max_moved_bytes is not None:
         parts.append(instance.shard_move[lo:hi])
     return np.concatenate(parts)

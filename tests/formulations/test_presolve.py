@@ -56,6 +56,35 @@ def test_the_current_option_stays_where_moves_are_limited() -> None:
     assert not presolve(builder.build(current=now)).kept.all()
 
 
+def test_a_single_machine_is_every_rank() -> None:
+    """A shard a rank of the only machine is a shard on every rank; with two machines it is not."""
+    for machines, kept in ([[0, 1]], [True, False]), ([[0], [1]], [True, True]):
+        builder = InstanceBuilder(machines, ["p"], [])
+        builder.add_table("t")
+        for where in (Where.EVERY_RANK, Where.ONE_MACHINE):
+            builder.add_option(where.name, [Block(where, [Shard({}, [1])])])
+        assert presolve(builder.build()).kept.tolist() == kept
+
+
+def test_any_rank_replaces_any_rank_of_one_machine() -> None:
+    """At the same price the looser kind of place stays; dearer, it does not push the other out."""
+    for loose, kept in (2, [False, True]), (3, [True, True]):
+        builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [])
+        builder.add_table("t")
+        for where, cost in ((Where.ANY_RANK_OF_ONE_MACHINE, 2), (Where.ANY_RANK, loose)):
+            builder.add_option(where.name, [Block(where, [Shard({}, [cost])], count=2)])
+        assert presolve(builder.build()).kept.tolist() == kept
+
+
+def test_one_machine_is_no_bar_to_a_dearer_option() -> None:
+    """Two shards bound to one machine never replace dearer ones that may part."""
+    builder = InstanceBuilder([[0], [1]], ["p"], [])
+    builder.add_table("t")
+    for where, cost in ((Where.ANY_RANK_OF_ONE_MACHINE, 2), (Where.ANY_RANK, 3)):
+        builder.add_option(where.name, [Block(where, [Shard({}, [cost])], count=2)])
+    assert presolve(builder.build()).kept.all()
+
+
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instances())
 def test_the_optimum_survives(instance: Instance) -> None:
