@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from formulations import Instance, Objective, Outcome, Settings, registry, solve
@@ -36,6 +36,8 @@ class Entry:
     seconds : float or None
         None for a row that took no time of its own.
     note : str
+    bins : int or None
+        HBM bins per device, where the caller names several for the DP.
     """
 
     label: str
@@ -45,6 +47,7 @@ class Entry:
     objectives: dict[str, int]
     seconds: float | None
     note: str = ""
+    bins: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +61,15 @@ class Comparison:
     entries : tuple of Entry
     bounds : dict of objective name to (int, str) or None
         Largest bound proved by any formulation, with the method. It holds for every row.
+    model, cluster : str
+        Names; empty for Instances that come from elsewhere.
     """
 
     instances: dict[str, Instance]
     entries: tuple[Entry, ...]
     bounds: dict[str, tuple[int, str] | None]
+    model: str = ""
+    cluster: str = ""
 
     def gap(self, entry: Entry) -> float | None:
         """(objective − best bound)/max(1, |objective|) of a feasible row's plan, else None."""
@@ -81,6 +88,7 @@ def compare(
     objectives: Sequence[str] = OBJECTIVES,
     settings: Settings | None = None,
     on_start: Callable[[str, str], None] | None = None,
+    dp_bins: Sequence[int] = (),
 ) -> Comparison:
     """Solve the same Instance with every formulation, for every objective.
 
@@ -94,6 +102,8 @@ def compare(
         Limits of each single solve.
     on_start
         Called with formulation and objective before each solve.
+    dp_bins
+        HBM bins per device: the DP runs once with each; empty: as the settings say.
 
     Returns
     -------
@@ -106,9 +116,10 @@ def compare(
     """
     for name in formulations:
         registry.get(name)
-    first = compile_for(model, cluster, objectives[0]).instance
-    instances = {o: replace(first, objective=Objective(o)) for o in objectives}
-    return compare_instances(instances, formulations, settings or Settings(), on_start)
+    compiled = compile_for(model, cluster, objectives[0])
+    instances = {o: replace(compiled.instance, objective=Objective(o)) for o in objectives}
+    found = compare_instances(instances, formulations, settings or Settings(), on_start, dp_bins)
+    return replace(found, model=compiled.model.name, cluster=compiled.cluster.name)
 
 
 def compare_instances(
@@ -116,18 +127,38 @@ def compare_instances(
     formulations: Sequence[str],
     settings: Settings,
     on_start: Callable[[str, str], None] | None = None,
+    dp_bins: Sequence[int] = (),
 ) -> Comparison:
     """The same for Instances that exist already, one for each objective."""
     entries: list[Entry] = []
     for objective, instance in instances.items():
-        for name in formulations:
+        for name, bins in _runs(formulations, dp_bins):
             if settings.stop.is_set():
                 break
             if on_start is not None:
                 on_start(name, objective)
-            entries += _entries(instance, name, settings_for(name, settings))
+            own = settings_for(name, settings)
+            if bins is None:
+                entries += _entries(instance, name, own)
+            else:
+                entries += _entries_with_bins(instance, own, bins)
     bounds = {objective: _best_bound(entries, objective) for objective in instances}
     return Comparison(instances, tuple(entries), bounds)
+
+
+def _runs(formulations: Sequence[str], dp_bins: Sequence[int]) -> Iterator[tuple[str, int | None]]:
+    """Each formulation once, the DP once for each number of bins."""
+    for name in formulations:
+        yield from ((name, bins) for bins in (dp_bins if name == "dp" and dp_bins else (None,)))
+
+
+def _entries_with_bins(instance: Instance, settings: Settings, bins: int) -> list[Entry]:
+    """The rows of the DP with that many bins, labelled so."""
+    options = {**settings.options, "hbm_bins_per_device": bins}
+    return [
+        replace(entry, label=f"{entry.label}, {bins} bins", bins=bins)
+        for entry in _entries(instance, "dp", replace(settings, options=options))
+    ]
 
 
 def settings_for(name: str, settings: Settings) -> Settings:

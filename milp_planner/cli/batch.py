@@ -136,18 +136,17 @@ def _answer(folder: Path, query: str) -> list[dict[str, Any]]:
 
 def _show(batch: Batch, rows: list[dict[str, Any]] | None, folder: Path) -> None:
     from milp_planner.cli import console
-    from milp_planner.report.terminal.batch import draw_assertions, draw_batch, draw_rows
+    from milp_planner.cli.report_runs import info_of
+    from milp_planner.report.terminal.batch import draw_batch, draw_rows
 
     out = console.out()
-    out.print(draw_batch(batch.suite.name, batch.results))
-    if batch.judgements:
-        out.print(draw_assertions(batch.judgements))
+    out.print(draw_batch(info_of(batch)))
     if rows is not None:
         out.print(draw_rows(rows))
     left = len(batch.tasks) - len(batch.results)
     again = f"; {left} left, the same command goes on" if left else ""
     out.print(f"{batch.solved} solved now, {len(batch.results) - batch.solved} kept{again}")
-    out.print(f"written: {folder}/results.jsonl")
+    out.print(f"written: {folder}/results.jsonl; as a page: milp-planner report {folder}")
 
 
 @contextmanager

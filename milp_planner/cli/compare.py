@@ -36,6 +36,17 @@ EachLimitOption = Annotated[
 ]
 
 
+DpBinsOption = Annotated[
+    str,
+    typer.Option(
+        "--dp-bins",
+        metavar="NUMBERS",
+        help="Comma-separated HBM bins per device: the DP runs once with each; default: 100.",
+        show_default=False,
+    ),
+]
+
+
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
     model: ModelArgument,
     cluster: ClusterArgument,
@@ -45,6 +56,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     seed: SeedOption = 0,
     workers: WorkersOption = None,
     settings: SettingOption = None,
+    dp_bins: DpBinsOption = "",
     output: OutputOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -53,11 +65,12 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     Each row is one formulation asked for one objective: its plan under all three objectives,
     whether the solver-free check accepts it, and its gap to the best bound proved by any row. A
     plan that ignores fusion groups is shown as planned and as the runtime would run it; beside the
-    DP stands a DP that knows them. Settings name their formulation: --set dp.variant=first.
+    DP stands a DP that knows them. Settings name their formulation: --set dp.variant=first. What
+    -o writes, milp-planner report draws.
     """
     from milp_planner.api.comparing import DEFAULT, OBJECTIVES, compare
     from milp_planner.cli import console
-    from milp_planner.cli.limits import make_settings, parse_formulations
+    from milp_planner.cli.limits import make_settings, parse_formulations, parse_numbers
     from milp_planner.cli.sources import find
     from milp_planner.cli.work import Work
     from milp_planner.files import check_writable, write_json
@@ -66,6 +79,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
     names = DEFAULT if formulations == "all" else parse_formulations(formulations)
     limits = make_settings(time_limit, seed=seed, workers=workers, options=settings)
+    bins = parse_numbers(dp_bins, "--dp-bins")
     if output is not None:
         check_writable(output)
     inputs = find(model, cluster)
@@ -78,6 +92,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
             objectives=list(dict.fromkeys(asked)),
             settings=work.settings(limits),
             on_start=work.begin,
+            dp_bins=bins,
         )
     )
     info = comparison_of(comparison)

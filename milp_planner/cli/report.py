@@ -1,7 +1,8 @@
-"""``milp-planner report``: a plan as one HTML file."""
+"""``milp-planner report``: a plan, a batch or a comparison as one HTML file."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -16,8 +17,13 @@ from milp_planner.cli.options import (
     WorkersOption,
 )
 
-PlanArgument = Annotated[
-    Path, typer.Argument(metavar="PLAN", help="A plan.json.", show_default=False)
+SourceArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="PLAN|DIR|COMPARISON",
+        help="A plan.json, a folder of results of batch, or what compare -o wrote.",
+        show_default=False,
+    ),
 ]
 AnswersArgument = Annotated[
     list[Path] | None,
@@ -52,7 +58,7 @@ TerminalOption = Annotated[
 
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
-    plan: PlanArgument,
+    source: SourceArgument,
     answers: AnswersArgument = None,
     output: PageOption = None,
     ask: AskOption = None,
@@ -65,11 +71,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     terminal: TerminalOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Write a plan as one HTML page.
+    """Write a plan, a batch or a comparison as one HTML page.
 
-    The page holds everything it shows and fetches nothing: verdict, memory, time, modes, search,
-    every table, and the explanations given or asked for. With --json the same figures as JSON,
-    with --terminal the main ones as text.
+    The page holds everything it shows and fetches nothing. Of a plan: verdict, memory, time, modes,
+    search, every table, and the explanations given or asked for. Of a batch: assertions,
+    performance profiles, proofs against time, the DP's bins against gap, every scenario. Of a
+    comparison: bound and best plan over time, gaps, a verdict each. With --json the same figures
+    as JSON, with --terminal the main ones as text.
     """
     from milp_planner.api.plan_files import read_plan
     from milp_planner.cli import console
@@ -86,15 +94,19 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     questions = parse_questions(ask or [])
     if against is not None and "diff" not in questions:
         questions.append("diff")
+    kind = _kind_of(source, bool(questions or answers))
     target = output or (None if json or terminal else Path("report.html"))
     if target is not None:
         check_writable(target)
+    if kind is not None:
+        kind(source, target, terminal, json)
+        return
     asked = Asked(
         extras=parse_sizes(extra, "--extra"),
         against=None if against is None else read_plan(against),
     )
     settings = make_settings(time_limit, seed=seed, workers=workers)
-    read = read_plan(plan)
+    read = read_plan(source)
     given = read_answers(answers or [], read)
     work = Work("explaining")
     fresh = Answers()
@@ -116,3 +128,16 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         console.out().print(f"written: {target}")
     if work.interrupted:
         raise typer.Exit(130)
+
+
+def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool, bool], None] | None:
+    """Who reports what is no plan; None for a plan, or what claims to be one."""
+    from milp_planner.cli.report_runs import report_batch, report_comparison
+    from milp_planner.errors import BadInput
+    from milp_planner.report.comparison import is_comparison
+
+    if not (source.is_dir() or is_comparison(source)):
+        return None
+    if asked:
+        raise BadInput(f"{source}: is no plan; --ask, --against and ANSWERS go with a plan.json")
+    return report_batch if source.is_dir() else report_comparison

@@ -81,9 +81,10 @@ def matches(where: Where, scenario: Scenario) -> bool:
 def describe(scenario: Scenario) -> str:
     """A scenario in a few words."""
     axes = "".join(f", {name} {value}" for name, value in scenario.axes)
+    options = "".join(f" {name}={value}" for name, value in scenario.options)
     return (
         f"{scenario.model} on {scenario.cluster}{axes}, {scenario.objective}, "
-        f"{scenario.formulation}, seed {scenario.seed}"
+        f"{scenario.formulation}{options}, seed {scenario.seed}"
     )
 
 

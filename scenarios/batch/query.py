@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,11 @@ ANSWERS = (
 OBJECTIVES = ("total", "busiest_rank", "step_time")
 HEADROOM = ("hbm", "ddr")
 COLUMNS = (
-    *LABELS, *AXES, *ANSWERS, *OBJECTIVES, *(f"{m}_headroom" for m in HEADROOM), "error", "version",
+    *LABELS, "options", *AXES, *ANSWERS, *OBJECTIVES, *(f"{m}_headroom" for m in HEADROOM),
+    "error", "version",
 )  # fmt: skip
-"""Columns of the table ``results``; sizes in bytes, times in picoseconds but for ``seconds``."""
+"""Columns of the table ``results``; sizes in bytes, times in picoseconds but for ``seconds``.
+``options`` is JSON: ``json_extract(options, '$.hbm_bins_per_device')`` asks for one of them."""
 
 
 def connect(folder: str | Path) -> sqlite3.Connection:
@@ -46,6 +49,7 @@ def _row(record: Record) -> list[Any]:
     error, headroom = record.get("error"), record.get("headroom") or {}
     return [
         *(record.get(name) for name in LABELS),
+        json.dumps(record.get("options") or {}),
         *(record["axes"].get(name) for name in AXES),
         *(record.get(name) for name in ANSWERS),
         *((record.get("objectives") or {}).get(name) for name in OBJECTIVES),

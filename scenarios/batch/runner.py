@@ -19,6 +19,8 @@ from scenarios.batch.store import Record, Store
 from scenarios.batch.suite import Suite
 
 Engine = Literal["local", "ray"]
+SUITE_FILE = "suite.json"
+"""The suite as read, beside the results."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ def run_batch(
     tell = on_record or (lambda *_: None)
     solved, interrupted = 0, False
     with Store(output) as store:
-        write_json(Path(output) / "suite.json", suite.to_dict())
+        write_json(Path(output) / SUITE_FILE, suite.to_dict())
         records = store.latest()
         todo = [task for task in tasks if not _settled(records.get(task[0]))]
         kept = len(tasks) - len(todo)

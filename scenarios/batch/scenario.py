@@ -104,6 +104,7 @@ class Scenario:
             "axes": dict(self.axes),
             "objective_kind": self.objective,
             "formulation": self.formulation,
+            "options": dict(self.options),
             "seed": self.seed,
         }
 
@@ -139,7 +140,22 @@ def expand(suite: Suite, folder: str | Path = ".") -> list[Scenario]:
         catalog.find_model(_located(name, base))
     for name in suite.clusters:
         catalog.find_cluster(_located(name, base))
-    return list(dict.fromkeys(_cross(suite, base)))
+    return list(dict.fromkeys(cross(suite, base)))
+
+
+def cross(suite: Suite, folder: str) -> Iterator[Scenario]:
+    """Every scenario of a suite, nothing read: its inputs may be wrong or gone."""
+    swept = {axis: values for axis, values in suite.sweep.to_dict().items() if values}
+    points = [tuple(zip(swept, p, strict=True)) for p in itertools.product(*swept.values())]
+    for model, cluster, axes, objective, seed, formulation in itertools.product(
+        suite.models, suite.clusters, points, suite.objectives, suite.seeds, suite.formulations
+    ):
+        for options in _options(suite, formulation):
+            yield Scenario(
+                model, cluster, folder, axes, suite.only_tables, suite.hot_ids, objective,
+                formulation, seed, suite.time_limit, suite.work_limit, suite.polish,
+                suite.certificate, options,
+            )  # fmt: skip
 
 
 @lru_cache(maxsize=1)
@@ -154,18 +170,12 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _cross(suite: Suite, folder: str) -> Iterator[Scenario]:
-    swept = {axis: values for axis, values in suite.sweep.to_dict().items() if values}
-    points = [tuple(zip(swept, p, strict=True)) for p in itertools.product(*swept.values())]
-    for model, cluster, axes, objective, seed, formulation in itertools.product(
-        suite.models, suite.clusters, points, suite.objectives, suite.seeds, suite.formulations
-    ):
-        own = settings_for(formulation, Settings(options=suite.settings)).options
-        yield Scenario(
-            model, cluster, folder, axes, suite.only_tables, suite.hot_ids, objective, formulation,
-            seed, suite.time_limit, suite.work_limit, suite.polish, suite.certificate,
-            tuple(own.items()),
-        )  # fmt: skip
+def _options(suite: Suite, formulation: str) -> Iterator[tuple[tuple[str, Any], ...]]:
+    """Every combination of what the suite sets of one formulation."""
+    own = settings_for(formulation, Settings(options=suite.settings)).options
+    values: list[Any] = list(own.values())
+    for chosen in itertools.product(*values):
+        yield tuple(zip(own, chosen, strict=True))
 
 
 def _located(name: str, folder: str) -> str:

@@ -148,8 +148,10 @@ class Suite(Spec):
     """Whether leftover time lowers total and use after the objective."""
     certificate: bool = False
     """Whether a certified bound is derived for every plan."""
-    settings: dict[str, Setting] = Field(default_factory=dict)
-    """Settings of formulations, as in ``dp.variant: first``."""
+    settings: dict[str, Annotated[tuple[Setting, ...], _List, Field(min_length=1)]] = Field(
+        default_factory=dict
+    )
+    """Settings of formulations, as in ``dp.variant: first``; lists are crossed."""
     assertions: Annotated[tuple[Assertion, ...], BeforeValidator(as_tuple)] = ()
     """What must hold."""
 

@@ -1,0 +1,48 @@
+"""A batch read back from its folder: nothing is solved, no model or cluster is needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from milp_planner.errors import BadInput
+from scenarios.batch.runner import SUITE_FILE, Batch
+from scenarios.batch.scenario import cross
+from scenarios.batch.store import Record, read_records
+from scenarios.batch.suite import load_suite
+
+_LABEL = ("model", "cluster", "axes", "objective_kind", "formulation", "options", "seed")
+
+
+def read_batch(folder: str | Path) -> Batch:
+    """The suite that was last run into a folder, with the newest result of each scenario.
+
+    Results are found by what a scenario is called, not by its key: they count whatever version
+    they were made with, and whether or not their input files are still there.
+
+    Raises
+    ------
+    BadInput
+        When the folder holds no batch.
+    """
+    path = Path(folder) / SUITE_FILE
+    if not path.is_file():
+        raise BadInput(f"{folder}: has no {SUITE_FILE}; allowed: a folder of milp-planner batch")
+    suite = load_suite(path)
+    newest = {_label(r): r for r in read_records(folder) if r.get("suite") == suite.name}
+    tasks, records = [], dict[str, Record]()
+    for scenario in cross(suite, str(folder)):
+        label = _label(scenario.label())
+        record = newest.get(label)
+        key = label if record is None else record["key"]
+        tasks.append((key, scenario))
+        if record is not None:
+            records[key] = record
+    return Batch(suite, tuple(tasks), records, solved=0, interrupted=False)
+
+
+def _label(values: Mapping[str, Any]) -> str:
+    """What a scenario is called; lines of older versions have no options."""
+    return json.dumps([values.get(name, {}) for name in _LABEL], sort_keys=True)
