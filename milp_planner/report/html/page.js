@@ -14,6 +14,7 @@ for (const table of document.querySelectorAll("table[data-sort]")) {
       const rows = [...body.rows];
       rows.sort((a, b) => {
         const x = key(a, at), y = key(b, at);
+        if (typeof x !== typeof y) return typeof x === "number" ? -1 : 1; // unknown: always last
         const order = typeof x === "number" && typeof y === "number"
           ? x - y : String(x).localeCompare(String(y), "en", { numeric: true });
         return down ? -order : order;
