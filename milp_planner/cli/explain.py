@@ -29,8 +29,8 @@ AskOption = Annotated[
     typer.Option(
         "--ask",
         metavar="QUESTION",
-        help="why, staircase, frontier, smallest, replan, diff, robust, why-not; may be repeated. "
-        "Default: why and staircase, or why-not where no plan exists.",
+        help="why, staircase, frontier, smallest, replan, diff, robust, sensitivity, why-not; may "
+        "be repeated. Default: why and staircase, or why-not where no plan exists.",
         show_default=False,
     ),
 ]
@@ -96,8 +96,40 @@ ScenarioOption = Annotated[
         show_default=False,
     ),
 ]
+WeightsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--weights",
+        metavar="LIST",
+        help="robust: whole numbers from 1, the plan's own scenario first; default: 1 each.",
+        show_default=False,
+    ),
+]
 WorstOption = Annotated[
     bool, typer.Option("--worst", help="robust: against the worst scenario, not their sum.")
+]
+SensitivityOption = Annotated[
+    bool, typer.Option("--sensitivity", help="The same as --ask sensitivity: wrong prices.")
+]
+SpreadOption = Annotated[
+    float,
+    typer.Option(
+        "--spread",
+        metavar="SHARE",
+        help="sensitivity: how wrong a price may be that the profile gives no spread for.",
+    ),
+]
+DrawsOption = Annotated[
+    int,
+    typer.Option(
+        "--draws",
+        parser=whole(0, 100_000),
+        metavar="N",
+        help="sensitivity: random draws of all prices at once.",
+    ),
+]
+CommonOption = Annotated[
+    bool, typer.Option("--robust", help="sensitivity: also one plan for all draws.")
 ]
 
 
@@ -113,7 +145,12 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     cluster: ClusterOption = None,
     against: AgainstOption = None,
     scenario: ScenarioOption = None,
+    weights: WeightsOption = None,
     worst: WorstOption = False,
+    sensitivity: SensitivityOption = False,
+    spread: SpreadOption = 0.2,
+    draws: DrawsOption = 20,
+    robust: CommonOption = False,
     formulation: FormulationOption = "auto",
     time_limit: TimeLimitOption = 60.0,
     seed: SeedOption = 0,
@@ -125,40 +162,61 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """Explain a plan.
 
     Why each table is where it is and what the alternatives cost, what more memory buys, the
-    smallest cluster that does, and what changing the plan takes. Every figure is solved again or is
-    a bound that says so. With replan, -o writes the plan of the largest limit.
+    smallest cluster that does, what changing the plan takes, and how wrong a price may be. Every
+    figure is solved again or is a bound that says so. -o writes the plan that replan (at its
+    largest limit), robust or --sensitivity --robust finds.
     """
+    from dataclasses import replace
+
     from milp_planner.api.plan_files import read_plan, write_plan
     from milp_planner.cli import console
     from milp_planner.cli.limits import make_settings
     from milp_planner.cli.work import Work
+    from milp_planner.explain.answer_files import answers_to_dict
     from milp_planner.explain.answers import answer
     from milp_planner.explain.budget import Budget
     from milp_planner.files import check_writable
     from milp_planner.report.terminal.explain import draw_answers
 
-    questions = parse_questions(ask or [])
+    questions = parse_questions([*(ask or []), *(["sensitivity"] if sensitivity else [])])
     if output is not None:
+        _one_plan(questions, robust)
         check_writable(output)
     asked = _asked(table, alternatives, extra, target, limits)
     asked = _sources(asked, model, cluster, against)
-    asked = _scenarios(asked, scenario or [], worst)
+    asked = _scenarios(asked, scenario or [], weights, worst)
+    asked = replace(asked, spread=spread, draws=draws, common=robust)
     settings = make_settings(time_limit, seed=seed, workers=workers)
     read = read_plan(plan)
     work = Work("explaining")
     answers = work.run(
         lambda: answer(read, questions, asked, Budget(work.settings(settings), formulation))
     )
-    if output is not None and answers.replanned is not None:
-        write_plan(answers.replanned, output)
+    found = answers.replanned or answers.common
+    if output is not None and found is not None:
+        write_plan(found, output)
     if json:
-        console.emit_json(answers.to_dict())
+        console.emit_json(answers_to_dict(read, answers))
     else:
         console.out().print(draw_answers(answers, everything))
     if work.interrupted:
         raise typer.Exit(130)
     if read.outcome.status.value == "infeasible" or (answers.replan and not answers.replanned):
         raise typer.Exit(1)
+
+
+def _one_plan(questions: list[str], robust: bool) -> None:
+    """Refuse -o where no question, or more than one, comes with a plan."""
+    from milp_planner.errors import BadInput
+
+    with_plan = {"replan", "robust", *(["sensitivity"] if robust else [])}
+    writing = [name for name in questions if name in with_plan]
+    if len(writing) != 1:
+        raise BadInput(
+            f"-o: {' and '.join(writing) or 'no question asked'} would write "
+            f"{'a plan each' if writing else 'a plan'}; ask one of replan, robust, or sensitivity "
+            "with --robust (answers themselves: --json)"
+        )
 
 
 def parse_questions(given: list[str]) -> list[str]:
@@ -262,7 +320,16 @@ def _sources(asked: Asked, model: str | None, cluster: str | None, against: Path
     )
 
 
-def _scenarios(asked: Asked, given: list[str], worst: bool) -> Asked:
+def _weights(text: str | None) -> tuple[int, ...]:
+    from milp_planner.errors import BadInput
+
+    parts = [] if text is None else [part.strip() for part in text.split(",")]
+    if not all(p.isascii() and p.isdigit() and 0 < int(p) < 10**6 for p in parts):
+        raise BadInput(f"--weights {text!r}: needs whole numbers from 1 to 999999, such as 3,1")
+    return tuple(int(p) for p in parts)
+
+
+def _scenarios(asked: Asked, given: list[str], weights: str | None, worst: bool) -> Asked:
     from dataclasses import replace
 
     from milp_planner.errors import BadInput
@@ -279,4 +346,4 @@ def _scenarios(asked: Asked, given: list[str], worst: bool) -> Asked:
                 catalog.find_cluster(cluster) if cluster else None,
             )
         )
-    return replace(asked, scenarios=tuple(found), worst=worst)
+    return replace(asked, scenarios=tuple(found), weights=_weights(weights), worst=worst)

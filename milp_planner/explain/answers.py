@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from formulations import Placement, UnsupportedInstance
 from milp_planner.api.compiling import compile_for
 from milp_planner.api.shortage import with_diagnosis
 from milp_planner.errors import BadInput
+from milp_planner.explain.adopt import adopt
 from milp_planner.explain.budget import Budget
+from milp_planner.explain.combine import onto
 from milp_planner.explain.diff import DiffInfo, diff
 from milp_planner.explain.frontier import FrontierInfo, exact_frontier, grid_frontier
 from milp_planner.explain.replan import ReplanInfo, replan
 from milp_planner.explain.robust import WEIGHTED, WORST, RobustInfo, robust
+from milp_planner.explain.sensitivity import SensitivityInfo, sensitivity
 from milp_planner.explain.smallest import LeastInfo, MachinesInfo, fewest_machines, least_memory
 from milp_planner.explain.staircase import StaircaseInfo, staircase
 from milp_planner.explain.tiers import capacity_of, tiers_of
@@ -23,7 +26,10 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.placement import Plan
 from milp_planner.report.shortage import ShortageInfo, shortage_of
 
-QUESTIONS = ("why", "staircase", "frontier", "smallest", "replan", "diff", "robust", "why-not")
+QUESTIONS = (
+    "why", "staircase", "frontier", "smallest", "replan", "diff", "robust", "sensitivity",
+    "why-not",
+)  # fmt: skip
 #: Options up to which the frontier is searched without a grid.
 EXACT_OPTIONS = 60
 #: Heuristics whose plans stand on the frontier.
@@ -58,8 +64,16 @@ class Asked:
         Of *diff*: the second plan.
     scenarios : tuple of (model or None, cluster or None)
         Of *robust*, beside the plan's own; None: the plan's.
+    weights : tuple of int
+        Of *robust*, the plan's own scenario first; empty: 1 each.
     worst : bool
         Of *robust*: against the worst scenario instead of their sum.
+    spread : float
+        Of *sensitivity*: relative, of what the profile gives none for.
+    draws : int
+        Of *sensitivity*: of all prices at once.
+    common : bool
+        Of *sensitivity*: also one plan for all draws.
     """
 
     tables: tuple[str, ...] = ()
@@ -73,12 +87,20 @@ class Asked:
     cluster: Cluster | None = None
     against: Plan | None = None
     scenarios: tuple[tuple[Model | None, Cluster | None], ...] = ()
+    weights: tuple[int, ...] = ()
     worst: bool = False
+    spread: float = 0.2
+    draws: int = 20
+    common: bool = False
 
 
 @dataclass(frozen=True)
 class Answers:
-    """An answer to each question asked; None to those that were not."""
+    """An answer to each question asked; None to those that were not.
+
+    ``replanned`` and ``common`` are the plans that came with *replan*, and with *robust* or
+    *sensitivity*.
+    """
 
     why: WhyInfo | None = None
     staircase: tuple[StaircaseInfo, ...] | None = None
@@ -89,12 +111,15 @@ class Answers:
     replanned: Plan | None = None
     diff: DiffInfo | None = None
     robust: RobustInfo | None = None
+    sensitivity: SensitivityInfo | None = None
+    common: Plan | None = None
     why_not: ShortageInfo | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values of the answers there are."""
         found: dict[str, Any] = {}
-        for name in ("why", "frontier", "machines", "replan", "diff", "robust", "why_not"):
+        for name in ("why", "frontier", "machines", "replan", "diff", "robust", "sensitivity",
+                     "why_not"):  # fmt: skip
             value = getattr(self, name)
             if value is not None:
                 found[name] = value.to_dict()
@@ -130,22 +155,19 @@ def answer(plan: Plan, questions: Sequence[str], asked: Asked, budget: Budget) -
         raise BadInput("explain diff: needs the second plan (--against PLAN)")
     if "robust" in names and not asked.scenarios:
         raise BadInput("explain robust: needs another scenario (--scenario MODEL@CLUSTER)")
+    count = len(asked.scenarios) + 1
+    if asked.weights and len(asked.weights) != count:
+        raise BadInput(f"explain robust: {len(asked.weights)} weights for {count} scenarios; "
+                       "needs one each, the plan's own first")  # fmt: skip
     found: dict[str, Any] = {}
     for index, name in enumerate(names):
-        found |= _one(name, plan, asked, _part(budget, 1 / (len(names) - index)))
+        found |= _one(name, plan, asked, budget.part(1 / (len(names) - index)))
     return Answers(**found)
 
 
 def default_questions(plan: Plan) -> list[str]:
     """What is asked when nothing is: it depends on whether there is a plan."""
     return ["why-not"] if plan.outcome.placement is None else ["why", "staircase"]
-
-
-def _part(budget: Budget, share: float) -> Budget:
-    """A budget of its own for one question."""
-    left = budget.left()
-    limit = None if left is None else max(0.1, left * share)
-    return Budget(replace(budget.settings, time_limit=limit), budget.formulation)
 
 
 def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
@@ -156,9 +178,7 @@ def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
         tiers = _memory(plan)
         return {
             "staircase": tuple(
-                staircase(
-                    instance, outcome, tier, asked.extras, _part(budget, 1 / (len(tiers) - i))
-                )
+                staircase(instance, outcome, tier, asked.extras, budget.part(1 / (len(tiers) - i)))
                 for i, tier in enumerate(tiers)
             )
         }
@@ -175,7 +195,9 @@ def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
         assert asked.against is not None
         return {"diff": diff(plan, asked.against)}
     if name == "robust":
-        return {"robust": _robust(plan, asked, budget)}
+        return _robust(plan, asked, budget)
+    if name == "sensitivity":
+        return _sensitivity(plan, asked, budget)
     return {"why_not": _why_not(plan, budget)}
 
 
@@ -203,7 +225,7 @@ def _heuristics(plan: Plan, budget: Budget) -> dict[str, Placement]:
     found = {}
     for name in SHOWN:
         try:
-            outcome = Budget(_part(budget, 0.1).settings, name).solve(plan.instance)
+            outcome = Budget(budget.part(0.1).settings, name).solve(plan.instance)
         except UnsupportedInstance:
             continue
         if outcome.placement is not None:
@@ -215,7 +237,7 @@ def _smallest(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
     tiers = _memory(plan)
     parts = len(tiers) + 1
     least = tuple(
-        least_memory(plan.instance, tier, _part(budget, 1 / (parts - i)), asked.target, grain=2**20)
+        least_memory(plan.instance, tier, budget.part(1 / (parts - i)), asked.target, grain=2**20)
         for i, tier in enumerate(tiers)
     )
     found: dict[str, Any] = {"smallest": least}
@@ -229,17 +251,40 @@ def _smallest(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
     return found
 
 
-def _robust(plan: Plan, asked: Asked, budget: Budget) -> RobustInfo:
+def _robust(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
     """The plan's own model and cluster, then the others, by name."""
     kind = plan.instance.objective.value
-    instances = {f"{plan.model.name}@{plan.cluster.name}": plan.instance}
+    own = f"{plan.model.name}@{plan.cluster.name}"
+    instances = {own: plan.instance}
     for model, cluster in asked.scenarios:
         compiled = compile_for(model or plan.model, cluster or plan.cluster, kind)
         name = f"{compiled.model.name}@{compiled.cluster.name}"
         while name in instances:
             name += "'"
         instances[name] = compiled.instance
-    return robust(instances, budget, aim=WORST if asked.worst else WEIGHTED)[0]
+    weights = dict(zip(instances, asked.weights, strict=False))
+    assert plan.outcome.placement is not None
+    info, combined, placement = robust(
+        instances, budget, weights, _aim(asked), starts=[plan.outcome.placement]
+    )
+    found: dict[str, Any] = {"robust": info}
+    if placement is not None:
+        there = onto(plan.instance, combined, placement)
+        found["common"] = adopt(plan, plan.instance, there, budget.formulation)
+    return found
+
+
+def _sensitivity(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
+    common = _aim(asked) if asked.common else None
+    info, best = sensitivity(plan, budget, assumed=asked.spread, draws=asked.draws, common=common)
+    found: dict[str, Any] = {"sensitivity": info}
+    if best is not None:
+        found["common"] = adopt(plan, *best, budget.formulation)
+    return found
+
+
+def _aim(asked: Asked) -> str:
+    return WORST if asked.worst else WEIGHTED
 
 
 def _why_not(plan: Plan, budget: Budget) -> ShortageInfo | None:

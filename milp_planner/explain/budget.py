@@ -42,6 +42,12 @@ class Budget:
         """Whether time is up or the caller asked to stop."""
         return self.settings.stop.is_set() or self.left() == 0.0
 
+    def part(self, share: float) -> Budget:
+        """A budget of its own with a share of the time left, at least 0.1 s."""
+        left = self.left()
+        limit = None if left is None else max(0.1, left * share)
+        return Budget(replace(self.settings, time_limit=limit), self.formulation)
+
     def solve(
         self, instance: Instance, share: float = 1.0, hint: Placement | None = None
     ) -> Outcome:

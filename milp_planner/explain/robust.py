@@ -1,8 +1,8 @@
 """One plan for several scenarios: by weights, or against the worst of them.
 
 All scenarios have the same tables and ranks; prices and capacities differ. A plan's value in a
-scenario is its objective there. Scenarios become phases of one Instance: the ``step_time`` of that
-Instance is the weighted sum of their objectives, so the weighted question is solved exactly.
+scenario is its objective there. Scenarios become phases of one Instance (``combine.py``): its
+``step_time`` is the weighted sum of their objectives, so the weighted question is solved exactly.
 """
 
 from __future__ import annotations
@@ -11,13 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
-from formulations import Instance, Objective, Outcome, Placement, Status
+from formulations import Instance, Placement, Status
 from formulations.check import check
-from formulations.instance_file import instance_from_dict, instance_to_dict
-from milp_planner.errors import BadInput
 from milp_planner.explain.budget import Budget
+from milp_planner.explain.combine import combine, onto, start_of
 
 #: Weights of a worst-case round are whole numbers that add up to about this.
 RESOLUTION = 1000
@@ -85,6 +82,8 @@ def robust(
     weights: Mapping[str, int] | None = None,
     aim: str = WEIGHTED,
     rounds: int = 8,
+    own: Mapping[str, tuple[int | None, int | None]] | None = None,
+    starts: Sequence[Placement] = (),
 ) -> tuple[RobustInfo, Instance, Placement | None]:
     """The best common plan.
 
@@ -99,6 +98,10 @@ def robust(
         ``weighted`` or ``worst``.
     rounds : int
         Weighted solves that ``worst`` tries.
+    own : mapping, optional
+        (objective, bound) of each scenario's own best plan where that is known already.
+    starts : sequence of Placement, optional
+        Plans of the first scenario to start from.
 
     Returns
     -------
@@ -111,12 +114,12 @@ def robust(
         When the scenarios do not have the same tables, ranks, objective and some common option.
     """
     given = {name: (weights or {}).get(name, 1) for name in scenarios}
-    own = {name: budget.solve(i, 0.5 / len(scenarios)) for name, i in scenarios.items()}
+    own = _own(scenarios, budget) if own is None else own
     if aim == WORST:
-        found = _against_worst(scenarios, own, budget, rounds)
+        found = _against_worst(scenarios, own, budget, rounds, starts)
     else:
         combined = combine(scenarios, given)
-        outcome = budget.solve(combined, 1.0)
+        outcome = budget.solve(combined, 1.0, start_of(combined, scenarios, starts))
         found = _Found(combined, outcome.placement, outcome.objective, outcome.bound)
         found.infeasible = outcome.status == Status.INFEASIBLE
     values = {} if found.placement is None else values_of(scenarios, found.instance,
@@ -135,39 +138,15 @@ def robust(
     return info, found.instance, found.placement
 
 
-def combine(scenarios: Mapping[str, Instance], weights: Mapping[str, int]) -> Instance:
-    """One Instance whose ``step_time`` (or ``total``) is the weighted sum of the scenarios'.
-
-    Its phases are (scenario, phase), its resources (scenario, resource); options that some
-    scenario lacks are left out.
-    """
-    documents = {name: instance_to_dict(i) for name, i in scenarios.items()}
-    _same(scenarios)
-    first = next(iter(documents.values()))
-    busiest = first["objective"] == Objective.BUSIEST_RANK.value
-    lengths = {n: 1 if busiest else len(d["phases"]) for n, d in documents.items()}
-    tables = []
-    for index, table in enumerate(first["tables"]):
-        options = []
-        for option in table["options"]:
-            parts = {n: _option(d, index, option["name"]) for n, d in documents.items()}
-            merged = _merge(parts, weights, lengths, busiest)
-            if merged is not None:
-                options.append(merged)
-        if not options:
-            raise BadInput(f"table {table['name']}: no option is there in every scenario")
-        tables.append({"name": table["name"], "options": options})
-    document = {
-        **{k: first[k] for k in ("format", "ranks", "machines", "time_unit")},
-        "name": "robust", "source": " + ".join(documents),
-        "phases": [f"{n}/{p}" for n, d in documents.items()
-                   for p in (["all"] if busiest else d["phases"])],
-        "objective": Objective.TOTAL.value if first["objective"] == "total" else "step_time",
-        "resources": [{**r, "name": f"{r['name']}@{n}"} for n, d in documents.items()
-                      for r in d["resources"]],
-        "tables": tables,
-    }  # fmt: skip
-    return instance_from_dict(document, "robust")
+def _own(
+    scenarios: Mapping[str, Instance], budget: Budget
+) -> dict[str, tuple[int | None, int | None]]:
+    """Each scenario's own best plan and bound, in half the time."""
+    found = {}
+    for name, instance in scenarios.items():
+        outcome = budget.solve(instance, 0.5 / len(scenarios))
+        found[name] = (outcome.objective, outcome.bound)
+    return found
 
 
 def values_of(
@@ -176,11 +155,7 @@ def values_of(
     """The objective of a common plan in every scenario, by the solver-free check there."""
     found = {}
     for name, instance in scenarios.items():
-        options = [
-            instance.option_index(t, combined.option_names[int(o)])
-            for t, o in enumerate(placement.options)
-        ]
-        there = Placement(np.asarray(options, dtype=np.int64), placement.ranks)
+        there = onto(instance, combined, placement)
         found[name] = check(instance, there).objectives[instance.objective.value]
     return found
 
@@ -203,7 +178,11 @@ class _Found:
 
 
 def _against_worst(
-    scenarios: Mapping[str, Instance], own: Mapping[str, Outcome], budget: Budget, rounds: int
+    scenarios: Mapping[str, Instance],
+    own: Mapping[str, tuple[int | None, int | None]],
+    budget: Budget,
+    rounds: int,
+    starts: Sequence[Placement],
 ) -> _Found:
     """Weights move towards the worst scenario; every round bounds the worst case from below.
 
@@ -211,12 +190,13 @@ def _against_worst(
     1): Lagrangian duality of the minimax problem.
     """
     share = dict.fromkeys(scenarios, 1 / len(scenarios))
-    bounds = [o.bound for o in own.values() if o.bound is not None]
+    bounds = [bound for _, bound in own.values() if bound is not None]
     best = _Found(combine(scenarios, dict.fromkeys(scenarios, 1)), bound=max(bounds, default=None))
     for turn in range(rounds):
         weights = {n: max(1, round(s * RESOLUTION)) for n, s in share.items()}
         combined = combine(scenarios, weights)
-        outcome = budget.solve(combined, 1 / (rounds - turn), best.placement)
+        start = best.placement or start_of(combined, scenarios, starts)
+        outcome = budget.solve(combined, 1 / (rounds - turn), start)
         if outcome.status == Status.INFEASIBLE:
             best.infeasible = True
             return best
@@ -242,68 +222,11 @@ def _shifted(share: Mapping[str, float], values: Mapping[str, int]) -> dict[str,
     return {n: v / sum(raw.values()) for n, v in raw.items()}
 
 
-def _same(scenarios: Mapping[str, Instance]) -> None:
-    first, *others = scenarios.values()
-    for name, other in list(scenarios.items())[1:]:
-        for what, a, b in (
-            ("tables", first.table_names, other.table_names),
-            ("machines", first.machines, other.machines),
-            ("objective", first.objective, other.objective),
-        ):
-            if a != b:
-                raise BadInput(f"scenario {name}: its {what} differ from the first scenario's")
-    if not others:
-        raise BadInput("a robust plan needs two scenarios or more")
-
-
-def _option(document: dict[str, Any], table: int, name: str) -> dict[str, Any] | None:
-    options = document["tables"][table]["options"]
-    return next((o for o in options if o["name"] == name), None)
-
-
-def _merge(
-    parts: Mapping[str, dict[str, Any] | None], weights: Mapping[str, int],
-    lengths: Mapping[str, int], busiest: bool,
-) -> dict[str, Any] | None:  # fmt: skip
-    """One option with the shards of all scenarios; None where they do not have the same shape."""
-    known = {n: o for n, o in parts.items() if o is not None}
-    first = next(iter(known.values()), None)
-    if first is None or len(known) < len(parts):
-        return None
-    if any(_shape(o) != _shape(first) for o in known.values()):
-        return None
-    blocks = []
-    for index, block in enumerate(first["blocks"]):
-        runs = {n: _entries(o["blocks"][index]["shards"]) for n, o in known.items()}
-        positions = max(map(len, runs.values()))
-        shards = []
-        for at in range(positions):
-            use: dict[str, int] = {}
-            cost: list[int] = []
-            for name, run in runs.items():
-                shard = run[at] if len(run) > 1 else run[0]
-                use |= {f"{r}@{name}": v for r, v in shard.get("use", {}).items()}
-                times = [sum(shard["cost"])] if busiest else shard["cost"]
-                cost += [weights[name] * v for v in times]
-            shards.append({"use": use, "cost": cost})
-        blocks.append({**block, "shards": shards})
-    return {**first, "blocks": blocks}
-
-
-def _entries(shards: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Shard entries with runs spread out; a single entry without a run stays shared."""
-    if len(shards) == 1 and shards[0].get("repeat", 1) == 1:
-        return list(shards)
-    return [shard for shard in shards for _ in range(shard.get("repeat", 1))]
-
-
-def _shape(option: dict[str, Any]) -> list[Any]:
-    rest = [{k: v for k, v in b.items() if k != "shards"} for b in option["blocks"]]
-    return [option.get("fusion"), rest]
-
-
-def _row(name: str, weight: int, own: Outcome, value: int | None) -> ScenarioRow:
+def _row(
+    name: str, weight: int, own: tuple[int | None, int | None], value: int | None
+) -> ScenarioRow:
+    best, bound = own
     regret = None
-    if value is not None and own.objective is not None:
-        regret = (value - own.objective) / max(1, abs(own.objective))
-    return ScenarioRow(name, weight, own.objective, own.bound, value, regret)
+    if value is not None and best is not None:
+        regret = (value - best) / max(1, abs(best))
+    return ScenarioRow(name, weight, best, bound, value, regret)

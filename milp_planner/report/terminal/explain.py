@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from milp_planner.report.terminal.grid import fitting_grid
+from milp_planner.report.terminal.sensitivity import draw_sensitivity
 from milp_planner.report.terminal.shortage import draw_shortage
 from milp_planner.report.units import (
     UNKNOWN,
@@ -50,6 +51,8 @@ def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
         parts.append(draw_diff(answers.diff, everything))
     if answers.robust is not None:
         parts.append(draw_robust(answers.robust))
+    if answers.sensitivity is not None:
+        parts.append(draw_sensitivity(answers.sensitivity))
     if answers.why_not is not None:
         parts.append(draw_shortage(answers.why_not))
     spaced = [item for part in parts for item in (part, Text(""))]
@@ -189,17 +192,21 @@ def draw_least(info: LeastInfo) -> RenderableType:
     aim = "any plan" if info.target is None else f"{info.objective_kind} ≤ " + show_cost(
         info.target, info.time_unit)  # fmt: skip
     text = Text(f"least {info.tier} of each {info.scope} for {aim}: ", style="bold")
+    found = "" if info.least is None or info.impossible else show_amount(info.least, info.time_unit)
+    return text.append(f"{found}{', ' if found else ''}{least_text(info)}")
+
+
+def least_text(info: LeastInfo) -> str:
+    """How certain the least memory is."""
     if info.impossible:
-        return text.append(f"proved: none up to {show_amount(info.searched, info.time_unit)} does")
+        return f"proved: none up to {show_amount(info.searched, info.time_unit)} does"
     if info.least is None:
-        return text.append("not found in the time limit")
-    text.append(show_amount(info.least, info.time_unit))
+        return "not found in the time limit"
     if info.proved:
-        return text.append(", proved to the byte")
+        return "proved to the byte"
     if info.too_small is None:
-        return text.append("; less may do")
-    within = show_amount(info.least - info.too_small, info.time_unit)
-    return text.append(f", proved to within {within}")
+        return "less may do"
+    return f"proved to within {show_amount(info.least - info.too_small, info.time_unit)}"
 
 
 def draw_machines(info: MachinesInfo) -> RenderableType:
@@ -215,9 +222,17 @@ def draw_machines(info: MachinesInfo) -> RenderableType:
     grid = fitting_grid(
         ("machines", info.objective_kind, "bound", "status", ""), rows, {}, left=("status", "")
     )
+    return Group(Text(machines_text(info), style="bold"), grid)
+
+
+def machines_text(info: MachinesInfo) -> str:
+    """The fewest machines that do."""
+    aim = "" if info.target is None else (
+        f" for {info.objective_kind} ≤ {show_cost(info.target, info.time_unit)}"
+    )  # fmt: skip
     found = "none of those tried" if info.fewest is None else str(info.fewest)
     word = "proved" if info.proved else "not proved: a smaller number was left open"
-    return Group(Text(f"fewest machines: {found} ({word})", style="bold"), grid)
+    return f"fewest machines{aim}: {found} ({word})"
 
 
 def draw_replan(info: ReplanInfo) -> RenderableType:
@@ -293,12 +308,14 @@ def draw_robust(info: RobustInfo) -> RenderableType:
     ]  # fmt: skip
     headers = ("scenario", "weight", "its own best", "its bound", "common plan", "regret")
     grid = fitting_grid(headers, rows, {"scenario": 20}, left=("scenario",))
+    return Group(Text(robust_text(info), style="bold"), grid)
+
+
+def robust_text(info: RobustInfo) -> str:
+    """What the common plan reaches, by which aim."""
     aim = "the worst scenario" if info.aim == "worst" else "the weighted sum"
-    text = (
-        f"one plan for all, by {aim}: {show_cost(info.objective, unit)}, bound "
-        f"{show_cost(info.bound, unit)}, {info.status}"
-    )
-    return Group(Text(text, style="bold"), grid)
+    value, bound = (show_cost(v, info.time_unit) for v in (info.objective, info.bound))
+    return f"one plan for all, by {aim}: {value}, bound {bound}, {info.status}"
 
 
 def _signed(extra: int, unit: str) -> str:

@@ -1,0 +1,185 @@
+"""Prices that may be wrong: hardware, links and skew changed by a factor, then priced anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from formulations import Instance
+from milp_planner.compile import compile_instance
+from milp_planner.costs.profile import EfficiencyCurve, Profile
+from milp_planner.errors import BadInput
+from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.access import Zipf
+from milp_planner.options import Options, price
+from milp_planner.placement import Plan
+
+BANDWIDTHS = ("hbm", "ddr", "host_link")
+CURVES = ("caching", "hybrid", "uvm_caching")
+LINKS = ("intra_machine", "inter_machine")
+SKEW = "skew"
+_STEEPEST = 10.0
+"""The largest exponent a model file may give."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Something prices are made from.
+
+    Attributes
+    ----------
+    name : str
+        A field of the profile (bandwidths, ``launch_seconds``, ``host_only``; ``caching``,
+        ``hybrid``, ``uvm_caching``: the whole x_eff curve), a link of the cluster, or ``skew``:
+        every Zipf exponent, and a measured busiest rank's excess over the mean, by one factor.
+    spread : float
+        Relative: 0.2 is ±20%.
+    measured : bool
+        Whether the profile says so; else the spread is assumed.
+    """
+
+    name: str
+    spread: float
+    measured: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def parameters(plan: Plan, assumed: float) -> tuple[Parameter, ...]:
+    """What the prices of a plan are made from, each with its spread.
+
+    Parameters
+    ----------
+    plan : Plan
+    assumed : float
+        Spread of what the profile gives none for; above 0, below 1.
+
+    Raises
+    ------
+    BadInput
+        For a spread outside of that.
+    """
+    if not 0 < assumed < 1:
+        raise BadInput(f"spread is {assumed:g}; needs a share above 0 and below 1, such as 0.2")
+    profile, links = plan.profile, plan.cluster.interconnect
+    names = [*BANDWIDTHS, *CURVES, "host_only"]
+    names += ["launch_seconds"] if profile.kernel.launch_seconds > 0 else []
+    if links is not None:
+        names += [name for name in LINKS if getattr(links, name) is not None]
+    names += [SKEW] if any(_is_skewed(plan.model)) else []
+    known: dict[str, float] = dict(profile.spread.items())
+    return tuple(Parameter(n, known.get(n, assumed), n in known) for n in names)
+
+
+def repriced(plan: Plan, factors: Mapping[str, float]) -> Instance:
+    """The plan's Instance at other prices: its tables, options, pins and limits on moves.
+
+    Parameters
+    ----------
+    plan : Plan
+    factors : mapping of parameter to float
+        What each is multiplied by; the others stay. x_eff never leaves [0, 1].
+
+    Raises
+    ------
+    BadInput
+        When its prices do not come from this version's pricing, so that they cannot be changed.
+    """
+    options = options_of(plan, factors)
+    old = plan.instance
+    new = compile_instance(options, old.objective)
+    return replace(
+        new, pins=old.pins, forbidden=old.forbidden, current=old.current,
+        max_moved_tables=old.max_moved_tables, max_moved_bytes=old.max_moved_bytes,
+    )  # fmt: skip
+
+
+def options_of(plan: Plan, factors: Mapping[str, float] | None = None) -> Options:
+    """The plan's options, priced anew from the profile it holds.
+
+    Raises
+    ------
+    BadInput
+        As :func:`repriced`.
+    """
+    given = factors or {}
+    options = price(
+        _model(plan.model, given), _cluster(plan.cluster, given), _profile(plan.profile, given)
+    )
+    if tuple(options.names) != tuple(plan.instance.option_names):
+        raise BadInput(
+            "the plan's options are not those this version prices "
+            "(imported, or made by another version): plan again to change its prices"
+        )
+    return options
+
+
+def same_prices(a: Instance, b: Instance) -> bool:
+    """Whether two Instances of the same options have the same costs and uses."""
+    return all(
+        np.array_equal(getattr(a, field), getattr(b, field))
+        for field in ("shard_cost", "shard_use", "block_shards", "shard_repeat")
+    )
+
+
+def _profile(profile: Profile, factors: Mapping[str, float]) -> Profile:
+    changed: dict[str, Any] = {}
+    for name in BANDWIDTHS:
+        changed[name] = _rate(getattr(profile, name), factors.get(name, 1.0))
+    for name in CURVES:
+        changed[name] = _curve(getattr(profile, name), factors.get(name, 1.0))
+    changed["host_only"] = min(1.0, profile.host_only * factors.get("host_only", 1.0))
+    launch = profile.kernel.launch_seconds * factors.get("launch_seconds", 1.0)
+    changed["kernel"] = profile.kernel.model_copy(update={"launch_seconds": launch})
+    return profile.model_copy(update=changed)
+
+
+def _curve(curve: EfficiencyCurve, factor: float) -> EfficiencyCurve:
+    points = tuple((x, min(1.0, y * factor)) for x, y in curve.points)
+    return curve.model_copy(update={"points": points})
+
+
+def _cluster(cluster: Cluster, factors: Mapping[str, float]) -> Cluster:
+    links = cluster.interconnect
+    if links is None:
+        return cluster
+    rates = {
+        name: _rate(rate, factors.get(name, 1.0))
+        for name in LINKS
+        if (rate := getattr(links, name)) is not None
+    }
+    return cluster.model_copy(update={"interconnect": links.model_copy(update=rates)})
+
+
+def _model(model: Model, factors: Mapping[str, float]) -> Model:
+    factor = factors.get(SKEW, 1.0)
+    tables = []
+    for table in model.tables:
+        access = table.access
+        changed: dict[str, Any] = {}
+        if isinstance(access, Zipf):
+            changed["alpha"] = min(_STEEPEST, access.alpha * factor)
+        if access.measured_skew is not None:
+            load = 1 + (access.measured_skew.max_over_mean - 1) * factor
+            changed["measured_skew"] = access.measured_skew.model_copy(
+                update={"max_over_mean": load}
+            )
+        there = access.model_copy(update=changed)
+        tables.append(table.model_copy(update={"access": there}) if changed else table)
+    return model.model_copy(update={"tables": tuple(tables)})
+
+
+def _is_skewed(model: Model) -> list[bool]:
+    return [
+        (isinstance(t.access, Zipf) and t.access.alpha > 0) or t.access.measured_skew is not None
+        for t in model.tables
+    ]
+
+
+def _rate(rate: int, factor: float) -> int:
+    return max(1, round(rate * factor))
