@@ -87,13 +87,13 @@ def _route_one(u: Any, features: Features, feature: int, narrow: bool) -> tuple[
     """Owner and local key of every key under one feature's settings."""
     ranks, rule = features.ranks, Rule(int(features.rules[feature]))
     if rule is Rule.ROUNDROBIN:
-        return _modulo(u, ranks), u
+        return unsigned_modulo(u, ranks), u
     if rule is Rule.HASH_ROUNDROBIN:
         hashed = _fmix64(u)
         keep = narrow and features.dynamicemb_int32
-        return _modulo(hashed & 0xFFFFFFFF if keep else hashed, ranks), u
+        return unsigned_modulo(hashed & 0xFFFFFFFF if keep else hashed, ranks), u
     if rule is Rule.HASH_INDEPENDENT:
-        hashed = _splitmix64(u)
+        hashed = mix64(u + _GOLDEN)
         carry = _shift((hashed & 0xFFFFFFFF) * ranks, 32)
         return _shift(_shift(hashed, 32) * ranks + carry, 32), u
     return _continuous(u, features, feature)
@@ -104,7 +104,7 @@ def _continuous(u: Any, features: Features, feature: int) -> tuple[Any, Any]:
     import torch
 
     ranks, edges = features.ranks, features.boundaries[feature]
-    outside_owner, outside_local = _modulo(u, ranks), _quotient(u, ranks)
+    outside_owner, outside_local = unsigned_modulo(u, ranks), _quotient(u, ranks)
     if edges is not None:
         flipped = [signed(int(edge)) ^ _SIGN for edge in edges]  # unsigned order as signed order
         rim = torch.tensor(flipped, dtype=torch.int64, device=u.device)
@@ -120,7 +120,7 @@ def _continuous(u: Any, features: Features, feature: int) -> tuple[Any, Any]:
     last = signed(min(block * ranks, 1 << 64) - 1)
     inside = (u ^ _SIGN) <= (last ^ _SIGN)
     owner = torch.where(inside, _quotient(u, block), outside_owner)
-    return owner, torch.where(inside, _modulo(u, block), outside_local)
+    return owner, torch.where(inside, unsigned_modulo(u, block), outside_local)
 
 
 def _unsigned(keys: Any) -> Any:
@@ -143,8 +143,8 @@ def _fmix64(x: Any) -> Any:
     return x ^ _shift(x, 33)
 
 
-def _splitmix64(x: Any) -> Any:
-    x = x + _GOLDEN
+def mix64(x: Any) -> Any:
+    """Stafford's mix 13 of int64 bit patterns, as on uint64; the finaliser of SplitMix64."""
     x = (x ^ _shift(x, 30)) * _SPLIT[0]
     x = (x ^ _shift(x, 27)) * _SPLIT[1]
     return x ^ _shift(x, 31)
@@ -159,6 +159,6 @@ def _quotient(x: Any, divisor: int) -> Any:
     return q + ((rest ^ _SIGN) >= (divisor ^ _SIGN)).to(q.dtype)
 
 
-def _modulo(x: Any, divisor: int) -> Any:
-    """Unsigned x % divisor, for a divisor below 2**63."""
+def unsigned_modulo(x: Any, divisor: int) -> Any:
+    """Unsigned x % divisor of int64 bit patterns, for a divisor below 2**63."""
     return x - _quotient(x, divisor) * divisor

@@ -44,6 +44,7 @@ COMMANDS = (
     Command("export", "milp_planner.cli.export", "Trainers"),
     Command("import-plan", "milp_planner.cli.import_plan", "Trainers"),
     Command("import-torchrec", "milp_planner.cli.import_torchrec", "Trainers"),
+    Command("calibrate", "milp_planner.cli.calibrate", "Start"),
     Command("list", "milp_planner.cli.list_shipped", "Start"),
     Command("init", "milp_planner.cli.init", "Start"),
 )

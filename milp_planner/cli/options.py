@@ -77,6 +77,16 @@ ObjectiveOption = Annotated[
         "busiest_rank: the largest sum on one rank; total: the sum over everything.",
     ),
 ]
+ProfileOption = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        metavar="NAME",
+        help="Hardware profile that prices the plan: a shipped one (milp-planner list profiles) or "
+        "a .yaml file, such as calibrate writes; default: the cluster's.",
+        show_default=False,
+    ),
+]
 TimeLimitOption = Annotated[
     float,
     typer.Option("--time-limit", parser=positive, metavar="SECONDS", help="Wall clock to solve."),

@@ -15,6 +15,7 @@ from milp_planner.cli.options import (
     ModelArgument,
     ObjectiveName,
     ObjectiveOption,
+    ProfileOption,
     SeedOption,
     SettingOption,
     TimeLimitOption,
@@ -43,6 +44,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     cluster: ClusterArgument,
     formulation: FormulationOption = "auto",
     objective: ObjectiveOption = ObjectiveName.STEP_TIME,
+    profile: ProfileOption = None,
     time_limit: TimeLimitOption = 60.0,
     work_limit: WorkLimitOption = None,
     seed: SeedOption = 0,
@@ -75,7 +77,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     target = output or (None if json else Path(PLAN_FILE))
     if target is not None:
         check_writable(target)
-    inputs = find(model, cluster)
+    inputs = find(model, cluster, profile)
     work = Work("pricing")
     plan = work.run(
         lambda: api.plan(

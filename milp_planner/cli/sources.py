@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from milp_planner.inputs import Cluster, Model
 
 
-def find(model: str, cluster: str) -> tuple[Model, Cluster]:
-    """Both inputs, read and checked.
+def find(model: str, cluster: str, profile: str | None = None) -> tuple[Model, Cluster]:
+    """Both inputs, read and checked; the cluster priced by another profile where one is given.
 
     Raises
     ------
@@ -18,4 +18,8 @@ def find(model: str, cluster: str) -> tuple[Model, Cluster]:
     """
     from scenarios import catalog
 
-    return catalog.find_model(model), catalog.find_cluster(cluster)
+    found = catalog.find_model(model), catalog.find_cluster(cluster)
+    if profile is None:
+        return found
+    priced = {**found[1].to_dict(), "profile": profile}
+    return found[0], type(found[1]).from_dict(priced, "--profile")

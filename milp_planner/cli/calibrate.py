@@ -1,0 +1,192 @@
+"""``milp-planner calibrate``: a hardware profile from measurements."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from milp_planner.cli.options import JsonOption, SeedOption, positive, whole
+
+if TYPE_CHECKING:
+    from milp_planner.calibrate import Calibration
+
+PROFILE_FILE = "profile.yaml"
+
+
+class Device(StrEnum):
+    """What is measured."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+ProfileOutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE",
+        help=f"Where the profile goes (YAML), the measurements beside it as .raw.json; default: "
+        f"{PROFILE_FILE}, or nowhere with --json.",
+        show_default=False,
+    ),
+]  # fmt: skip
+DeviceOption = Annotated[
+    Device,
+    typer.Option(
+        "--device", help="cpu: the last-level cache against DRAM; cuda: HBM against pinned host "
+        "memory over PCIe.",
+    ),
+]  # fmt: skip
+QuickOption = Annotated[
+    bool,
+    typer.Option("--quick", help="Fewer points and repeats: a first look, no profile to keep."),
+]
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--threads", parser=whole(1, 1024), metavar="N",
+        help="Threads of a rank on a CPU; default: what torch takes (all cores).",
+        show_default=False,
+    ),
+]  # fmt: skip
+RawOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--raw", metavar="FILE",
+        help="Measure nothing: fit this sweep (.json, or .csv with the columns mode,x,ms).",
+        show_default=False,
+    ),
+]  # fmt: skip
+BaseOption = Annotated[
+    str | None,
+    typer.Option(
+        "--base", metavar="NAME",
+        help="With --raw: profile whose numbers stand where the sweep has none; default: the one "
+        "the sweep names, or torchrec-default.",
+        show_default=False,
+    ),
+]  # fmt: skip
+MaxSpreadOption = Annotated[
+    float,
+    typer.Option(
+        "--max-spread", parser=positive, metavar="SHARE",
+        help="Refuse to fit when repeats spread by more (half their interquartile range over the "
+        "median).",
+    ),
+]  # fmt: skip
+
+
+def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
+    output: ProfileOutputOption = None,
+    device: DeviceOption = Device.CPU,
+    quick: QuickOption = False,
+    threads: ThreadsOption = None,
+    raw: RawOption = None,
+    base: BaseOption = None,
+    max_spread: MaxSpreadOption = 0.25,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Measure this machine's memory tiers and write a hardware profile.
+
+    Times lookups in every mode, launch overhead and a pair of micro-DLRMs (embeddings in the cache,
+    embeddings in DRAM), names what bounds each, and fits the profile that plan --profile reads.
+    Exit code 1, and nothing written, when the measurements are too noisy or contradict each other.
+    """
+    from milp_planner.cli import console
+    from milp_planner.files import check_writable
+
+    target = output or (None if json else Path(PROFILE_FILE))
+    if target is not None:
+        _check_name(target)
+        check_writable(target)
+    if raw is not None:
+        _fit(raw, base, target, json)
+        return
+    if base is not None:
+        raise typer.BadParameter("--base goes with --raw; a measurement brings all its numbers")
+    name = "calibrated" if target is None else target.stem
+    found = _measure(name, device, quick, threads, max_spread, seed)
+    if target is not None:
+        _write(found, target)
+    if json:
+        console.emit_json(found.to_dict())
+        return
+    from milp_planner.report.terminal.calibration import draw
+
+    for part in draw(found):
+        console.out().print(part)
+    _said(target)
+
+
+def _measure(
+    name: str, device: Device, quick: bool, threads: int | None, max_spread: float, seed: int
+) -> Calibration:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from milp_planner.calibrate import calibrate, find_machine
+    from milp_planner.cli import console
+
+    err = console.err()
+    with Progress(
+        TextColumn("calibrating"), BarColumn(), TimeRemainingColumn(),
+        TextColumn("{task.description}"), console=err, transient=True, disable=not err.is_terminal,
+    ) as bar:  # fmt: skip
+        task = bar.add_task("filling tables", total=None)
+        machine = find_machine(device.value, quick=quick, threads=threads, seed=seed)
+        return calibrate(
+            machine,
+            name=name,
+            quick=quick,
+            max_spread=max_spread,
+            seed=seed,
+            on_progress=lambda done, total, what: bar.update(
+                task, completed=done, total=total, description=what
+            ),
+        )
+
+
+def _fit(raw: Path, base: str | None, target: Path | None, json: bool) -> None:
+    """Fit a sweep of somebody's and write the profile."""
+    from milp_planner.calibrate import fitted_profile, read_sweep
+    from milp_planner.calibrate.profile_text import profile_text
+    from milp_planner.cli import console
+    from milp_planner.costs.profile import load_profile
+    from milp_planner.files import write_atomically
+
+    sweep = read_sweep(raw)
+    profile = fitted_profile(sweep, load_profile(base or sweep.base))
+    if target is not None:
+        write_atomically(target, profile_text(profile))
+    if json:
+        console.emit_json(profile.to_dict())
+        return
+    from milp_planner.report.terminal.calibration import draw_curves
+
+    console.out().print(draw_curves(profile))
+    _said(target)
+
+
+def _write(found: Calibration, target: Path) -> None:
+    from milp_planner.calibrate.profile_text import profile_text
+    from milp_planner.files import write_atomically, write_json
+
+    write_json(target.with_suffix(".raw.json"), found.to_dict())
+    write_atomically(target, profile_text(found.profile))
+
+
+def _said(target: Path | None) -> None:
+    from milp_planner.cli import console
+
+    if target is not None:
+        console.out().print(f"written: {target}")
+        console.out().print(f"next: milp-planner plan MODEL CLUSTER --profile {target}")
+
+
+def _check_name(target: Path) -> None:
+    from milp_planner.errors import BadInput
+
+    if target.suffix.lower() not in (".yaml", ".yml"):
+        raise BadInput(f"{target}: a profile is a .yaml file")

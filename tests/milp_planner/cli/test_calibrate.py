@@ -1,0 +1,155 @@
+"""milp-planner calibrate: files whole or not at all, sentences, and a profile that plan reads."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from milp_planner.costs.profile import load_profile
+from tests.milp_planner.calibrate.fake import FakeMachine
+from tests.milp_planner.cli.conftest import Cli
+
+CPU_CLUSTER = """\
+name: cpu
+machines: 1
+ranks_per_machine: 2
+hbm: 0B
+ddr: 64GB
+interconnect: {intra_machine: 10GB/s}
+"""
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeMachine:
+    """A made-up machine stands where the real one would."""
+    import milp_planner.calibrate as package
+
+    machine = FakeMachine()
+    monkeypatch.setattr(package, "find_machine", lambda *_args, **_fields: machine)
+    return machine
+
+
+@pytest.mark.parametrize("cluster", ["cluster.yaml", "cpu.yaml"])
+def test_the_profile_prices_a_plan(
+    fake: FakeMachine, cli: Cli, tmp_path: Path, cluster: str
+) -> None:
+    """calibrate, then plan --profile: the plan is proved, embeds the profile, and verifies."""
+    (tmp_path / "cpu.yaml").write_text(CPU_CLUSTER)
+    done = cli("calibrate", "-o", "mine.yaml")
+    assert done.code == 0
+    assert "where a step goes" in done.out and "--profile mine.yaml" in done.out
+    raw = json.loads((tmp_path / "mine.raw.json").read_text())
+    assert raw["profile"] == load_profile(tmp_path / "mine.yaml").to_dict()
+    planned = cli("plan", "model.yaml", cluster, "--profile", "mine.yaml", "--json")
+    assert planned.code == 0
+    assert planned.json["outcome"]["status"] == "optimal"
+    (tmp_path / "plan.json").write_text(planned.out)
+    (tmp_path / "mine.yaml").unlink()  # the plan carries it
+    assert cli("verify", "plan.json").code == 0
+
+
+def test_a_faster_machine_makes_a_cheaper_plan(fake: FakeMachine, cli: Cli) -> None:
+    """Twice every bandwidth, half the launch: the same model costs half, exchange apart."""
+    objectives = []
+    for _ in range(2):
+        assert cli("calibrate", "-o", "mine.yaml").code == 0
+        plan = cli("plan", "model.yaml", "cluster.yaml", "--profile", "mine.yaml", "--json",
+                   "--objective", "total").json  # fmt: skip
+        objectives.append(plan["outcome"]["objective"])
+        fake.hbm, fake.link, fake.launch_seconds = (
+            2 * fake.hbm,
+            2 * fake.link,
+            fake.launch_seconds / 2,
+        )
+    assert 0.49 < objectives[1] / objectives[0] < 0.6
+
+
+def test_the_sweep_that_is_written_fits_to_the_same_curves(
+    fake: FakeMachine, cli: Cli, tmp_path: Path
+) -> None:
+    """What calibrate measured, given back through --raw, gives its curves again."""
+    assert cli("calibrate", "-o", "mine.yaml").code == 0
+    sweep = json.loads((tmp_path / "mine.raw.json").read_text())["sweep"]
+    (tmp_path / "sweep.json").write_text(json.dumps(sweep))
+    assert cli("calibrate", "--raw", "sweep.json", "-o", "again.yaml").code == 0
+    first, second = (load_profile(tmp_path / name) for name in ("mine.yaml", "again.yaml"))
+    assert (first.hbm, first.host_link) == (second.hbm, second.host_link)
+    assert first.caching == second.caching and first.hybrid == second.hybrid
+
+
+def test_noise_writes_nothing(fake: FakeMachine, cli: Cli, tmp_path: Path) -> None:
+    """Exit code 1, one sentence, no file."""
+    fake.noise = 0.5
+    before = set(tmp_path.iterdir())
+    done = cli("calibrate", "-o", "mine.yaml", "--max-spread", "0.01")
+    assert (done.code, done.out) == (1, "")
+    assert "its repeats spread by" in done.err and done.err.count("\n") == 1
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_an_interrupt_writes_nothing(
+    fake: FakeMachine, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C in the middle of a measurement: exit code 130 and no file."""
+
+    def interrupt(_seconds: float) -> None:
+        if len(fake.runs) > 50:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(fake, "_pass", interrupt)
+    before = set(tmp_path.iterdir())
+    assert cli("calibrate", "-o", "mine.yaml").code == 130
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_json_is_the_whole_measurement(fake: FakeMachine, cli: Cli, tmp_path: Path) -> None:
+    """Samples, regimes, sweep and profile on stdout; no file is written."""
+    before = set(tmp_path.iterdir())
+    value = cli("calibrate", "--json", "--quick").json
+    assert {"machine", "profile", "regimes", "samples", "sweep"} <= set(value)
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_a_published_sweep_is_fitted_without_torch(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--raw with a CSV and --base: the base's numbers stand where the sweep has none."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    text = "mode,x,ms\nHBM_ONLY,1,0.80\nCACHING,0.1,2.63\nHYBRID,0.1,5.44\n"
+    (tmp_path / "other.csv").write_text(text)
+    done = cli("calibrate", "--raw", "other.csv", "--base", "h100", "-o", "other.yaml")
+    assert done.code == 0 and "caching over cache_ratio" in done.out
+    profile, base = load_profile(tmp_path / "other.yaml"), load_profile("h100")
+    assert (profile.name, profile.hbm, profile.kernel) == ("other", base.hbm, base.kernel)
+    assert profile.hybrid != base.hybrid
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["-o", "profile.txt"], "a profile is a .yaml file"),
+        (["--base", "h100"], "--base goes with --raw"),
+        (["--raw", "absent.json"], "no such file"),
+        (["--device", "tpu"], "tpu"),
+        (["--max-spread", "0"], "a positive number"),
+    ],
+)
+def test_bad_arguments_are_one_sentence(
+    arguments: list[str], sentence: str, fake: FakeMachine, cli: Cli, tmp_path: Path
+) -> None:
+    """Exit code 2, and nothing written."""
+    before = set(tmp_path.iterdir())
+    done = cli("calibrate", *arguments)
+    assert done.code == 2 and sentence in done.err
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_plan_refuses_a_profile_that_is_not_there(cli: Cli) -> None:
+    """Unknown name: the nearest one; a name that no profile can have: the option."""
+    done = cli("plan", "model.yaml", "cluster.yaml", "--profile", "h10", "--json")
+    assert done.code == 2 and "did you mean 'h100'" in done.err
+    done = cli("plan", "model.yaml", "cluster.yaml", "--profile", "a b", "--json")
+    assert done.code == 2 and "--profile" in done.err
