@@ -9,6 +9,7 @@ from milp_planner.explain.diff import DiffInfo, diff
 from milp_planner.explain.frontier import FrontierInfo, exact_frontier, grid_frontier
 from milp_planner.explain.replan import ReplanInfo, replan
 from milp_planner.explain.robust import RobustInfo, robust
+from milp_planner.explain.sensitivity import SensitivityInfo, sensitivity
 from milp_planner.explain.smallest import LeastInfo, MachinesInfo, fewest_machines, least_memory
 from milp_planner.explain.staircase import StaircaseInfo, staircase
 from milp_planner.explain.why import WhyInfo, why
@@ -21,6 +22,7 @@ __all__ = [
     "MachinesInfo",
     "ReplanInfo",
     "RobustInfo",
+    "SensitivityInfo",
     "StaircaseInfo",
     "WhyInfo",
     "diff",
@@ -30,6 +32,7 @@ __all__ = [
     "least_memory",
     "replan",
     "robust",
+    "sensitivity",
     "staircase",
     "why",
 ]
