@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, field_validator, model_validator
+from pydantic import BeforeValidator, ValidationError, field_validator, model_validator
 
-from milp_planner.inputs.problems import choice, problem_at
+from milp_planner.inputs.problems import choice, explain, likeliest_first, problem_at
 from milp_planner.inputs.spec import Spec, as_tuple
 from milp_planner.inputs.table import Name, Table
 from milp_planner.inputs.workload import Workload
@@ -48,6 +48,7 @@ class Model(Spec):
         if isinstance(tables, list | tuple):
             if defaults and not tables:  # they would never be checked
                 raise problem_at("there are no tables to take them; leave them out", "defaults")
+            _check_untaken(defaults, tables)
             rest["tables"] = [
                 {**defaults, **table} if isinstance(table, dict) else table for table in tables
             ]
@@ -85,3 +86,18 @@ class Model(Spec):
             if table.name == name:
                 return table
         raise KeyError(name)
+
+
+def _check_untaken(defaults: dict[str, Any], tables: list[Any] | tuple[Any, ...]) -> None:
+    """Refuse a wrong default even where every table writes the field itself."""
+    untaken = {
+        name: value
+        for name, value in defaults.items()
+        if all(isinstance(table, dict) and name in table for table in tables)
+    }
+    try:
+        Table.model_validate({"name": "any", "rows": 1, "dim": 1, **untaken})
+    except ValidationError as error:
+        for finding, path in likeliest_first(Table, error):
+            if finding["loc"]:  # else the fields together, which no table has so
+                raise problem_at(explain(Table, finding), "defaults", *path) from None

@@ -72,3 +72,17 @@ def test_wrong_defaults(defaults: object, sentence: str) -> None:
     """Defaults are checked even where no table uses them."""
     with pytest.raises(BadInput, match=sentence):
         Model.from_dict({**model(), "defaults": defaults})
+
+
+@pytest.mark.parametrize(
+    ("defaults", "sentence"),
+    [
+        ({"rows": {"dim": 64}}, r"^defaults\.rows: found .*; allowed: "),
+        ({"access": {"kind": "zipf", "alpha": -1}}, r"^defaults\.access\.alpha: found -1"),
+    ],
+)
+def test_a_wrong_default_every_table_overrides(defaults: dict[str, object], sentence: str) -> None:
+    """A default is checked even where every table writes the field itself."""
+    overriding = table(access={"kind": "unknown"})
+    with pytest.raises(BadInput, match=sentence):
+        Model.from_dict({**model(overriding), "defaults": defaults})
