@@ -54,6 +54,15 @@ ExtraOption = Annotated[
         help="staircase: how much more (or less) memory at every place.",
     ),
 ]
+GridOption = Annotated[
+    int,
+    typer.Option(
+        "--grid",
+        parser=whole(1, 100),
+        metavar="N",
+        help="frontier: equal steps of each memory, where not all points can be found.",
+    ),
+]
 TargetOption = Annotated[
     str | None,
     typer.Option(
@@ -139,7 +148,16 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     table: TableOption = None,
     alternatives: AlternativesOption = 3,
     extra: ExtraOption = "-10GB,-5GB,5GB,10GB,20GB",
-    target: TargetOption = None,
+    target: GridOption = Annotated[
+    int,
+    typer.Option(
+        "--grid",
+        parser=whole(1, 100),
+        metavar="N",
+        help="frontier: equal steps of each memory, where not all points can be found.",
+    ),
+]
+TargetOption = None,
     limits: LimitsOption = "0,1,2,4,8",
     model: ModelOption = None,
     cluster: ClusterOption = None,
@@ -185,7 +203,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     asked = _asked(table, alternatives, extra, target, limits)
     asked = _sources(asked, model, cluster, against)
     asked = _scenarios(asked, scenario or [], weights, worst)
-    asked = replace(asked, spread=spread, draws=draws, common=robust)
+    asked = replace(asked, grid=grid, spread=spread, draws=draws, common=robust)
     settings = make_settings(time_limit, seed=seed, workers=workers)
     read = read_plan(plan)
     work = Work("explaining")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from formulations import Placement, UnsupportedInstance
@@ -34,8 +34,6 @@ QUESTIONS = (
 EXACT_OPTIONS = 60
 #: Heuristics whose plans stand on the frontier.
 SHOWN = ("dp", "greedy", "uniform")
-#: Shares of the capacities that a frontier's grid takes.
-SHARES = (0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,8 @@ class Asked:
         Of *why*, for each table.
     extras : tuple of int
         Of the staircase, in bytes.
+    grid : int
+        Of the frontier: equal steps of each tier, where it is not exact.
     target : int or None
         Of *smallest*, in picoseconds.
     machines : int
@@ -79,6 +79,7 @@ class Asked:
     tables: tuple[str, ...] = ()
     alternatives: int = 3
     extras: tuple[int, ...] = ()
+    grid: int = 4
     target: int | None = None
     machines: int = 16
     limits: tuple[int, ...] = (0, 1, 2, 4, 8)
@@ -183,7 +184,7 @@ def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
             )
         }
     if name == "frontier":
-        return {"frontier": _frontier(plan, budget)}
+        return {"frontier": _frontier(plan, asked, budget)}
     if name == "smallest":
         return _smallest(plan, asked, budget)
     if name == "replan":
@@ -206,7 +207,7 @@ def _memory(plan: Plan) -> list[str]:
     return [t for t in tiers_of(plan.instance) if capacity_of(plan.instance, t).any()]
 
 
-def _frontier(plan: Plan, budget: Budget) -> FrontierInfo:
+def _frontier(plan: Plan, asked: Asked, budget: Budget) -> FrontierInfo:
     placement = plan.outcome.placement
     assert placement is not None
     plans = {"this plan": placement, **_heuristics(plan, budget)}
@@ -216,20 +217,24 @@ def _frontier(plan: Plan, budget: Budget) -> FrontierInfo:
     axes = {}
     for tier in tiers:
         top = int(capacity_of(plan.instance, tier).max())
-        axes[tier] = [int(top * share) for share in SHARES]
+        axes[tier] = [top * step // asked.grid for step in range(1, asked.grid + 1)]
     return grid_frontier(plan.instance, axes, budget, plans, plan.outcome.certificate)
 
 
 def _heuristics(plan: Plan, budget: Budget) -> dict[str, Placement]:
     """Plans of the DP and the heuristics, as far as they cover the instance and find one."""
+    asked: dict[str, tuple[str, dict[str, object]]] = {name: (name, {}) for name in SHOWN}
+    if plan.instance.fusion_groups:
+        asked["dp, fusion-aware"] = ("dp", {"fusion_aware": True})
     found = {}
-    for name in SHOWN:
+    for label, (name, options) in asked.items():
+        settings = replace(budget.part(0.1).settings, options=options)
         try:
-            outcome = Budget(budget.part(0.1).settings, name).solve(plan.instance)
+            outcome = Budget(settings, name).solve(plan.instance)
         except UnsupportedInstance:
             continue
         if outcome.placement is not None:
-            found[name] = outcome.placement
+            found[label] = outcome.placement
     return found
 
 

@@ -71,14 +71,24 @@ def draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
             rows.append(["", f"  {other.option}", cost_text(info, other), reason(info, other)])
     headers = ("table", "option", info.objective_kind, "")
     grid = fitting_grid(
-        headers, rows, {"option": 30, "table": 12, "": 24}, left=("table", "option", "")
+        headers, rows, {"option": 30, "table": 12, "": 24}, ("table", "option", ""), folded=("",)
     )
     hidden = len(info.tables) - len(shown)
     note = [Text(f"… and {hidden} more tables (--all shows them, --table NAME one)")]
     title = Text("why: every table's option, the best others, and what they would cost now")
     title.stylize("bold")
     about = Text("lacks …: with every other table left where it is", style="dim")
-    return Group(title, grid, *(note if hidden else []), about)
+    return Group(title, grid, *(note if hidden else []), *_better(info), about)
+
+
+def _better(info: WhyInfo) -> list[Text]:
+    """A plan that was not proved best may turn out not to be."""
+    costs = [o.cost for table in info.tables for o in table.alternatives if o.cost is not None]
+    best = min(costs, default=info.objective)
+    if best >= info.objective:
+        return []
+    cost = show_cost(best, info.time_unit)
+    return [Text(f"a better plan turned up: {cost}; plan again with more time")]
 
 
 def cost_text(info: WhyInfo, other: Alternative) -> str:
@@ -105,9 +115,9 @@ def reason(info: WhyInfo, other: Alternative) -> str:
     if parts:
         return ", ".join(parts)
     if other.cost is not None and other.cost < info.objective:
-        return "better: the plan is not the best there is"
+        return "better than this plan"
     if other.cost is not None and other.cost == info.objective:
-        return "equally good"
+        return "equally good" if other.status == "optimal" else "as good, as far as known"
     if other.status == "optimal" and other.cost is not None:
         return f"slower by {show_cost(other.cost - info.objective, info.time_unit, digits=3)}"
     if other.bound is not None and other.bound > info.objective:
@@ -170,12 +180,23 @@ def draw_frontier(info: FrontierInfo) -> RenderableType:
         for plan in info.plans
     ]
     headers = (*(f"{tier} used" for tier in info.tiers), info.objective_kind, "")
-    word = "all efficient points" if info.exact else "efficient points of a grid"
+    word = (
+        "all efficient points" if info.exact else f"efficient points of the grid {grid_text(info)}"
+    )
     open_ = sum(p.status in ("feasible", "unknown") for p in info.points)
     note = [Text(f"{open_} points of the grid were not proved in time")] if open_ else []
     return Group(
         Text(f"frontier: {word}", style="bold"), fitting_grid(headers, rows, {}, left=("",)), *note
     )
+
+
+def grid_text(info: FrontierInfo) -> str:
+    """The limits whose combinations were solved, tier by tier."""
+    tiers = []
+    for index, tier in enumerate(info.tiers):
+        limits = sorted({point.caps[index] for point in info.points})
+        tiers.append(f"{tier} ≤ {', '.join(show_amount(v, info.time_unit) for v in limits)}")
+    return " × ".join(tiers)
 
 
 def _distinct(info: FrontierInfo) -> Iterator[FrontierPoint]:

@@ -17,6 +17,7 @@ def fitting_grid(
     rows: Sequence[Sequence[str]],
     least: Mapping[str, int],
     left: Sequence[str] = (),
+    folded: Sequence[str] = (),
 ) -> Table:
     """A plain table at most 100 columns wide.
 
@@ -30,6 +31,8 @@ def fitting_grid(
         width.
     left : sequence of str
         Headers aligned to the left.
+    folded : sequence of str
+        Headers whose text goes on below instead of being cut.
     """
     widths = {
         header: max([len(header), *(len(row[i]) for row in rows)])
@@ -44,10 +47,12 @@ def fitting_grid(
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
     for header in headers:
         table.add_column(
-            header, justify="left" if header in left else "right", no_wrap=True,
+            header, justify="left" if header in left else "right", no_wrap=header not in folded,
             width=widths[header],
         )  # fmt: skip
     for row in rows:
         cells = zip(row, headers, strict=True)
-        table.add_row(*(shorten(cell, widths[header]) for cell, header in cells))
+        table.add_row(
+            *(cell if header in folded else shorten(cell, widths[header]) for cell, header in cells)
+        )
     return table
