@@ -148,16 +148,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     table: TableOption = None,
     alternatives: AlternativesOption = 3,
     extra: ExtraOption = "-10GB,-5GB,5GB,10GB,20GB",
-    target: GridOption = Annotated[
-    int,
-    typer.Option(
-        "--grid",
-        parser=whole(1, 100),
-        metavar="N",
-        help="frontier: equal steps of each memory, where not all points can be found.",
-    ),
-]
-TargetOption = None,
+    grid: GridOption = 4,
+    target: TargetOption = None,
     limits: LimitsOption = "0,1,2,4,8",
     model: ModelOption = None,
     cluster: ClusterOption = None,
