@@ -31,7 +31,7 @@ def read_batch(folder: str | Path) -> Batch:
     if not path.is_file():
         raise BadInput(f"{folder}: has no {SUITE_FILE}; allowed: a folder of milp-planner batch")
     suite = load_suite(path)
-    newest = {_label(r): r for r in read_records(folder) if r.get("suite") == suite.name}
+    newest = {_label(record): record for record in read_records(folder)}
     tasks, records = [], dict[str, Record]()
     for scenario in cross(suite, str(folder)):
         label = _label(scenario.label())

@@ -26,7 +26,10 @@ def every_section(info: BatchInfo) -> Section | None:
     if not info.rows:
         return None
     names, common = [], []
-    for column in _labels(info.rows):
+    shared = shared_ending([row.model for row in info.rows])
+    if shared:
+        common.append(f"models end in {shared}")
+    for column in _labels(info.rows, len(shared)):
         texts = {column.cell(row).text for row in info.rows}
         if len(texts) > 1:
             names.append(column)
@@ -44,12 +47,23 @@ def every_section(info: BatchInfo) -> Section | None:
     return Section("every", "Every scenario", text, parts=(Part(table=grid),))
 
 
-def _labels(rows: Sequence[Row]) -> list[_Column]:
-    """What a scenario is called."""
+def shared_ending(names: Sequence[str]) -> str:
+    """The comma-separated settings that end every one of several generated models' names."""
+    tails = [name.split(",")[::-1] for name in dict.fromkeys(names)]
+    if len(tails) < 2:
+        return ""
+    same = 0
+    while all(len(tail) > same + 1 and tail[same] == tails[0][same] for tail in tails):
+        same += 1
+    return "".join(f",{part}" for part in tails[0][:same][::-1])
+
+
+def _labels(rows: Sequence[Row], cut: int) -> list[_Column]:
+    """What a scenario is called; ``cut`` letters are left off the models' names."""
     axes = dict.fromkeys(axis for row in rows for axis in row.axes)
     options = dict.fromkeys(option for row in rows for option in row.options)
     return [
-        _Column("model", lambda row: Cell(row.model)),
+        _Column("model", lambda row: Cell(row.model[: len(row.model) - cut])),
         _Column("cluster", lambda row: Cell(row.cluster)),
         *(_Column(a, lambda row, a=a: _value(a, row.axes.get(a)), True) for a in axes),  # type: ignore[misc]
         _Column("objective", lambda row: Cell(row.objective_kind)),

@@ -20,6 +20,18 @@ def test_expand_is_the_product() -> None:
     assert [s.formulation for s in found[:2]] == ["greedy", "cpsat"]
 
 
+def test_lists_of_settings_are_crossed() -> None:
+    """Each value is a scenario of the formulation it belongs to, and of no other."""
+    settings = {"dp.hbm_bins_per_device": [5, 10], "dp.variant": "first", "cpsat.x": [1, 2]}
+    found = expand(suite(formulations=["dp", "greedy"], sweep={}, settings=settings))
+    assert [(s.formulation, dict(s.options)) for s in found] == [
+        ("dp", {"hbm_bins_per_device": 5, "variant": "first"}),
+        ("dp", {"hbm_bins_per_device": 10, "variant": "first"}),
+        ("greedy", {}),
+    ]
+    assert len({s.key() for s in found}) == 3
+
+
 def test_keys_are_unique_and_stable() -> None:
     """The same suite read again has the same keys."""
     first = [s.key() for s in expand(suite())]

@@ -113,15 +113,8 @@ def test_text_stands_out_in_both_themes(page: browser.Browser, scheme: str) -> N
       const style = (s, p) => getComputedStyle(document.querySelector(s))[p];
       return [style("body", "backgroundColor"), style("body", "color"),
               style("footer", "color"), style("nav a", "color")];"""
-    back, *texts = [_luminance(c) for c in page.run(script)]
+    back, *texts = [browser.luminance(c) for c in page.run(script)]
     assert (back > 0.5) == (scheme == "light")
     for text in texts:
         high, low = max(back, text), min(back, text)
         assert (high + 0.05) / (low + 0.05) >= 4.5
-
-
-def _luminance(colour: str) -> float:
-    """Relative luminance of ``rgb(r, g, b)`` (WCAG 2.2, definition)."""
-    parts = [int(v) / 255 for v in colour.removeprefix("rgb(").removesuffix(")").split(",")]
-    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

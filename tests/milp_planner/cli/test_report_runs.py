@@ -1,0 +1,73 @@
+"""``milp-planner report`` of a batch's folder and of a comparison."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.milp_planner.cli.conftest import Cli
+
+SUITE = """
+name: small
+models: model.yaml
+clusters: cluster.yaml
+formulations: [greedy, cpsat]
+objectives: total
+time_limit: 60
+assertions: [{name: nothing is free, hbm_headroom: 100%}]
+"""
+
+
+@pytest.fixture
+def folder(cli: Cli, tmp_path: Path) -> Path:
+    """What a batch left; its model is gone since."""
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    done = cli("batch", "suite.yaml", "-o", "runs", "--workers", 1)
+    assert done.code == 1 and "as a page: milp-planner report runs" in done.out
+    (tmp_path / "model.yaml").unlink()
+    return tmp_path / "runs"
+
+
+def test_a_batch_as_page_json_and_text(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    """The same figures three ways, nothing solved, no input needed."""
+    done = cli("report", folder, "-o", "batch.html", "--json")
+    assert done.code == 0 and (tmp_path / "batch.html").is_file()
+    assert [row["status"] for row in done.json["rows"]][1] == "optimal"
+    assert done.json["assertions"][0]["holds"] is False
+    text = cli("report", folder, "--terminal")
+    assert text.code == 0 and "does not hold: nothing is free" in text.out
+    assert not (tmp_path / "report.html").exists()
+    assert cli("report", folder).code == 0
+    assert "Suite small" in (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_a_comparison_with_several_bins(cli: Cli, tmp_path: Path) -> None:
+    """compare -o, then its page, its table and its JSON."""
+    done = cli("compare", "model.yaml", "cluster.yaml", "-f", "dp,cpsat", "--objective", "total",
+               "--dp-bins", "5,50", "-o", "c.json")  # fmt: skip
+    assert done.code == 0 and "dp, 5 bins" in done.out and "dp, 50 bins" in done.out
+    again = cli("report", "c.json", "--terminal")
+    assert again.code == 0 and again.out in done.out
+    found = cli("report", "c.json", "--json").json
+    assert (found["model"], found["cluster"]) == ("small", "pair")
+    assert {row["bins"] for row in found["rows"]} == {None, 5, 50}
+    assert cli("report", "c.json").code == 0
+    assert "Bins of the DP against gap" in (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_bad_input_is_one_sentence(cli: Cli, tmp_path: Path) -> None:
+    """A folder of something else, questions of a plan, numbers that are none: nothing written."""
+    (tmp_path / "empty").mkdir()
+    compare = ("compare", "model.yaml", "cluster.yaml", "--dp-bins")
+    for wrong, sentence in (
+        (("report", "empty"), "milp-planner batch"),
+        (("report", "empty", "--ask", "why"), "go with a plan.json"),
+        ((*compare, "5,x"), "whole numbers"),
+        ((*compare, "0"), "whole numbers"),
+        ((*compare, "5,5"), "twice"),
+    ):
+        done = cli(*wrong)
+        assert done.code == 2 and sentence in done.err
+        assert len(done.err.strip().splitlines()) == 1
+    assert not list(tmp_path.glob("*.html"))
