@@ -1,0 +1,213 @@
+"""The tables of docs/suites, from the newest stored run of every suite.
+
+``python benchmarks/suites/figures.py`` calls this: each page's part between its two marks is
+written anew; nothing is measured.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from milp_planner.report.units import show_gap
+from scenarios.batch import connect
+from scenarios.batch.suite import load_suite
+
+HERE = Path(__file__).parent
+PAGES = HERE.parents[1] / "docs" / "suites"
+START, END = "<!-- results: written by benchmarks/suites/figures.py -->", "<!-- end of results -->"
+MS = 1e9
+Rows = sqlite3.Connection
+
+
+def write(name: str, run: Path) -> Path:
+    """Put a run's tables, figure and origin between the marks of the suite's page."""
+    page = PAGES / f"{name}.md"
+    head, rest = page.read_text().split(START)
+    tail = rest.split(END)[1]
+    link = f"../../benchmarks/suites/{name}/{run.name}"
+    parts = [
+        *TABLES[name](connect(run), run),
+        f"![{ABOUT[name]}]({link}/figure.svg)",
+        _origin(connect(run), run, link),
+    ]
+    page.write_text(head + START + "\n" + "\n\n".join(parts) + "\n" + END + tail)
+    return page
+
+
+def dp_vs_exact(rows: Rows, run: Path) -> Iterable[str]:
+    """Heuristics against the proved optimum, then the DP's bins, then what kills.py found."""
+    found = rows.execute(_BESIDE_EXACT).fetchall()
+    series = dict.fromkeys((r["formulation"], r["bins"]) for r in found)
+    table = []
+    for kind, ranks in (("total", 1), ("total", 2), ("busiest_rank", 1), ("busiest_rank", 2)):
+        for name, bins in series:
+            gaps = [
+                r["gap"] for r in found
+                if (r["formulation"], r["bins"]) == (name, bins)
+                and (r["objective_kind"], r["ranks"]) == (kind, ranks)
+            ]  # fmt: skip
+            known = [gap for gap in gaps if gap is not None]
+            table.append([
+                f"`{kind}`, {ranks}", f"`{name}`" + (f", {bins} bins" if bins else ""),
+                f"{sum(g == 0 for g in known)} of {len(gaps)}",
+                str(sum(g > 0.05 for g in known)), f"{100 * max(known, default=0):,.1f}%",
+                str(len(gaps) - len(known)) if len(known) < len(gaps) else "",
+            ])  # fmt: skip
+    yield _table(["objective, ranks", "formulation", "equal to the optimum", "more than 5% above",
+                  "worst", "no plan"], table)  # fmt: skip
+    proved, slowest = rows.execute(
+        "select count(*), max(seconds) from results where formulation = 'cpsat' and "
+        "status = 'optimal'"
+    ).fetchone()
+    yield f"{proved} optima are proved, the slowest in {slowest:.2g} s with one thread."
+    kills = run / "kills.json"
+    if kills.is_file():
+        yield _kills(json.loads(kills.read_text()))
+
+
+def capacity(rows: Rows, run: Path) -> Iterable[str]:
+    """Fewest ranks with every mode and with HBM alone, then step times."""
+    models = [r[0] for r in rows.execute("select distinct model from results order by 1")]
+    fewest = [[m, *(_fewest(rows, m, mode) for mode in ("any", "HBM_ONLY"))] for m in models]
+    yield _table(["model", "fewest ranks, every mode", "fewest ranks, HBM alone"], fewest)
+    yield _LEGEND + " The batch is per rank: eight ranks do eight times the work of one."
+    places = [(c, n) for c in ("8xh100", "4x8xh100") for n in (1, 2, 4, 8)]
+    heads = [str(n) if c == "8xh100" else f"4 × {n}" for c, n in places]
+    table = []
+    for model in models:
+        query = (
+            "select * from results where model = ? and cluster = ? and ranks_per_machine = ? "
+            "and mode = 'any'"
+        )
+        table.append([model, *(_cell(rows.execute(query, (model, *p)).fetchone()) for p in places)])
+    yield _table(["model", *heads], table)
+
+
+def skew(rows: Rows, run: Path) -> Iterable[str]:
+    """Step time for every exponent and sharding."""
+    yield _LEGEND
+    yield _pivot(rows, "skew", "sharding", ["row_wise", "column_wise", "any"], "Zipf exponent")
+
+
+def growth(rows: Rows, run: Path) -> Iterable[str]:
+    """Step time and free HBM against growth."""
+    yield _LEGEND + " After the comma: the least share of HBM left free on any rank."
+    keys = rows.execute("select distinct model, cluster from results order by 1, 2").fetchall()
+    steps = [
+        r[0]
+        for r in rows.execute("select distinct growth from results order by cast(growth as real)")
+    ]
+    table = []
+    for model, cluster in keys:
+        found = {
+            r["growth"]: r
+            for r in rows.execute(
+                "select * from results where model = ? and cluster = ?", (model, cluster)
+            )
+        }
+        cells = [_cell(found[step], free=True) for step in steps]
+        table.append([model, cluster, *cells])
+    yield _table(["model", "cluster", *(f"+{step}%" for step in steps)], table)
+
+
+def profiles(rows: Rows, run: Path) -> Iterable[str]:
+    """Step time of every model on every cluster."""
+    yield _LEGEND + " The batch is per rank: eight ranks do eight times the work of the A10."
+    clusters = ["1xa10", "8xh100", "8xh200", "8xb200", "8xmi350x"]
+    yield _pivot(rows, "model", "cluster", clusters, "model")
+
+
+TABLES: dict[str, Callable[[Rows, Path], Iterable[str]]] = {
+    "dp-vs-exact": dp_vs_exact,
+    "capacity": capacity,
+    "skew": skew,
+    "growth": growth,
+    "profiles": profiles,
+}
+ABOUT = {
+    "dp-vs-exact": "Share of the instances within a gap",
+    "capacity": "Step time against ranks",
+    "skew": "Step time against skew",
+    "growth": "Step time against growth",
+    "profiles": "Step time by kind of GPU",
+}
+_LEGEND = "`step_time` in ms; bold: proved optimal; else with its gap."
+_BESIDE_EXACT = """
+select a.formulation, json_extract(a.options, '$.hbm_bins_per_device') bins, a.objective_kind,
+       a.ranks_per_machine ranks, 1.0 * a.objective / b.objective - 1 gap
+from results a join results b using (model, cluster, hbm, ranks_per_machine, objective_kind, seed)
+where b.formulation = 'cpsat' and b.status = 'optimal' and a.formulation <> 'cpsat'
+"""
+
+
+def _kills(found: dict[str, object]) -> str:
+    same = found["same_proved_objectives"]
+    assert isinstance(same, dict)
+    seconds, after = found["seconds_by_processes"], found["killed_after"]
+    assert isinstance(seconds, dict) and isinstance(after, list)
+    verdict = "the same in all of them" if all(same.values()) else f"NOT all the same: {same}"
+    ray = ", and on a local Ray" if "ray" in same else ""
+    return (
+        f"**Killed and resumed** ({found['date']}, `benchmarks/suites/kills.py`): whole with one "
+        f"and with two processes, killed (SIGKILL) with {', '.join(map(str, after))} of "
+        f"{found['scenarios']} results on the disk and resumed{ray}: all {found['proved']} proved "
+        f"objectives are {verdict}. One process took {seconds['1']:g} s, two {seconds['2']:g} s: "
+        f"{found['speed_up']:.2f} times as fast (load average before: "
+        f"{found['load_average_before']:.1f} on {found['cores']} cores)."
+    )
+
+
+def _fewest(rows: Rows, model: str, mode: str) -> str:
+    found = rows.execute(
+        "select ranks, status from results where model = ? and mode = ? order by ranks",
+        (model, mode),
+    ).fetchall()
+    fits = [r["ranks"] for r in found if r["status"] in ("optimal", "feasible")]
+    if not fits:
+        return "none of these"
+    smaller = [r for r in found if r["ranks"] < fits[0]]
+    refuted = [str(r["ranks"]) for r in smaller if r["status"] == "infeasible"]
+    note = f" ({', '.join(dict.fromkeys(refuted))}: proved not to fit)" if refuted else ""
+    return f"{fits[0]}{note}"
+
+
+def _pivot(rows: Rows, down: str, across: str, columns: Sequence[str], head: str) -> str:
+    found = {(r[down], r[across]): r for r in rows.execute("select * from results")}
+    lines = sorted({key[0] for key in found})
+    table = [[str(each), *(_cell(found.get((each, c))) for c in columns)] for each in lines]
+    return _table([head, *(c.replace("any", "free") for c in columns)], table)
+
+
+def _cell(row: sqlite3.Row | None, free: bool = False) -> str:
+    """Milliseconds, bold where proved, with the gap where not."""
+    if row is None:
+        return ""
+    if row["objective"] is None:
+        return {"infeasible": "none (proved)", "unknown": "none found"}.get(
+            row["status"], row["status"]
+        )
+    time = row["objective"] / MS
+    value = f"{time:,.0f}" if time >= 1000 else f"{time:.4g}"
+    room = f", {row['hbm_headroom']:.0%}" if free and row["hbm_headroom"] is not None else ""
+    if row["status"] == "optimal":
+        return f"**{value}**{room}"
+    gap = "no bound" if row["gap"] is None else show_gap(row["gap"])
+    return f"{value} ({gap}){room}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _origin(rows: Rows, run: Path, link: str) -> str:
+    suite = load_suite(run / "suite.json")
+    versions = [r[0] for r in rows.execute("select distinct version from results")]
+    count, day = rows.execute("select count(*), max(date(finished)) from results").fetchone()
+    return (
+        f"Run of {day}, milp-planner {', '.join(versions)}, {count} scenarios of at most "
+        f"{suite.time_limit:g} s on one thread each: [results]({link}/results.jsonl)."
+    )
