@@ -17,7 +17,7 @@ def test_the_default_answers_why_and_what_memory_buys(cli: Cli, planned: Path) -
     """Every table appears with its alternatives; each memory tier has a staircase."""
     done = cli("explain", planned, "--json", "--extra", "-1GiB,1GiB", *FAST)
     assert done.code == 0
-    assert sorted(done.json) == ["staircase", "why"]
+    assert sorted(done.json) == ["plan", "staircase", "why"]
     assert [t["table"] for t in done.json["why"]["tables"]] == ["users", "items", "ads"]
     assert all(len(t["alternatives"]) == 3 for t in done.json["why"]["tables"])
     assert [s["tier"] for s in done.json["staircase"]] == ["hbm", "ddr"]
@@ -98,6 +98,42 @@ def test_one_plan_for_two_clusters(cli: Cli, planned: Path, tmp_path: Path) -> N
     assert "needs another" in cli("explain", planned, "--ask", "robust", *FAST).err
 
 
+def test_weights_count_and_the_common_plan_is_written(
+    cli: Cli, planned: Path, tmp_path: Path
+) -> None:
+    """With all weight on the other scenario its optimum is reached; -o holds that very plan."""
+    (tmp_path / "slow.yaml").write_text(
+        CLUSTER.replace("450GB/s", "45GB/s").replace("pair", "slow")
+    )
+    ask = ("--ask", "robust", "--scenario", "@slow.yaml", "--json", *FAST)
+    done = cli("explain", planned, *ask, "--weights", "1,1000", "-o", "common.json")
+    assert done.code == 0
+    own, other = done.json["robust"]["scenarios"]
+    assert (own["weight"], other["weight"]) == (1, 1000)
+    assert done.json["robust"]["objective"] == own["value"] + 1000 * other["value"]
+    assert cli("verify", "common.json").code == 0
+    seen = cli("explain", "common.json", "--ask", "diff", "--against", planned, "--json", *FAST)
+    assert seen.json["diff"]["before"] == own["value"]
+    short = cli("explain", planned, *ask, "--weights", "1,2,3")
+    assert (short.code, "3 weights for 2 scenarios" in short.err) == (2, True)
+
+
+def test_sensitivity_on_a_terminal_and_as_json(cli: Cli, planned: Path) -> None:
+    """The table and the JSON say the same; --robust adds a plan that -o writes."""
+    ask = ("--sensitivity", "--draws", 3, "--spread", 0.3, *FAST)
+    done = cli("explain", planned, *ask, "--robust", "-o", "sure.json", "--json")
+    assert done.code == 0
+    found = done.json["sensitivity"]
+    assert {one["parameter"]["spread"] for one in found["singles"]} == {0.3}
+    assert found["summary"]["draws"] == len(found["draws"]) == 3
+    assert len(found["common"]["draws"]) == 3
+    assert cli("verify", "sure.json").code == 0
+    drawn = cli("explain", planned, *ask)
+    assert drawn.code == 0
+    assert f"all at once, 3 draws: the plan changes in {found['summary']['changes']}" in drawn.out
+    assert max(len(line) for line in drawn.out.splitlines()) <= 100
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -108,6 +144,10 @@ def test_one_plan_for_two_clusters(cli: Cli, planned: Path, tmp_path: Path) -> N
         ("--limits", "a,b"),
         ("--model", "no-such-model", "--ask", "replan"),
         ("--alternatives", "0"),
+        ("--sensitivity", "--spread", "1.5"),
+        ("--ask", "robust", "--scenario", "@cluster.yaml", "--weights", "1,x"),
+        ("--robust",),
+        ("-o", "why.json"),
     ],
 )
 def test_bad_questions_are_one_sentence(cli: Cli, planned: Path, wrong: tuple[str, ...]) -> None:
