@@ -75,12 +75,23 @@ class Store:
         os.close(self._handle)
 
     def append(self, record: Record) -> None:
-        """Add one record; when this returns, it is on the disk."""
+        """Add one record; when this returns, it is on the disk.
+
+        Raises
+        ------
+        BadInput
+            When the disk is full; what is there stays.
+        """
         line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
         view = memoryview(line)
-        while view:
-            view = view[os.write(self._handle, view) :]
-        os.fsync(self._handle)
+        try:
+            while view:
+                view = view[os.write(self._handle, view) :]
+            os.fsync(self._handle)
+        except OSError as error:
+            raise BadInput(
+                f"cannot write {self.folder / FILE}: {error.strerror}; earlier results are kept"
+            ) from None
 
     def latest(self) -> dict[str, Record]:
         """The newest record of every key."""

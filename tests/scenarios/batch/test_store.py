@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,25 @@ def test_a_long_torn_line(tmp_path: Path) -> None:
     with Store(tmp_path):
         pass
     assert (tmp_path / FILE).read_bytes() == whole
+
+
+def test_a_full_disk_is_a_sentence(tmp_path: Path) -> None:
+    """A limit on the size of files stands for it: earlier records stay, a later call goes on."""
+    code = (
+        "import resource, sys; from scenarios.batch.store import Store\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "with Store(sys.argv[1]) as store:\n"
+        "    for n in range(9): store.append({'key': str(n), 'x': 'y' * 20})\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert "BadInput: cannot write" in done.stderr and "earlier results are kept" in done.stderr
+    kept = set(latest(tmp_path))
+    assert kept == {"0", "1"}
+    with Store(tmp_path) as store:
+        store.append({"key": "more"})
+    assert set(latest(tmp_path)) == kept | {"more"}
 
 
 def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
