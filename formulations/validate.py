@@ -10,7 +10,6 @@ from formulations.errors import InstanceError
 from formulations.instance import (
     MAX_ACTIVITY,
     MAX_VALUE,
-    BlockView,
     Instance,
     IntArray,
     Objective,
@@ -18,6 +17,7 @@ from formulations.instance import (
     Scope,
     Where,
 )
+from formulations.validate_blocks import at_block, at_option, check_blocks
 
 #: Shards of one block that may be listed one by one.
 MAX_LISTED = 10_000_000
@@ -36,8 +36,7 @@ def validate(instance: Instance) -> None:
     _names(instance)
     _values(instance)
     _lengths(instance)
-    for index in range(instance.num_blocks):
-        _block(instance, instance.block(index))
+    check_blocks(instance)
     _activity(instance)
     _constraints(instance)
 
@@ -49,8 +48,8 @@ def _lengths(instance: Instance) -> None:
     listed[np.diff(instance.block_shards) < 2] = 0
     for block in np.flatnonzero(listed > MAX_LISTED)[:1]:
         raise InstanceError(
-            f"{_where(instance, int(block))}: its shards repeat {listed[block]:.3g} times in all; "
-            f"allowed: up to {MAX_LISTED}"
+            f"{at_block(instance, int(block))}: its shards repeat {listed[block]:.3g} times "
+            f"in all; allowed: up to {MAX_LISTED}"
         )
 
 
@@ -105,7 +104,7 @@ def _names(instance: Instance) -> None:
             raise InstanceError(f"table {name!r}: option {twice!r} appears twice")
     empty = np.flatnonzero(np.diff(instance.option_blocks) == 0)
     if len(empty):
-        raise InstanceError(f"{_option(instance, int(empty[0]))}: an option needs a block")
+        raise InstanceError(f"{at_option(instance, int(empty[0]))}: an option needs a block")
 
 
 def _values(instance: Instance) -> None:
@@ -126,7 +125,7 @@ def _values(instance: Instance) -> None:
         )  # fmt: skip
     if instance.num_blocks and instance.block_count.min() < 1:
         block = int(np.argmin(instance.block_count))
-        raise InstanceError(f"{_where(instance, block)}: count must be 1 or more")
+        raise InstanceError(f"{at_block(instance, block)}: count must be 1 or more")
 
 
 def _entries(
@@ -141,55 +140,7 @@ def _entries(
         entry = int(np.argwhere(bad)[0][0])
         block = int(np.searchsorted(instance.block_shards, entry, side="right")) - 1
         found = int(values[tuple(np.argwhere(bad)[0])])
-        raise InstanceError(f"{_where(instance, block)}: {what} is {found}, allowed: {allowed}")
-
-
-def _block(instance: Instance, block: BlockView) -> None:
-    where = _where(instance, block.index)
-    if len(block.entries) == 0:
-        raise InstanceError(f"{where}: at least one shard is needed")
-    if block.where in (Where.EVERY_RANK, Where.LIST) and block.count != 1:
-        raise InstanceError(f"{where}: count must be 1 for {block.where.name.lower()}")
-    if block.places is not None:
-        _places(instance, block, where)
-    elif block.where == Where.LIST:
-        raise InstanceError(f"{where}: a list of ranks is needed")
-    wants = _wanted_entries(instance, block)
-    given = _given_entries(instance, block)
-    if given != 1 and any(given != w for w in wants):
-        raise InstanceError(
-            f"{where}: {given} shards for {'/'.join(map(str, sorted(wants)))} "
-            "positions (give one that all share, or one a position)"
-        )
-    if block.where == Where.CLUSTER:
-        placed = [i for i, r in enumerate(instance.resources) if r.scope != Scope.CLUSTER]
-        if instance.shard_use[block.entries][:, placed].any():
-            raise InstanceError(f"{where}: a cluster block may use cluster resources only")
-
-
-def _given_entries(instance: Instance, block: BlockView) -> int:
-    repeat = int(instance.shard_repeat[block.entries[0]])
-    return repeat if block.shared else len(block.entries)
-
-
-def _wanted_entries(instance: Instance, block: BlockView) -> set[int]:
-    if block.where == Where.ONE_MACHINE:
-        allowed = range(len(instance.machines)) if block.places is None else block.places
-        return {len(instance.machines[m]) for m in allowed}
-    return {instance.positions(block)}
-
-
-def _places(instance: Instance, block: BlockView, where: str) -> None:
-    assert block.places is not None
-    if block.where in (Where.EVERY_RANK, Where.CLUSTER):
-        raise InstanceError(f"{where}: 'among' has no meaning for {block.where.name.lower()}")
-    machines = block.where in (Where.ONE_MACHINE, Where.ANY_RANK_OF_ONE_MACHINE)
-    limit = len(instance.machines) if machines else instance.num_ranks
-    kind = "machines" if machines else "ranks"
-    if not block.places or len(set(block.places)) != len(block.places):
-        raise InstanceError(f"{where}: its {kind} must be a non-empty list without repeats")
-    if min(block.places) < 0 or max(block.places) >= limit:
-        raise InstanceError(f"{where}: its {kind} must be in 0…{limit - 1}")
+        raise InstanceError(f"{at_block(instance, block)}: {what} is {found}, allowed: {allowed}")
 
 
 def _activity(instance: Instance) -> None:
@@ -250,16 +201,6 @@ def _pinned_ranks(instance: Instance, pin: Pin) -> None:
     ranks = [rank for block in pin.ranks or () for rank in block]
     if any(not 0 <= rank < instance.num_ranks for rank in ranks):
         raise InstanceError(
-            f"pins: {_option(instance, pin.option)}: its ranks must be in "
+            f"pins: {at_option(instance, pin.option)}: its ranks must be in "
             f"0…{instance.num_ranks - 1}"
         )
-
-
-def _option(instance: Instance, option: int) -> str:
-    table = int(np.searchsorted(instance.table_options, option, side="right")) - 1
-    return f"table {instance.table_names[table]!r}, option {instance.option_names[option]!r}"
-
-
-def _where(instance: Instance, block: int) -> str:
-    option = int(np.searchsorted(instance.option_blocks, block, side="right")) - 1
-    return f"{_option(instance, option)}, block {block - int(instance.option_blocks[option])}"
