@@ -6,6 +6,8 @@ How good they are decides how much is certified; that they are valid is decided 
 
 from __future__ import annotations
 
+import threading
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +26,7 @@ _MAX_PRICE = 2**52
 _FAR = 8
 
 
-def certify(instance: Instance, outcome: Outcome) -> Outcome:
+def certify(instance: Instance, outcome: Outcome, seconds: float | None = None) -> Outcome:
     """Attach the best certificate at hand to an Outcome.
 
     A feasible outcome gets a bound (which also becomes ``bound`` when that is missing or weaker),
@@ -34,6 +36,8 @@ def certify(instance: Instance, outcome: Outcome) -> Outcome:
     ----------
     instance : Instance
     outcome : Outcome
+    seconds : float, optional
+        For all of it.
 
     Returns
     -------
@@ -41,9 +45,9 @@ def certify(instance: Instance, outcome: Outcome) -> Outcome:
         The same with ``certificate`` and ``certified_bound``; unchanged where none was found.
     """
     if outcome.status == Status.INFEASIBLE:
-        proof = infeasibility_certificate(instance)
+        proof = infeasibility_certificate(instance, seconds)
         return outcome if proof is None else outcome.with_(certificate=proof)
-    certificate = bound_certificate(instance, outcome.objective)
+    certificate = bound_certificate(instance, outcome.objective, seconds)
     if certificate is None:
         return outcome
     return with_certificate(instance, outcome, certificate)
@@ -82,7 +86,10 @@ class SymmetricLP:
 
 
 def symmetric_lp(
-    instance: Instance, cutoff: int | None = None, time_limit: float | None = None
+    instance: Instance,
+    cutoff: int | None = None,
+    time_limit: float | None = None,
+    stop: threading.Event | None = None,
 ) -> SymmetricLP | None:
     """Solve the LP over pooled places and turn its duals into a certificate.
 
@@ -96,6 +103,8 @@ def symmetric_lp(
         Objective of a known plan: options that alone cost as much are dropped.
     time_limit : float, optional
         Seconds.
+    stop : threading.Event, optional
+        Ends it when set.
 
     Returns
     -------
@@ -106,7 +115,7 @@ def symmetric_lp(
     if cutoff is not None:
         keep &= own_cost(instance) < cutoff
     aggregate = build(instance, AggregateSettings(keep=keep, largest=False, typical=cutoff))
-    result = solve_highs(aggregate.model, whole=False, time_limit=time_limit)
+    result = solve_highs(aggregate.model, whole=False, time_limit=time_limit, stop=stop)
     if result.status != "optimal" or result.duals is None or result.values is None:
         return None
     certificate = _from_duals(instance, aggregate, result.duals, cutoff)
@@ -119,7 +128,11 @@ def symmetric_lp(
 
 
 def best_symmetric_lp(
-    instance: Instance, upper: int | None, steps: int = 10, time_limit: float | None = None
+    instance: Instance,
+    upper: int | None,
+    steps: int = 10,
+    time_limit: float | None = None,
+    stop: threading.Event | None = None,
 ) -> SymmetricLP | None:
     """The symmetric LP at the cutoff that certifies most.
 
@@ -135,17 +148,25 @@ def best_symmetric_lp(
     steps : int
         LPs to solve.
     time_limit : float, optional
-        Seconds for each.
+        Seconds for all of them.
+    stop : threading.Event, optional
+        Ends it when set, with the best so far.
     """
-    best = symmetric_lp(instance, upper, time_limit)
+    end = None if time_limit is None else time.monotonic() + time_limit
+
+    def left() -> float | None:
+        return None if end is None else end - time.monotonic()
+
+    best = symmetric_lp(instance, upper, time_limit, stop)
     if best is None or instance.objective == Objective.TOTAL:
         return best
     low, high = best.bound, _FAR * best.bound if upper is None else upper
     for _ in range(steps):
-        if high - low <= max(1, high // 10**6):
+        late = (end is not None and time.monotonic() >= end) or (stop is not None and stop.is_set())
+        if late or high - low <= max(1, high // 10**6):
             break
         middle = (low + high) // 2
-        solved = symmetric_lp(instance, middle, time_limit)
+        solved = symmetric_lp(instance, middle, left(), stop)
         if solved is not None and solved.bound > best.bound:
             best = solved
         if solved is None or solved.bound >= middle:
@@ -155,9 +176,11 @@ def best_symmetric_lp(
     return best
 
 
-def bound_certificate(instance: Instance, cutoff: int | None) -> Certificate | None:
+def bound_certificate(
+    instance: Instance, cutoff: int | None, seconds: float | None = None
+) -> Certificate | None:
     """The certificate of the symmetric LP, or the trivial one when nothing may cost less."""
-    solved = best_symmetric_lp(instance, cutoff)
+    solved = best_symmetric_lp(instance, cutoff, time_limit=seconds)
     if solved is not None:
         return solved.certificate
     if cutoff is None or instance.objective == Objective.TOTAL:
@@ -165,7 +188,9 @@ def bound_certificate(instance: Instance, cutoff: int | None) -> Certificate | N
     return _certificate(instance, by_class(instance), {}, None, cutoff)
 
 
-def infeasibility_certificate(instance: Instance) -> Certificate | None:
+def infeasibility_certificate(
+    instance: Instance, seconds: float | None = None, stop: threading.Event | None = None
+) -> Certificate | None:
     """Prices that prove no plan exists, when the LP over pooled places is infeasible.
 
     The LP that pays for every byte beyond capacity has them as its duals.
@@ -174,7 +199,7 @@ def infeasibility_certificate(instance: Instance) -> Certificate | None:
     if instance.num_tables and not np.logical_or.reduceat(keep, instance.table_options[:-1]).all():
         return _proof(instance, _no_options(instance))
     aggregate = build(instance, AggregateSettings(keep=keep, largest=False))
-    result = solve_highs(_elastic(aggregate), whole=False)
+    result = solve_highs(_elastic(aggregate), whole=False, time_limit=seconds, stop=stop)
     if result.status != "optimal" or result.duals is None:
         return _proof(instance, _no_options(instance))
     prices = _row_prices(aggregate, np.append(-result.duals, 0.0))

@@ -23,11 +23,19 @@ from formulations.cpsat_model.search import stopped_by
 from formulations.cpsat_model.start import starting_plan
 from formulations.errors import InternalError
 from formulations.instance import Instance
-from formulations.outcome import BoundSource, Outcome, Status, found, infeasible, nothing
+from formulations.outcome import (
+    BoundSource,
+    Outcome,
+    Status,
+    found,
+    infeasible,
+    nothing,
+    why_stopped,
+)
 from formulations.placement import Placement
 from formulations.presolve import Presolved, presolve
 from formulations.reduce import OptionBounds, option_bounds, places_are_fixed
-from formulations.settings import Clock, Settings
+from formulations.settings import Clock, OutOfTime, Settings
 
 _SOURCE = BoundSource("cpsat", exact=True)
 _SOLVER: dict[str, Any] = {"solver": "CP-SAT", "version": ortools_version}
@@ -65,9 +73,18 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     hint = settings.hint
     if hint is None and settings.work_limit is None and _chooses_places(instance, presolved):
         hint = starting_plan(instance, settings, clock)
-    run = run_model(instance, presolved, hint, settings, clock, clock.remaining())
+    try:
+        run = run_model(instance, presolved, hint, settings, clock, clock.remaining())
+    except OutOfTime:
+        return _no_worse(instance, _unbuilt(clock), hint)
     outcome = _polished(run, _outcome(run, settings, clock), settings, clock)
     return _traced(_no_worse(instance, outcome, hint), clock)
+
+
+def _unbuilt(clock: Clock) -> Outcome:
+    return nothing(
+        "cpsat", why_stopped(clock), "the time ended before the model was built", **_SOLVER
+    )
 
 
 def _no_worse(instance: Instance, outcome: Outcome, start: Placement | None) -> Outcome:
@@ -86,7 +103,8 @@ def _no_worse(instance: Instance, outcome: Outcome, start: Placement | None) -> 
     if outcome.objective is not None and outcome.objective <= value:
         return outcome
     why, bound = outcome.stopped_by, outcome.bound
-    return found(instance, "cpsat", start, why, bound, _SOURCE, detail=outcome.detail, **_SOLVER)
+    source = None if bound is None else _SOURCE
+    return found(instance, "cpsat", start, why, bound, source, detail=outcome.detail, **_SOLVER)
 
 
 def _chooses_places(instance: Instance, presolved: Presolved) -> bool:
@@ -116,7 +134,10 @@ def _solve_by_cores(
 
     def solve_kept(core: NDArray[np.bool_], plan: Placement | None, seconds: float) -> Outcome:
         part = Presolved(core, presolved.replacement)
-        run = run_model(instance, part, plan or settings.hint, settings, clock, seconds)
+        try:
+            run = run_model(instance, part, plan or settings.hint, settings, clock, seconds)
+        except OutOfTime:
+            return _unbuilt(clock)
         outcome = _outcome(run, settings, clock)
         if outcome.placement is not None:
             runs[id(outcome.placement)] = run

@@ -18,15 +18,14 @@ import numpy as np
 from formulations.dp_model.axes import make_axes
 from formulations.dp_model.programme import Problem, Programme, make_grid, make_problem
 from formulations.dp_model.transition import Cells, Grid
-from formulations.dp_model.trellis import OutOfTime
 from formulations.dp_model.wishes import Select, Wishes, option_names, read_wishes
 from formulations.instance import Instance, IntArray, Objective
 from formulations.options import Options
-from formulations.outcome import Outcome, StoppedBy
+from formulations.outcome import Outcome, StoppedBy, why_stopped
 from formulations.partition.outcome import outcome_of
 from formulations.partition.partitioner import Partitioner
 from formulations.partition.search import Found, search
-from formulations.settings import Clock, Settings
+from formulations.settings import Clock, OutOfTime, Settings
 
 #: Factors on the bins when refining: coarse first, then past the published number.
 _FIRST_FACTOR = 1 / 8
@@ -136,8 +135,7 @@ def _run(
         hopeless = _Hopeless(partitioner, problem.wishes, found)
         search(partitioner, programme.proposals(hopeless), settings, clock, first, found)
     except OutOfTime:
-        late = StoppedBy.INTERRUPTED if clock.interrupted() else StoppedBy.TIME_LIMIT
-        found.stopped_by = late
+        found.stopped_by = why_stopped(clock)
 
 
 class _Hopeless:

@@ -8,6 +8,7 @@ so. CBC gives no bound. ``work_limit`` has no meaning here and is ignored.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pulp
 
@@ -18,9 +19,17 @@ from formulations.mip_model.backends import Claim, Report, backend
 from formulations.mip_model.model import MipModel, build_choices
 from formulations.mip_model.rows import add_capacities, set_objective
 from formulations.mip_model.ties import fuse, limit_moves, pin
-from formulations.outcome import BoundSource, Outcome, StoppedBy, found, infeasible, nothing
+from formulations.outcome import (
+    BoundSource,
+    Outcome,
+    StoppedBy,
+    found,
+    infeasible,
+    nothing,
+    why_stopped,
+)
 from formulations.placement import Placement
-from formulations.settings import Clock, Settings
+from formulations.settings import Clock, OutOfTime, Settings
 
 #: Feasibility tolerances on rows scaled to one: HiGHS's own, then one for a budget met to the byte.
 TOLERANCES = (1e-6, 1e-9)
@@ -51,8 +60,12 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
             return infeasible("mip", BoundSource("presolve", exact=True), note, solver=name)
     note = ""
     for tolerance in TOLERANCES:
-        model, unit = build(instance)
-        report = run(model.problem, settings, clock, clock.remaining(), tolerance)
+        try:
+            model, unit = build(instance, clock.check)
+            report = run(model.problem, settings, clock, tolerance)
+        except OutOfTime:
+            note = note or "the time ended before the model was built"
+            return nothing("mip", why_stopped(clock), note, solver=name)
         outcome = _outcome(model, report, unit, name, settings, clock)
         if outcome is not None:
             return _traced(outcome, clock)
@@ -60,9 +73,12 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     return nothing("mip", StoppedBy.EXHAUSTED, note, **_who(name, report))
 
 
-def build(instance: Instance) -> tuple[MipModel, float]:
-    """The model, and how many true cost units one unit of its objective stands for."""
-    model = MipModel(instance)
+def build(instance: Instance, check: Callable[[], None] = lambda: None) -> tuple[MipModel, float]:
+    """The model, and how many true cost units one unit of its objective stands for.
+
+    ``check`` is called at every variable and row, and raises to give up.
+    """
+    model = MipModel(instance, check)
     build_choices(model)
     add_capacities(model)
     fuse(model)
@@ -83,7 +99,7 @@ def _outcome(
     source, who = BoundSource(name, exact=False), _who(name, report)
     if report.claim == Claim.INFEASIBLE:
         return infeasible("mip", source, **who)
-    why = StoppedBy.INTERRUPTED if clock.interrupted() else StoppedBy.TIME_LIMIT
+    why = why_stopped(clock)
     bound = None if report.bound is None else _whole_bound(report.bound * unit)
     known = None if bound is None else source
     if report.claim == Claim.NOTHING:

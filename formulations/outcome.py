@@ -10,7 +10,7 @@ from formulations.check import check
 from formulations.errors import InternalError
 from formulations.instance import Instance
 from formulations.placement import Placement
-from formulations.settings import TracePoint
+from formulations.settings import Clock, TracePoint
 
 
 class Status(StrEnum):
@@ -147,6 +147,11 @@ def found(
         bound_source=bound_source,
     )
     return outcome.with_(**rest)
+
+
+def why_stopped(clock: Clock) -> StoppedBy:
+    """Which of its two reasons to stop a clock that is over has."""
+    return StoppedBy.INTERRUPTED if clock.interrupted() else StoppedBy.TIME_LIMIT
 
 
 def nothing(formulation: str, stopped_by: StoppedBy, note: str = "", **rest: object) -> Outcome:

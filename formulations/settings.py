@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 from formulations.placement import Placement
 
 
+class OutOfTime(Exception):
+    """A long step was left half done: the time is over, or the caller asked to stop."""
+
+
 @dataclass(frozen=True)
 class TracePoint:
     """Best objective and bound known at a moment.
@@ -126,6 +130,17 @@ class Clock:
     def over(self) -> bool:
         """Whether to stop now, for either reason."""
         return self.interrupted() or self.remaining() <= 0.0
+
+    def check(self) -> None:
+        """Leave a long step, such as building a model, from inside.
+
+        Raises
+        ------
+        OutOfTime
+            When it is time to stop.
+        """
+        if self.over():
+            raise OutOfTime
 
     def record(self, objective: int | None, bound: int | None, source: str) -> None:
         """Note an improvement and tell the caller."""

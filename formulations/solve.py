@@ -7,6 +7,10 @@ from formulations.instance import Instance
 from formulations.outcome import Outcome
 from formulations.settings import Clock, Settings
 
+#: Share of the time limit kept for the certificate, the most seconds of it, and the least that it
+#: is given however little is left.
+KEEP, MOST_SECONDS, LEAST_SECONDS = 0.05, 2.0, 0.3
+
 
 def solve(
     instance: Instance, formulation: str = "auto", settings: Settings | None = None
@@ -34,14 +38,24 @@ def solve(
     """
     settings = settings or Settings()
     clock = Clock(settings)
-    outcome = registry.get(formulation).load()(instance, settings, clock)
-    if settings.certificate and outcome.certificate is None:
+    certify_for = _kept_for_certificate(settings)
+    with clock.holding_back(certify_for):
+        outcome = registry.get(formulation).load()(instance, settings, clock)
+    if settings.certificate and outcome.certificate is None and not clock.interrupted():
         from formulations.certify import certify
 
-        outcome = certify(instance, outcome)
+        timed = settings.time_limit is not None and settings.work_limit is None
+        seconds = max(LEAST_SECONDS, clock.remaining()) if timed else None
+        outcome = certify(instance, outcome, seconds)
     return outcome.with_(
         formulation=formulation,
         seconds=clock.seconds(),
         trace=tuple(clock.trace),
         settings=settings.describe(),
     )
+
+
+def _kept_for_certificate(settings: Settings) -> float:
+    if not settings.certificate or settings.work_limit is not None:
+        return 0.0
+    return min(MOST_SECONDS, KEEP * (settings.time_limit or 0.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,12 +22,15 @@ class HighsResult:
     Attributes
     ----------
     status : str
-        ``optimal``, ``infeasible``, ``limit`` (time, with or without a solution) or ``other``.
+        ``optimal``, ``infeasible``, ``limit`` (time or stop, with or without a solution) or
+        ``other``.
     objective, bound : float or None
     values : float array [columns] or None
     duals : float array [rows] or None
         Change of the objective per unit of a row's limit (LP only). When infeasible: a Farkas
         ray, if HiGHS gives one.
+    reduced : float array [columns] or None
+        Reduced cost of every column (LP only).
     """
 
     status: str
@@ -34,6 +38,7 @@ class HighsResult:
     bound: float | None
     values: FloatArray | None
     duals: FloatArray | None
+    reduced: FloatArray | None = None
 
 
 def solve_highs(
@@ -43,8 +48,11 @@ def solve_highs(
     workers: int = 1,
     seed: int = 0,
     gap: float = 0.0,
+    stop: threading.Event | None = None,
 ) -> HighsResult:
     """Minimise a model: as a LP, or (``whole``) with its whole columns integer, up to ``gap``.
+
+    ``stop`` ends the search when set, as the time limit does.
 
     Raises
     ------
@@ -57,6 +65,8 @@ def solve_highs(
     scaled = _Scaled(model)
     highs = _highs(time_limit, workers, seed)
     highs.setOptionValue("mip_rel_gap", gap)
+    if stop is not None:
+        _stop_with(highs, stop)
     highs.passModel(scaled.lp(whole))
     highs.run()
     return _result(highs, scaled, whole)
@@ -76,6 +86,21 @@ def _highs(time_limit: float | None, workers: int, seed: int) -> Any:
     if time_limit is not None:
         highs.setOptionValue("time_limit", max(0.01, time_limit))
     return highs
+
+
+def _stop_with(highs: Any, stop: threading.Event) -> None:
+    """Let an event interrupt every method of HiGHS (its presolve does not ask)."""
+    import highspy
+
+    def ask(kind: Any, message: str, out: Any, wish: Any, user: Any) -> None:
+        if stop.is_set():
+            wish.user_interrupt = True
+
+    highs.setCallback(ask, None)
+    kinds = highspy.cb.HighsCallbackType
+    for kind in (kinds.kCallbackMipInterrupt, kinds.kCallbackSimplexInterrupt,
+                 kinds.kCallbackIpmInterrupt):  # fmt: skip
+        highs.startCallback(kind)
 
 
 class _Scaled:
@@ -135,15 +160,17 @@ def _result(highs: Any, scaled: _Scaled, whole: bool) -> HighsResult:
         states.kOptimal: "optimal",
         states.kInfeasible: "infeasible",
         states.kTimeLimit: "limit",
+        states.kInterrupt: "limit",
         states.kModelEmpty: "optimal",
     }.get(highs.getModelStatus(), "other")
     info, solution = highs.getInfo(), highs.getSolution()
-    values = duals = objective = None
+    values = duals = reduced = objective = None
     if solution.value_valid and status in ("optimal", "limit"):
         values = np.asarray(solution.col_value) * scaled.unit
         objective = info.objective_function_value * scaled.cost_unit + scaled.model.offset
     if solution.dual_valid and not whole:
         duals = np.asarray(solution.row_dual) * scaled.cost_unit / scaled.row_unit
+        reduced = np.asarray(solution.col_dual) * scaled.cost_unit / scaled.unit
     if status == "infeasible" and not whole:
         ray = highs.getDualRay()
         if len(ray) > 1 and ray[1]:
@@ -151,4 +178,4 @@ def _result(highs: Any, scaled: _Scaled, whole: bool) -> HighsResult:
     bound = objective if status == "optimal" and not whole else None
     if whole and status in ("optimal", "limit") and np.isfinite(info.mip_dual_bound):
         bound = info.mip_dual_bound * scaled.cost_unit + scaled.model.offset
-    return HighsResult(status, objective, bound, values, duals)
+    return HighsResult(status, objective, bound, values, duals, reduced)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +48,7 @@ def pooled_ip(
     settings: AggregateSettings | None = None,
     seconds: float | None = None,
     workers: int = 1,
+    stop: threading.Event | None = None,
 ) -> PooledBound:
     """Options whole, ranks of one kind pooled, largest-shard rows; by HiGHS (floating point).
 
@@ -57,9 +59,13 @@ def pooled_ip(
         ``typical`` should be near the optimum, such as the LP bound.
     seconds : float, optional
     workers : int
+    stop : threading.Event, optional
+        Ends it when set.
     """
     aggregate = build(instance, settings)
-    result = solve_highs(aggregate.model, whole=True, time_limit=seconds, workers=workers)
+    result = solve_highs(
+        aggregate.model, whole=True, time_limit=seconds, workers=workers, stop=stop
+    )
     bound = None
     if result.bound is not None:
         bound = int(np.ceil(result.bound - _SAFETY * max(1.0, abs(result.bound))))

@@ -10,7 +10,7 @@ from formulations.cpsat_model.variables import Variables
 from formulations.instance import Instance
 from formulations.placement import Placement
 from formulations.presolve import Presolved
-from formulations.settings import Clock, Settings
+from formulations.settings import Clock, OutOfTime, Settings
 
 
 def polished(
@@ -24,8 +24,12 @@ def polished(
     plan = fit_hint(instance, presolved, placement, ordered=False)
     if plan is None:
         return placement
-    variables = Variables(instance)
-    loads, goal = build(variables, presolved, ordered=False)
+    variables = Variables(instance, check=clock.check)
+    try:
+        loads, goal = build(variables, presolved, ordered=False)
+    except OutOfTime:
+        return placement
+    variables.check = None
     values = values_of(variables, goal, plan)
     if values is None:
         return placement

@@ -41,16 +41,24 @@ def run_model(
     clock: Clock,
     seconds: float,
 ) -> Run:
-    """Build, hint and solve; see :func:`formulations.cpsat_model.search.search`."""
-    variables = Variables(instance)
+    """Build, hint and solve; see :func:`formulations.cpsat_model.search.search`.
+
+    Raises
+    ------
+    OutOfTime
+        When the clock ends before the model is built.
+    """
+    variables = Variables(instance, check=clock.check)
     ordered = bool(settings.options.get("symmetry", True))
+    end = clock.seconds() + seconds
     loads, goal = build(variables, presolved, ordered)
+    variables.check = None
     if hint is not None:
         plan = fit_hint(instance, presolved, hint, ordered)
         values = None if plan is None else values_of(variables, goal, plan)
         if values is not None:
             give_hint(variables, values)
-    answer = search(variables, settings, clock, seconds, goal.scale)
+    answer = search(variables, settings, clock, max(0.0, end - clock.seconds()), goal.scale)
     return Run(variables, loads, goal, answer)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -65,6 +65,8 @@ class Variables:
         Bytes it moves, 0 where it stays.
     derived : list of (variable, vars, coefs)
         Variables that equal a sum of earlier ones, in order of creation.
+    check : callable, optional
+        Called at every variable and row; raises to give up building.
     """
 
     instance: Instance
@@ -80,9 +82,12 @@ class Variables:
     moved_bytes: dict[int, int] = field(default_factory=dict)
     derived: list[tuple[int, IntArray, IntArray]] = field(default_factory=list)
     terms: Terms = field(default_factory=Terms)
+    check: Callable[[], None] | None = None
 
     def new(self, upper: int, option: int = -1) -> int:
         """Add a variable in 0 … upper; returns its index."""
+        if self.check is not None:
+            self.check()
         item = self.cp.new_bool_var("") if upper == 1 else self.cp.new_int_var(0, upper, "")
         self.items.append(item)
         self.upper.append(upper)
@@ -97,6 +102,8 @@ class Variables:
         self, indices: Sequence[int] | IntArray, coefs: Sequence[int] | IntArray
     ) -> cp_model.LinearExprT:
         """Σ coef × variable."""
+        if self.check is not None:
+            self.check()
         return cp_model.LinearExpr.weighted_sum(
             [self.items[int(i)] for i in indices], [int(c) for c in coefs]
         )

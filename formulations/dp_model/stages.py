@@ -11,9 +11,10 @@ from typing import Protocol
 import numpy as np
 
 from formulations.dp_model.transition import Cells, Choices, Grid, step
-from formulations.dp_model.trellis import OutOfTime, Trellis
+from formulations.dp_model.trellis import Trellis
 from formulations.errors import UnsupportedInstance
 from formulations.instance import Instance, IntArray
+from formulations.settings import OutOfTime
 
 #: Combinations of levels that are tried for tables tied together by fusion groups.
 MAX_COMBINATIONS = 4096

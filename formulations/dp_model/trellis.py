@@ -9,13 +9,10 @@ import numpy as np
 
 from formulations.dp_model.transition import Cells, Choices, Grid, Steps, step
 from formulations.instance import IntArray
+from formulations.settings import OutOfTime
 
 #: Bytes that a remembered step takes a state.
 _STEP_BYTES = 5
-
-
-class OutOfTime(Exception):
-    """The clock ran out in the middle of a run."""
 
 
 class Trellis:

@@ -40,8 +40,8 @@ class Report:
     version: str
 
 
-#: Solve within seconds at a feasibility tolerance.
-Backend = Callable[[pulp.LpProblem, Settings, Clock, float, float], Report]
+#: Solve within what is left on the clock, at a feasibility tolerance.
+Backend = Callable[[pulp.LpProblem, Settings, Clock, float], Report]
 
 
 def backend(name: str) -> Backend:
@@ -59,9 +59,7 @@ def backend(name: str) -> Backend:
     return _BACKENDS[name]
 
 
-def _highs(
-    problem: pulp.LpProblem, settings: Settings, clock: Clock, seconds: float, tolerance: float
-) -> Report:
+def _highs(problem: pulp.LpProblem, settings: Settings, clock: Clock, tolerance: float) -> Report:
     try:
         import highspy
     except ImportError as error:
@@ -71,14 +69,37 @@ def _highs(
     # HiGHS keeps one thread pool a process and refuses to run with another number of threads.
     highspy.Highs.resetGlobalScheduler(True)
     kinds = highspy.cb.HighsCallbackType
-    solver = pulp.HiGHS(
+
+    class Timed(pulp.HiGHS):
+        """HiGHS that keeps the clock while PuLP hands it the model, row by row, and after."""
+
+        def createAndConfigureSolver(self, lp: pulp.LpProblem) -> None:
+            super().createAndConfigureSolver(lp)
+            add_row = lp.solverModel.addRow
+
+            def checked(*row: Any) -> Any:
+                clock.check()
+                return add_row(*row)
+
+            lp.solverModel.addRow = checked
+
+        def callSolver(self, lp: pulp.LpProblem) -> None:
+            if clock.remaining() != float("inf"):
+                lp.solverModel.setOptionValue("time_limit", max(0.01, clock.remaining()))
+            super().callSolver(lp)
+
+    clock.check()
+    solver = Timed(
         msg=False,
         gapRel=0.0,
         gapAbs=0.0,
         threads=settings.workers,
-        timeLimit=None if seconds == float("inf") else max(seconds, 0.01),
         callbackTuple=(_stopper(settings), None),
-        callbacksToActivate=[kinds.kCallbackMipInterrupt, kinds.kCallbackSimplexInterrupt],
+        callbacksToActivate=[
+            kinds.kCallbackMipInterrupt,
+            kinds.kCallbackSimplexInterrupt,
+            kinds.kCallbackIpmInterrupt,
+        ],
         random_seed=settings.seed % 2**31,
         mip_feasibility_tolerance=tolerance,
         primal_feasibility_tolerance=tolerance,
@@ -101,9 +122,9 @@ def _stopper(settings: Settings) -> Callable[..., None]:
     return stop
 
 
-def _cbc(
-    problem: pulp.LpProblem, settings: Settings, clock: Clock, seconds: float, tolerance: float
-) -> Report:
+def _cbc(problem: pulp.LpProblem, settings: Settings, clock: Clock, tolerance: float) -> Report:
+    clock.check()
+    seconds = clock.remaining()
     solver = _bundled_cbc(
         msg=False,
         gapRel=0.0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import pulp
@@ -19,6 +19,8 @@ class MipModel:
 
     Attributes
     ----------
+    check : callable
+        Called at every variable and row; raises to give up building.
     problem : pulp.LpProblem
     chosen : dict of option to variable
     on_rank : dict of (block, position, rank) to variable
@@ -35,6 +37,7 @@ class MipModel:
     """
 
     instance: Instance
+    check: Callable[[], None]
     problem: pulp.LpProblem = field(default_factory=lambda: pulp.LpProblem("milp_planner"))
     chosen: dict[int, pulp.LpVariable] = field(default_factory=dict)
     on_rank: dict[Key, pulp.LpVariable] = field(default_factory=dict)
@@ -56,11 +59,13 @@ class MipModel:
         return self._variable(None, "Continuous")
 
     def _variable(self, upper: int | None, kind: str) -> pulp.LpVariable:
+        self.check()
         self._count += 1
         return self.problem.add_variable(f"v{self._count}", 0, upper, cat=kind)
 
     def add(self, terms: dict[pulp.LpVariable, float], sense: str, right: float) -> None:
         """Σ coefficient × variable (``<=``, ``==`` or ``>=``) right."""
+        self.check()
         senses = {"<=": pulp.LpConstraintLE, "==": pulp.LpConstraintEQ, ">=": pulp.LpConstraintGE}
         expression = pulp.LpAffineExpression(terms)
         self.problem.addConstraint(pulp.LpConstraint(expression, senses[sense], rhs=right))

@@ -10,7 +10,7 @@ import numpy as np
 from formulations.check import check, compute_loads, objectives
 from formulations.fusion import without_fusion
 from formulations.instance import Instance, IntArray, Objective
-from formulations.outcome import StoppedBy
+from formulations.outcome import StoppedBy, why_stopped
 from formulations.partition.partitioner import Partition, Partitioner
 from formulations.placement import Placement
 from formulations.settings import Clock, Settings
@@ -86,8 +86,7 @@ def search(
         if found.placement is not None and first:
             break
         if clock.over():
-            limit = StoppedBy.INTERRUPTED if clock.interrupted() else StoppedBy.TIME_LIMIT
-            found.stopped_by = limit
+            found.stopped_by = why_stopped(clock)
             break
         if settings.work_limit is not None and found.placed >= settings.work_limit:
             found.stopped_by = StoppedBy.WORK_LIMIT

@@ -138,7 +138,7 @@ def packed(context: Context, bound: int, seconds: float) -> Iterator[Start]:
             context.spend(choice.work)
         else:
             left = min(seconds, context.clock.remaining())
-            choice = pooled_ip(context.instance, settings, left)
+            choice = pooled_ip(context.instance, settings, left, stop=context.settings.stop)
         if slack == 1.0:
             context.lift(choice.bound, choice.source)
         if choice.options is None or choice.value is None:
@@ -195,7 +195,8 @@ def _round(
         return None
     aggregate = build(instance, AggregateSettings(keep=keep, typical=max(1, typical), slack=slack))
     seconds = None if context.reproducible else 0.1 * context.clock.remaining()
-    result = solve_highs(aggregate.model, whole=False, time_limit=seconds)
+    stop = context.settings.stop
+    result = solve_highs(aggregate.model, whole=False, time_limit=seconds, stop=stop)
     if result.status != "optimal" or result.values is None:
         return None
     share = np.full(instance.num_options, -1.0)
