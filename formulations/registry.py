@@ -24,15 +24,16 @@ class Formulation:
     name : str
     module : str
         Module holding ``solve(instance, settings, clock) -> Outcome``, imported on first use.
-    exact : bool
-        Whether it can prove optimality and infeasibility.
+    proves : str
+        What it can prove by itself: ``optimum`` (or that no plan exists), ``optimum or gap``
+        (a bound always, the optimum where plan and bound meet) or ``nothing``.
     summary : str
         One line for ``milp-planner list formulations``.
     """
 
     name: str
     module: str
-    exact: bool
+    proves: str
     summary: str
 
     def load(self) -> Solver:
@@ -42,14 +43,21 @@ class Formulation:
 
 
 _ALL = (
-    Formulation("auto", "formulations.auto", True, "picks by size: exact first, else scale"),
-    Formulation("cpsat", "formulations.cpsat", True, "the exact model in CP-SAT"),
-    Formulation("mip", "formulations.mip", True, "the exact model through PuLP (HiGHS or CBC)"),
-    Formulation("scale", "formulations.scale", False, "bounds, packing, LNS for large instances"),
-    Formulation("dp", "formulations.dp", False, "the published 2-D DP over memory bins"),
-    Formulation("greedy", "formulations.greedy", False, "TorchRec's greedy proposers"),
-    Formulation("uniform", "formulations.uniform", False, "TorchRec's uniform proposer"),
-)
+    Formulation(
+        "auto", "formulations.auto", "optimum or gap", "picks by size: exact first, else scale"
+    ),
+    Formulation("cpsat", "formulations.cpsat", "optimum", "the exact model in CP-SAT"),
+    Formulation(
+        "mip", "formulations.mip", "optimum", "the exact model through PuLP (HiGHS or CBC)"
+    ),
+    Formulation(
+        "scale", "formulations.scale", "optimum or gap",
+        "bounds, packing, LNS for large instances",
+    ),
+    Formulation("dp", "formulations.dp", "nothing", "the published 2-D DP over memory bins"),
+    Formulation("greedy", "formulations.greedy", "nothing", "TorchRec's greedy proposers"),
+    Formulation("uniform", "formulations.uniform", "nothing", "TorchRec's uniform proposer"),
+)  # fmt: skip
 
 FORMULATIONS: dict[str, Formulation] = {f.name: f for f in _ALL}
 

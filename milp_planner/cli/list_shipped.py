@@ -91,7 +91,7 @@ def _formulations() -> list[dict[str, Any]]:
     from formulations import registry
 
     return [
-        {"name": f.name, "proves": "yes" if f.exact else "no", "what": f.summary}
+        {"name": f.name, "proves": f.proves, "what": f.summary}
         for f in registry.FORMULATIONS.values()
     ]
 

@@ -1,0 +1,28 @@
+"""What the table of formulations says of each is so."""
+
+from __future__ import annotations
+
+import pytest
+
+from formulations import InstanceError, Settings, Status, solve
+from formulations.registry import FORMULATIONS, get
+from tests.formulations.examples import two_modes
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_proves_what_it_says(name: str) -> None:
+    """By itself: the optimum of a small instance, or no bound at all."""
+    settings = Settings(time_limit=20, workers=1, certificate=False, polish=False)
+    outcome = solve(two_modes(90, 280), name, settings)
+    if FORMULATIONS[name].proves == "nothing":
+        assert outcome.status != Status.OPTIMAL
+        assert outcome.bound is None
+    else:
+        assert FORMULATIONS[name].proves in ("optimum", "optimum or gap")
+        assert outcome.status == Status.OPTIMAL
+
+
+def test_the_nearest_name_is_offered() -> None:
+    """A misspelt formulation is refused with the one probably meant."""
+    with pytest.raises(InstanceError, match="did you mean 'cpsat'"):
+        get("cpsta")
