@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from formulations import Outcome
 from formulations.settings import TracePoint
 from milp_planner.explain.answers import Answers
 from milp_planner.placement import Plan
@@ -30,6 +31,7 @@ class ReportInfo:
     shortage : ShortageInfo or None
         Of an infeasible plan.
     trace : tuple of TracePoint
+        The best plan and bound known over time, ending with what the solve returned.
     answers : Answers
         Explanations asked for.
     fingerprint : str
@@ -81,7 +83,20 @@ def report_of(plan: Plan, answers: Answers | None = None) -> ReportInfo:
         memory=None if placement is None else memory_of(instance, placement),
         modes=None if tables is None else modes_of(tables),
         shortage=shortage_of(plan.outcome.detail),
-        trace=tuple(plan.outcome.trace),
+        trace=_trace(plan.outcome),
         answers=answers or Answers(),
         fingerprint=instance.fingerprint,
     )
+
+
+def _trace(outcome: Outcome) -> tuple[TracePoint, ...]:
+    """The best known at every moment: a method that starts afresh reports less than that."""
+    last = TracePoint(outcome.seconds, outcome.objective, outcome.bound, outcome.formulation)
+    found: list[TracePoint] = []
+    objective = bound = None
+    for point in (*outcome.trace, last):
+        objective = min((v for v in (objective, point.objective) if v is not None), default=None)
+        bound = max((v for v in (bound, point.bound) if v is not None), default=None)
+        if objective is not None or bound is not None:
+            found.append(replace(point, objective=objective, bound=bound))
+    return tuple(found)

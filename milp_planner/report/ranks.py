@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from formulations import Instance, Placement, Scope
 from formulations.check import Loads, compute_loads
 from formulations.instance import Resource
+from milp_planner.report.units import memory_name
 
 #: Above this many ranks, rows stand for machines.
 FOLD_ABOVE = 64
@@ -113,6 +114,17 @@ class RanksInfo:
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)
+
+
+def by_memory(usage: Iterable[Usage]) -> dict[str, Usage]:
+    """The fullest resource of each memory: ``hbm:NAME``, one a collective, limit the same HBM."""
+    fullest: dict[str, Usage] = {}
+    for use in usage:
+        name = memory_name(use.resource)
+        known = fullest.get(name)
+        if known is None or use.used * known.capacity > known.used * use.capacity:
+            fullest[name] = use
+    return fullest
 
 
 def ranks_of(instance: Instance, placement: Placement) -> RanksInfo:

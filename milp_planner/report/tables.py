@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from formulations import Instance, Placement
 from formulations.check import position_entries
 from formulations.instance import IntArray, Where
+from milp_planner.report.units import memory_name
 
 #: Modes as option names spell them (design vocabulary).
 MODES = ("HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY")
@@ -95,6 +97,15 @@ class TablesInfo:
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)
+
+
+def per_memory(used: Mapping[str, int]) -> dict[str, int]:
+    """What each memory holds, where several resources limit it: the largest of them."""
+    found: dict[str, int] = {}
+    for resource, amount in used.items():
+        name = memory_name(resource)
+        found[name] = max(amount, found.get(name, 0))
+    return found
 
 
 def tables_of(instance: Instance, placement: Placement) -> TablesInfo:

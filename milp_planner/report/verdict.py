@@ -17,6 +17,15 @@ MEANING = {
     "total": "the sum of costs over everything",
 }
 
+#: Why a solve ended, in words; a proof needs none.
+STOPPED = {
+    "proof": "",
+    "time_limit": "stopped by the time limit",
+    "work_limit": "stopped by the work limit",
+    "exhausted": "the search had no more to try",
+    "interrupted": "interrupted",
+}
+
 
 @dataclass(frozen=True)
 class Tightest:

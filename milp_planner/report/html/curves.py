@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from milp_planner.explain.staircase import StaircaseInfo
 
 LEFT, TOP, BOTTOM, HEIGHT = 96, 34, 48, 290
+#: Plans this many times worse than every point of the frontier are named, not drawn.
+_FAR = 3
+#: Width and height of a label, about.
+_LABEL, _LINE = 90.0, 14.0
 
 
 def draw_trace(trace: Sequence[TracePoint], seconds: float, unit: str) -> Drawing | None:
@@ -27,18 +31,38 @@ def draw_trace(trace: Sequence[TracePoint], seconds: float, unit: str) -> Drawin
     values = [v for line in lines.values() for _, v in line]
     if not values:
         return None
-    drawing = Drawing("Best plan and bound over time", _ends(lines, unit), HEIGHT)
-    low, high = _padded(min(values), max(values))
+    low, high = _of_interest(lines, values)
+    cut = " Values beyond the edges are cut off." if min(values) < low or max(values) > high else ""
+    drawing = Drawing("Best plan and bound over time", f"{_ends(lines, unit)}.{cut}", HEIGHT)
     end = max([seconds, *(p.seconds for p in trace)], default=0.0) or 1.0
     across, up = Scale(0, end, LEFT, WIDTH - 20), Scale(low, high, HEIGHT - BOTTOM, TOP)
     axes(drawing, across, up, ("seconds", "objective"), (lambda v: f"{v:g}", _money(unit)))
     for name, line in lines.items():
-        if line:
-            drawing.line(_stairs([*line, (end, line[-1][1])], across, up), f"line {name}")
-            for at, value in line[-40:]:
+        if not line:
+            continue
+        inside = [(at, min(max(value, low), high)) for at, value in line]
+        drawing.line(_stairs([*inside, (end, inside[-1][1])], across, up), f"line {name}")
+        for at, value in line[-40:]:
+            if low <= value <= high:
                 tip = f"{name} {show_cost(value, unit)} at {at:.2f} s"
                 drawing.dot(across.at(at), up.at(value), f"mark {name}", tip, 3)
     return drawing
+
+
+def _of_interest(
+    lines: dict[str, list[tuple[float, int]]], values: Sequence[int]
+) -> tuple[float, float]:
+    """Where the two end and a few times what lies between: first plans may be far beyond."""
+    low, high = _padded(min(values), max(values))
+    best = min((v for _, v in lines["objective"]), default=None)
+    bound = max((v for _, v in lines["bound"]), default=None)
+    if best is None:
+        return low, high
+    between = max(best - (best if bound is None else bound), abs(best) / 50)
+    return (
+        max(low, (best if bound is None else bound) - 2 * between),
+        min(high, best + 3 * between),
+    )
 
 
 def draw_staircase(info: StaircaseInfo) -> Drawing | None:
@@ -49,12 +73,12 @@ def draw_staircase(info: StaircaseInfo) -> Drawing | None:
     values = [v for s in known for v in (s.objective, s.bound, s.relaxed) if v is not None]
     about = f"{len(known)} capacities, {sum(s.status == 'optimal' for s in known)} proved"
     drawing = Drawing(
-        f"{info.objective_kind} against {info.tier} of each {info.scope}", about, HEIGHT
+        f"{info.objective_kind} against {info.tier.upper()} of each {info.scope}", about, HEIGHT
     )
     low, high = _padded(min(values), max(values))
     across = Scale(info.steps[0].smallest, info.steps[-1].smallest, LEFT, WIDTH - 40, _base(info))
     up = Scale(low, high, HEIGHT - BOTTOM, TOP)
-    names = (f"{info.tier} of the smallest {info.scope}", info.objective_kind)
+    names = (f"{info.tier.upper()} of the smallest {info.scope}", info.objective_kind)
     axes(drawing, across, up, names, (_bytes(info.time_unit), _money(info.time_unit)))
     relaxed = [(s.smallest, s.relaxed) for s in info.steps if s.relaxed is not None]
     drawing.line([(across.at(x), up.at(y)) for x, y in relaxed], "line relaxed")
@@ -79,16 +103,20 @@ def draw_frontier(info: FrontierInfo) -> Drawing | None:
     points = [p for p in info.points if p.used is not None and p.objective is not None]
     if not points:
         return None
-    uses = [p.used[0] for p in points if p.used] + [p.used[0] for p in info.plans]
-    values = [p.objective or 0 for p in points] + [p.objective for p in info.plans]
-    about = f"{sum(p.efficient for p in points)} efficient points, {len(info.plans)} plans"
-    drawing = Drawing(
-        f"Frontier of {' × '.join(info.tiers)} × {info.objective_kind}", about, HEIGHT
-    )
+    worst = max(p.objective or 0 for p in points)
+    plans = [p for p in info.plans if p.objective <= _FAR * worst]
+    uses = [p.used[0] for p in points if p.used] + [p.used[0] for p in plans]
+    values = [p.objective or 0 for p in points] + [p.objective for p in plans]
+    about = f"{sum(p.efficient for p in points)} efficient points, {len(info.plans)} plans."
+    for plan in (p for p in info.plans if p not in plans):
+        about += f" Far above the picture: {plan.label}, "
+        about += f"{show_cost(plan.objective, info.time_unit)}."
+    tiers = " × ".join(tier.upper() for tier in info.tiers)
+    drawing = Drawing(f"Frontier of {tiers} × {info.objective_kind}", about, HEIGHT)
     low, high = _padded(min(values), max(values))
     across = Scale(*_padded(min(uses), max(uses)), LEFT, WIDTH - 40, _base(info))
     up = Scale(low, high, HEIGHT - BOTTOM, TOP)
-    names = (f"{info.tiers[0]} used at the fullest place", info.objective_kind)
+    names = (f"{info.tiers[0].upper()} used at the fullest place", info.objective_kind)
     axes(drawing, across, up, names, (_bytes(info.time_unit), _money(info.time_unit)))
     for point in points:
         assert point.used is not None
@@ -99,12 +127,21 @@ def draw_frontier(info: FrontierInfo) -> Drawing | None:
         tip += f": {show_cost(point.objective, info.time_unit)}, {point.status}"
         style = "mark objective" if point.efficient else "mark dim"
         drawing.dot(across.at(point.used[0]), up.at(point.objective or 0), style, tip)
-    for plan in info.plans:
+    taken: list[tuple[float, float]] = []
+    for plan in plans:
         x, y = across.at(plan.used[0]), up.at(plan.objective)
         tip = f"{plan.label}: {show_cost(plan.objective, info.time_unit)}"
         drawing.rect(x - 5, y - 5, 10, 10, "plan", tip)
-        drawing.text(x + 9, y - 7, plan.label, "start", "label")
+        taken.append(_free(taken, x, y - 9))
+        drawing.text(*taken[-1], plan.label, "end" if x > WIDTH - 110 else "start")
     return drawing
+
+
+def _free(taken: Sequence[tuple[float, float]], x: float, y: float) -> tuple[float, float]:
+    """Where a label fits: above others that are near."""
+    while any(abs(x - left) < _LABEL and abs(y - high) < _LINE for left, high in taken):
+        y -= _LINE
+    return x, y
 
 
 def draw_replan(info: ReplanInfo) -> Drawing | None:

@@ -1,4 +1,4 @@
-"""The sections of explanations: why, staircase, frontier, re-plan, diff."""
+"""The sections of explanations, in the order of the page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from milp_planner.report.html.parts import (
     Values,
     columns,
     rows,
+    sentence,
 )
+from milp_planner.report.html.what_if import robust_section, sensitivity_section, smallest_section
 from milp_planner.report.terminal.explain import cost_text, pays_text, reason, slope_text
 from milp_planner.report.units import UNKNOWN, show_amount, show_cost, show_gap, show_ranks
 
@@ -31,10 +33,17 @@ def explained(answers: Answers) -> Iterator[Section]:
         yield staircase_section(answers.staircase)
     if answers.frontier is not None:
         yield frontier_section(answers.frontier)
+    smallest = smallest_section(answers.smallest, answers.machines)
+    if smallest is not None:
+        yield smallest
     if answers.replan is not None:
         yield replan_section(answers.replan)
     if answers.diff is not None:
         yield diff_section(answers.diff)
+    if answers.robust is not None:
+        yield robust_section(answers.robust)
+    if answers.sensitivity is not None:
+        yield sensitivity_section(answers.sensitivity)
     if answers.why is not None:
         yield why_section(answers.why)
 
@@ -45,7 +54,7 @@ def staircase_section(infos: tuple[StaircaseInfo, ...]) -> Section:
     for info in infos:
         drawing = draw_staircase(info)
         if drawing is not None:
-            parts.append(Part(drawing.title, drawing.render(), slope_text(info)))
+            parts.append(Part(drawing.title, drawing.render(), sentence(slope_text(info))))
         parts.append(Part(table=_steps(info)))
     keys = (
         Key("mark objective", "proved best at this capacity"),
@@ -74,7 +83,7 @@ def _steps(info: StaircaseInfo) -> Grid:
                    "#relaxed ≥")  # fmt: skip
     name = f"{info.tier} staircase"
     return Grid(
-        f"stairs-{info.tier}", name, f"{info.tier} of each {info.scope}", head, rows(values)
+        f"stairs-{info.tier}", name, f"{info.tier.upper()} of each {info.scope}", head, rows(values)
     )
 
 

@@ -6,13 +6,13 @@ from milp_planner.report.html.explained import explained
 from milp_planner.report.html.sections import (
     memory_section,
     modes_section,
-    shortage_section,
     strip,
     tables_section,
     time_section,
     trace_section,
 )
 from milp_planner.report.html.shell import fill
+from milp_planner.report.html.shortage import shortage_section
 from milp_planner.report.info import ReportInfo
 
 
@@ -39,7 +39,7 @@ def render(info: ReportInfo) -> str:
     ]
     return fill(
         title=f"{info.model} on {info.cluster}",
-        subtitle=f"{_count(info)} on {info.num_ranks} ranks, prices of profile {info.profile}",
+        subtitle=f"{_count(info)} on {_ranks(info.num_ranks)}, prices of profile {info.profile}",
         strip=strip(info.verdict),
         sections=sections,
         footer=f"Written by milp-planner. Instance {info.fingerprint[:16]}. milp-planner verify "
@@ -48,4 +48,8 @@ def render(info: ReportInfo) -> str:
 
 
 def _count(info: ReportInfo) -> str:
-    return "no placement" if info.tables is None else f"{len(info.tables.rows)} tables"
+    return "no placement" if info.tables is None else f"{len(info.tables.rows):,} tables"
+
+
+def _ranks(count: int) -> str:
+    return f"{count} rank{'' if count == 1 else 's'}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from milp_planner.report.units import UNKNOWN
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -53,13 +55,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Section:
-    """A chapter of the page."""
+    """A chapter of the page: text, points, colours, then drawings and tables."""
 
     id: str
     title: str
     text: str = ""
     key: tuple[Key, ...] = ()
     parts: tuple[Part, ...] = ()
+    points: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,18 @@ Values = list[list["str | Cell"]]
 def columns(*names: str) -> tuple[Column, ...]:
     """Columns by name; a leading ``#`` marks numbers."""
     return tuple(Column(n.removeprefix("#"), n.startswith("#")) for n in names)
+
+
+def sentence(text: str) -> str:
+    """With a capital and a full stop."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def filled(head: tuple[Column, ...], values: Values) -> tuple[tuple[Column, ...], Values]:
+    """The same without columns that are empty in every row."""
+    texts = [[v if isinstance(v, str) else v.text for v in row] for row in values]
+    kept = [i for i in range(len(head)) if any(row[i] not in ("", UNKNOWN) for row in texts)]
+    return tuple(head[i] for i in kept), [[row[i] for i in kept] for row in values]
 
 
 def rows(values: Values) -> tuple[tuple[Cell, ...], ...]:

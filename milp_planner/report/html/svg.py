@@ -93,7 +93,7 @@ class Scale:
         first = -(-self.low // step) * step
         found = []
         while first <= self.high + step * 1e-9:
-            found.append(first)
+            found.append(first + 0.0)  # never -0
             first += step
         return found
 

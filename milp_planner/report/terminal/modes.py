@@ -6,8 +6,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from milp_planner.report.modes import ModesInfo
+from milp_planner.report.tables import per_memory
 from milp_planner.report.terminal.bars import FREE, MODE_STYLE, bar_rows, room, stack
-from milp_planner.report.units import memory_name, shorten, show_amount
+from milp_planner.report.units import shorten, show_amount
 
 #: Tables drawn one by one; more are counted.
 MOST_TABLES = 24
@@ -36,11 +37,9 @@ def draw_modes(info: ModesInfo, unit: str, width: int) -> RenderableType:
 def _table_notes(info: ModesInfo, unit: str) -> list[str]:
     """Ratio, then what each memory holds, in columns."""
     found = [f"{t.ratio:>4}" for t in info.tables]
-    for memory in dict.fromkeys(memory_name(n) for t in info.tables for n in t.used if t.used[n]):
-        amounts = [
-            max(v for n, v in t.used.items() if memory_name(n) == memory) for t in info.tables
-        ]
-        shown = [f"{show_amount(a, unit)} {memory}" if a else "" for a in amounts]
+    held = [per_memory(t.used) for t in info.tables]
+    for memory in (name for name in held[0] if any(each[name] for each in held)):
+        shown = [f"{show_amount(h[memory], unit)} {memory}" if h[memory] else "" for h in held]
         wide = max(map(len, shown))
         found = [f"{note}  {text:>{wide}}" for note, text in zip(found, shown, strict=True)]
     return found
@@ -58,5 +57,5 @@ def _counted(info: ModesInfo, unit: str, width: int) -> RenderableType:
 
 def _used(used: dict[str, int], unit: str) -> str:
     """The memories that hold anything."""
-    shown = {memory_name(name): amount for name, amount in used.items() if amount}
-    return ", ".join(f"{show_amount(amount, unit)} {name}" for name, amount in shown.items())
+    held = ((name, amount) for name, amount in per_memory(used).items() if amount)
+    return ", ".join(f"{show_amount(amount, unit)} {name}" for name, amount in held)

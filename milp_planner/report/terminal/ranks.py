@@ -8,8 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from milp_planner.report.ranks import RankRow, RanksInfo, Usage
-from milp_planner.report.units import memory_name, show_amount, show_ranks, show_share, time_unit
+from milp_planner.report.ranks import RankRow, RanksInfo, Usage, by_memory
+from milp_planner.report.units import show_amount, show_ranks, show_share, time_unit
 
 #: Machines shown before the rest is counted in a line.
 MOST_MACHINES = 40
@@ -28,7 +28,7 @@ def draw_ranks(info: RanksInfo, everything: bool = False) -> RenderableType:
     for row in info.rows:
         table.add_row(*_rank_cells(info, row))
     slowest = [_time(info, v) for v in info.barriers]
-    blanks = [""] * (1 + 3 * len(_tiers(info.rows[0].usage)))
+    blanks = [""] * (1 + 3 * len(by_memory(info.rows[0].usage)))
     table.add_row("max", *blanks, *slowest, _time(info, _most(info)), style="bold")
     unit = f", times in {_unit(info)[0]}" if info.time_unit == "ps" else ""
     title = Text(f"per rank{unit} (bold: the slowest of a phase)", style="bold")
@@ -74,7 +74,7 @@ def _table(*first: str) -> Table:
 
 
 def _usage_columns(table: Table, usage: Iterable[Usage], prefix: str = "") -> None:
-    for name in _tiers(usage):
+    for name in by_memory(usage):
         table.add_column(f"{prefix}{name}", justify="right", no_wrap=True)
         table.add_column("of", justify="right", no_wrap=True)
         table.add_column("%", justify="right", no_wrap=True)
@@ -82,23 +82,12 @@ def _usage_columns(table: Table, usage: Iterable[Usage], prefix: str = "") -> No
 
 def _usage_cells(info: RanksInfo, usage: Iterable[Usage]) -> list[Text]:
     cells = []
-    for use in _tiers(usage).values():
+    for use in by_memory(usage).values():
         style = "bold red" if use.used > use.capacity else ""
         shown = [show_amount(v, info.time_unit) for v in (use.used, use.capacity)]
         share = show_share(use.used, use.capacity)
         cells += [Text(text, style=style) for text in (*shown, share.rstrip("%"))]
     return cells
-
-
-def _tiers(usage: Iterable[Usage]) -> dict[str, Usage]:
-    """The fullest of each memory: ``hbm:NAME``, one a collective, limit the same HBM."""
-    fullest: dict[str, Usage] = {}
-    for use in usage:
-        name = memory_name(use.resource)
-        known = fullest.get(name)
-        if known is None or use.used * known.capacity > known.used * use.capacity:
-            fullest[name] = use
-    return fullest
 
 
 def _rank_cells(info: RanksInfo, row: RankRow) -> list[Text]:

@@ -21,8 +21,15 @@ def draw_shortage(info: ShortageInfo, unit: str = "ps") -> RenderableType:
         headers, [_cells(t, unit) for t in info.tiers], {"tier": 18}, left=("tier", "")
     )
     title = Text("each tier, the others left as they are", style="bold")
-    lines = (*_not_below(info, unit), *_memory(info), *_drop(info), *_conflict(info))
-    return Group(title, table, *(Text(line) for line in lines))
+    return Group(title, table, *(Text(line) for line in advice(info, unit)))
+
+
+def advice(info: ShortageInfo, unit: str) -> Iterator[str]:
+    """What is known from below, what to change, what to drop, what is in conflict: a line each."""
+    yield from _not_below(info, unit)
+    yield from _memory(info)
+    yield from _drop(info)
+    yield from _conflict(info)
 
 
 def _cells(tier: Tier, unit: str) -> list[str]:
@@ -31,11 +38,18 @@ def _cells(tier: Tier, unit: str) -> list[str]:
         there += f" to {show_amount(tier.largest, unit)}"
     name = tier.resource if tier.scope == "cluster" else f"{tier.resource} of each {tier.scope}"
     if not tier.helps:
-        return [name, there, UNKNOWN, UNKNOWN, "proved: it alone is never enough"]
-    word = "proved least" if tier.proved else "known to do; less may do"
+        return [name, there, UNKNOWN, UNKNOWN, certainty(tier)]
+    needed, short = show_amount(tier.needed, unit), show_amount(tier.short_by, unit)
+    return [name, there, needed, short, certainty(tier)]
+
+
+def certainty(tier: Tier) -> str:
+    """How well the need of a tier is known."""
+    if not tier.helps:
+        return "proved: it alone is never enough"
     if tier.needed is None:
-        word = "not found in the time limit"
-    return [name, there, show_amount(tier.needed, unit), show_amount(tier.short_by, unit), word]
+        return "not found in the time limit"
+    return "proved least" if tier.proved else "known to do; less may do"
 
 
 def _not_below(info: ShortageInfo, unit: str) -> Iterator[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from milp_planner.report.tables import Facets, TableRow, TablesInfo, facets_of
+from milp_planner.report.tables import Facets, TableRow, TablesInfo, facets_of, per_memory
 from milp_planner.report.terminal.grid import fitting_grid
-from milp_planner.report.units import memory_name, show_amount, show_cost, show_ranks
+from milp_planner.report.units import show_amount, show_cost, show_ranks
 
 #: Tables shown before the rest is summed up in a line.
 MOST_TABLES = 40
@@ -22,16 +22,15 @@ def draw_tables(info: TablesInfo, everything: bool = False) -> RenderableType:
     facets = [facets_of(row.option) for row in rows]
     known = [f for f in facets if f is not None]
     parts = _part_names(known) if len(known) == len(rows) else ("option",)
-    names = list(rows[0].used) if rows else []
     cells = [
-        [row.name, *_option(row, facet, parts), *_cells(info, row, names)]
+        [row.name, *_option(row, facet, parts), *_cells(info, row)]
         for row, facet in zip(rows, facets, strict=True)
     ]
     headers = [
         "table",
         *parts,
         "ranks",
-        *_tiers(names),
+        *(per_memory(rows[0].used) if rows else ()),
         "time" if info.time_unit == "ps" else info.time_unit,
     ]
     grid = fitting_grid(headers, cells, _LEAST, left=("table", *parts, "ranks"))
@@ -51,17 +50,10 @@ def _part_names(known: list[Facets]) -> tuple[str, ...]:
     return tuple(n for n in parts if n in parts[:2] or any(getattr(f, n) for f in known))
 
 
-def _tiers(names: list[str]) -> list[str]:
-    """Memory columns: ``hbm:NAME`` resources, one a collective, count the same HBM once."""
-    return list(dict.fromkeys(memory_name(name) for name in names))
-
-
-def _cells(info: TablesInfo, row: TableRow, names: list[str]) -> list[str]:
+def _cells(info: TablesInfo, row: TableRow) -> list[str]:
     ranks = [rank for block in row.ranks for rank in block]
-    tiers = _tiers(names)
-    used = [max(row.used[n] for n in names if memory_name(n) == tier) for tier in tiers]
     return [
         show_ranks(ranks, info.num_ranks),
-        *(show_amount(amount, info.time_unit) for amount in used),
+        *(show_amount(amount, info.time_unit) for amount in per_memory(row.used).values()),
         show_cost(row.cost, info.time_unit),
     ]

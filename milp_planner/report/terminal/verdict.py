@@ -13,16 +13,9 @@ from milp_planner.report.units import (
     show_seconds,
     show_share,
 )
-from milp_planner.report.verdict import MEANING, Tightest, VerdictInfo
+from milp_planner.report.verdict import MEANING, STOPPED, Tightest, VerdictInfo
 
 COLOUR = {"optimal": "green", "feasible": "yellow", "infeasible": "red", "unknown": "red"}
-_STOPPED = {
-    "proof": "",
-    "time_limit": "stopped by the time limit",
-    "work_limit": "stopped by the work limit",
-    "exhausted": "the search had no more to try",
-    "interrupted": "interrupted",
-}
 
 
 def draw_verdict(info: VerdictInfo, title: str = "") -> Panel:
@@ -51,8 +44,8 @@ def _headline(info: VerdictInfo, colour: str) -> Text:
 def _proof(info: VerdictInfo) -> list[str]:
     """What is proved (the bound) and what is certified (the certified bound), in words."""
     lines = []
-    if _STOPPED[info.stopped_by]:
-        lines.append(_STOPPED[info.stopped_by])
+    if STOPPED[info.stopped_by]:
+        lines.append(STOPPED[info.stopped_by])
     if info.bound_method is not None:
         how = "in integers" if info.bound_exact else "in floating point"
         what = f"no plan is below {_cost(info, info.bound)}"

@@ -28,9 +28,22 @@ def test_the_figures_as_json(cli: Cli, planned: Path, tmp_path: Path) -> None:
     assert [s["tier"] for s in done.json["answers"]["staircase"]] == ["hbm", "ddr"]
 
 
+def test_answers_given_as_files_are_drawn(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """What explain --json printed stands on the page and on the terminal, which writes no page."""
+    path = tmp_path / "answers.json"
+    path.write_text(cli("explain", planned, "--ask", "smallest", "--json", *FAST).out, "utf-8")
+    done = cli("report", planned, path, "--terminal")
+    assert done.code == 0
+    assert "HBM of each rank" in done.out
+    assert not (tmp_path / "report.html").exists()
+    assert cli("report", planned, path).code == 0
+    assert '<h2 id="smallest">' in (tmp_path / "report.html").read_text("utf-8")
+
+
 def test_bad_input_writes_nothing(cli: Cli, planned: Path, tmp_path: Path) -> None:
     """A wrong question, a file that is no plan, a folder that is not there: exit 2."""
-    for wrong in ((planned, "--ask", "how"), ("cluster.yaml",), (planned, "-o", "no/such.html")):
+    for wrong in ((planned, "--ask", "how"), ("cluster.yaml",), (planned, planned),
+                  (planned, "-o", "no/such.html")):  # fmt: skip
         done = cli("report", *wrong)
         assert done.code == 2
         assert len(done.err.strip().splitlines()) == 1

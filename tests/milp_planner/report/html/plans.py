@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from formulations import Block, InstanceBuilder, Placement, Settings, Shard, StoppedBy, Where
@@ -21,20 +23,25 @@ def small(hbm: str = "1GiB") -> Plan:
     return plan(MODEL, cluster(2, hbm=hbm), formulation="cpsat", settings=LIMITS)
 
 
+@cache
 def explained() -> ReportInfo:
     """A small plan with every question answered that the page draws."""
     first = small()
-    questions = ("why", "staircase", "frontier", "replan", "diff")
-    asked = Asked(extras=(-(2**28), 2**28), against=first, limits=(0, 1))
+    questions = ("why", "staircase", "frontier", "smallest", "replan", "diff", "robust",
+                 "sensitivity")  # fmt: skip
+    asked = Asked(extras=(-(2**28), 2**28), against=first, limits=(0, 1), draws=2, machines=3,
+                  scenarios=((None, cluster(2, hbm="2GiB")),))  # fmt: skip
     return report_of(first, answer(first, questions, asked, Budget(LIMITS, "cpsat")))
 
 
+@cache
 def infeasible() -> ReportInfo:
     """Memory for nothing."""
     tiny = plan(MODEL, cluster(1, "32MiB", "32MiB"), formulation="cpsat", settings=LIMITS)
     return report_of(tiny)
 
 
+@cache
 def large(tables: int = 1000, machines: int = 16, ranks: int = 8) -> ReportInfo:
     """1,000 tables on 128 ranks, placed in turn: how good that is does not matter here."""
     grid = [list(range(m * ranks, (m + 1) * ranks)) for m in range(machines)]

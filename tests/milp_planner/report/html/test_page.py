@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
+from formulations.settings import TracePoint
+from milp_planner.report.html.curves import draw_frontier, draw_trace
+from milp_planner.report.html.modes import draw_modes
 from milp_planner.report.html.page import render
+from milp_planner.report.html.shortage import draw_shortage
 from milp_planner.report.info import ReportInfo, report_of
 from milp_planner.report.memory import memory_of
+from milp_planner.report.modes import ModeCell, ModesInfo, TableMode
 from milp_planner.report.units import show_cost
 from tests.milp_planner.report.example import example, placement
 from tests.milp_planner.report.html import plans
@@ -67,8 +73,8 @@ def test_it_shows_the_figures_of_the_info(info: ReportInfo) -> None:
     assert show_cost(info.verdict.objective, "ps") in text
     for table in ("users", "items", "clicks", "views"):
         assert f"<td>{table}</td>" in text
-    for section in ("memory", "time", "modes", "staircase", "frontier", "replan", "diff", "why",
-                    "tables"):  # fmt: skip
+    for section in ("memory", "time", "modes", "staircase", "frontier", "smallest", "replan",
+                    "diff", "robust", "sensitivity", "why", "tables"):  # fmt: skip
         assert f'<h2 id="{section}">' in text, section
 
 
@@ -90,6 +96,10 @@ def test_an_infeasible_plan_has_a_page() -> None:
     assert '<h2 id="memory">' not in text
     assert found.shortage is not None
     assert "needed everywhere" in text
+    drawing = draw_shortage(found.shortage, "ps")
+    assert drawing is not None
+    helped = [t for t in found.shortage.tiers if t.helps and t.needed is not None]
+    assert drawing.render().count('class="lacks"') == len(helped) > 0
 
 
 def test_the_largest_page_stays_under_a_megabyte() -> None:
@@ -98,7 +108,8 @@ def test_the_largest_page_stays_under_a_megabyte() -> None:
     text = render(found)
     assert len(text.encode()) < 1_000_000
     assert found.num_ranks == 128
-    assert text.count('class="h') >= 128
+    cells = re.findall(r'class="h\d+"><title>rank (\d+):', text)
+    assert sorted(map(int, cells)) == list(range(128))
 
 
 def test_the_stacks_add_up() -> None:
@@ -119,3 +130,55 @@ def test_modes_group_the_tables(info: ReportInfo) -> None:
     assert sorted(names) == sorted(row.name for row in info.tables.rows)
     total = sum(cell.used["hbm"] for cell in info.modes.cells)
     assert total == sum(row.used["hbm"] for row in info.tables.rows)
+    stated = [(t.table, t.mode, t.ratio) for t in info.modes.tables]
+    assert sorted(stated) == sorted(
+        (name, cell.mode, cell.ratio) for cell in info.modes.cells for name in cell.tables
+    )
+
+
+def test_modes_are_drawn_table_by_table_then_counted() -> None:
+    """A bar a table whose length is its share; of many tables a column a mode and ratio."""
+    used = {"hbm": 2**30}
+    tables = tuple(TableMode(f"t{i}", "HYBRID", "1/4", 0.25, used) for i in range(60))
+    cell = ModeCell("HYBRID", "1/4", tuple(t.table for t in tables), used)
+    few = draw_modes(ModesInfo(tables[:2], (cell,)), "ps").render()
+    tracks, bars = (
+        [float(w) for w in re.findall(rf'width="([\d.]+)" height="16" class="{style}"', few)]
+        for style in ("room", "m-HYBRID")
+    )
+    assert len(bars) == 2
+    assert [b / t for b, t in zip(bars, tracks, strict=True)] == pytest.approx([0.25] * 2, abs=0.01)
+    many = draw_modes(ModesInfo(tables, (cell,)), "ps").render()
+    assert many.count('class="m-HYBRID"') == 1
+    assert ">60</text>" in many
+
+
+def test_the_search_never_forgets(info: ReportInfo) -> None:
+    """Bound and objective only improve, and end at what the verdict says."""
+    objectives = [p.objective for p in info.trace if p.objective is not None]
+    bounds = [p.bound for p in info.trace if p.bound is not None]
+    assert objectives == sorted(objectives, reverse=True)
+    assert bounds == sorted(bounds)
+    assert (objectives[-1], bounds[-1]) == (info.verdict.objective, info.verdict.bound)
+
+
+def test_a_first_plan_far_above_does_not_flatten_the_search() -> None:
+    """25 s, then 28 ms above a bound of 25 ms: the picture shows the latter, and says so."""
+    trace = [TracePoint(0.1, 25 * 10**12, 0, "greedy"), TracePoint(1, 28 * 10**9, 25 * 10**9, "x")]
+    drawing = draw_trace(trace, 2, "ps")
+    assert drawing is not None
+    labels = re.findall(r">(\d+) ms<", drawing.render())
+    assert len(labels) >= 3
+    assert "cut off" in drawing.about
+
+
+def test_a_plan_far_off_the_frontier_is_named_not_drawn(info: ReportInfo) -> None:
+    """It would press all other points onto the axis."""
+    frontier = info.answers.frontier
+    assert frontier is not None
+    worst = max(p.objective for p in frontier.points if p.objective is not None)
+    far = replace(frontier.plans[0], label="far", objective=100 * worst)
+    drawing = draw_frontier(replace(frontier, plans=(*frontier.plans, far)))
+    assert drawing is not None
+    assert "Far above the picture: far" in drawing.about
+    assert ">far<" not in drawing.render()

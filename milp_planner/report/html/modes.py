@@ -1,0 +1,82 @@
+"""Mode × cache ratio: a bar a table, or how many tables share each pair."""
+
+from __future__ import annotations
+
+from milp_planner.report.html.svg import WIDTH, Drawing, Scale
+from milp_planner.report.modes import ModeCell, ModesInfo, TableMode
+from milp_planner.report.tables import per_memory
+from milp_planner.report.units import shorten, show_amount
+
+#: Tables drawn one by one.
+MOST_TABLES = 48
+_LEFT, _RIGHT, _ROW, _NAME = 190, 320, 20.0, 26
+_BAND = 92.0
+
+
+def draw_modes(info: ModesInfo, unit: str) -> Drawing:
+    """How much of each table HBM has room for, and in which mode."""
+    return (_by_table if len(info.tables) <= MOST_TABLES else _counted)(info, unit)
+
+
+def _by_table(info: ModesInfo, unit: str) -> Drawing:
+    foot = 6 + _ROW * len(info.tables)
+    drawing = Drawing("Mode and cache ratio of each table", _about(info), foot + 40)
+    across = Scale(0, 1, _LEFT, WIDTH - _RIGHT)
+    for index, table in enumerate(info.tables):
+        y = 6 + index * _ROW
+        words = f"{table.mode} {table.ratio}".strip()
+        tip = f"{table.table}: {words}, {_used(table.used, unit)}"
+        drawing.text(_LEFT - 8, y + 13, shorten(table.table, _NAME), "end")
+        drawing.rect(_LEFT, y, across.stop - _LEFT, _ROW - 4, "room", tip)
+        drawing.rect(_LEFT, y, across.at(table.share) - _LEFT, _ROW - 4, f"m-{table.mode}", tip)
+        drawing.text(WIDTH - _RIGHT + 10, y + 13, words)
+        drawing.text(WIDTH, y + 13, _used(table.used, unit), "end", "label")
+    for share in (0, 0.25, 0.5, 0.75, 1):
+        x = across.at(share)
+        drawing.line([(x, 2), (x, foot)], "over-grid")
+        drawing.text(x, foot + 15, f"{share:.0%}", "middle")
+    drawing.text(across.stop, foot + 34, "rows of the table that HBM has room for", "end", "label")
+    return drawing
+
+
+def _counted(info: ModesInfo, unit: str) -> Drawing:
+    """A band a mode; a column a ratio, all rows in HBM on the left, none on the right."""
+    modes = list(dict.fromkeys(cell.mode for cell in info.cells))
+    stops = ["all", *(r for r in info.ratios), "none"]
+    drawing = Drawing("Tables in each mode at each cache ratio", _about(info),
+                      _BAND * len(modes) + 44)  # fmt: skip
+    step = (WIDTH - 10 - 110) / len(stops)
+    most = max(len(cell.tables) for cell in info.cells)
+    for band, mode in enumerate(modes):
+        foot = _BAND * (band + 1)
+        drawing.text(102, foot - 4, mode, "end")
+        drawing.line([(110, foot), (WIDTH - 10, foot)], "axis")
+        for cell in (cell for cell in info.cells if cell.mode == mode):
+            x = 110 + stops.index(_stop(cell)) * step
+            height = (_BAND - 26) * len(cell.tables) / most
+            tip = f"{mode} {cell.ratio}: {len(cell.tables):,} tables, {_used(cell.used, unit)}"
+            wide = min(56.0, step * 0.8)
+            drawing.rect(x + (step - wide) / 2, foot - height, wide, height, f"m-{mode}", tip)
+            count = f"{len(cell.tables):,}"
+            drawing.text(x + step / 2, foot - height - 5, count, "middle", "strong")
+    for index, stop in enumerate(stops):
+        drawing.text(110 + (index + 0.5) * step, _BAND * len(modes) + 17, stop, "middle")
+    words = "cache ratio: share of a table's rows that HBM has room for; figures count tables"
+    drawing.text(WIDTH - 10, _BAND * len(modes) + 36, words, "end", "label")
+    return drawing
+
+
+def _stop(cell: ModeCell) -> str:
+    return cell.ratio or ("all" if cell.mode == "HBM_ONLY" else "none")
+
+
+def _about(info: ModesInfo) -> str:
+    tables: dict[str, list[TableMode]] = {}
+    for table in info.tables:
+        tables.setdefault(table.mode, []).append(table)
+    return ", ".join(f"{len(found):,} {mode}" for mode, found in tables.items()) + "."
+
+
+def _used(used: dict[str, int], unit: str) -> str:
+    held = ((name, amount) for name, amount in per_memory(used).items() if amount)
+    return " + ".join(f"{show_amount(amount, unit)} {name.upper()}" for name, amount in held)
