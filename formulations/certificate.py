@@ -76,7 +76,7 @@ def bound_of(instance: Instance, certificate: Certificate) -> int:
         if certificate.cutoff is None:
             raise InstanceError("certificate: some table has no option at all, so no bound exists")
         return certificate.cutoff
-    dual = least - _capacity_value(instance, certificate)
+    dual = least - capacity_value(instance, certificate)
     bound = -(-dual // certificate.denominator)
     return bound if certificate.cutoff is None else min(bound, certificate.cutoff)
 
@@ -99,10 +99,11 @@ def proves_infeasible(instance: Instance, certificate: Certificate) -> bool:
     if certificate.kind != "infeasible":
         return False
     least = least_priced(instance, certificate)
-    return least is None or least > _capacity_value(instance, certificate)
+    return least is None or least > capacity_value(instance, certificate)
 
 
-def _capacity_value(instance: Instance, certificate: Certificate) -> int:
+def capacity_value(instance: Instance, certificate: Certificate) -> int:
+    """What all capacity is worth at the certificate's prices: λ·capacity, times D."""
     return sum(
         price * int(capacity)
         for resource in instance.resources

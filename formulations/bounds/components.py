@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -12,6 +13,11 @@ from formulations.instance import Instance
 #: Level tuples times tables examined per component. Beyond it the groups with most levels are
 #: relaxed: their tables may differ in level, which can only make the minimum smaller.
 MAX_WORK = 2_000_000
+#: Stands for "no such choice" in sums of Python integers.
+_NEVER = 2**200
+
+#: Arrays of Python integers: prices times bytes leave 64 bits.
+BigArray = np.ndarray[Any, np.dtype[np.object_]]
 
 
 def components(instance: Instance, keep: np.ndarray) -> list[tuple[list[int], list[int]]]:
@@ -45,39 +51,62 @@ def components(instance: Instance, keep: np.ndarray) -> list[tuple[list[int], li
     return list(found.values())
 
 
-def least_component(
-    instance: Instance, values: np.ndarray, keep: np.ndarray, tables: list[int], groups: list[int]
-) -> int | None:
-    """Cheapest choice for the tables of one component, over all its level tuples.
+class Component:
+    """Tables that share levels, with their cheapest values at every tuple of levels.
 
     Parameters
     ----------
+    instance : Instance
     values : object array [options] of int
     keep : bool array [options]
     tables, groups : lists of int
         From :func:`components`.
-
-    Returns
-    -------
-    int or None
-        None when some table has no option at all.
     """
-    levels = {g: _levels(instance, keep, g) for g in groups}
-    held = _held_groups(levels, len(tables))
-    rows = [_Row(instance, values, keep, t, held) for t in tables]
-    if any(row.empty for row in rows):
-        return None
-    best: int | None = None
-    for choice in product(*(levels[g] for g in held)):
-        total = 0
-        for row in rows:
-            least = row.least(dict(zip(held, choice, strict=True)))
-            if least is None:
-                break
-            total += least
-        else:
-            best = total if best is None else min(best, total)
-    return best
+
+    def __init__(
+        self, instance: Instance, values: np.ndarray, keep: np.ndarray,
+        tables: list[int], groups: list[int],
+    ) -> None:  # fmt: skip
+        levels = {g: _levels(instance, keep, g) for g in groups}
+        self._held = _held_groups(levels, len(tables))
+        tuples = list(product(*(levels[g] for g in self._held)))
+        self._tuples = np.asarray(tuples, dtype=np.int64).reshape(len(tuples), len(self._held))
+        self._instance, self._values = instance, values
+        self._options = {t: [o for o in instance.options_of(t) if keep[o]] for t in tables}
+        self._rows = {t: self._row(t) for t in tables}
+        nothing: BigArray = np.zeros(len(self._tuples), dtype=object)
+        self._sum = sum(self._rows.values(), nothing)
+
+    @property
+    def least(self) -> int | None:
+        """The cheapest choice for all tables over all level tuples; None when there is none."""
+        return _known(self._sum.min())
+
+    def forced(self) -> Iterator[tuple[int, int | None]]:
+        """Every option kept, with the least when its table must use it."""
+        for table, options in self._options.items():
+            rest = self._sum - self._rows[table]
+            for option in options:
+                yield option, _known(rest[self._at(option)].min() + self._values[option])
+
+    def _row(self, table: int) -> BigArray:
+        """Least value of one table at every tuple."""
+        row: BigArray = np.full(len(self._tuples), _NEVER, dtype=object)
+        for option in self._options[table]:
+            at = self._at(option)
+            row[at] = np.minimum(row[at], int(self._values[option]))
+        return row
+
+    def _at(self, option: int) -> Any:
+        """The level tuples an option allows, as an index."""
+        group = int(self._instance.option_group[option])
+        if group not in self._held:
+            return slice(None)
+        return self._tuples[:, self._held.index(group)] == self._instance.option_level[option]
+
+
+def _known(value: Any) -> int | None:
+    return None if value >= _NEVER else int(value)
 
 
 def _levels(instance: Instance, keep: np.ndarray, group: int) -> list[int]:
@@ -96,40 +125,3 @@ def _held_groups(levels: dict[int, list[int]], tables: int) -> list[int]:
             break
         held.append(group)
     return held
-
-
-class _Row:
-    """Least value of one table: free of any held group, and per (group, level)."""
-
-    def __init__(
-        self,
-        instance: Instance,
-        values: np.ndarray,
-        keep: np.ndarray,
-        table: int,
-        held: list[int],
-    ) -> None:
-        self._free: Any = None
-        self._at: dict[tuple[int, int], Any] = {}
-        for option in instance.options_of(table):
-            if not keep[option]:
-                continue
-            group, value = int(instance.option_group[option]), values[option]
-            if group not in held:
-                self._free = value if self._free is None else min(self._free, value)
-            else:
-                key = (group, int(instance.option_level[option]))
-                self._at[key] = min(self._at.get(key, value), value)
-
-    @property
-    def empty(self) -> bool:
-        return self._free is None and not self._at
-
-    def least(self, level: dict[int, int]) -> int | None:
-        """Least value when the held groups are at these levels."""
-        best = self._free
-        for item in level.items():
-            value = self._at.get(item)
-            if value is not None and (best is None or value < best):
-                best = value
-        return None if best is None else int(best)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from formulations.bounds.components import components, least_component
+from formulations.bounds.components import BigArray, Component, components
 from formulations.bounds.own import own_cost, per_option, shard_counts, usable
 from formulations.certificate import Certificate
 from formulations.instance import BlockView, Instance, Objective, Scope, Where
-
-#: Arrays of Python integers: prices times bytes leave 64 bits.
-BigArray = np.ndarray[Any, np.dtype[np.object_]]
 
 
 def least_priced(instance: Instance, certificate: Certificate) -> int | None:
@@ -35,7 +31,7 @@ def least_priced(instance: Instance, certificate: Certificate) -> int | None:
     values = priced_options(instance, certificate)
     total = 0
     for tables, groups in components(instance, keep):
-        least = least_component(instance, values, keep, tables, groups)
+        least = Component(instance, values, keep, tables, groups).least
         if least is None:
             return None
         total += least

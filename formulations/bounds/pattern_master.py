@@ -99,9 +99,7 @@ class PatternMaster:
         first = model.columns(len(patterns), upper=_MANY, whole=False)
         model.objective[theta] = 1
         self._cover(model, first, patterns)
-        for table in range(self._tables):
-            own = np.flatnonzero(self._table == table)
-            model.row(own, np.ones(len(own), dtype=np.int64), 1, 1)
+        self._one_option_each(model)
         for index, rank in enumerate(self._classes):
             used = [first + p for p, (k, _) in enumerate(patterns) if k == index]
             model.row([*used, theta], [1] * len(used) + [-rank.size], high=0)
@@ -115,6 +113,39 @@ class PatternMaster:
         pooled = -result.duals[model.num_rows - len(self._room) :]
         prices = Prices(np.maximum(result.duals[:number], 0.0), np.maximum(pooled, 0.0))
         return float(result.objective or 0.0), prices
+
+    def pooled(self, target: int) -> Prices | None:
+        """Prices at which a shard pays for the memory and the time it takes, ranks pooled.
+
+        A first guess: with them the proof is as strong as the LP over pooled places.
+        """
+        items = self._items
+        load = np.column_stack([items.use, items.cost])
+        room = [
+            sum(c.size * part for c, part in zip(self._classes, parts, strict=True))
+            for parts in zip(*((*c.capacity, target) for c in self._classes), strict=True)
+        ]
+        total = np.zeros((len(self._column), load.shape[1]), dtype=np.int64)
+        np.add.at(total, items.option, load * items.count[:, None])
+        model = LinearModel()
+        model.columns(len(self._options), whole=False)
+        theta = model.columns(1, upper=_MANY, whole=False)
+        model.objective[theta] = 1
+        self._one_option_each(model)
+        rows = np.column_stack([total[self._options], self._use])
+        for index, most in enumerate([*room, *self._room]):
+            columns = [*range(len(self._options)), theta]
+            model.row(columns, [*rows[:, index].tolist(), -most], high=0)
+        result = solve_highs(model, whole=False)
+        if result.status != "optimal" or result.duals is None:
+            return None
+        dual = np.maximum(-result.duals[self._tables :], 0.0)
+        return Prices(load.astype(np.float64) @ dual[: load.shape[1]], dual[load.shape[1] :])
+
+    def _one_option_each(self, model: LinearModel) -> None:
+        for table in range(self._tables):
+            own = np.flatnonzero(self._table == table)
+            model.row(own, np.ones(len(own), dtype=np.int64), 1, 1)
 
     def _cover(
         self, model: LinearModel, first: int, patterns: Sequence[tuple[int, IntArray]]

@@ -116,8 +116,11 @@ class _Search:
         master = PatternMaster(self._instance, self._items, self._classes, options)
         patterns = singles + [p for p in self._patterns if self._items.cost @ p[1] <= target]
         solved, best, centre = master.solve(patterns), 0.0, None
+        pooled = master.pooled(target)
         while solved is not None and solved[0] > max(1.0, best) + _TOLERANCE:
-            prices = solved[1] if centre is None else solved[1].towards(centre, _INERTIA)
+            prices = pooled or solved[1]
+            if centre is not None:
+                prices = solved[1].towards(centre, _INERTIA)
             priced = self._price(target, prices, _EASE * (solved[0] - best) / solved[0])
             if priced is None:
                 return None
