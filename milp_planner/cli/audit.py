@@ -60,7 +60,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     registry.get(formulation)
     limits = make_settings(time_limit, seed=seed, workers=workers, options=settings)
     inputs = find(model, cluster)
-    work = Work("pricing")
+    work = Work("pricing", prepares=True)
     result = work.run(
         lambda: api.audit(
             plan,

@@ -83,7 +83,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     if output is not None:
         check_writable(output)
     inputs = find(model, cluster)
-    work = Work("pricing")
+    work = Work("pricing", prepares=True)
     asked = [o.value for o in objective] if objective else OBJECTIVES
     comparison = work.run(
         lambda: compare(

@@ -78,7 +78,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     if target is not None:
         check_writable(target)
     inputs = find(model, cluster, profile)
-    work = Work("pricing")
+    work = Work("pricing", prepares=True)
     plan = work.run(
         lambda: api.plan(
             *inputs,

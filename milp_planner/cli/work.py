@@ -33,11 +33,15 @@ class Work:
         What the progress line begins with.
     unit : str
         Time unit of objectives (``ps``, or anything else for plain integers).
+    prepares : bool
+        Whether the job has nothing to keep until :meth:`begin` is called: an interruption then
+        abandons it at once.
     """
 
-    def __init__(self, label: str, unit: str = "ps") -> None:
+    def __init__(self, label: str, unit: str = "ps", prepares: bool = False) -> None:
         self.label = label
         self.interrupted = False
+        self._prepares = prepares
         self._unit = unit
         self._stop = threading.Event()
         self._point: TracePoint | None = None
@@ -56,7 +60,7 @@ class Work:
         Raises
         ------
         KeyboardInterrupt
-            At the second interruption.
+            At the second interruption, or the first while there is nothing to keep.
         """
         box: dict[str, object] = {}
 
@@ -83,6 +87,7 @@ class Work:
     def begin(self, *label: str) -> None:
         """Start a new line of progress: what is known so far belongs to something else."""
         self.label = ", minimising ".join(label)
+        self._prepares = False
         self._point = None
 
     def _note(self, point: TracePoint) -> None:
@@ -95,7 +100,7 @@ class Work:
         self._point = point
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        if self.interrupted:
+        if self.interrupted or self._prepares:
             raise KeyboardInterrupt
         self.interrupted = True
         self._stop.set()

@@ -21,7 +21,7 @@ from milp_planner.inputs import Cluster
 from scenarios.catalog import find_cluster
 from scenarios.generator import generate
 
-RUN = [sys.executable, "-m", "milp_planner.cli.main"]
+RUN = [sys.executable, "-m", "milp_planner"]
 ARGUMENTS = ("plan", "kuairand-27k", "1xa10", "-f", "cpsat", "--workers", "1", "--time-limit", "5")
 
 

@@ -24,6 +24,23 @@ def test_the_best_plan_is_kept(cli: Cli, tmp_path: Path, monkeypatch: pytest.Mon
     assert outcome.placement is not None and outcome.stopped_by == "interrupted"
 
 
+def test_interrupted_while_importing(tmp_path: Path) -> None:
+    """Ctrl-C before the program has loaded: one line and 130, whatever the import makes of it."""
+    (tmp_path / "typer.py").write_text(
+        "import os, signal, time\n"
+        "try:\n    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(20)\n"
+        "except KeyboardInterrupt:\n    raise ImportError('swallowed')\n"
+    )
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nimport milp_planner.__main__ as m"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}; m.main()"],
+        capture_output=True, text=True, check=False, timeout=50,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (130, "milp-planner: interrupted\n")
+
+
 def test_an_abandoned_solver_leaves_cleanly(tmp_path: Path) -> None:
     """A second Ctrl-C exits with 130, however deep in native code the solver is."""
     program = """

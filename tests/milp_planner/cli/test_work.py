@@ -56,6 +56,22 @@ def test_second_interruption_abandons_the_job() -> None:
     release.set()
 
 
+def test_interrupted_before_there_is_anything_to_keep() -> None:
+    """While inputs are priced the first Ctrl-C is enough; once solving began it is not."""
+    work, release = Work("pricing", prepares=True), threading.Event()
+
+    def job() -> bool:
+        os.kill(os.getpid(), signal.SIGINT)
+        return release.wait(10)
+
+    with pytest.raises(KeyboardInterrupt):
+        work.run(job)
+    release.set()
+    work = Work("pricing", prepares=True)
+    work.begin("cpsat")
+    assert work.run(job) and work.interrupted
+
+
 def test_the_line_shows_incumbent_bound_and_gap() -> None:
     """An improvement of one side keeps what is known of the other."""
     work = Work("cpsat")
