@@ -39,12 +39,15 @@ class Shape:
         Floats a row.
     load : Load
         Samples of a step, ids a feature and sample.
+    hashed : bool
+        Whether a step hashes raw ids to rows; else its ids are rows already.
     """
 
     name: str
     rows: tuple[int, ...]
     dim: int
     load: Load
+    hashed: bool = True
 
     @property
     def small(self) -> bool:
@@ -179,13 +182,13 @@ class MicroDlrm:
     def _look_up(self, ids: list[Any], tables: list[Any]) -> list[Any]:
         from torch.nn import functional
 
-        features = zip(ids, SEEDS, tables, strict=False)
-        return [
-            functional.embedding_bag(
-                hash_ids(raw, seed, len(table)), table, self.offsets, mode="sum", sparse=True
+        outputs = []
+        for raw, seed, table in zip(ids, SEEDS, tables, strict=False):
+            rows = hash_ids(raw, seed, len(table)) if self.shape.hashed else raw
+            outputs.append(
+                functional.embedding_bag(rows, table, self.offsets, mode="sum", sparse=True)
             )
-            for raw, seed, table in features
-        ]
+        return outputs
 
     def _score(self, dense: Any, outputs: list[Any], lap: Lap) -> Any:
         import torch

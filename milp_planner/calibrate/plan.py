@@ -12,7 +12,7 @@ DIM = 256
 """Floats of a row (1 KB): wide enough that memory and not dispatch is measured."""
 NARROW = (32, 64, 128)
 """Narrower rows, for the penalties."""
-HITS = (0.25, 0.5, 0.75, 0.9)
+HITS = (0.25, 0.5, 0.75, 0.9, 0.97)
 """Shares of the lookups in the near tier at which the tiered modes are measured."""
 
 
@@ -82,5 +82,5 @@ def measurement_plan(machine: Machine, quick: bool) -> MeasurementPlan:
         copy=machine.copy(),
         forward={name: machine.step(name, False) for name in SHAPES},
         training={name: machine.step(name, True) for name in SHAPES},
-        rounds=5 if quick else 21,
+        rounds=5 if quick else 31,
     )

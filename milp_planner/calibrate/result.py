@@ -137,6 +137,12 @@ def _sweep(name: str, machine: Machine, plan: MeasurementPlan, samples: dict[str
         points.append(
             SweepPoint(mode=cast(Mode, mode), x=hit, ms=ms, spread=min(taken.spread, 1.0))
         )
+    points += [  # with every lookup in the near tier, both modes are that same call
+        point.model_copy(update={"mode": mode})
+        for point in points
+        if point.mode == "HBM_ONLY"
+        for mode in ("CACHING", "HYBRID")
+    ]
     times = {(point.mode, point.x): point.ms for point in points}
     near, far = times["HBM_ONLY", 1.0], times["HOST_ONLY", 0.0]
     if far < APART * near:

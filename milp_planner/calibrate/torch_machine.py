@@ -9,9 +9,11 @@ would be found in the cache.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import time
+from datetime import date
 from typing import Any
 
 from milp_planner.calibrate.machine import (
@@ -62,6 +64,8 @@ class TorchMachine:
         """Processor, versions and sizes."""
         torch = self._torch
         return {
+            "date": date.today().isoformat(),
+            "load_average": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
             "device": self.device,
             "processor": processor(),
             "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
@@ -212,10 +216,25 @@ def cpu_machine(quick: bool, threads: int | None, seed: int) -> TorchMachine:
     far = SHAPES["dram-bound"].rows[0] * WIDEST * ELEMENT
     far = max(far // 4 if quick else far, 16 * cache // (WIDEST * ELEMENT) * WIDEST * ELEMENT)
     need_memory(far + 2**30)
+    keep_freed_memory()
     if threads is not None:
         torch.set_num_threads(threads)
     near = cache // 4 // (WIDEST * ELEMENT) * WIDEST * ELEMENT
     return TorchMachine(near, far, Load(2048 if quick else 8192, 8), seed)
+
+
+def keep_freed_memory() -> bool:
+    """Let glibc keep freed blocks, as a trainer's allocator (jemalloc, tcmalloc) does.
+
+    By default it returns large blocks to the system, and a step then spends much of its time on
+    page faults of its own outputs. False where the C library has no such setting.
+    """
+    trim_threshold, mmap_max = -1, -4  # M_TRIM_THRESHOLD, M_MMAP_MAX of mallopt(3)
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError):
+        return False
+    return bool(mallopt(trim_threshold, 2**31 - 1) and mallopt(mmap_max, 0))
 
 
 def need_torch() -> Any:

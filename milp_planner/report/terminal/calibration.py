@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 
 from milp_planner.calibrate import Calibration
@@ -53,20 +53,22 @@ def _spread(profile: Profile, name: str) -> str:
 
 
 def _regimes(regimes: tuple[Regime, ...]) -> RenderableType:
-    table = Table("micro-DLRM", title="where a step goes", title_justify="left")
-    for name in ("step ms", "embedding", "MLP", "rest", "GB/s", "GFLOP/s of roofline", "bound by"):
+    table = Table(
+        "micro-DLRM", title="where a forward step goes, and a training step", title_justify="left"
+    )
+    for name in ("ms", "embedding", "MLP", "rest", "GB/s", "GFLOP/s, roof", "bound by"):
         table.add_column(name, justify="right")
     for each in regimes:
-        roof = f"{each.flops / 1e9:.3g} of {each.ceiling / 1e9:.3g}"
+        roof = f"{each.flops / 1e9:.3g}, {each.ceiling / 1e9:.3g}"
         table.add_row(
-            f"{each.shape}, forward", f"{1e3 * each.seconds:.3g}", *_shares(each.shares),
+            each.shape, f"{1e3 * each.seconds:.3g}", *_shares(each.shares),
             f"{each.bandwidth / 1e9:.3g}", roof, each.name,
         )  # fmt: skip
         table.add_row(
-            "  training", f"{1e3 * each.training_seconds:.3g}", *_shares(each.training_shares),
+            "  in training", f"{1e3 * each.training_seconds:.3g}", *_shares(each.training_shares),
             "", "", "",
         )  # fmt: skip
-    return Group(table)
+    return table
 
 
 def _shares(shares: dict[str, float]) -> tuple[str, ...]:

@@ -1,0 +1,168 @@
+"""Figure and tables of the newest calibration: ``python benchmarks/calibration/figures.py``.
+
+Writes what stands between the markers of docs/trust/calibration.md and draws
+docs/figures/calibration.svg; with ``--check`` the exit code tells whether the page is up to date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "trust" / "calibration.md"
+COLOURS = {"embedding": "#2f6690", "mlp": "#d1495b", "rest": "#b9b9b9"}
+
+
+def environment(raw: dict[str, Any]) -> str:
+    """Where and when, in a sentence, and whether the machine was busy."""
+    where = raw["machine"]
+    load = where["load_average"]
+    busy = (
+        f" **The machine was shared with other work (load average {load:.0f} on {where['cores']} "
+        "cores).**" if load is not None and load > where["cores"] + 1 else ""
+    )  # fmt: skip
+    return (
+        f"Measured {where['date']} on {where['processor']} with {where['threads']} of "
+        f"{where['cores']} cores, {where['last_level_cache'] / 2**20:.0f} MiB last-level cache, "
+        f"torch {where['torch']}.{busy}"
+    )
+
+
+def regimes(raw: dict[str, Any]) -> str:
+    """Where a step goes, a line a shape."""
+    lines = [
+        "| micro-DLRM | forward step | embedding / MLP / rest | training step | "
+        "embedding / MLP / rest | GB/s | GFLOP/s of the roofline | bound by |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for each in raw["regimes"]:
+        cells = [each["shape"]]
+        for kind in ("", "training_"):
+            shares = each[f"{kind}shares"]
+            time = f"{1e3 * each[f'{kind}seconds']:.3g} ms ± {each[f'{kind}spread']:.0%}"
+            cells += [time, " / ".join(f"{shares[part]:.0%}" for part in COLOURS)]
+        roof = f"{each['flops'] / 1e9:.3g} of {each['ceiling'] / 1e9:.3g}"
+        cells += [f"{each['bandwidth'] / 1e9:.3g}", roof, each["name"]]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def tiers(raw: dict[str, Any]) -> str:
+    """The profile's numbers with their spread."""
+    profile, spread = raw["profile"], raw["profile"]["spread"]
+    kernel = profile["kernel"]
+    rate = {name: int(profile[name][:-3]) / 1e9 for name in ("hbm", "ddr", "host_link")}
+    rows = [
+        ("`hbm`: rows in the cache", f"{rate['hbm']:.3g} GB/s", "hbm"),
+        ("`ddr`, `host_link`: rows in DRAM", f"{rate['ddr']:.3g} GB/s", "ddr"),
+        ("`launch_seconds`", f"{1e6 * kernel['launch_seconds']:.3g} µs", "launch_seconds"),
+        *(
+            (f"x_eff `{mode}` at hit ratio {x:g}", f"{x_eff:.3f}", mode)
+            for mode in ("caching", "hybrid")
+            for x, x_eff in profile[mode]["points"]
+            if x > 0
+        ),
+    ]
+    lines = ["| number | measured | spread |", "|---|---|---|"]
+    lines += [f"| {what} | {value} | ±{spread.get(name, 0):.1%} |" for what, value, name in rows]
+    lines.append(f"| `backward_multiple` | {kernel['backward_multiple']:.3g} | |")
+    for limit, penalty in kernel["narrow_penalties"]:
+        lines.append(f"| `narrow_penalties` below {limit} columns | {penalty:.3g} | |")
+    lines.append(f"| matrix product | {raw['peak_flops'] / 1e9:.3g} GFLOP/s | |")
+    return "\n".join(lines)
+
+
+def draw(raw: dict[str, Any], path: Path) -> None:
+    """Shares of the step, the roofline, bandwidth over the hit ratio."""
+    from matplotlib import rcParams
+    from matplotlib.figure import Figure
+
+    rcParams.update({"svg.hashsalt": "calibration", "svg.fonttype": "none", "font.size": 8})
+    figure = Figure(figsize=(10, 3), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    _shares(left, raw["regimes"])
+    _roofline(middle, raw)
+    _curves(right, raw["profile"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def _shares(axis: Any, found: list[dict[str, Any]]) -> None:
+    bars = [(f"{each['shape']}\n{kind}", each[key]) for each in reversed(found)
+            for kind, key in (("training", "training_shares"), ("forward", "shares"))]  # fmt: skip
+    start = np.zeros(len(bars))
+    for part, colour in COLOURS.items():
+        widths = np.array([100 * shares[part] for _, shares in bars])
+        axis.barh([name for name, _ in bars], widths, left=start, color=colour, label=part)
+        start += widths
+    axis.set(xlabel="share of the step, %", xlim=(0, 100), title="where a step goes")
+    axis.legend(frameon=False, ncols=3, loc="lower center", bbox_to_anchor=(0.4, -0.4))
+
+
+def _roofline(axis: Any, raw: dict[str, Any]) -> None:
+    near = next(s for s in raw["samples"] if s["name"].startswith("HBM_ONLY"))
+    load = raw["machine"]["bags"] * raw["machine"]["pooling"] * 1024
+    x = np.logspace(-1, 2.5, 100)
+    for rate, label, style in (
+        (raw["gather_bandwidth"], "rows from DRAM", "-"),
+        (load / near["median_s"], "rows from the cache", "--"),
+    ):  # fmt: skip
+        ceiling = np.minimum(x * rate, raw["peak_flops"]) / 1e9
+        axis.plot(x, ceiling, style, color="black", linewidth=1, label=label)
+    for each, marker in zip(raw["regimes"], "os^", strict=False):
+        axis.plot(each["intensity"], each["flops"] / 1e9, marker, label=each["shape"])
+    axis.set(xscale="log", yscale="log", xlabel="FLOP per byte", ylabel="GFLOP/s",
+             title="roofline, forward step")  # fmt: skip
+    axis.legend(frameon=False, fontsize=7)
+
+
+def _curves(axis: Any, profile: dict[str, Any]) -> None:
+    hbm, link = (int(profile[name][:-3]) / 1e9 for name in ("hbm", "host_link"))
+    for mode, marker in (("caching", "o"), ("hybrid", "s")):
+        points = np.array(profile[mode]["points"])
+        rate = points[:, 1] * hbm + (1 - points[:, 1]) * link
+        bars = axis.plot(100 * points[:, 0], rate, f"{marker}-", label=mode.upper())
+        width = profile["spread"].get(mode, 0) * points[:, 1] * (hbm - link)
+        axis.fill_between(100 * points[:, 0], rate - width, rate + width, alpha=0.2,
+                          color=bars[0].get_color())  # fmt: skip
+    share = np.linspace(0, 1, 50)
+    axis.plot(100 * share, 1 / (share / hbm + (1 - share) / link), ":", color="black",
+              label="times of the tiers added")  # fmt: skip
+    axis.set(xlabel="lookups in the near tier, %", ylabel="GB/s", ylim=(0, None), title="tiers")
+    axis.legend(frameon=False, fontsize=7)
+
+
+def page(raw: dict[str, Any], text: str) -> str:
+    """The page with its blocks replaced."""
+    parts = {"environment": environment(raw), "regimes": regimes(raw), "tiers": tiers(raw)}
+    for name, part in parts.items():
+        before, rest = text.split(f"<!-- {name} -->\n", 1)
+        after = rest.split("<!-- end -->", 1)[1]
+        text = f"{before}<!-- {name} -->\n{part}\n<!-- end -->{after}"
+    return text
+
+
+def main() -> int:
+    """Write the page and the figure, or check the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    newest = max((Path(__file__).parent / "results").glob("*.raw.json"))
+    raw = json.loads(newest.read_text())
+    old = PAGE.read_text(encoding="utf-8")
+    new = page(raw, old)
+    if arguments.check:
+        return int(new != old)
+    PAGE.write_text(new, encoding="utf-8")
+    draw(raw, ROOT / "docs" / "figures" / "calibration.svg")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+"""Figure and tables of the newest result: ``python benchmarks/prediction/figures.py``.
+
+Writes what stands between the markers of docs/trust/prediction.md and draws
+docs/figures/prediction.svg; with ``--check`` the exit code tells whether the page is up to date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "trust" / "prediction.md"
+GOAL = {50: 0.10, 90: 0.25}
+
+
+def environment(result: dict[str, Any]) -> str:
+    """Where and when, in a sentence, and whether the machine was busy."""
+    load = result["load_average"]
+    busy = (
+        f" **The machine was shared with other work (load average {load:.0f}).**"
+        if load > result["threads"] + 1 else ""
+    )  # fmt: skip
+    return (
+        f"Measured {result['date']} on {result['processor']}, {result['threads']} threads, "
+        f"{result['last_level_cache'] / 2**20:.0f} MiB last-level cache, torch {result['torch']}, "
+        f"{result['rounds']} interleaved rounds.{busy}"
+    )
+
+
+def errors(result: dict[str, Any]) -> str:
+    """Error distribution of the held-out points beside the machine's own."""
+    found = result["summary"]
+    lines = [
+        f"| {found['points']} held-out points | median | 90th percentile | worst |",
+        "|---|---|---|---|",
+        f"| step time, predicted against measured | **{found['error_50']:.1%}** | "
+        f"**{found['error_90']:.1%}** | {found['error_100']:.1%} |",
+        f"| embedding part alone | {found['embedding_error_50']:.1%} | "
+        f"{found['embedding_error_90']:.1%} | {found['embedding_error_100']:.1%} |",
+        f"| the machine itself: odd against even rounds | {found['repeat_50']:.1%} | "
+        f"{found['repeat_90']:.1%} | |",
+        f"| the machine itself: half the interquartile range | {found['spread_50']:.1%} | "
+        f"{found['spread_90']:.1%} | |",
+        f"| goal | {GOAL[50]:.0%} | {GOAL[90]:.0%} | |",
+    ]
+    return "\n".join(lines)
+
+
+def fitted(result: dict[str, Any]) -> str:
+    """The fitted constants."""
+    f = result["fitted"]
+    c0, c1, c2, c3 = f["dense"]
+    return "\n".join(
+        [
+            "| constant | fitted |",
+            "|---|---|",
+            f"| `hbm`: rows in the cache | {f['hbm'] / 1e9:.3g} GB/s |",
+            f"| `host_link`: rows in DRAM | {f['host_link'] / 1e9:.3g} GB/s |",
+            f"| `launch_seconds` | {1e6 * f['launch_seconds']:.3g} µs |",
+            f"| bytes that starting a row costs | {f['row_bytes']:.0f} |",
+            f"| effective size of the cache | {f['cache_bytes'] / 2**20:.1f} MiB |",
+            f"| w, writing an output beyond what the planner charges | "
+            f"{1e9 * f['write']:.3g} ns a byte |",
+            f"| c0, c1, c2, c3 | {1e6 * c0:.3g} µs, {1e9 * c1:.3g} ns, {1e9 * c2:.3g} ns, "
+            f"{1e9 * c3:.3g} ns a byte |",
+        ]
+    )
+
+
+def draw(result: dict[str, Any], path: Path) -> None:
+    """Predicted over measured, and the distribution of the errors."""
+    from matplotlib import rcParams
+    from matplotlib.figure import Figure
+
+    rcParams.update({"svg.hashsalt": "prediction", "svg.fonttype": "none", "font.size": 8})
+    figure = Figure(figsize=(8, 3.3), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    rows = result["points"]
+    for held, marker, label in ((False, "o", "calibration"), (True, "s", "held out")):
+        chosen = [row for row in rows if row["held_out"] == held]
+        left.plot([1e3 * r["seconds"] for r in chosen], [1e3 * r["predicted"] for r in chosen],
+                  marker, markersize=3, linestyle="", label=label)  # fmt: skip
+    low, high = (1e3 * f(r["seconds"] for r in rows) for f in (min, max))
+    span = np.array([low, high])
+    left.plot(span, span, color="black", linewidth=0.8)
+    left.fill_between(span, span / 1.25, span * 1.25, color="black", alpha=0.08, label="± 25%")
+    left.set(xscale="log", yscale="log", xlabel="measured step, ms", ylabel="predicted step, ms")
+    left.legend(frameon=False)
+    held = [row for row in rows if row["held_out"]]
+    for values, label in (
+        ([abs(r["error"]) for r in held], "prediction, held out"),
+        ([abs(r["embedding_error"]) for r in held], "its embedding part"),
+        ([r["repeat"] for r in held], "machine: odd against even rounds"),
+    ):
+        right.step(100 * np.sort(values), 100 * np.arange(1, len(values) + 1) / len(values),
+                   where="post", label=label)  # fmt: skip
+    right.set(xlabel="relative difference, % (below)", ylabel="share of the points, %",
+              xlim=(0, None), ylim=(0, 101))  # fmt: skip
+    right.legend(frameon=False, loc="lower right")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def page(result: dict[str, Any], text: str) -> str:
+    """The page with its blocks replaced."""
+    parts = {"environment": environment(result), "errors": errors(result), "fit": fitted(result)}
+    for name, part in parts.items():
+        before, rest = text.split(f"<!-- {name} -->\n", 1)
+        after = rest.split("<!-- end -->", 1)[1]
+        text = f"{before}<!-- {name} -->\n{part}\n<!-- end -->{after}"
+    return text
+
+
+def main() -> int:
+    """Write the page and the figure, or check the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    result = json.loads(max((Path(__file__).parent / "results").glob("*.json")).read_text())
+    old = PAGE.read_text(encoding="utf-8")
+    new = page(result, old)
+    if arguments.check:
+        return int(new != old)
+    PAGE.write_text(new, encoding="utf-8")
+    draw(result, ROOT / "docs" / "figures" / "prediction.svg")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
