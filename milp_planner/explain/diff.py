@@ -11,7 +11,6 @@ import numpy as np
 from formulations import Instance, Placement, Where
 from formulations.check import check, position_entries
 from formulations.placement import same_ranks
-from milp_planner.costs.exchange import links_of
 from milp_planner.errors import BadInput
 from milp_planner.placement import Plan
 
@@ -66,10 +65,12 @@ class DiffInfo:
     gain : int or None
         ``before`` − ``after``, each step.
     move_seconds : float or None
-        Busiest receiving rank's bytes over the bottleneck of an all-to-all: a floor, since nothing
-        else may use the links and both copies must fit. None when one rank has no links.
+        The most bytes that one rank must receive, over its link: a floor. A rank that held some of
+        a table before may hold what it needs of it, so it receives nothing of it here. None
+        without a described link.
     pays_after_steps : int or None
-        Steps until the gain exceeds the time of the move; None when it never does.
+        Least steps until the gain exceeds the time of the move; None when it never does, or that
+        time is unknown.
     """
 
     objective_kind: str
@@ -111,7 +112,7 @@ def diff(before: Plan, after: Plan) -> DiffInfo:
     value = None if verdict is None else verdict.objectives.get(kind)
     gain = None if value is None or after.outcome.objective is None else (
         value - after.outcome.objective)  # fmt: skip
-    seconds = _seconds(after, placement, [row.table for row in moved])
+    seconds = _seconds(after, placement, moved)
     return DiffInfo(
         objective_kind=kind,
         time_unit=after.instance.time_unit,
@@ -173,15 +174,18 @@ def _received(instance: Instance, placement: Placement, table: int) -> np.ndarra
     return found
 
 
-def _seconds(plan: Plan, placement: Placement, tables: list[str]) -> float | None:
-    bandwidth = links_of(plan.cluster).all_to_all
-    if not math.isfinite(bandwidth) or bandwidth <= 0:
-        return None
+def _seconds(plan: Plan, placement: Placement, moved: list[MovedTable]) -> float | None:
     instance = plan.instance
     received = np.zeros(instance.num_ranks, dtype=np.int64)
-    for name in tables:
-        received += _received(instance, placement, instance.table_index(name))
-    return float(received.max()) / bandwidth
+    for row in moved:
+        there = _received(instance, placement, instance.table_index(row.table))
+        held = {rank for block in row.ranks_before for rank in block}
+        there[[rank for rank in held if rank < len(there)]] = 0
+        received += there
+    links = plan.cluster.interconnect
+    if not received.any():
+        return 0.0
+    return None if links is None else float(received.max()) / links.intra_machine
 
 
 def _pays(gain: int | None, seconds: float | None, unit: str) -> int | None:

@@ -310,11 +310,16 @@ def pays_text(info: DiffInfo) -> str:
     text = f"{info.objective_kind} {before} → {after}"
     if not info.before_fits:
         text += " (the first plan no longer fits)"
-    if info.move_seconds is not None:
-        text += f"; moving takes at least {show_seconds(info.move_seconds)}"
-    if info.pays_after_steps is None:
+    if info.gain is None or info.gain <= 0:
         return text + "; it never pays by time alone"
-    return text + f", paid back after {info.pays_after_steps:,} steps"
+    if info.move_seconds is None or info.pays_after_steps is None:
+        return text + "; what the move takes is not known"
+    if info.move_seconds == 0:
+        return text + "; no rank receives a table it did not hold, so it pays from the first step"
+    takes = show_seconds(info.move_seconds)
+    return (
+        text + f"; moving takes at least {takes}, paid back after {info.pays_after_steps:,} steps"
+    )
 
 
 def draw_robust(info: RobustInfo) -> RenderableType:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import product
 
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from formulations import Instance
+from formulations import Block, Instance, InstanceBuilder, Objective, Shard, Where
 from milp_planner.explain.frontier import exact_frontier, grid_frontier
 from milp_planner.explain.tiers import capped, tiers_of
 from tests.formulations.examples import two_modes
@@ -36,6 +37,54 @@ def test_the_exact_frontier_is_all_there_is(instance: Instance) -> None:
     assert info.exact
     got = {(*p.used, p.objective) for p in info.points if p.efficient and p.used is not None}
     assert got == _enumerated(instance, (tier,))
+
+
+@st.composite
+def two_tiers(draw: st.DrawFn) -> Instance:
+    """One machine of one or two ranks; two tables of up to three options, each on one rank."""
+    ranks = draw(st.integers(1, 2))
+    capacity = [draw(st.integers(0, 5)) for _ in range(ranks)]
+    builder = InstanceBuilder(
+        [list(range(ranks))], ["step"],
+        [("hbm", "rank", capacity), ("ddr", "machine", draw(st.integers(0, 5)))],
+        Objective.STEP_TIME,
+    )  # fmt: skip
+    amount = st.integers(0, 3)
+    for table in ("a", "b"):
+        builder.add_table(table)
+        for option in range(draw(st.integers(1, 3))):
+            use = {"hbm": draw(amount), "ddr": draw(amount)}
+            cost = (draw(st.integers(0, 9)),)
+            builder.add_option(f"o{option}", [Block(Where.ANY_RANK, [Shard(use, cost)])])
+    return builder.build()
+
+
+@settings(max_examples=15, deadline=None)
+@given(instance=two_tiers())
+def test_hbm_against_ddr_is_all_there_is(instance: Instance) -> None:
+    """The exact frontier of both tiers is that of every pair of limits."""
+    info = exact_frontier(instance, ("hbm", "ddr"), quick())
+    got = {(*p.used, p.objective) for p in info.points if p.efficient and p.used is not None}
+    assert info.exact
+    assert got == _enumerated(instance, ("hbm", "ddr"))
+
+
+@settings(max_examples=10, deadline=None)
+@given(instance=two_tiers())
+def test_a_grid_of_both_tiers_is_proved_everywhere(instance: Instance) -> None:
+    """Each point is the optimum, or proved to have none; efficient ones are beaten by no other."""
+    axes = {"hbm": [1, 3, 5], "ddr": [0, 2, 5]}
+    info = grid_frontier(instance, axes, quick())
+    assert len(info.points) == 9
+    reached: list[tuple[int, ...]] = []
+    for point in info.points:
+        best = truth(capped(instance, dict(zip(info.tiers, point.caps, strict=True)))).objective
+        assert (point.objective, point.status == "infeasible") == (best, best is None)
+        reached += [] if point.used is None or best is None else [(*point.used, best)]
+    assert {p.used for p in info.points if p.efficient} == {
+        own[:-1] for own in reached
+        if not any(o != own and all(x <= y for x, y in zip(o, own, strict=True)) for o in reached)
+    }  # fmt: skip
 
 
 def test_two_tiers_by_hand() -> None:

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from formulations import Instance, Settings
+from formulations import Instance, Placement, Settings
 from formulations.check import check
+from formulations.outcome import StoppedBy
+from formulations.outcome import found as found_
 from milp_planner import plan
+from milp_planner.compile import compile_instance
 from milp_planner.errors import BadInput
 from milp_planner.explain.diff import carried, diff
 from milp_planner.explain.replan import limited, replan, trade_off
-from milp_planner.placement import Plan
+from milp_planner.options import price
+from milp_planner.placement import Plan, decode
+from milp_planner.report.terminal.explain import pays_text
 from tests.milp_planner.api.small import MODEL, cluster
 from tests.milp_planner.explain.quick import first_of_each, in_production, quick, small, truth
+from tests.milp_planner.options.build import cluster as machines_of
+from tests.milp_planner.options.build import model as many
 
 LIMITS = Settings(time_limit=60, workers=1)
 
@@ -101,6 +110,45 @@ def test_the_diff_counts_what_the_instance_counts(production: Plan) -> None:
         assert found.pays_after_steps is not None
         steps = found.pays_after_steps
         assert steps * found.gain >= found.move_seconds * 10**12 > (steps - 1) * found.gain
+
+
+def _placed(*ranks: int) -> Plan:
+    """Tables of 1,000 rows × 64 floats, whole and in HBM, one on each of the ranks named."""
+    whole = {"modes": "HBM_ONLY", "sharding_types": "table_wise"}
+    tables = ({"constraints": whole},) * len(ranks)
+    options = price(many(*tables, mode="inference"), machines_of(1, 2))
+    instance = compile_instance(options)
+    placement = Placement(
+        np.arange(len(ranks), dtype=np.int64), [[np.array([rank])] for rank in ranks]
+    )
+    outcome = found_(instance, "cpsat", placement, StoppedBy.EXHAUSTED)
+    return decode(options, instance, outcome)
+
+
+def test_a_move_pays_when_its_time_is_gained_back() -> None:
+    """One table of 256,000 bytes crosses a 400 GB/s link: 640 ns; the gain a step is one lookup."""
+    before, after = _placed(0, 0, 0), _placed(0, 0, 1)
+    found = diff(before, after)
+    assert (found.moved_tables, found.moved_bytes) == (1, 256_000)
+    assert found.move_seconds == pytest.approx(640e-9)
+    assert found.gain is not None
+    assert found.gain > 0
+    assert found.before is not None
+    assert found.gain == found.before - (found.after or 0)
+    assert found.pays_after_steps == math.ceil(640_000 / found.gain)
+    assert "paid back after" in pays_text(found)
+    back = diff(after, before)
+    assert (back.gain, back.pays_after_steps) == (-found.gain, None)
+    assert "never pays" in pays_text(back)
+
+
+def test_the_busiest_receiver_sets_the_time() -> None:
+    """Two tables to one rank take twice as long as one to each; a rank that held some of a table
+    need not receive it."""
+    assert diff(_placed(0, 0), _placed(1, 1)).move_seconds == pytest.approx(1280e-9)
+    assert diff(_placed(0, 1), _placed(1, 0)).move_seconds == pytest.approx(640e-9)
+    same = diff(_placed(0, 1), _placed(0, 1))
+    assert (same.moved_bytes, same.move_seconds) == (0, 0.0)
 
 
 def test_a_plan_of_more_ranks_does_not_belong(production: Plan) -> None:

@@ -9,12 +9,15 @@ from hypothesis import strategies as st
 from formulations import Instance
 from formulations.outcome import Status
 from milp_planner import Cluster
+from milp_planner.api.compiling import compile_for
 from milp_planner.errors import BadInput
 from milp_planner.explain.smallest import fewest_machines, least_memory, reaches, with_machines
 from milp_planner.explain.tiers import uniform
 from tests.formulations.examples import two_modes
 from tests.milp_planner.api.small import MODEL, cluster
 from tests.milp_planner.explain.quick import quick, small, truth
+from tests.milp_planner.options.build import cluster as machines_of
+from tests.milp_planner.options.build import model as many
 
 
 @settings(max_examples=6, deadline=None)
@@ -69,6 +72,37 @@ def test_what_a_solve_shows(
 ) -> None:
     """Against a target of 10: reached, refuted, or open."""
     assert reaches(status, objective, bound, 10) is answer
+
+
+WHOLE = {"modes": ["HBM_ONLY", "HOST_ONLY"], "sharding_types": "table_wise"}
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    hbm=st.integers(60, 600), ddr=st.integers(60, 600),
+    rows=st.lists(st.integers(1, 4), min_size=1, max_size=3), share=st.floats(0.3, 1.1),
+)  # fmt: skip
+def test_the_fewest_machines_by_enumeration(
+    hbm: int, ddr: int, rows: list[int], share: float
+) -> None:
+    """Every number of machines up to the first that reaches the target is judged as it is.
+
+    Machines of one rank; tables of 64 kB to 256 kB, whole, in HBM or in DDR; the target is a share
+    of what three machines need.
+    """
+    tables = [{"rows": 250 * n, "dim": 64, "constraints": WHOLE} for n in rows]
+    read = many(*tables, mode="inference")
+    site = machines_of(2, 1, hbm=f"{hbm}kB", ddr=f"{ddr}kB")
+    best = [
+        truth(compile_for(read, with_machines(site, n), "step_time").instance).objective
+        for n in (1, 2, 3)
+    ]
+    target = None if best[2] is None else int(best[2] * share)
+    info = fewest_machines(read, site, "step_time", quick(), target, most=3)
+    does = [b is not None and (target is None or b <= target) for b in best]
+    assert [t.reaches for t in info.tries] == does[: len(info.tries)]
+    assert info.proved
+    assert info.fewest == (does.index(True) + 1 if any(does) else None)
 
 
 def test_the_fewest_machines() -> None:

@@ -10,11 +10,13 @@ from hypothesis import assume, given, settings
 
 from formulations import Instance, Settings, Status, solve
 from formulations.check import check
+from formulations.diagnose.questions import constraints_of, lift
 from formulations.instance import Pin
+from formulations.instance_file import instance_from_dict, instance_to_dict
 from milp_planner.errors import BadInput
 from milp_planner.explain.swap import swap
-from milp_planner.explain.why import why
-from tests.formulations.brute_force import table_placements
+from milp_planner.explain.why import Alternative, why
+from tests.formulations.brute_force import brute_force, table_placements
 from tests.formulations.examples import two_modes
 from tests.milp_planner.explain.quick import quick, small, truth
 
@@ -26,7 +28,17 @@ def _pinned(instance: Instance, table: int, name: str) -> int | None:
     return truth(replace(instance, pins=(Pin(table, option),))).objective
 
 
-@settings(max_examples=6, deadline=None)
+def _forbids(instance: Instance, table: int, other: Alternative) -> None:
+    """The constraints named leave the option no plan, all the others lifted."""
+    option = instance.option_index(table, other.option)
+    document = instance_to_dict(replace(instance, pins=(Pin(table, option),)))
+    for name in constraints_of(document):
+        if name not in (*other.forbidden_by, "pins"):
+            document = lift(document, name)
+    assert brute_force(instance_from_dict(document)).objective is None
+
+
+@settings(max_examples=12, deadline=None)
 @given(instance=small())
 def test_every_alternative_costs_what_enumeration_says(instance: Instance) -> None:
     """Cost, bound and impossibility are those of the instance with the option pinned."""
@@ -41,6 +53,8 @@ def test_every_alternative_costs_what_enumeration_says(instance: Instance) -> No
             assert (other.status == "infeasible") == (best is None)
             assert other.bound is None if best is None else other.bound == best
             assert best is None or best >= info.objective
+            if best is None:
+                _forbids(instance, index, other)
 
 
 @settings(max_examples=6, deadline=None)
