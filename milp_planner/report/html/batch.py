@@ -133,7 +133,8 @@ def _cactus(info: BatchInfo) -> Section | None:
     cactus = info.cactus
     if not cactus.curves:
         return None
-    none = [name for name in cactus.scenarios if name not in {c.series for c in cactus.curves}]
+    provers = {curve.series.split()[0] for curve in cactus.curves}
+    none = dict.fromkeys(n.split()[0] for n in cactus.scenarios if n.split()[0] not in provers)
     text = "How many scenarios are proved, optimal or infeasible, when each is given that long."
     if none:
         text += f" {', '.join(none)} proved none."
