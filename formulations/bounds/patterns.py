@@ -19,14 +19,16 @@ from formulations.aggregate.cpsat import Limits
 from formulations.bounds.own import usable
 from formulations.bounds.pattern_master import PatternMaster, Prices
 from formulations.bounds.rank_items import best_pattern, rank_classes, rank_items
-from formulations.instance import Instance, IntArray, Objective
+from formulations.instance import Instance, IntArray, Objective, Where
 from formulations.outcome import BoundSource
 
 #: Share of the best prices so far in the next ones: plain column generation jumps about.
 _INERTIA = 0.6
 #: Targets closer than this, relative to the upper limit, are not told apart.
-_CLOSE = 1e-6
+_CLOSE = 1e-7
 _TOLERANCE = 1e-7
+#: Kinds of shard a rank up to which patterns are worth their time.
+_FEW = 10
 #: Pricing may stop this share of the distance to the proof short of its optimum.
 _EASE = 0.1
 
@@ -51,6 +53,23 @@ class PatternBound:
     ended: str
     rounds: int
     source: BoundSource = field(default=BoundSource("cpsat patterns", exact=True))
+
+
+def worth_trying(instance: Instance, keep: np.ndarray) -> bool:
+    """Whether few enough kinds of shard are left for patterns to say more than pooled places.
+
+    A rule of thumb from benchmarks/rank-patterns: at most ten a rank, and some that may choose
+    their rank.
+
+    Parameters
+    ----------
+    keep : bool array [options]
+    """
+    if instance.objective == Objective.TOTAL:
+        return False
+    items = rank_items(instance, keep)
+    free = ~np.isin(instance.block_where[items.block], [Where.EVERY_RANK, Where.LIST])
+    return bool(free.any()) and items.number <= _FEW * instance.num_ranks
 
 
 def pattern_bound(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import HealthCheck, given, settings
@@ -13,7 +14,7 @@ from formulations import Block, Instance, InstanceBuilder, Shard, Where
 from formulations.aggregate.cpsat import Limits
 from formulations.aggregate.model import AggregateSettings
 from formulations.bounds.own import usable
-from formulations.bounds.patterns import pattern_bound
+from formulations.bounds.patterns import pattern_bound, worth_trying
 from formulations.bounds.pooled import exact_pooled_ip
 from formulations.bounds.rank_items import (
     RankClass,
@@ -118,3 +119,12 @@ def test_stops_when_asked() -> None:
     for limits in (Limits(stop=stop), Limits(seconds=0)):
         found = pattern_bound(clashing(), 7, 12, limits)
         assert (found.bound, found.ended) == (None, "limit")
+
+
+def test_worth_trying_where_few_kinds_are_left() -> None:
+    """Six shards for four ranks are few; what nobody may place, or a total, has no patterns."""
+    instance = clashing()
+    assert worth_trying(instance, usable(instance))
+    assert not worth_trying(instance, np.zeros(instance.num_options, dtype=bool))
+    total = replace(instance, objective=Objective.TOTAL)
+    assert not worth_trying(total, usable(total))

@@ -1,0 +1,54 @@
+"""Write the table of the newest (or a given) result into docs/bounds.md.
+
+python benchmarks/rank-patterns/table.py [results/DATE.json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parents[1] / "docs" / "bounds.md"
+BEGIN, END = "<!-- rank patterns: benchmarks/rank-patterns/table.py -->", "<!-- end of table -->"
+
+
+def table(document: dict[str, Any]) -> str:
+    """Gap of every bound to the best plan known, per instance, as Markdown."""
+    lines = [
+        f"Measured {document['date']}, {document['machine']}, {document['seconds']:g} s each.",
+        "",
+        "| options a table, seed | symmetric LP | pooled, integers | whole model, CP-SAT "
+        "| rank patterns | s |",
+        "|---|---|---|---|---|---|",
+        *map(_row, document["rows"]),
+    ]
+    return "\n".join(lines)
+
+
+def _row(row: dict[str, Any]) -> str:
+    options, seed = row["instance"].split("-")[1:]
+    gaps = [_gap(row, name) for name in ("lp", "pooled", "cpsat", "patterns")]
+    open_ = "" if row["ended"] == "closed" else " (limit)"
+    return f"| {options}, {seed} | {' | '.join(gaps)}{open_} | {row['pattern_seconds']:.1f} |"
+
+
+def _gap(row: dict[str, Any], name: str) -> str:
+    bound = row[name]
+    return "no lift" if bound is None else f"{100 * (row['plan'] - bound) / row['plan']:.3g}%"
+
+
+def main() -> None:
+    """Replace what stands between the markers."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("result", type=Path, nargs="?")
+    result = parser.parse_args().result or max((HERE / "results").glob("*.json"))
+    head, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    fresh = table(json.loads(result.read_text()))
+    PAGE.write_text(f"{head}{BEGIN}\n{fresh}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
