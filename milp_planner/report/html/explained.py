@@ -26,6 +26,9 @@ from milp_planner.report.html.what_if import robust_section, sensitivity_section
 from milp_planner.report.terminal.explain import cost_text, pays_text, reason, slope_text
 from milp_planner.report.units import UNKNOWN, show_amount, show_cost, show_gap, show_ranks
 
+#: Rows of *why* on a page, so that it stays under a megabyte.
+MOST_ALTERNATIVES = 3000
+
 
 def explained(answers: Answers) -> Iterator[Section]:
     """A section for each answer there is."""
@@ -157,14 +160,16 @@ def diff_section(info: DiffInfo) -> Section:
 
 
 def why_section(info: WhyInfo) -> Section:
-    """Every table's alternatives."""
-    values: Values = [
+    """Every table's alternatives, as many as a page has room for."""
+    every: Values = [
         [table.table, table.option, other.option, cost_text(info, other), reason(info, other)]
         for table in info.tables
         for other in table.alternatives
     ]
     head = columns("table", "chosen", "alternative", info.objective_kind, "why not")
     caption = f"The plan: {info.objective_kind} {show_cost(info.objective, info.time_unit)}"
-    grid = Grid("why-rows", "alternatives", caption, head, rows(values))
+    grid = Grid("why-rows", "alternatives", caption, head, rows(every[:MOST_ALTERNATIVES]))
     text = "The best others of each table, and what a plan with them costs now."
+    if len(every) > MOST_ALTERNATIVES:
+        text += f" The first {MOST_ALTERNATIVES:,} of {len(every):,}; explain --all shows them all."
     return Section("why", "Why each table is where it is", text, parts=(Part(table=grid),))

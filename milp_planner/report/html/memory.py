@@ -12,6 +12,8 @@ from milp_planner.report.units import memory_name, show_amount, show_share
 LEFT = 84
 #: Places drawn as labelled bars; up to ``FOLD_ABOVE`` they are columns.
 MOST_BARS = 16
+#: Tenths of the capacity from which a cell's figure has the colour of the ground.
+ON_DARK = 9
 _ROW = 25.0
 _COLUMNS = 230.0
 
@@ -98,7 +100,7 @@ def _heat_map(info: MemoryInfo, tier: TierMemory, unit: str) -> Drawing:
             drawing.rect(x, y, cell - 1.5, high - 1.5, f"h{level}", _tip(tier, rank, unit))
             if cell >= 34 and high >= 16:
                 words = show_share(sum(tier.used[rank]), tier.capacity[rank])
-                style = "on-dark" if level >= 9 else ""
+                style = "on-dark" if level >= ON_DARK else ""
                 drawing.text(x + cell / 2 - 0.7, y + 14.5, words, "middle", style)
     return drawing
 

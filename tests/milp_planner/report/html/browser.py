@@ -101,9 +101,15 @@ def browser() -> Iterator[Browser]:
 
 def luminance(colour: str) -> float:
     """Relative luminance of ``rgb(r, g, b)`` (WCAG 2.2, definition)."""
-    parts = [int(v) / 255 for v in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+    parts = [float(v) / 255 for v in colour.removeprefix("rgb(").removesuffix(")").split(",")]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Ratio of two colours (WCAG 2.2): 4.5 and more is legible text."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
 
 
 def _wait(port: int) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from milp_planner.report.html.memory import ON_DARK
 from milp_planner.report.html.page import render
 from tests.milp_planner.report.html import browser, plans
 
@@ -47,7 +48,7 @@ def test_a_click_sorts_and_another_turns_it_round(page: browser.Browser) -> None
     """Numbers by value, with the direction told to screen readers."""
     script = """
       const table = document.getElementById("ranks");
-      const at = [...table.tHead.rows[0].cells].findIndex((c) => c.textContent === "sum");
+      const at = [...table.tHead.rows[0].cells].findIndex((c) => c.textContent.startsWith("sum"));
       const button = table.tHead.rows[0].cells[at].querySelector("button");
       const values = () => [...table.tBodies[0].rows].map((r) => Number(r.cells[at].dataset.v));
       button.click(); const up = values(); const first = table.querySelector("[aria-sort]");
@@ -85,6 +86,8 @@ def test_everything_has_an_accessible_name(page: browser.Browser) -> None:
             assert node.get("name", {}).get("value", "").strip(), node
     assert {"button", "link", "table", "region"} <= seen
     assert page.run("return document.documentElement.lang") == "en"
+    unnamed = "return [...document.querySelectorAll('table')].filter((t) => !t.caption).length"
+    assert page.run(unnamed) == 0
     levels = page.run(
         "return [...document.querySelectorAll('h1,h2,h3')].map((h) => Number(h.tagName[1]))"
     )
@@ -113,8 +116,64 @@ def test_text_stands_out_in_both_themes(page: browser.Browser, scheme: str) -> N
       const style = (s, p) => getComputedStyle(document.querySelector(s))[p];
       return [style("body", "backgroundColor"), style("body", "color"),
               style("footer", "color"), style("nav a", "color")];"""
-    back, *texts = [browser.luminance(c) for c in page.run(script)]
-    assert (back > 0.5) == (scheme == "light")
-    for text in texts:
-        high, low = max(back, text), min(back, text)
-        assert (high + 0.05) / (low + 0.05) >= 4.5
+    back, *texts = page.run(script)
+    assert (browser.luminance(back) > 0.5) == (scheme == "light")
+    assert all(browser.contrast(back, text) >= 4.5 for text in texts)
+
+
+def test_figures_on_the_heat_map_stand_out(page: browser.Browser) -> None:
+    """Every share is written in a colour that contrasts with its cell, whatever the theme."""
+    script = """
+      const svg = document.querySelector("svg[role=img]");
+      const back = getComputedStyle(document.body).backgroundColor;
+      return [...Array(12).keys()].map((level) => {
+        const make = (name, style) => {
+          const e = document.createElementNS("http://www.w3.org/2000/svg", name);
+          e.setAttribute("class", style); svg.append(e);
+          const s = getComputedStyle(e); const found = [s.fill, Number(s.opacity)];
+          e.remove(); return found; };
+        const dark = level >= arguments[0] ? "on-dark" : "";
+        return [back, ...make("rect", "h" + level), make("text", dark)[0]]; });"""
+    for scheme in ("light", "dark"):
+        page.devtools(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
+        for back, fill, opacity, text in page.run(script.replace("arguments[0]", str(ON_DARK))):
+            cell = _blend(back, fill, opacity)
+            assert browser.contrast(cell, text) >= 4.5, (scheme, cell, text)
+
+
+def test_on_paper_nothing_is_cut_or_dark(page: browser.Browser) -> None:
+    """A4 in a dark theme: white ground, nothing scrolls, heads are text, no controls."""
+    page.devtools("Emulation.setDeviceMetricsOverride", width=703, height=1000,
+                  deviceScaleFactor=1, mobile=False)  # fmt: skip
+    page.devtools(
+        "Emulation.setEmulatedMedia", media="print",
+        features=[{"name": "prefers-color-scheme", "value": "dark"}],
+    )  # fmt: skip
+    script = """
+      const all = (s) => [...document.querySelectorAll(s)];
+      const cut = all(".scroll").filter((e) => e.scrollWidth > e.clientWidth + 1
+        || e.scrollHeight > e.clientHeight + 1 || e.getBoundingClientRect().right > innerWidth);
+      const shown = all("nav,.filter,th button").filter((e) => e.offsetParent !== null);
+      const heads = all("thead th").map((e) => getComputedStyle(e, "::before").content);
+      return [cut.map((e) => e.getAttribute("aria-label")), shown.length, heads,
+              getComputedStyle(document.body).backgroundColor];"""
+    try:
+        cut, shown, heads, ground = page.run(script)
+    finally:
+        page.devtools("Emulation.setEmulatedMedia", media="")
+        page.devtools("Emulation.clearDeviceMetricsOverride")
+    assert cut == []
+    assert shown == 0
+    assert all(head.strip('"') for head in heads)
+    assert ground == "rgb(255, 255, 255)"
+
+
+def _blend(back: str, fill: str, opacity: float) -> str:
+    """What a half-transparent cell looks like."""
+    parts = ([float(v) for v in c.removeprefix("rgb(").removesuffix(")").split(",")]
+             for c in (back, fill))  # fmt: skip
+    mixed = [b + (f - b) * opacity for b, f in zip(*parts, strict=True)]
+    return f"rgb({', '.join(map(str, mixed))})"

@@ -9,6 +9,9 @@ from html.parser import HTMLParser
 import pytest
 
 from formulations.settings import TracePoint
+from milp_planner.explain.answers import Answers
+from milp_planner.explain.swap import Shortage
+from milp_planner.explain.why import Alternative, TableWhy, WhyInfo
 from milp_planner.report.html.curves import draw_frontier, draw_trace
 from milp_planner.report.html.modes import draw_modes
 from milp_planner.report.html.page import render
@@ -103,9 +106,15 @@ def test_an_infeasible_plan_has_a_page() -> None:
 
 
 def test_the_largest_page_stays_under_a_megabyte() -> None:
-    """128 ranks × 1,000 tables; HBM is then a heat map."""
+    """128 ranks × 1,000 tables, five alternatives each; HBM is then a heat map."""
     found = plans.large()
-    text = render(found)
+    assert found.tables is not None
+    other = Alternative("table_row_wise/CACHING/0.3", 10**11, "certificate", None, "unknown", None,
+                        (Shortage("hbm", "rank", 127, 10**9),), (), ())  # fmt: skip
+    tables = tuple(TableWhy(r.name, r.option, (other,) * 5, 9) for r in found.tables.rows)
+    why = WhyInfo("step_time", "ps", 10**12, 10**11, tables)
+    text = render(replace(found, answers=Answers(why=why)))
+    assert "The first 3,000 of 5,000" in text
     assert len(text.encode()) < 1_000_000
     assert found.num_ranks == 128
     cells = re.findall(r'class="h\d+"><title>rank (\d+):', text)

@@ -1,0 +1,194 @@
+"""Pages of real plans: their sizes, and the screenshots of docs/report.md.
+
+``python benchmarks/report/run.py`` plans, explains, renders, measures and takes the pictures;
+``--pictures`` only renders and takes pictures of what an earlier run left in ``--folder``.
+Needs Chromium with chromedriver, and poppler (``pdftoppm``, ``pdfinfo``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import datetime
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.milp_planner.report.html.browser import Browser, browser  # noqa: E402
+
+HERE = Path(__file__).parent
+DOCS = ROOT / "docs"
+WIDTH = 1060
+_ENVIRONMENT = [sys.executable, "-m", "milp_planner.cli.main"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One plan and what is asked about it."""
+
+    name: str
+    model: str
+    cluster: str
+    seconds: int
+    questions: dict[str, list[str]] = field(default_factory=dict)
+
+
+CASES = (
+    Case("tight", "dlrmv4-yambda5b", "8xb200-tight", 30, {
+        "why": [], "staircase": [], "frontier": [], "smallest": [],
+        "robust": ["--scenario", "@8xb200", "--scenario", "@8xh200"],
+        "sensitivity": ["--draws", "8"],
+    }),
+    Case("small", "kuairand-27k", "1xa10", 20, {
+        "staircase": ["--extra=-4GiB,-2GiB,2GiB,4GiB"], "smallest": [],
+        "robust": ["--scenario", "@8xh100"], "sensitivity": ["--draws", "8"],
+    }),
+    Case("infeasible", "dlrmv4-yambda5b", "1xa10", 20),
+    Case("large", "generated:tables=1000,seed=0,kind=torchrec", "16x8xh100", 60, {"why": []}),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A picture: of a page from one heading, so many pixels high."""
+
+    file: str
+    case: str
+    scheme: str
+    heading: str
+    height: int
+
+
+SHOTS = (
+    Shot("light", "tight", "light", "", 1380),
+    Shot("modes", "tight", "light", "modes", 620),
+    Shot("dark", "small", "dark", "staircase", 900),
+    Shot("scenarios", "small", "light", "smallest", 1300),
+    Shot("infeasible", "infeasible", "dark", "", 700),
+    Shot("heat", "large", "light", "memory", 700),
+)
+PRINTED = ("tight", 2)
+"""Which case's which page stands for the print preview."""
+
+
+def main() -> None:
+    """Plan, explain, render, measure, picture."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", type=Path, default=Path("/tmp/milp-planner-report"))
+    parser.add_argument("--pictures", action="store_true")
+    asked = parser.parse_args()
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    sizes = [measured(case, asked.folder, asked.pictures) for case in CASES]
+    pictures(asked.folder)
+    for size in sizes:
+        pdf = asked.folder / f"{size['case']}.pdf"
+        size["printed_pages"] = int(re.findall(r"Pages:\s+(\d+)", _out("pdfinfo", pdf))[0])
+    today = datetime.date.today().isoformat()
+    (HERE / "results.json").write_text(json.dumps({"date": today, "pages": sizes}, indent=1) + "\n")
+    write_blocks(sizes, _planner("report", str(asked.folder / "tight.json"), "--terminal"))
+
+
+def measured(case: Case, folder: Path, keep: bool) -> dict[str, Any]:
+    """Make one case's plan, answers and page; their sizes."""
+    plan = folder / f"{case.name}.json"
+    answers = [folder / f"{case.name}-{question}.json" for question in case.questions]
+    if not keep:
+        limit = ["--time-limit", str(case.seconds)]
+        _planner("plan", case.model, case.cluster, *limit, "-o", str(plan))
+        for path, (question, options) in zip(answers, case.questions.items(), strict=True):
+            words = ("explain", str(plan), "--ask", question, *options, *limit, "--json")
+            path.write_text(_planner(*words))
+    page = folder / f"{case.name}.html"
+    _planner("report", str(plan), *map(str, answers), "-o", str(page))
+    info = json.loads(_planner("report", str(plan), "--json"))
+    return {
+        "case": case.name,
+        "plan": f"{case.model} on {case.cluster}",
+        "tables": 0 if info["tables"] is None else len(info["tables"]["rows"]),
+        "ranks": info["num_ranks"],
+        "status": info["verdict"]["status"],
+        "answers": list(case.questions),
+        "bytes": page.stat().st_size,
+    }
+
+
+def _planner(*words: str) -> str:
+    """Standard output of a command; exit code 1 is an answer too."""
+    print("milp-planner", *words, flush=True)
+    done = subprocess.run([*_ENVIRONMENT, *words], capture_output=True, text=True, cwd=ROOT)
+    if done.returncode not in (0, 1, 3):
+        raise SystemExit(done.stderr)
+    return done.stdout
+
+
+def pictures(folder: Path) -> None:
+    """Every screenshot, and every page printed."""
+    target = DOCS / "figures" / "report"
+    with browser() as session:
+        session.devtools(
+            "Emulation.setDeviceMetricsOverride", width=WIDTH, height=900, deviceScaleFactor=1,
+            mobile=False,
+        )  # fmt: skip
+        for shot in SHOTS:
+            (target / f"{shot.file}.png").write_bytes(_shot(session, folder, shot))
+        for case in CASES:
+            session.open((folder / f"{case.name}.html").resolve().as_uri())
+            found = session.devtools("Page.printToPDF", printBackground=True, paperWidth=8.27,
+                                     paperHeight=11.69, preferCSSPageSize=True)  # fmt: skip
+            (folder / f"{case.name}.pdf").write_bytes(base64.b64decode(found["data"]))
+    name, page = PRINTED
+    _out("pdftoppm", "-r", "80", "-png", "-singlefile", "-f", str(page), "-l", str(page),
+         folder / f"{name}.pdf", target / "print")  # fmt: skip
+
+
+def _shot(session: Browser, folder: Path, shot: Shot) -> bytes:
+    session.devtools(
+        "Emulation.setEmulatedMedia",
+        features=[{"name": "prefers-color-scheme", "value": shot.scheme}],
+    )
+    session.open((folder / f"{shot.case}.html").resolve().as_uri())
+    top = 0
+    if shot.heading:
+        place = f"document.getElementById('{shot.heading}').getBoundingClientRect().top"
+        top = session.run(f"return {place} + scrollY") - 16
+    most = session.run("return document.documentElement.scrollHeight") - top
+    clip = {"x": 0, "y": top, "width": WIDTH, "height": min(shot.height, most), "scale": 1}
+    found = session.devtools("Page.captureScreenshot", format="png", captureBeyondViewport=True,
+                             clip=clip)  # fmt: skip
+    return base64.b64decode(found["data"])
+
+
+def write_blocks(sizes: list[dict[str, Any]], terminal: str) -> None:
+    """The table and the terminal's picture of docs/report.md, between their marks."""
+    lines = ["| plan | tables | ranks | answers | page | printed |", "|---|---|---|---|---|---|"]
+    for size in sizes:
+        answers = ", ".join(size["answers"]) or "none"
+        lines.append(
+            f"| {size['plan']} ({size['status']}) | {size['tables']:,} | {size['ranks']} | "
+            f"{answers} | {size['bytes'] / 1000:.0f} KB | {size['printed_pages']} pages |"
+        )
+    page = DOCS / "report.md"
+    text = _replaced(page.read_text(), "sizes", "\n".join(lines))
+    drawn = "\n".join(line.rstrip() for line in terminal.splitlines())
+    page.write_text(_replaced(text, "terminal", f"```\n{drawn}\n```"))
+
+
+def _replaced(text: str, mark: str, content: str) -> str:
+    start, end = f"<!-- {mark} -->\n", f"<!-- /{mark} -->"
+    before, rest = text.split(start)
+    return f"{before}{start}{content}\n{end}{rest.split(end)[1]}"
+
+
+def _out(*words: str | Path) -> str:
+    return subprocess.run([*map(str, words)], check=True, capture_output=True, text=True).stdout
+
+
+if __name__ == "__main__":
+    main()
