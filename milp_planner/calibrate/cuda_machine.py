@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from milp_planner.calibrate import dynamicemb_tables
 from milp_planner.calibrate.machine import ELEMENT, Load
 from milp_planner.calibrate.timing import Lap, Probe
 from milp_planner.calibrate.torch_machine import TorchMachine, need_memory, need_torch
@@ -23,6 +24,7 @@ class CudaMachine(TorchMachine):
     """The current CUDA device and its host."""
 
     device = "cuda"
+    _runtime = dynamicemb_tables.installed()
     near = "rows in HBM"
     far = "rows in pinned host memory"
 
@@ -77,6 +79,10 @@ class CudaMachine(TorchMachine):
         return Probe(
             "copy", lambda _: None, lambda _r, _l: source.to(self.device, non_blocking=True)
         ), float(size)
+
+    def runtime(self, mode: str, ratio: float) -> Probe | None:
+        """A dynamicemb table in that mode."""
+        return dynamicemb_tables.probe(mode, ratio, self._seed) if self._runtime else None
 
     def _make_far(self, elements: int) -> Any:
         return self._torch.full((elements,), 0.01).pin_memory()

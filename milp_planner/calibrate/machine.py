@@ -79,6 +79,9 @@ class Machine(Protocol):
     def copy(self) -> tuple[Probe, float] | None:
         """A plain copy from far to near and its bytes; None where no link lies between."""
 
+    def runtime(self, mode: str, ratio: float) -> Probe | None:
+        """Forward and backward of a real dynamicemb table; None where the library is absent."""
+
     def step(self, shape: str, training: bool) -> Probe:
         """A forward or training step of a micro-DLRM (:mod:`milp_planner.calibrate.micro_dlrm`)
         by part."""

@@ -14,6 +14,8 @@ NARROW = (32, 64, 128)
 """Narrower rows, for the penalties."""
 HITS = (0.25, 0.5, 0.75, 0.9, 0.97)
 """Shares of the lookups in the near tier at which the tiered modes are measured."""
+RATIOS = (0.1, 0.4, 0.7)
+"""Cache ratios at which dynamicemb tables are measured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +34,8 @@ class MeasurementPlan:
         And its bytes; None where no link lies between the tiers.
     forward, training : dict
         Micro-DLRM steps by shape.
+    runtime : dict
+        dynamicemb tables by (mode, cache ratio), where the library is there.
     rounds : int
         Timed rounds.
     """
@@ -45,6 +49,7 @@ class MeasurementPlan:
     copy: tuple[Probe, float] | None
     forward: dict[str, Probe]
     training: dict[str, Probe]
+    runtime: dict[tuple[str, float], Probe]
     rounds: int
 
     @property
@@ -53,7 +58,8 @@ class MeasurementPlan:
         single = [self.launch, self.lookup_training, self.matmul]
         copies = [self.copy[0]] if self.copy else []
         lookups = [*self.tiers.values(), *self.widths.values()]
-        return [*lookups, *single, *copies, *self.forward.values(), *self.training.values()]
+        steps = [*self.forward.values(), *self.training.values()]
+        return [*lookups, *single, *copies, *steps, *self.runtime.values()]
 
 
 def measurement_plan(machine: Machine, quick: bool) -> MeasurementPlan:
@@ -82,5 +88,13 @@ def measurement_plan(machine: Machine, quick: bool) -> MeasurementPlan:
         copy=machine.copy(),
         forward={name: machine.step(name, False) for name in SHAPES},
         training={name: machine.step(name, True) for name in SHAPES},
+        runtime=_runtime(machine, RATIOS[:1] if quick else RATIOS),
         rounds=5 if quick else 31,
     )
+
+
+def _runtime(machine: Machine, ratios: tuple[float, ...]) -> dict[tuple[str, float], Probe]:
+    keys = [("HBM_ONLY", 1.0), ("HOST_ONLY", 0.0)]
+    keys += [(mode, ratio) for mode in ("CACHING", "HYBRID") for ratio in ratios]
+    probes = {key: machine.runtime(*key) for key in keys}
+    return {key: probe for key, probe in probes.items() if probe is not None}

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from milp_planner.calibrate.fit import fit_sweep
+from milp_planner.calibrate.dynamicemb_tables import MOVED_BYTES
+from milp_planner.calibrate.fit import fit_sweep, fitted_profile
 from milp_planner.calibrate.machine import Machine
 from milp_planner.calibrate.micro_dlrm import SHAPES
 from milp_planner.calibrate.plan import DIM, MeasurementPlan
 from milp_planner.calibrate.regime import Regime, regime
 from milp_planner.calibrate.sweep import Mode, Sweep, SweepPoint
-from milp_planner.calibrate.timing import Sample, TooNoisy, quiet
+from milp_planner.calibrate.timing import Probe, Sample, TooNoisy, quiet
 from milp_planner.costs.profile import Profile, Spreadable, load_profile
 
 APART = 1.2
@@ -77,44 +78,22 @@ def calibration(
         When repeats spread too far, the tiers cannot be told apart, or times contradict.
     """
     quiet([samples[probe.name] for probe in plan.probes], max_spread)
-    launch = samples[plan.launch.name]
     sweep = _sweep(name, machine, plan, samples)
-    base = load_profile("torchrec-default")
-    fit = fit_sweep(sweep, base)
-    near, far = (samples[plan.tiers[key].name] for key in (("HBM_ONLY", 1.0), ("HOST_ONLY", 0.0)))
-    spread: dict[Spreadable, float] = {
-        "hbm": near.spread, "host_link": far.spread, "ddr": far.spread,
-        "launch_seconds": launch.spread, **fit.spread,
-    }  # fmt: skip
-    if "caching" in spread and machine.device == "cpu":
-        spread["uvm_caching"] = spread["caching"]
-    curve = fit.curves["CACHING"]
-    made = base.model_copy(
-        update={
-            "name": name,
-            "description": _description(machine),
-            "hbm": sweep.hbm,
-            "ddr": round(_bandwidth(machine, far, launch)),
-            "host_link": sweep.host_link,
-            "kernel": _kernel(machine, plan, samples, base),
-            "caching": curve,
-            "hybrid": fit.curves["HYBRID"],
-            "host_only": fit.host_only,
-            "uvm_caching": curve if machine.device == "cpu" else base.uvm_caching,
-            "spread": {key: round(min(value, 0.99), 4) for key, value in spread.items()},
-            "origin": _origin(machine),
-        }
-    )
-    gather = machine.load.rows_bytes(DIM) / far.median
+    profile = _profile(name, machine, plan, samples, sweep)
+    runtime = _runtime_sweep(sweep, plan, samples)
+    if runtime is not None:
+        measured = {"name": name, "description": profile.description}
+        profile = fitted_profile(runtime, profile).model_copy(update=measured)
+    near, far = _ends(plan, samples)
     flops = plan.matmul_flops / samples[plan.matmul.name].median
+    gather, cached = (machine.load.rows_bytes(DIM) / tier.median for tier in (far, near))
+    large = gather if machine.device == "cpu" else cached
     pairs = {
         shape: (samples[probe.name], samples[plan.training[shape].name])
         for shape, probe in plan.forward.items()
     }
-    cached = machine.load.rows_bytes(DIM) / near.median
-    large = gather if machine.device == "cpu" else cached
     return Calibration(
-        profile=Profile.from_dict(made.to_dict()),
+        profile=profile,
         sweep=sweep,
         regimes=tuple(
             regime(shape, *pair, flops, cached if SHAPES[shape].small else large)
@@ -127,16 +106,72 @@ def calibration(
     )
 
 
+def _ends(plan: MeasurementPlan, samples: dict[str, Sample]) -> tuple[Sample, Sample]:
+    """Lookups in the near tier alone, and in the far tier alone."""
+    return (
+        samples[plan.tiers["HBM_ONLY", 1.0].name],
+        samples[plan.tiers["HOST_ONLY", 0.0].name],
+    )
+
+
+def _profile(
+    name: str,
+    machine: Machine,
+    plan: MeasurementPlan,
+    samples: dict[str, Sample],
+    sweep: Sweep,
+) -> Profile:
+    base, launch = load_profile("torchrec-default"), samples[plan.launch.name]
+    fit, (near, far) = fit_sweep(sweep, base), _ends(plan, samples)
+    spread: dict[Spreadable, float] = {
+        "hbm": near.spread, "host_link": far.spread, "ddr": far.spread,
+        "launch_seconds": launch.spread, **fit.spread,
+    }  # fmt: skip
+    if "caching" in spread:
+        spread["uvm_caching"] = spread["caching"]
+    made = base.model_copy(
+        update={
+            "name": name,
+            "description": _description(machine),
+            "hbm": sweep.hbm,
+            "ddr": round(_bandwidth(machine, far, launch)),
+            "host_link": sweep.host_link,
+            "kernel": _kernel(machine, plan, samples, base),
+            "caching": fit.curves["CACHING"],
+            "hybrid": fit.curves["HYBRID"],
+            "host_only": fit.host_only,
+            "uvm_caching": fit.curves["CACHING"],
+            "spread": {key: round(min(value, 0.99), 4) for key, value in spread.items()},
+            "origin": _origin(machine),
+        }
+    )
+    return Profile.from_dict(made.to_dict())
+
+
+def _points(
+    probes: dict[tuple[str, float], Probe], samples: dict[str, Sample], launch: float
+) -> list[SweepPoint]:
+    """Times by mode and x, launch overhead apart."""
+    points = []
+    for (mode, x), probe in probes.items():
+        taken = samples[probe.name]
+        ms, spread = 1e3 * (taken.median - launch), min(taken.spread, 1.0)
+        points.append(SweepPoint(mode=cast(Mode, mode), x=x, ms=ms, spread=spread))
+    return points
+
+
+def _runtime_sweep(tiers: Sweep, plan: MeasurementPlan, samples: dict[str, Sample]) -> Sweep | None:
+    """dynamicemb's own times over the cache ratio, against the measured bandwidths."""
+    if not plan.runtime:
+        return None
+    points = [point.to_dict() for point in _points(plan.runtime, samples, 0.0)]
+    fields = {**tiers.to_dict(), "over": {}, "moved_bytes": MOVED_BYTES, "points": points}
+    return Sweep.from_dict({**fields, "source": f"{tiers.source}; dynamicemb tables"})
+
+
 def _sweep(name: str, machine: Machine, plan: MeasurementPlan, samples: dict[str, Sample]) -> Sweep:
     """The tiers' times without launch overhead, and the bandwidths they stand for."""
-    launch = samples[plan.launch.name]
-    points = []
-    for (mode, hit), probe in plan.tiers.items():
-        taken = samples[probe.name]
-        ms = 1e3 * (taken.median - launch.median)
-        points.append(
-            SweepPoint(mode=cast(Mode, mode), x=hit, ms=ms, spread=min(taken.spread, 1.0))
-        )
+    points = _points(plan.tiers, samples, samples[plan.launch.name].median)
     points += [  # with every lookup in the near tier, both modes are that same call
         point.model_copy(update={"mode": mode})
         for point in points

@@ -148,6 +148,10 @@ class TorchMachine:
         """None: on a CPU both tiers are the same memory."""
         return None
 
+    def runtime(self, mode: str, ratio: float) -> Probe | None:
+        """None: dynamicemb needs a GPU."""
+        return None
+
     def step(self, shape: str, training: bool) -> Probe:
         """A micro-DLRM's step; features of equal rows share a table, as published."""
         found = SHAPES[shape]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
+from milp_planner.calibrate.dynamicemb_tables import MOVED_BYTES
 from milp_planner.calibrate.machine import Load
 from milp_planner.calibrate.micro_dlrm import SHAPES
 from milp_planner.calibrate.timing import Lap, Probe
@@ -26,6 +27,7 @@ class FakeMachine:
     near: str = "rows near"
     far: str = "rows far"
     load: Load = field(default_factory=lambda: Load(1024, 8))
+    runtime_x_eff: float | None = None
     clock: float = 0.0
     random: Random = field(default_factory=lambda: Random(1))
     runs: list[str] = field(default_factory=list)
@@ -56,6 +58,22 @@ class FakeMachine:
 
     def copy(self) -> tuple[Probe, float] | None:
         return None
+
+    def runtime(self, mode: str, ratio: float) -> Probe | None:
+        """A table library of which every tenth of the bandwidth is reached."""
+        if self.runtime_x_eff is None:
+            return None
+        x_eff = {"HBM_ONLY": 1.0, "HOST_ONLY": 0.0}.get(mode, self.runtime_x_eff * ratio)
+        rate = x_eff * self.hbm + (1 - x_eff) * self.host_link
+        return self._probe(f"dynamicemb {mode} {ratio}", 10 * MOVED_BYTES / rate)
+
+    @property
+    def host_link(self) -> float:
+        """The link's bandwidth in the planner's account (rows alone where a link lies between)."""
+        share = (
+            1.0 if self.device == "cpu" else self.load.rows_bytes(256) / self.load.priced_bytes(256)
+        )
+        return self.link * share
 
     def step(self, shape: str, training: bool) -> Probe:
         found, kind = SHAPES[shape], "training" if training else "forward"
