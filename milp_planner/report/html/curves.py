@@ -118,15 +118,17 @@ def draw_frontier(info: FrontierInfo) -> Drawing | None:
     up = Scale(low, high, HEIGHT - BOTTOM, TOP)
     names = (f"{info.tiers[0].upper()} used at the fullest place", info.objective_kind)
     axes(drawing, across, up, names, (_bytes(info.time_unit), _money(info.time_unit)))
+    most = max(p.used[-1] for p in points if p.used)
     for point in points:
         assert point.used is not None
         tip = ", ".join(
-            f"{t} {show_amount(u, info.time_unit)}"
+            f"{t.upper()} {show_amount(u, info.time_unit)}"
             for t, u in zip(info.tiers, point.used, strict=True)
         )
         tip += f": {show_cost(point.objective, info.time_unit)}, {point.status}"
         style = "mark objective" if point.efficient else "mark dim"
-        drawing.dot(across.at(point.used[0]), up.at(point.objective or 0), style, tip)
+        size = 3.5 + 4 * point.used[1] / most if len(point.used) > 1 and most else 4.5
+        drawing.dot(across.at(point.used[0]), up.at(point.objective or 0), style, tip, size)
     taken: list[tuple[float, float]] = []
     for plan in plans:
         x, y = across.at(plan.used[0]), up.at(plan.objective)

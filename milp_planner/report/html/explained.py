@@ -19,11 +19,12 @@ from milp_planner.report.html.parts import (
     Section,
     Values,
     columns,
+    filled,
     rows,
     sentence,
 )
 from milp_planner.report.html.what_if import robust_section, sensitivity_section, smallest_section
-from milp_planner.report.terminal.explain import cost_text, pays_text, reason, slope_text
+from milp_planner.report.terminal.explain import cost_text, grid_text, pays_text, reason, slope_text
 from milp_planner.report.units import UNKNOWN, show_amount, show_cost, show_gap, show_ranks
 
 #: Rows of *why* on a page, so that it stays under a megabyte.
@@ -92,8 +93,32 @@ def _steps(info: StaircaseInfo) -> Grid:
 
 def frontier_section(info: FrontierInfo) -> Section:
     """Efficient points and plans."""
+    word = "All efficient points." if info.exact else f"Efficient points of {grid_text(info)}."
+    parts = [Part(table=_plans(info)), Part(table=_points(info))]
     drawing = draw_frontier(info)
-    word = "All efficient points." if info.exact else "Efficient points of a stated grid."
+    if drawing is not None:
+        parts.insert(0, Part("", drawing.render(), drawing.about))
+    more = f"; larger: more {info.tiers[1].upper()}" if len(info.tiers) > 1 else ""
+    keys = (Key("mark objective", f"efficient, proved{more}"),
+            Key("mark dim", "not efficient or open"), Key("plan", "a plan"))  # fmt: skip
+    return Section("frontier", "Frontier", word, keys if drawing else (), tuple(parts))
+
+
+def _plans(info: FrontierInfo) -> Grid:
+    values: Values = [
+        [
+            plan.label, *(Cell(show_amount(u, info.time_unit), u) for u in plan.used),
+            Cell(show_cost(plan.objective, info.time_unit), plan.objective),
+            "" if plan.fits else "does not fit",
+        ]
+        for plan in info.plans
+    ]  # fmt: skip
+    used = (f"#{tier.upper()} used" for tier in info.tiers)
+    head, values = filled(columns("plan", *used, f"#{info.objective_kind}", "fits"), values)
+    return Grid("frontier-plans", "plans", "Plans beside the frontier", head, rows(values))
+
+
+def _points(info: FrontierInfo) -> Grid:
     values: Values = []
     for point in info.points:
         used = point.used or (None,) * len(info.tiers)
@@ -104,15 +129,9 @@ def frontier_section(info: FrontierInfo) -> Section:
              Cell(show_gap(point.gap), point.gap), point.status,
              "efficient" if point.efficient else ""]
         )  # fmt: skip
-    head = columns(*(f"#{t} limit" for t in info.tiers), *(f"#{t} used" for t in info.tiers),
-                   f"#{info.objective_kind}", "#gap", "status", "frontier")  # fmt: skip
-    grid = Grid("frontier-points", "frontier", "Every point solved", head, rows(values))
-    parts = [Part(table=grid)]
-    if drawing is not None:
-        parts.insert(0, Part("", drawing.render(), drawing.about))
-    keys = (Key("mark objective", "efficient, proved"), Key("mark dim", "not efficient or open"),
-            Key("plan", "a plan"))  # fmt: skip
-    return Section("frontier", "Frontier", word, keys, tuple(parts))
+    tiers = [f"#{tier.upper()} {word}" for word in ("limit", "used") for tier in info.tiers]
+    head = columns(*tiers, f"#{info.objective_kind}", "#gap", "status", "frontier")
+    return Grid("frontier-points", "frontier", "Every point solved", head, rows(values))
 
 
 def replan_section(info: ReplanInfo) -> Section:

@@ -125,7 +125,7 @@ def time_section(info: ReportInfo) -> Section | None:
 def _rank_grid(info: RanksInfo) -> Grid:
     busy = [p for p, slowest in enumerate(info.barriers) if slowest]
     times = [value for row in info.rows for value in (*(row.phases[p] for p in busy), row.cost)]
-    texts, name = show_column(times, info.time_unit)
+    texts, scale = show_column(times, info.time_unit)
     wide = len(busy) + 1
     values: Values = []
     for index, row in enumerate(info.rows):
@@ -139,8 +139,9 @@ def _rank_grid(info: RanksInfo) -> Grid:
         here = slice(index * wide, (index + 1) * wide)
         cells += [Cell(t, v) for t, v in zip(texts[here], times[here], strict=True)]
         values.append(cells)
-    memories = [n for m in by_memory(info.rows[0].usage) for n in (f"#{m}", f"#{m} share")]
-    of = f", {name}" if name else ""
+    names = [memory.upper() for memory in by_memory(info.rows[0].usage)]
+    memories = [column for name in names for column in (f"#{name}", f"#{name} share")]
+    of = f", {scale}" if scale else ""
     phases = (f"#{info.phases[p]}{of}" for p in busy)
     head = columns("#rank", "#machine", *memories, *phases, f"#sum{of}")
     head, values = filled(head, values)
@@ -160,7 +161,7 @@ def modes_section(info: ReportInfo) -> Section | None:
             [cell.mode, cell.ratio or UNKNOWN, Cell(str(len(cell.tables)), len(cell.tables)),
              *(Cell(show_amount(amount, unit), amount) for amount in held), which]
         )  # fmt: skip
-    memories = (f"#{name}" for name in per_memory(info.modes.cells[0].used))
+    memories = (f"#{name.upper()}" for name in per_memory(info.modes.cells[0].used))
     head, values = filled(columns("mode", "cache ratio", "#tables", *memories, "which"), values)
     grid = Grid("modes-cells", "modes", "Tables and bytes in every mode at every ratio", head,
                 rows(values))  # fmt: skip
@@ -185,7 +186,8 @@ def table_grid(info: TablesInfo) -> Grid:
     memories = list(per_memory(info.rows[0].used)) if info.rows else []
     times, name = show_column([row.cost for row in info.rows], info.time_unit)
     head = columns("table", "sharding", "mode", "ratio", "routing", "ranks",
-                   *(f"#{n}" for n in memories), f"#time{', ' if name else ''}{name}")  # fmt: skip
+                   *(f"#{m.upper()}" for m in memories),
+                   f"#time{', ' if name else ''}{name}")  # fmt: skip
     values: Values = []
     for row, time in zip(info.rows, times, strict=True):
         facets = facets_of(row.option)

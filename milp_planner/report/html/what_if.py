@@ -38,7 +38,7 @@ def smallest_section(
         return None
     values: Values = [
         [
-            f"{i.tier} of each {i.scope}", Cell(show_amount(i.least, i.time_unit), i.least),
+            f"{i.tier.upper()} of each {i.scope}", Cell(show_amount(i.least, i.time_unit), i.least),
             Cell(show_amount(i.too_small, i.time_unit), i.too_small),
             Cell(show_cost(i.objective, i.time_unit), i.objective), least_text(i),
         ]
