@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any
 
 from formulations.auto import placement_variables
 from formulations.diagnose.questions import without_costs
 from formulations.instance import Instance
-from formulations.instance_file import instance_from_dict
 from formulations.outcome import Outcome, Status, StoppedBy, nothing
 from formulations.settings import Settings
 from formulations.solve import solve
@@ -20,7 +18,7 @@ EXACT_ALONE = 2_000
 
 
 class Asker:
-    """Solves documents with one formulation, sharing one time limit.
+    """Solves questions with one formulation, sharing one time limit.
 
     Parameters
     ----------
@@ -44,15 +42,14 @@ class Asker:
         """Whether time is up or the caller asked to stop."""
         return self._settings.stop.is_set() or self.remaining() == 0.0
 
-    def ask(self, document: dict[str, Any], share: float = 1.0) -> Outcome:
-        """Solve one document with at most a share of the time left.
+    def ask(self, instance: Instance, share: float = 1.0) -> Outcome:
+        """Solve one question with at most a share of the time left.
 
         Polishing and certificates are left out: only the optimum of the question matters.
         """
         if self.over():
             stopped = self._settings.stop.is_set()
             return nothing("", StoppedBy.INTERRUPTED if stopped else StoppedBy.TIME_LIMIT)
-        instance = instance_from_dict(document)
         left = self.remaining()
         limit = None if left is None else max(0.05, left * share)
         settings = replace(
@@ -66,13 +63,13 @@ class Asker:
             return self._formulation
         return "cpsat" if placement_variables(instance) <= EXACT_ALONE else "scale"
 
-    def fits(self, document: dict[str, Any], share: float = 1.0) -> bool | None:
+    def fits(self, instance: Instance, share: float = 1.0) -> bool | None:
         """Whether any plan exists: True, False, or None when the limit left it open."""
-        outcome = self.try_to_fit(document, share)
+        outcome = self.try_to_fit(instance, share)
         if outcome.placement is not None:
             return True
         return False if outcome.status == Status.INFEASIBLE else None
 
-    def try_to_fit(self, document: dict[str, Any], share: float = 1.0) -> Outcome:
-        """Any plan of a document, whatever it costs."""
-        return self.ask(without_costs(document, "none"), share)
+    def try_to_fit(self, instance: Instance, share: float = 1.0) -> Outcome:
+        """Any plan of an instance, whatever it costs."""
+        return self.ask(without_costs(instance), share)

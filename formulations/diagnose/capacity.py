@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from formulations.auto import placement_variables
 from formulations.check import check
 from formulations.diagnose.ask import EXACT_ALONE, Asker
 from formulations.diagnose.questions import lendable, use_as_cost, with_capacity
-from formulations.instance import Instance, Scope
-from formulations.instance_file import instance_to_dict
-from formulations.outcome import Status
+from formulations.instance import Instance, Objective, Resource, Scope
+from formulations.outcome import Outcome, Status
 from formulations.placement import Placement
 
 
@@ -76,18 +74,14 @@ def least_capacity(
     together : sequence of str
         Resources of one scope that have one capacity between them; default: ``resource`` alone.
     """
-    document, names = instance_to_dict(instance), list(together) or [resource]
-    described = next(r for r in instance.resources if r.name == names[0])
-    ranks = described.scope == Scope.RANK
-    question = use_as_cost(document, names, "busiest_rank" if ranks else "total")
-    places = 1 if ranks else len(described.capacity)
-    outcome = asker.ask(question, share if ranks and len(names) == 1 else share / 2)
-    bound = None if outcome.bound is None else max(0, -(-outcome.bound // places))
+    question = _Question(instance, list(together) or [resource], asker, share)
+    outcome, bound = question.fullest_place()
     least = None
     if outcome.placement is not None:
-        least = _fullest(instance, outcome.placement, names)
-        if least != bound and not (ranks and len(names) == 1):
-            least, bound = _narrow(instance, document, names, (least, bound or 0), asker, share)
+        least = question.fullest(outcome.placement)
+        if least != bound and not question.settled:
+            least, bound = question.narrow(least, bound or 0)
+    described = question.described
     return Least(
         resource=resource,
         scope=described.scope.value,
@@ -98,53 +92,67 @@ def least_capacity(
     )
 
 
-def _narrow(
-    instance: Instance,
-    document: dict[str, Any],
-    names: Sequence[str],
-    known: tuple[int, int],
-    asker: Asker,
-    share: float,
-) -> tuple[int, int]:
-    """The answer, or what is known of it, from (a capacity that does, a bound)."""
-    least, bound = known
-    if placement_variables(instance) > EXACT_ALONE:
-        return _halve(instance, document, names, known, asker, share)
-    outcome = asker.ask(lendable(document, names, least), share)
-    if outcome.objective is not None:
-        least = min(least, outcome.objective)
-    return least, min(least, max(bound, outcome.bound or 0))
+@dataclass(frozen=True)
+class _Question:
+    """Resources of one scope, and the share of the asker's time they may take."""
 
+    instance: Instance
+    names: Sequence[str]
+    asker: Asker
+    share: float
 
-def _halve(
-    instance: Instance,
-    document: dict[str, Any],
-    names: Sequence[str],
-    known: tuple[int, int],
-    asker: Asker,
-    share: float,
-) -> tuple[int, int]:
-    least, bound = known
-    left = asker.remaining()
-    end = 0.0 if left is None else left * (1 - share)
-    while bound < least and not asker.over() and (asker.remaining() or 1.0) > end:
-        middle = (bound + least) // 2
-        outcome = asker.try_to_fit(with_capacity(document, names, middle), share / 4)
-        if outcome.placement is not None:
-            least = _fullest(instance, outcome.placement, names)
-        elif outcome.status == Status.INFEASIBLE:
-            bound = middle + 1
-        else:
-            break
-    return least, bound
+    @property
+    def described(self) -> Resource:
+        """The first of the resources."""
+        return next(r for r in self.instance.resources if r.name == self.names[0])
 
+    @property
+    def settled(self) -> bool:
+        """Whether minimising the fullest place is the whole question."""
+        return self.described.scope == Scope.RANK and len(self.names) == 1
 
-def _fullest(instance: Instance, placement: Placement, names: Sequence[str]) -> int:
-    """Largest use of the resources at any place; the plan may ignore their capacity."""
-    loads = check(instance, placement).loads
-    assert loads is not None
-    return max(
-        int(use.max())
-        for resource, use in zip(instance.resources, loads.use, strict=True)
-        if resource.name in names
-    )
+    def fullest_place(self) -> tuple[Outcome, int | None]:
+        """The plan of least use, and a bound on the capacity."""
+        ranks = self.described.scope == Scope.RANK
+        objective = Objective.BUSIEST_RANK if ranks else Objective.TOTAL
+        outcome = self.asker.ask(
+            use_as_cost(self.instance, self.names, objective),
+            self.share if self.settled else self.share / 2,
+        )
+        places = 1 if ranks else len(self.described.capacity)
+        return outcome, None if outcome.bound is None else max(0, -(-outcome.bound // places))
+
+    def narrow(self, least: int, bound: int) -> tuple[int, int]:
+        """What is known of the answer, from a capacity that does and a bound."""
+        if placement_variables(self.instance) > EXACT_ALONE:
+            return self._halve(least, bound)
+        outcome = self.asker.ask(lendable(self.instance, self.names, least), self.share)
+        if outcome.objective is not None:
+            least = min(least, outcome.objective)
+        return least, min(least, max(bound, outcome.bound or 0))
+
+    def _halve(self, least: int, bound: int) -> tuple[int, int]:
+        """Bisection; what stays open counts as too little, so that ``least`` still falls."""
+        left, tried = self.asker.remaining(), bound
+        end = 0.0 if left is None else left * (1 - self.share)
+        while tried < least and not self.asker.over() and (self.asker.remaining() or 1.0) > end:
+            middle = (tried + least) // 2
+            asked = with_capacity(self.instance, self.names, middle)
+            outcome = self.asker.try_to_fit(asked, self.share / 4)
+            if outcome.placement is not None:
+                least = self.fullest(outcome.placement)
+                continue
+            if outcome.status == Status.INFEASIBLE:
+                bound = middle + 1
+            tried = middle + 1
+        return least, bound
+
+    def fullest(self, placement: Placement) -> int:
+        """Largest use of the resources at any place; the plan may ignore their capacity."""
+        loads = check(self.instance, placement).loads
+        assert loads is not None
+        return max(
+            int(use.max())
+            for resource, use in zip(self.instance.resources, loads.use, strict=True)
+            if resource.name in self.names
+        )

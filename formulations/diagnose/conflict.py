@@ -8,12 +8,15 @@ chunks first so that large instances need few solves.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from itertools import combinations
+from math import comb
 
 from formulations.diagnose.ask import Asker
 from formulations.diagnose.questions import constraints_of, lift, only
 from formulations.instance import Instance
-from formulations.instance_file import instance_to_dict
+
+#: Subsets up to which it is tried whether fewer tables conflict.
+SUBSETS = 200
 
 
 @dataclass(frozen=True)
@@ -27,12 +30,15 @@ class Conflict:
         Resource names, ``fusion``, ``pins``, ``forbidden``, ``moves``.
     irreducible : bool
         Whether leaving out any one of them was proved to leave a plan. False when time ran out:
-        the set is then a conflict all the same, but maybe not a smallest one.
+        the set is then a conflict all the same, but may hold more than is needed.
+    smallest : bool
+        Whether it was also proved that no fewer tables conflict, whatever the constraints.
     """
 
     tables: tuple[str, ...]
     constraints: tuple[str, ...]
     irreducible: bool
+    smallest: bool = False
 
 
 def conflict(instance: Instance, asker: Asker) -> Conflict | None:
@@ -44,34 +50,43 @@ def conflict(instance: Instance, asker: Asker) -> Conflict | None:
     asker : Asker
         Every step takes at most a fifth of the time it has left.
     """
-    document = instance_to_dict(instance)
-    if asker.fits(document, 0.5) is not False:
+    if asker.fits(instance, 0.5) is not False:
         return None
-    constraints, document, sure_constraints = _needed_constraints(document, asker)
-    tables, sure_tables = _needed_tables(document, asker)
+    _, part, _ = _needed_constraints(instance, asker)
+    tables, sure_tables = _needed_tables(part, asker)
     # A smaller set of tables may need fewer constraints than all of them did.
-    constraints, document, sure_constraints = _needed_constraints(only(document, tables), asker)
-    return Conflict(tuple(tables), tuple(constraints), sure_tables and sure_constraints)
+    constraints, _, sure_constraints = _needed_constraints(only(part, tables), asker)
+    irreducible = sure_tables and sure_constraints
+    smallest = irreducible and _no_fewer(instance, len(tables), asker)
+    return Conflict(tuple(tables), tuple(constraints), irreducible, smallest)
 
 
-def _needed_constraints(
-    document: dict[str, Any], asker: Asker
-) -> tuple[list[str], dict[str, Any], bool]:
+def _no_fewer(instance: Instance, size: int, asker: Asker) -> bool:
+    """Whether all sets of one table less have a plan under every constraint (so all smaller)."""
+    if comb(instance.num_tables, size - 1) > SUBSETS:
+        return False
+    return all(
+        asker.fits(only(instance, fewer), 0.2) is True
+        for fewer in combinations(instance.table_names, size - 1)
+    )
+
+
+def _needed_constraints(instance: Instance, asker: Asker) -> tuple[list[str], Instance, bool]:
     sure = True
     needed: list[str] = []
-    for name in constraints_of(document):
-        without = lift(document, name)
+    for name in constraints_of(instance):
+        without = lift(instance, name)
         verdict = None if asker.over() else asker.fits(without, 0.2)
         if verdict is False:
-            document = without
+            instance = without
         else:
             needed.append(name)
             sure &= verdict is True
-    return needed, document, sure
+    return needed, instance, sure
 
 
-def _needed_tables(document: dict[str, Any], asker: Asker) -> tuple[list[str], bool]:
-    names = [t["name"] for t in document["tables"]]
+def _needed_tables(instance: Instance, asker: Asker) -> tuple[list[str], bool]:
+    names = list(instance.table_names)
     sure: set[str] = set()
     chunk = max(1, len(names) // 2)
     while True:
@@ -79,7 +94,7 @@ def _needed_tables(document: dict[str, Any], asker: Asker) -> tuple[list[str], b
         while start < len(names) and not asker.over():
             tried = names[start : start + chunk]
             rest = names[:start] + names[start + chunk :]
-            verdict = asker.fits(only(document, rest), 0.2)
+            verdict = asker.fits(only(instance, rest), 0.2)
             if verdict is False:
                 names = rest
                 continue

@@ -9,7 +9,6 @@ import numpy as np
 from formulations.diagnose.ask import Asker
 from formulations.diagnose.questions import droppable
 from formulations.instance import Instance
-from formulations.instance_file import instance_to_dict
 from formulations.outcome import Status
 
 
@@ -47,11 +46,11 @@ def fewest_drops(instance: Instance, asker: Asker, share: float = 1.0) -> Drop:
     share : float
         Part of the asker's remaining time to spend.
     """
-    document = droppable(instance_to_dict(instance))
-    outcome = asker.ask(document, share)
+    question = droppable(instance)
+    outcome = asker.ask(question, share)
     if outcome.placement is None:
         return Drop(None, outcome.bound, outcome.status == Status.INFEASIBLE)
-    last = np.cumsum([len(table["options"]) for table in document["tables"]]) - 1
+    last = question.table_options[1:] - 1
     dropped = np.flatnonzero(outcome.placement.options == last)
     names = tuple(instance.table_names[int(table)] for table in dropped)
     return Drop(names, outcome.bound, False)

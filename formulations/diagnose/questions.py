@@ -1,74 +1,73 @@
 """Turn "why does nothing fit?" into Instances that any formulation can solve.
 
-Each function takes the document of an Instance (see :mod:`formulations.instance_file`) and
-returns the document of another whose optimum is the answer.
+Each function takes an Instance and returns another, sharing arrays, whose optimum is the answer.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
-from typing import Any
+from dataclasses import replace
 
-Document = dict[str, Any]
+import numpy as np
+
+from formulations.build import Block, InstanceBuilder, Shard
+from formulations.diagnose.arrays import appended, members, rearranged
+from formulations.fusion import without_fusion
+from formulations.instance import Instance, IntArray, Objective, Scope, Where
 
 #: Name of the option that leaves a table out, and prefix of the tables that lend capacity.
 DROPPED = "(dropped)"
 LENT = "(capacity) "
 
 
-def without_costs(document: Document, phase: str) -> Document:
+def without_costs(instance: Instance, phase: str = "none") -> Instance:
     """The same placements, all free, under the objective ``total`` with one phase."""
-    result = _copy(document)
-    result.update(phases=[phase], objective="total")
-    for shard in _shards(result):
-        shard["cost"] = [0]
-    return result
+    cost = np.zeros((len(instance.shard_repeat), 1), dtype=np.int64)
+    return replace(instance, phases=(phase,), objective=Objective.TOTAL, shard_cost=cost)
 
 
-def droppable(document: Document) -> Document:
+def droppable(instance: Instance) -> Instance:
     """Every table may be left out at cost 1: the optimum is the fewest tables to drop.
 
-    A pinned table stays: a pin says that it must be placed there.
+    The option to do so is each table's last. A pinned table stays: a pin says that it must be
+    placed there.
     """
-    result = without_costs(document, "dropped tables")
-    for table in result["tables"]:
-        block = {"where": "cluster", "shards": [{"cost": [1]}]}
-        table["options"].append({"name": DROPPED, "blocks": [block]})
-    return result
+    free = without_costs(instance, "dropped tables")
+    builder = _builder(free)
+    for name in instance.table_names:
+        builder.add_table(name)
+        builder.add_option(DROPPED, [Block(Where.CLUSTER, [Shard({}, (1,))])])
+    count, tables = instance.num_options, np.arange(instance.num_tables)
+    options = np.insert(np.arange(count), instance.table_options[1:], count + tables)
+    ends = instance.table_options + np.arange(instance.num_tables + 1)
+    return rearranged(appended(free, builder.build()), tables.tolist(), options, ends)
 
 
 def use_as_cost(
-    document: Document, resources: Sequence[str], objective: str = "busiest_rank"
-) -> Document:
+    instance: Instance,
+    resources: Sequence[str],
+    objective: Objective = Objective.BUSIEST_RANK,
+) -> Instance:
     """Minimise the use of the first of some resources, all their capacities lifted.
 
     With ``busiest_rank`` the optimum is the fullest rank, with ``total`` the use of all places
     together.
     """
-    result = _copy(document)
-    result.update(phases=[resources[0]], objective=objective)
-    result["resources"] = [r for r in result["resources"] if r["name"] not in resources]
-    for shard in _shards(result):
-        use = shard.get("use", {})
-        shard["cost"] = [use.get(resources[0], 0)]
-        for name in resources:
-            use.pop(name, None)
-    return result
+    use = instance.shard_use[:, [_column(instance, resources[0])]]
+    lifted = _without_resources(instance, resources)
+    return replace(lifted, phases=(resources[0],), objective=objective, shard_cost=use)
 
 
-def with_capacity(document: Document, resources: Collection[str], capacity: int) -> Document:
+def with_capacity(instance: Instance, resources: Collection[str], capacity: int) -> Instance:
     """Every place of some resources has this capacity."""
-    changed = [
-        {**r, "capacity": capacity if r["scope"] == "cluster" else [capacity] * len(r["capacity"])}
-        if r["name"] in resources
-        else r
-        for r in document["resources"]
-    ]
-    return {**document, "resources": changed}
+    changed = tuple(
+        replace(r, capacity=np.full_like(r.capacity, capacity)) if r.name in resources else r
+        for r in instance.resources
+    )
+    return replace(instance, resources=changed)
 
 
-def lendable(document: Document, resources: Sequence[str], most: int) -> Document:
+def lendable(instance: Instance, resources: Sequence[str], most: int) -> Instance:
     """Minimise the uniform capacity of resources of one scope, up to ``most``.
 
     Every place gets a capacity of 2^k − 1 ≥ ``most``; for each power of two below, one more table
@@ -76,85 +75,71 @@ def lendable(document: Document, resources: Sequence[str], most: int) -> Documen
     the least uniform capacity, exactly.
     """
     bits = max(1, most.bit_length())
-    result = with_capacity(without_costs(document, resources[0]), resources, 2**bits - 1)
-    scope = next(r["scope"] for r in result["resources"] if r["name"] == resources[0])
-    where = {
-        "rank": list(range(result["ranks"])),
-        "machine": [m[0] for m in result["machines"]],
-        "cluster": "cluster",
-    }[scope]
+    free = with_capacity(without_costs(instance, resources[0]), resources, 2**bits - 1)
+    where: dict[Scope, Where | list[int]] = {
+        Scope.RANK: list(range(instance.num_ranks)),
+        Scope.MACHINE: [ranks[0] for ranks in instance.machines],
+        Scope.CLUSTER: Where.CLUSTER,
+    }
+    scope = instance.resources[_column(instance, resources[0])].scope
+    builder = _builder(free)
     for bit in reversed(range(bits)):
-        use = dict.fromkeys(resources, 2**bit)
-        taken = {"where": where, "shards": [{"use": use, "cost": [0]}]}
-        left = {"where": "cluster", "shards": [{"cost": [2**bit]}]}
-        options = [{"name": "taken", "blocks": [taken]}, {"name": "left", "blocks": [left]}]
-        result["tables"].append({"name": f"{LENT}2^{bit}", "options": options})
-    return result
+        builder.add_table(f"{LENT}2^{bit}")
+        taken = Shard(dict.fromkeys(resources, 2**bit), (0,))
+        builder.add_option("taken", [Block(where[scope], [taken])])
+        builder.add_option("left", [Block(Where.CLUSTER, [Shard({}, (2**bit,))])])
+    return appended(free, builder.build())
 
 
-def only(document: Document, tables: Collection[str]) -> Document:
+def only(instance: Instance, tables: Collection[str]) -> Instance:
     """The instance restricted to some tables (constraints on the others fall away)."""
-    keep = set(tables)
-    result = {**document, "tables": [t for t in document["tables"] if t["name"] in keep]}
-    for key in ("pins", "forbidden"):
-        if key in document:
-            result[key] = [item for item in document[key] if item["table"] in keep]
-    if "current" in document:
-        result["current"] = {n: c for n, c in document["current"].items() if n in keep}
-        if not result["current"]:
-            for key in ("current", "max_moved_tables", "max_moved_bytes"):
-                result.pop(key, None)
-    return result
+    kept = [t for t, name in enumerate(instance.table_names) if name in tables]
+    options, ends = members(instance.table_options, np.asarray(kept, dtype=np.int64))
+    return rearranged(instance, kept, options, ends)
 
 
-def lift(document: Document, constraint: str) -> Document:
+def lift(instance: Instance, constraint: str) -> Instance:
     """The instance without one constraint: a resource by name, or a family of constraints.
 
     Parameters
     ----------
-    document : dict
+    instance : Instance
     constraint : str
         A resource's name, ``fusion``, ``pins``, ``forbidden`` or ``moves``.
     """
-    result = _copy(document)
-    if constraint in ("pins", "forbidden"):
-        result.pop(constraint, None)
-    elif constraint == "moves":
-        for key in ("current", "max_moved_tables", "max_moved_bytes"):
-            result.pop(key, None)
-    elif constraint == "fusion":
-        for table in result["tables"]:
-            for option in table["options"]:
-                option.pop("fusion", None)
-    else:
-        result["resources"] = [r for r in result["resources"] if r["name"] != constraint]
-        for shard in _shards(result):
-            shard.get("use", {}).pop(constraint, None)
-    return result
+    if constraint == "pins":
+        return replace(instance, pins=())
+    if constraint == "forbidden":
+        return replace(instance, forbidden=())
+    if constraint == "moves":
+        return replace(instance, current=(), max_moved_tables=None, max_moved_bytes=None)
+    if constraint == "fusion":
+        return without_fusion(instance)
+    return _without_resources(instance, [constraint])
 
 
-def constraints_of(document: Document) -> list[str]:
+def constraints_of(instance: Instance) -> list[str]:
     """Names that :func:`lift` accepts for this instance, resources first."""
-    names = [r["name"] for r in document["resources"]]
-    fused = any("fusion" in o for t in document["tables"] for o in t["options"])
-    names += ["fusion"] if fused else []
-    names += [key for key in ("pins", "forbidden") if document.get(key)]
-    if "max_moved_tables" in document or "max_moved_bytes" in document:
+    names = [r.name for r in instance.resources]
+    names += ["fusion"] if (instance.option_group >= 0).any() else []
+    names += ["pins"] if instance.pins else []
+    names += ["forbidden"] if instance.forbidden else []
+    if instance.max_moved_tables is not None or instance.max_moved_bytes is not None:
         names.append("moves")
     return names
 
 
-def _copy(document: Document) -> Document:
-    """A deep copy; through JSON, which is several times faster than :mod:`copy`."""
-    copied: Document = json.loads(json.dumps(document))
-    return copied
+def _builder(instance: Instance) -> InstanceBuilder:
+    """For tables to append: the same places, resources and phases."""
+    resources = [(r.name, r.scope, r.capacity.tolist()) for r in instance.resources]
+    return InstanceBuilder(instance.machines, instance.phases, resources, instance.objective)
 
 
-def _shards(document: Document) -> list[dict[str, Any]]:
-    return [
-        shard
-        for table in document["tables"]
-        for option in table["options"]
-        for block in option["blocks"]
-        for shard in block["shards"]
-    ]
+def _column(instance: Instance, resource: str) -> int:
+    return [r.name for r in instance.resources].index(resource)
+
+
+def _without_resources(instance: Instance, names: Collection[str]) -> Instance:
+    kept = [i for i, r in enumerate(instance.resources) if r.name not in names]
+    use: IntArray = instance.shard_use[:, kept]
+    return replace(instance, resources=tuple(instance.resources[i] for i in kept), shard_use=use)

@@ -55,6 +55,8 @@ class ShortageInfo:
         Tables and constraints without a plan among themselves; empty when none was isolated.
     irreducible : bool
         Whether leaving out any one of them leaves a plan.
+    smallest : bool
+        Whether no fewer tables conflict.
     """
 
     tiers: tuple[Tier, ...]
@@ -64,6 +66,7 @@ class ShortageInfo:
     conflict_tables: tuple[str, ...]
     conflict_constraints: tuple[str, ...]
     irreducible: bool
+    smallest: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -84,6 +87,7 @@ def shortage_of(detail: Mapping[str, Any]) -> ShortageInfo | None:
         conflict_tables=tuple(conflict.get("tables", ())),
         conflict_constraints=tuple(conflict.get("constraints", ())),
         irreducible=conflict.get("irreducible", False),
+        smallest=conflict.get("smallest", False),
     )
 
 

@@ -82,7 +82,9 @@ def _drop(info: ShortageInfo) -> Iterator[str]:
 def _conflict(info: ShortageInfo) -> Iterator[str]:
     if not info.conflict_tables:
         return
-    word = "a smallest conflict" if info.irreducible else "a conflict"
+    word = "a conflict, maybe with more than it needs"
+    if info.irreducible:
+        word = "a smallest conflict" if info.smallest else "a conflict of which all is needed"
     limits = ", ".join(info.conflict_constraints) or "nothing else"
     yield f"{word}: {_names(info.conflict_tables)} against {limits}"
 

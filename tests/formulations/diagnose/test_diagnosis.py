@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -13,7 +14,6 @@ from formulations.diagnose import ask, capacity, diagnose, fewest_drops, least_c
 from formulations.diagnose.ask import Asker
 from formulations.diagnose.questions import constraints_of, lift, only, with_capacity
 from formulations.instance_file import instance_from_dict, instance_to_dict
-from tests.formulations.brute_force import brute_force
 from tests.formulations.diagnose.test_questions import fits, small
 from tests.formulations.examples import two_modes
 
@@ -43,19 +43,15 @@ def test_when_no_capacity_helps() -> None:
 @settings(max_examples=25, deadline=None)
 def test_capacity_advice_followed(instance: Instance) -> None:
     """At the least capacity a plan exists, one unit below none does (by brute force)."""
-    for index, resource in enumerate(instance.resources):
+    for resource in instance.resources:
         least = least_capacity(instance, resource.name, Asker(LIMITS))
         assert least.proved
-        document = instance_to_dict(instance)
-        changed = document["resources"][index]
         if least.least is None:
-            changed["capacity"] = 10**6
-            assert not fits(document)
+            assert not fits(with_capacity(instance, [resource.name], 10**6))
             continue
-        changed["capacity"] = least.least
-        assert fits(document)
-        changed["capacity"] = max(0, least.least - 1)
-        assert least.least == 0 or not fits(document)
+        assert fits(with_capacity(instance, [resource.name], least.least))
+        if least.least:
+            assert not fits(with_capacity(instance, [resource.name], least.least - 1))
         assert resource.scope != Scope.CLUSTER or len(least.capacity) == 1
 
 
@@ -63,14 +59,11 @@ def test_capacity_advice_followed(instance: Instance) -> None:
 @settings(max_examples=60, deadline=None)
 def test_conflicts_are_conflicts(instance: Instance, most: int) -> None:
     """The tables and constraints named have no plan; leaving out any single one leaves a plan."""
-    document = instance_to_dict(instance)
-    for resource in document["resources"]:
-        resource["capacity"] = most
-    assume(not fits(document))
-    instance = instance_from_dict(document)
+    instance = with_capacity(instance, [r.name for r in instance.resources], most)
+    assume(not fits(instance))
     found = diagnose(instance, LIMITS).conflict
     assert found is not None and found.irreducible
-    core = only(document, found.tables)
+    core = only(instance, found.tables)
     for name in constraints_of(core):
         if name not in found.constraints:
             core = lift(core, name)
@@ -79,6 +72,10 @@ def test_conflicts_are_conflicts(instance: Instance, most: int) -> None:
         assert fits(only(core, set(found.tables) - {table}))
     for name in found.constraints:
         assert fits(lift(core, name))
+    assert found.smallest == all(
+        fits(only(instance, fewer))
+        for fewer in combinations(instance.table_names, len(found.tables) - 1)
+    )
 
 
 @given(small)
@@ -87,8 +84,7 @@ def test_drop_advice_followed(instance: Instance) -> None:
     """The rest after dropping the named tables has a plan."""
     found = diagnose(instance, LIMITS).drop
     assert found.proved and found.tables is not None
-    rest = only(instance_to_dict(instance), set(instance.table_names) - set(found.tables))
-    assert brute_force(instance_from_dict(rest)).objective is not None
+    assert fits(only(instance, set(instance.table_names) - set(found.tables)))
 
 
 @given(small)
@@ -102,18 +98,17 @@ def test_large_instances_are_answered_truly(
     for module in (ask, capacity):
         monkeypatch.setattr(module, "EXACT_ALONE", -1)
     limits = Settings(time_limit=4, workers=1)
-    document = instance_to_dict(instance)
     for resource in instance.resources:
         least = least_capacity(instance, resource.name, Asker(limits))
         if least.least is not None:
-            assert fits(with_capacity(document, [resource.name], least.least))
+            assert fits(with_capacity(instance, [resource.name], least.least))
         if least.bound:
-            assert not fits(with_capacity(document, [resource.name], least.bound - 1))
+            assert not fits(with_capacity(instance, [resource.name], least.bound - 1))
         if least.impossible:
-            assert not fits(with_capacity(document, [resource.name], 10**6))
+            assert not fits(with_capacity(instance, [resource.name], 10**6))
     drop = fewest_drops(instance, Asker(limits))
     if drop.tables is not None:
-        assert fits(only(document, set(instance.table_names) - set(drop.tables)))
+        assert fits(only(instance, set(instance.table_names) - set(drop.tables)))
         assert drop.bound is None or drop.bound <= len(drop.tables)
 
 
@@ -133,8 +128,9 @@ def test_resources_that_grow_together(instance: Instance, most: int) -> None:
             if used is not None:  # half of the tables lean on one, half on the other
                 shard["use"]["twin"] = used + (most if index % 2 else 0)
     both = [first, "twin"]
-    found = least_capacity(instance_from_dict(document), first, Asker(LIMITS), together=both)
-    truth = next((c for c in range(120) if fits(with_capacity(document, both, c))), None)
+    twins = instance_from_dict(document)
+    found = least_capacity(twins, first, Asker(LIMITS), together=both)
+    truth = next((c for c in range(120) if fits(with_capacity(twins, both, c))), None)
     assert found.proved and found.least == truth
 
 

@@ -9,14 +9,17 @@ from hypothesis import strategies as st
 
 from formulations import Instance, Scope
 from formulations.diagnose.questions import (
+    DROPPED,
     constraints_of,
     droppable,
     lendable,
     lift,
     only,
     use_as_cost,
+    with_capacity,
 )
 from formulations.instance_file import instance_from_dict, instance_to_dict
+from formulations.validate import validate
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import two_modes
 from tests.formulations.strategies import instances
@@ -24,19 +27,16 @@ from tests.formulations.strategies import instances
 small = instances(max_tables=3, max_combinations=400, constraints=False)
 
 
-def fits(document: dict[str, object]) -> bool:
+def fits(instance: Instance) -> bool:
     """Whether brute force finds a plan."""
-    return brute_force(instance_from_dict(document)).objective is not None
+    return brute_force(instance).objective is not None
 
 
 def least_by_trying(instance: Instance, resource: int, most: int) -> int | None:
     """The smallest uniform capacity with a plan, found by trying every one."""
-    document = instance_to_dict(instance)
-    for capacity in range(most + 1):
-        document["resources"][resource]["capacity"] = capacity
-        if fits(document):
-            return capacity
-    return None
+    name = instance.resources[resource].name
+    tried = (c for c in range(most + 1) if fits(with_capacity(instance, [name], c)))
+    return next(tried, None)
 
 
 @given(small, st.data())
@@ -49,11 +49,13 @@ def test_least_capacity_questions(instance: Instance, data: st.DataObject) -> No
     resource = instance.resources[index]
     most = 31
     truth = least_by_trying(instance, index, most)
-    document = instance_to_dict(instance)
-    lent = brute_force(instance_from_dict(lendable(document, [resource.name], most))).objective
+    question = lendable(instance, [resource.name], most)
+    validate(question)
+    lent = brute_force(question).objective
     assert lent == truth
     if resource.scope == Scope.RANK and truth is not None:
-        asked = instance_from_dict(use_as_cost(document, [resource.name]))
+        asked = use_as_cost(instance, [resource.name])
+        validate(asked)
         assert brute_force(asked).objective == truth
 
 
@@ -61,24 +63,25 @@ def test_least_capacity_questions(instance: Instance, data: st.DataObject) -> No
 @settings(max_examples=40, deadline=None)
 def test_fewest_drops_question(instance: Instance) -> None:
     """The optimum of the droppable instance is the smallest set whose removal leaves a plan."""
-    document = instance_to_dict(instance)
-    asked = brute_force(instance_from_dict(droppable(document))).objective
+    question = droppable(instance)
+    validate(question)
+    asked = brute_force(question).objective
     names = set(instance.table_names)
     truth = next(
         size
         for size in range(len(names) + 1)
-        if any(fits(only(document, names - set(d))) for d in combinations(sorted(names), size))
+        if any(fits(only(instance, names - set(d))) for d in combinations(sorted(names), size))
     )
     assert asked == truth
 
 
 def test_lifting_names_and_removes_one_constraint() -> None:
     """Every constraint of an instance can be lifted by the name it is listed under."""
-    document = instance_to_dict(two_modes(hbm=3, ddr=100))
-    assert constraints_of(document) == ["hbm", "ddr"]
-    assert not fits(document)
-    assert fits(lift(document, "hbm"))
-    assert not fits(lift(document, "ddr"))
+    instance = two_modes(hbm=3, ddr=100)
+    assert constraints_of(instance) == ["hbm", "ddr"]
+    assert not fits(instance)
+    assert fits(lift(instance, "hbm"))
+    assert not fits(lift(instance, "ddr"))
 
 
 def test_restricting_drops_constraints_on_absent_tables() -> None:
@@ -87,6 +90,26 @@ def test_restricting_drops_constraints_on_absent_tables() -> None:
     document["pins"] = [{"table": "a", "option": "HYBRID"}]
     document["current"] = {"a": {"option": "HYBRID", "ranks": [[0]]}}
     document["max_moved_tables"] = 0
-    rest = only(document, ["b"])
-    assert rest["pins"] == [] and "max_moved_tables" not in rest
-    assert instance_from_dict(rest).table_names == ("b",)
+    instance = instance_from_dict(document)
+    rest = only(instance, ["b"])
+    validate(rest)
+    assert (rest.pins, rest.current, rest.max_moved_tables) == ((), (), None)
+    assert rest.table_names == ("b",)
+    both = only(instance, ["a", "b"])
+    assert instance_to_dict(both) == instance_to_dict(instance)
+    pinned = droppable(instance)
+    validate(pinned)
+    assert pinned.option_names[pinned.pins[0].option] == "HYBRID"
+    assert pinned.option_names[int(pinned.table_options[1]) - 1] == DROPPED
+
+
+@given(small, st.data())
+@settings(max_examples=40, deadline=None)
+def test_restricting_equals_writing_less(instance: Instance, data: st.DataObject) -> None:
+    """Arrays restricted to some tables are those of the file with only these tables."""
+    names = {name for name in instance.table_names if data.draw(st.booleans())}
+    document = instance_to_dict(instance)
+    document["tables"] = [t for t in document["tables"] if t["name"] in names]
+    found, written = only(instance, names), instance_from_dict(document)
+    validate(found)
+    assert instance_to_dict(found) == instance_to_dict(written)
