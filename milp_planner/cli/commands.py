@@ -40,6 +40,7 @@ COMMANDS = (
     Command("audit", "milp_planner.cli.audit", "Judge"),
     Command("explain", "milp_planner.cli.explain", "Judge"),
     Command("report", "milp_planner.cli.report", "Judge"),
+    Command("simulate", "milp_planner.cli.simulate", "Judge"),
     Command("route", "milp_planner.cli.route", "Judge"),
     Command("export", "milp_planner.cli.export", "Trainers"),
     Command("import-plan", "milp_planner.cli.import_plan", "Trainers"),

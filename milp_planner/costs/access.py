@@ -1,4 +1,4 @@
-"""From access statistics to what prices need: hit ratios, distinct ids, load of the hot rank."""
+"""From access statistics to what prices need: distinct ids, load of the hot rank."""
 
 from __future__ import annotations
 
@@ -9,67 +9,10 @@ import numpy as np
 from cuda_routing.balance import rank_loads
 from cuda_routing.rules import Rule
 from milp_planner.costs.popularity import Popularity, popularity, skewed
-from milp_planner.costs.units import FloatArray
-from milp_planner.inputs.access import Access, MissRate, TopIds, Unknown, Zipf
-
-GRID = 128
-"""Characteristic times at which Che's equation is tabulated."""
+from milp_planner.inputs.access import Access, TopIds, Zipf
 
 DIST_RULES: dict[str, Rule] = {rule.dist_type: rule for rule in Rule}
 """Routing rule of each dist_type."""
-
-
-def has_statistics(access: Access) -> bool:
-    """Whether anything is known of which rows are popular."""
-    return not isinstance(access, Unknown)
-
-
-def hit_ratios(access: Access, rows: int, ratios: FloatArray, frequency: bool) -> FloatArray:
-    """Share of lookups served from HBM when the ratio x of the rows is kept there.
-
-    A measured miss-rate curve is used as it is (straight lines between its points). Otherwise the
-    tier is taken as a cache over independent lookups: one that evicts the least frequent row
-    holds the most popular rows; one that evicts the least recent row follows Che's approximation,
-    Σ_k (1 − e^(−p_k T)) = x·rows, hit ratio Σ_k p_k (1 − e^(−p_k T)). Without statistics every row
-    is equally popular and the hit ratio is x.
-
-    Parameters
-    ----------
-    access : Access
-    rows : int
-    ratios : float array [n]
-        Cache ratios x.
-    frequency : bool
-        Eviction by frequency (LFU) instead of recency (LRU).
-
-    Returns
-    -------
-    float array [n] in [0, 1]
-
-    Notes
-    -----
-    HYBRID never promotes a row that was evicted while the table filled up, so this is its upper
-    estimate; under CACHING eviction is per bucket, which costs a little as well.
-
-    References
-    ----------
-    H. Che, Y. Tung, Z. Wang, "Hierarchical web caching systems: modeling, design and experimental
-    results", IEEE JSAC 20(7), 2002, doi:10.1109/JSAC.2002.801752; C. Fricker, P. Robert,
-    J. Roberts, "A versatile and accurate approximation for LRU cache performance", ITC 2012.
-    """
-    ratios = np.asarray(ratios, dtype=np.float64)
-    if isinstance(access, MissRate):
-        scaled = ratios * rows / min(access.working_rows or rows, rows)
-        arguments = [0.0, *(x for x, _ in access.points if x > 0)]
-        misses = [1.0, *(m for x, m in access.points if x > 0)]
-        if access.points[0][0] == 0:
-            misses[0] = access.points[0][1]
-        return 1.0 - np.interp(scaled, arguments, misses)
-    if not has_statistics(access):
-        return ratios
-    known = popularity(access, rows)
-    sizes, hits = _frequency_curve(known) if frequency else _recency_curve(access, rows)
-    return np.interp(ratios * known.rows, sizes, hits)
 
 
 def unique_fraction(access: Access, rows: int, lookups: float) -> float:
@@ -185,23 +128,3 @@ def hot_ids(access: Access) -> tuple[int, ...]:
     ids = [hot.id for hot in ordered]
     stop = ids.index(None) if None in ids else len(ids)
     return tuple(i for i in ids[:stop] if i is not None)
-
-
-def _frequency_curve(known: Popularity) -> tuple[FloatArray, FloatArray]:
-    sizes = np.concatenate(([0.0], np.cumsum(known.counts)))
-    hits = np.concatenate(([0.0], np.cumsum(known.counts * known.shares)))
-    return sizes, hits
-
-
-@lru_cache(maxsize=16384)
-def _recency_curve(access: Access, rows: int) -> tuple[FloatArray, FloatArray]:
-    """Cache sizes and hit ratios over a grid of characteristic times."""
-    known = popularity(access, rows)
-    used = known.shares > 0
-    shares, counts = known.shares[used], known.counts[used]
-    shortest, longest = 1e-3 / float(shares.max()), 60.0 / float(shares.min())
-    times = np.exp(np.linspace(np.log(shortest), np.log(longest), GRID))
-    present = -np.expm1(-np.outer(times, shares))
-    sizes = np.concatenate(([0.0], present @ counts, [known.rows]))
-    hits = np.concatenate(([0.0], present @ (counts * shares), [1.0]))
-    return sizes, np.minimum(hits, 1.0)

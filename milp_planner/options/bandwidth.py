@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from milp_planner.costs import lookup
-from milp_planner.costs.access import has_statistics, hit_ratios
+from milp_planner.costs.hit_ratio.estimate import Source, has_statistics, hit_ratios, tier_of
 from milp_planner.costs.profile import EfficiencyCurve
 from milp_planner.costs.units import BoolArray, FloatArray
 from milp_planner.options.columns import OptionColumns
@@ -25,11 +25,14 @@ class Hits(NamedTuple):
         Its rows over the distinct rows of a step.
     known : bool array
         Whether the table has access statistics.
+    source : list of str
+        Where each ratio comes from; ``none`` for modes of one tier.
     """
 
     ratio: FloatArray
     cover: FloatArray
     known: BoolArray
+    source: list[Source]
 
 
 def hits_of(job: Job, columns: OptionColumns) -> Hits:
@@ -40,16 +43,22 @@ def hits_of(job: Job, columns: OptionColumns) -> Hits:
     cover = ratio * (job.tables.rows / distinct)[columns.table]
     stats = np.array([has_statistics(t.access) for t in tables], dtype=np.bool_)
     served = ratio.copy()
+    source: list[Source] = ["none"] * len(ratio)
     starts = np.searchsorted(columns.table, np.arange(len(tables) + 1))
-    tiered = columns.is_mode("CACHING") | columns.is_mode("HYBRID")
-    for index in np.flatnonzero(stats):
-        span = slice(starts[index], starts[index + 1])
-        if tiered[span].any():
-            table = tables[index]
-            frequency = table.kind == "dynamicemb" and table.score_strategy == "lfu"
-            grid, back = np.unique(ratio[span], return_inverse=True)
-            served[span] = hit_ratios(table.access, table.rows, grid, frequency)[back]
-    return Hits(served, cover, stats[columns.table])
+    for mode in ("CACHING", "HYBRID"):
+        tiered = columns.is_mode(mode)
+        for index in np.flatnonzero(stats):
+            span = np.arange(starts[index], starts[index + 1])[
+                tiered[starts[index] : starts[index + 1]]
+            ]
+            if len(span):
+                grid, back = np.unique(ratio[span], return_inverse=True)
+                tier = tier_of(tables[index], mode, float(job.traffic.raw_ids[index]) * job.ranks)
+                found = hit_ratios(tables[index].access, tables[index].rows, grid, tier)
+                served[span] = found.values[back]
+                for option, place in zip(span.tolist(), back.tolist(), strict=True):
+                    source[option] = found.sources[place]
+    return Hits(served, cover, stats[columns.table], source)
 
 
 def bandwidths(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:

@@ -1,8 +1,6 @@
-"""Hit ratios, distinct ids and hot ranks against simulation."""
+"""Distinct ids and hot ranks against simulation."""
 
 from __future__ import annotations
-
-from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -10,7 +8,7 @@ import pytest
 from cuda_routing.hot_keys import hottest_rank
 from milp_planner.costs import access as acc
 from milp_planner.costs.popularity import uniform, zipf
-from milp_planner.inputs.access import MeasuredSkew, MissRate, TopIds, Unknown, Zipf
+from milp_planner.inputs.access import MeasuredSkew, TopIds, Unknown, Zipf
 
 
 def draws(rows: int, alpha: float, count: int, seed: int = 0) -> np.ndarray:
@@ -18,53 +16,6 @@ def draws(rows: int, alpha: float, count: int, seed: int = 0) -> np.ndarray:
     weights = np.arange(1, rows + 1, dtype=np.float64) ** -alpha
     cdf = np.cumsum(weights / weights.sum())
     return np.searchsorted(cdf, np.random.default_rng(seed).random(count))
-
-
-def lru_hits(keys: np.ndarray, slots: int) -> float:
-    """Hit ratio of a plain LRU cache over the second half of the stream."""
-    cache: OrderedDict[int, None] = OrderedDict()
-    hits = 0
-    for step, key in enumerate(keys.tolist()):
-        if key in cache:
-            cache.move_to_end(key)
-            hits += step >= len(keys) // 2
-        else:
-            cache[key] = None
-            if len(cache) > slots:
-                cache.popitem(last=False)
-    return hits / (len(keys) - len(keys) // 2)
-
-
-@pytest.mark.parametrize("alpha", [0.4, 0.8, 1.1, 1.4])
-@pytest.mark.parametrize("ratio", [0.1, 0.5, 0.9])
-def test_lru_hit_ratio_against_a_simulated_cache(alpha: float, ratio: float) -> None:
-    """Che's approximation is within 0.02 of a simulated LRU cache."""
-    rows = 2000
-    found = acc.hit_ratios(Zipf(kind="zipf", alpha=alpha), rows, np.array([ratio]), False)
-    simulated = lru_hits(draws(rows, alpha, 60_000), int(rows * ratio))
-    assert float(found[0]) == pytest.approx(simulated, abs=0.02)
-
-
-def test_lfu_hit_ratio_is_the_mass_of_the_most_popular_rows() -> None:
-    """A cache by frequency serves exactly the lookups of the rows it holds."""
-    weights = np.arange(1, 10_001) ** -1.05
-    found = acc.hit_ratios(Zipf(kind="zipf", alpha=1.05), 10_000, np.array([0.1, 0.5]), True)
-    exact = np.cumsum(weights / weights.sum())[[999, 4999]]
-    assert found == pytest.approx(exact, abs=2e-3)
-
-
-def test_hits_without_statistics_are_the_cache_ratio() -> None:
-    """Every row equally popular: a tier of x of the rows serves x of the lookups."""
-    assert acc.hit_ratios(Unknown(), 10**6, np.array([0.3]), False).tolist() == [0.3]
-    even = acc.hit_ratios(Zipf(kind="zipf", alpha=0.0), 10**4, np.array([0.3]), False)
-    assert float(even[0]) == pytest.approx(0.3, abs=0.01)
-
-
-def test_a_measured_curve_is_used_as_it_is() -> None:
-    """Straight lines between the points, in units of the rows it was measured on."""
-    curve = MissRate(kind="miss_rate", points=((0.2, 0.5), (1.0, 0.1)), working_rows=500)
-    found = acc.hit_ratios(curve, 1000, np.array([0.05, 0.1, 0.3, 1.0]), False)
-    assert found == pytest.approx([0.25, 0.5, 0.7, 0.9])
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 1.3])

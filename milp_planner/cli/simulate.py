@@ -1,0 +1,178 @@
+"""``milp-planner simulate``: replay lookups through a plan; predicted beside simulated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from milp_planner.cli.options import JsonOption, whole
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from milp_planner.costs.units import IntArray
+    from milp_planner.placement import Plan
+    from milp_planner.simulate.plan import SimulationInfo, TableInfo
+
+PlanArgument = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="plan.json.", show_default=False)
+]
+BatchesOption = Annotated[
+    int,
+    typer.Option("--batches", parser=whole(1, 10_000), metavar="N", help="Steps to count."),
+]
+SeedOption = Annotated[
+    int,
+    typer.Option("--seed", parser=whole(0, 2**31 - 1), metavar="N", help="Of the drawn lookups."),
+]
+TraceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trace", metavar="TABLE=FILE", show_default=False,
+        help="Keys of a table in order (.npy, raw .bin/.i64/.i32, .txt/.csv, optionally .gz), in "
+        "place of lookups drawn from its statistics; repeatable.",
+    ),
+]  # fmt: skip
+SkewOption = Annotated[
+    str | None,
+    typer.Option(
+        "--skew", metavar="NAME", show_default=False,
+        help="Lookups of tables without statistics: dlrm-2021 or dlrm-2022 (published skew of "
+        "production-like tables); default: every row equally often.",
+    ),
+]  # fmt: skip
+MOST_ROWS = 40
+
+
+def run(
+    plan: PlanArgument,
+    batches: BatchesOption = 20,
+    seed: SeedOption = 0,
+    trace: TraceOption = None,
+    skew: SkewOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Replay lookups through a plan's tiers and routing; predicted beside simulated.
+
+    Hit ratios, exchange, memory and the hot rank. Lookups are drawn from each table's access
+    statistics, or read from traces. Large tables are simulated on a sample of their rows, and the
+    output says so.
+    """
+    from milp_planner.api.plan_files import read_plan
+    from milp_planner.cli import console
+    from milp_planner.simulate.plan import simulate_plan
+    from milp_planner.simulate.tiers import compiled_loops
+
+    found, traces = assume(read_plan(plan), skew), read_traces(trace or [])
+    compiled_loops()
+    with console.err().status("simulating", spinner="line") as status:
+        info = simulate_plan(
+            found, batches, seed, traces, lambda name: status.update(f"simulated {name}")
+        )
+    if json:
+        console.emit_json(info.to_dict())
+        return
+    for part in draw(info):
+        console.out().print(part)
+
+
+def assume(plan: Plan, skew: str | None) -> Plan:
+    """The plan with published skew where its tables have no statistics; its prices stay.
+
+    Raises
+    ------
+    BadInput
+        An unknown name.
+    """
+    from dataclasses import replace
+
+    from milp_planner.errors import BadInput
+    from milp_planner.simulate.published import LOOKUPS, with_skew
+
+    if skew is None:
+        return plan
+    if skew not in LOOKUPS:
+        raise BadInput(f"--skew: found {skew!r}; allowed: {', '.join(LOOKUPS)}")
+    return replace(plan, model=with_skew(plan.model, skew))
+
+
+def read_traces(given: list[str]) -> dict[str, IntArray]:
+    """Keys by table, from ``TABLE=FILE``.
+
+    Raises
+    ------
+    BadInput
+        Anything else, a table named twice, or a file that holds no keys.
+    """
+    from cuda_routing.errors import RoutingError
+    from milp_planner.errors import BadInput
+    from milp_planner.simulate.streams import read_keys
+
+    traces: dict[str, IntArray] = {}
+    for text in given:
+        name, equals, file = text.partition("=")
+        if not (name and equals and file):
+            raise BadInput(f"--trace: found {text!r}; allowed: TABLE=FILE")
+        if name in traces:
+            raise BadInput(f"--trace: table {name!r} is named twice")
+        try:
+            traces[name] = read_keys([Path(file)])
+        except RoutingError as error:
+            raise BadInput(f"--trace: {error}") from None
+    return traces
+
+
+def draw(info: SimulationInfo) -> list[RenderableType]:
+    """A table of tables, the totals, and what the figures stand on."""
+    from milp_planner.report.units import show_bytes
+
+    shown = sorted(info.tables, key=lambda t: (t.hit is None, -t.ids))[:MOST_ROWS]
+    parts: list[RenderableType] = [
+        f"{info.name}: {info.batches} steps, seed {info.seed}; predicted → simulated",
+        _table(shown),
+        f"busiest rank's exchange a step  {show_bytes(round(info.predicted_exchange))} → "
+        f"{show_bytes(round(info.exchange))}",
+        f"host link a step, busiest rank  {show_bytes(round(max(info.rank_pcie_bytes)))} "
+        "(rows with optimizer state)",
+        f"ids of the busiest rank over the mean, all tables  {info.hot:.3f} simulated, "
+        f"peak {info.hot_peak:.3f}",
+    ]
+    if len(info.tables) > len(shown):
+        parts.append(f"{len(info.tables) - len(shown)} more tables: --json lists all")
+    return [*parts, *_notes(info)]
+
+
+def _table(tables: list[TableInfo]) -> RenderableType:
+    from rich.table import Table
+
+    table = Table("table", "mode")
+    for name in ("hit ratio", "source", "hot rank (peak)", "HBM rows a rank", "sample"):
+        table.add_column(name, justify="right")
+    for row in tables:
+        tiered = row.hit is not None
+        mode = f"{row.mode} {row.cache_ratio}" if tiered else row.mode
+        hit = f"{row.predicted_hit:.3f} → {row.hit:.3f}" if tiered else ""
+        held = f"{row.predicted_slots:,.0f} → {row.held:,.0f}" if row.mode != "HOST_ONLY" else ""
+        table.add_row(
+            row.name, mode, hit, row.hit_source if tiered else "",
+            f"{row.predicted_hot:.2f} → {row.hot:.2f} ({row.hot_peak:.2f})", held,
+            "all rows" if row.sampled == 1 else f"{row.sampled:.2%}",
+        )  # fmt: skip
+    return table
+
+
+def _notes(info: SimulationInfo) -> list[str]:
+    notes = []
+    if any(t.sampled < 1 for t in info.tables):
+        notes.append(
+            "Sampled tables: every so many rows, in the order of popularity, stand as one, with "
+            "lookups and slots scaled alike (SHARDS, FAST 2015)."
+        )
+    if any(t.exchange_part < 1 for t in info.tables):
+        notes.append("Large batches: the exchange was simulated with part of each rank's lookups.")
+    lost = sum(t.lost for t in info.tables)
+    if lost >= 1:
+        notes.append(f"{lost:,.0f} rows a step are pushed out of full host buckets and lost.")
+    return notes

@@ -1,0 +1,140 @@
+"""Hit ratio of a table's HBM tier: which formula, curve or stored table applies."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from milp_planner.costs.hit_ratio.caching import frequency_curve, recency_curve
+from milp_planner.costs.hit_ratio.hybrid import hybrid_hits
+from milp_planner.costs.hit_ratio.stored import HORIZON, grid
+from milp_planner.costs.popularity import popularity
+from milp_planner.costs.units import FloatArray
+from milp_planner.inputs.access import Access, MissRate, Unknown, Zipf
+from milp_planner.inputs.table import Table
+
+Source = Literal["formula", "table", "curve", "none"]
+"""Where a hit ratio comes from: a formula inside its region, the simulator's stored table, the
+user's measured curve, or nothing (no statistics: the cache ratio itself)."""
+
+FITS = 0.9
+"""A cache's formulas are claimed where a batch's different rows take at most this share of it."""
+
+
+class Tier(NamedTuple):
+    """What decides who is in HBM.
+
+    Attributes
+    ----------
+    mode : str
+        HYBRID or CACHING.
+    frequency : bool
+        Eviction by lookup count (LFU) instead of time of the last lookup (LRU).
+    batch : float
+        Lookups of the table in a batch of all ranks.
+    """
+
+    mode: Literal["HYBRID", "CACHING"]
+    frequency: bool
+    batch: float
+
+
+class HitRatios(NamedTuple):
+    """Hit ratios of several cache ratios, float array [n] in [0, 1], and their sources [n]."""
+
+    values: FloatArray
+    sources: tuple[Source, ...]
+
+
+def has_statistics(access: Access) -> bool:
+    """Whether anything is known of which rows are popular."""
+    return not isinstance(access, Unknown)
+
+
+def tier_of(table: Table, mode: str, batch: float) -> Tier:
+    """The tier of a table: only dynamicemb tables may evict by frequency."""
+    frequency = table.kind == "dynamicemb" and table.score_strategy == "lfu"
+    return Tier("HYBRID" if mode == "HYBRID" else "CACHING", frequency, batch)
+
+
+def hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> HitRatios:
+    """Share of lookups served from HBM when it holds the ratio x of the rows, in a long run.
+
+    A measured miss-rate curve is used as it is (straight lines between its points). Without
+    statistics every row is equally popular and the hit ratio is x. CACHING follows
+    :mod:`~milp_planner.costs.hit_ratio.caching`, and where the different rows of a batch do not fit
+    in 0.9 of the cache, for Zipf tables, the stored table of simulated hit ratios. HYBRID follows
+    :mod:`~milp_planner.costs.hit_ratio.hybrid` after 30 lookups a row.
+
+    Parameters
+    ----------
+    access : Access
+    rows : int
+        Rows of the whole table; splitting rows and lookups over ranks alike changes nothing.
+    ratios : float array [n]
+        Cache ratios x.
+    tier : Tier
+    """
+    ratios = np.asarray(ratios, dtype=np.float64)
+    if isinstance(access, MissRate):
+        return _alike(_measured(access, rows, ratios), "curve")
+    if not has_statistics(access):
+        return _alike(ratios, "none")
+    if tier.mode == "HYBRID":
+        return _alike(_hybrid(access, rows, ratios, tier), "formula")
+    known = popularity(access, rows)
+    values = np.interp(ratios * known.rows, *_cache_curve(access, rows, tier))
+    if not isinstance(access, Zipf):
+        return _alike(values, "formula")
+    outside = known.distinct(tier.batch) > FITS * ratios * known.rows
+    if outside.any():
+        name = "lfu" if tier.frequency else "lru"
+        point = (float(np.log10(max(tier.batch / rows, 1e-12))), access.alpha)
+        values = np.where(outside, grid("simulated.json", name).at(point, ratios), values)
+    return HitRatios(values, tuple("table" if out else "formula" for out in outside))
+
+
+def _alike(values: FloatArray, source: Source) -> HitRatios:
+    return HitRatios(values, (source,) * len(values))
+
+
+def _measured(access: MissRate, rows: int, ratios: FloatArray) -> FloatArray:
+    scaled = ratios * rows / min(access.working_rows or rows, rows)
+    arguments = [0.0, *(x for x, _ in access.points if x > 0)]
+    misses = [1.0, *(m for x, m in access.points if x > 0)]
+    if access.points[0][0] == 0:
+        misses[0] = access.points[0][1]
+    return 1.0 - np.interp(scaled, arguments, misses)
+
+
+def _hybrid(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> FloatArray:
+    """Zipf from the stored grid, other statistics followed one by one."""
+    if isinstance(access, Zipf):
+        size = float(np.log10(rows))
+        if not tier.frequency:
+            return grid("hybrid.json", "lru").at((access.alpha, size), ratios)
+        batch = float(np.log10(max(tier.batch / rows, 1e-12)))
+        return grid("hybrid.json", "lfu").at((batch, access.alpha, size), ratios)
+    batch = tier.batch if tier.frequency else 0.0
+    return np.array([_followed(access, rows, x, batch, tier.frequency) for x in ratios.tolist()])
+
+
+@lru_cache(maxsize=65536)
+def _followed(access: Access, rows: int, ratio: float, batch: float, frequency: bool) -> float:
+    known = popularity(access, rows)
+    if not 0 < ratio < 1:
+        return ratio
+    return hybrid_hits(known, ratio * known.rows, HORIZON * known.rows, batch, frequency)
+
+
+def _cache_curve(access: Access, rows: int, tier: Tier) -> tuple[FloatArray, FloatArray]:
+    if tier.frequency:
+        return frequency_curve(popularity(access, rows), tier.batch)
+    return _recency(access, rows)
+
+
+@lru_cache(maxsize=16384)
+def _recency(access: Access, rows: int) -> tuple[FloatArray, FloatArray]:
+    return recency_curve(popularity(access, rows))

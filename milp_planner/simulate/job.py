@@ -1,0 +1,163 @@
+"""What the simulation of one placed table needs: its tiers, its routing, and what was predicted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cuda_routing.rules import Rule, block_size_of, local_keys, owners
+from milp_planner.costs.access import hot_ids, rank_factors
+from milp_planner.costs.hit_ratio.estimate import hit_ratios, tier_of
+from milp_planner.costs.hit_ratio.stored import HORIZON
+from milp_planner.costs.units import IntArray
+from milp_planner.inputs.table import Table
+from milp_planner.options.choice import BY_MACHINE
+from milp_planner.options.traffic import Traffic
+from milp_planner.placed import PlacedTable
+from milp_planner.placement import Plan
+from milp_planner.simulate.tiers import Shape
+
+UVM_WAYS = 32
+"""Slots of a set of TorchRec's UVM cache (FBGEMM, ``split_embeddings_cache``)."""
+
+
+@dataclass(frozen=True, eq=False)
+class TableJob:
+    """One table of a plan, ready to be simulated.
+
+    Attributes
+    ----------
+    table, placed
+        As in the model and in the plan.
+    ranks : int
+        Ranks its rows are split over; 1 where a shard holds every row.
+    senders : int
+        Ranks with a batch each.
+    lookups : int
+        Ids of one rank's batch.
+    dedup : bool
+        Whether each rank sends each different id once.
+    shape : Shape
+        Tiers of one rank.
+    predicted_hit, source
+        What pricing says of the hit ratio, and where it has it from.
+    predicted_ids : float
+        Ids a step that the busiest rank is expected to receive.
+    predicted_hot : float
+        The same over the mean.
+    """
+
+    table: Table
+    placed: PlacedTable
+    ranks: int
+    senders: int
+    lookups: int
+    dedup: bool
+    shape: Shape
+    predicted_hit: float
+    source: str
+    predicted_ids: float
+    predicted_hot: float
+
+    def owners(self, ids: IntArray) -> IntArray:
+        """Rank, counted inside the split, that owns each id."""
+        if self.ranks == 1:
+            return np.zeros(len(ids), np.int64)
+        return owners(ids, self.ranks, self._rule, block_size=self._block)
+
+    def local(self, ids: IntArray) -> IntArray:
+        """The ids as the owning rank stores them."""
+        if self.ranks == 1:
+            return ids
+        return local_keys(ids, self.ranks, self._rule, block_size=self._block)
+
+    def thinned(self, rate: float) -> Shape:
+        """Tiers for a sample of the rows: fewer slots, in buckets that divide them."""
+        if rate >= 1:
+            return self.shape
+        hbm = max(round(self.shape.hbm_slots * rate), 1)
+        host = max(round(self.shape.host_slots * rate), 1)
+        return replace(
+            self.shape,
+            hbm_slots=hbm,
+            host_slots=host,
+            hbm_bucket=_even(hbm, self.shape.hbm_bucket),
+            host_bucket=_even(host, self.shape.host_bucket),
+        )
+
+    @property
+    def _rule(self) -> Rule:
+        return Rule.parse(self.placed.dist_type or "continuous")
+
+    @property
+    def _block(self) -> int:
+        return block_size_of(self.table.rows, self.ranks)
+
+
+def job_of(plan: Plan, index: int, traffic: Traffic) -> TableJob:
+    """The job of one table of a plan."""
+    table, placed = plan.model.tables[index], plan.tables[index]
+    everyone = plan.cluster.num_ranks
+    ranks = 1
+    if placed.sharding_type == "row_wise":
+        ranks = everyone
+    elif placed.sharding_type in BY_MACHINE:
+        ranks = len(plan.instance.machines[int(plan.instance.machine_of[placed.ranks[0][0]])])
+    raw = float(traffic.raw_ids[index])
+    ratio, tiered = float(placed.cache_ratio), placed.mode in ("HYBRID", "CACHING")
+    hit, source = float(placed.mode == "HBM_ONLY"), "none"
+    if tiered:
+        tier = tier_of(table, placed.mode, raw * everyone)
+        found = hit_ratios(table.access, table.rows, np.array([ratio]), tier)
+        hit, source = float(found.values[0]), found.sources[0]
+    factors: tuple[float, ...] = (1.0,)
+    if ranks > 1:
+        rule = placed.dist_type or "continuous"
+        dedup = float(traffic.dedup_lookups[index])
+        factors = rank_factors(table.access, table.rows, ranks, rule, dedup)
+    senders = 1 if placed.sharding_type == "data_parallel" else everyone
+    return TableJob(
+        table=table,
+        placed=placed,
+        ranks=ranks,
+        senders=senders,
+        lookups=max(round(raw), 1),
+        dedup=float(traffic.dedup_lookups[index]) > 0,
+        shape=shape_of(table, placed, ranks),
+        predicted_hit=hit,
+        source=source,
+        predicted_ids=float(traffic.ids[index]) * senders / ranks * max(factors),
+        predicted_hot=max(factors),
+    )
+
+
+def _even(slots: int, bucket: int) -> int:
+    """Slots of a bucket near ``bucket`` that leave hardly any slot over."""
+    return -(-slots // max(round(slots / bucket), 1))
+
+
+def shape_of(table: Table, placed: PlacedTable, ranks: int) -> Shape:
+    """Tiers of one rank, as the plan sizes them."""
+    frequency = table.kind == "dynamicemb" and table.score_strategy == "lfu"
+    ratio = placed.cache_ratio
+    if placed.kind == "dynamicemb":
+        slots = placed.capacity_per_rank or -(-table.rows // ranks)
+        hbm = -(-slots * ratio.numerator // ratio.denominator)
+        host = slots - slots * ratio.numerator // ratio.denominator
+        if placed.mode == "HBM_ONLY":
+            return Shape("HBM_ONLY", slots, frequency=frequency, hbm_bucket=table.bucket_capacity)
+        return Shape(placed.mode, hbm, host, frequency)
+    rows = -(-table.rows // ranks)
+    held = -(-rows * ratio.numerator // ratio.denominator)
+    return Shape(placed.mode, held, rows, hbm_bucket=UVM_WAYS)
+
+
+def warmup_lookups(rows: int) -> int:
+    """Lookups before anything is counted: what the predicted hit ratios assume."""
+    return round(HORIZON * rows)
+
+
+def known_ids(table: Table) -> tuple[int, ...]:
+    """Ids of the most popular rows as far as the model names them."""
+    return tuple(i for i in hot_ids(table.access) if i < table.rows)

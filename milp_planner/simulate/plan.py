@@ -1,0 +1,270 @@
+"""Simulate a whole plan, and set what it predicted beside what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from milp_planner.costs.dynamicemb_storage import runtime_value_bytes
+from milp_planner.costs.units import FloatArray, IntArray
+from milp_planner.errors import BadInput
+from milp_planner.options.shard_seconds import EXCHANGE_BYTES
+from milp_planner.options.traffic import traffic_of
+from milp_planner.placement import Plan
+from milp_planner.simulate.job import job_of
+from milp_planner.simulate.table import TableRun, replay_table, simulate_table
+
+
+@dataclass(frozen=True)
+class TableInfo:
+    """One table, predicted and simulated.
+
+    Attributes
+    ----------
+    name, mode, cache_ratio
+        As placed.
+    sampled : float
+        Share of the rows that stood for all; 1 where every row was simulated.
+    exchange_part : float
+        Share of each rank's lookups in the simulated exchange; with de-duplication below 1 its
+        ids are an upper estimate.
+    warmup : float
+        Lookups a row before counting.
+    predicted_hit, hit_source
+        Hit ratio of pricing, and its source (formula, table, curve, none).
+    hit, unique_hit : float or None
+        Simulated share of lookups, and of a batch's different rows, served from HBM.
+    unique_fraction : float or None
+        Different rows of a global batch over its lookups.
+    predicted_ids, ids : float
+        Ids a step on the busiest rank.
+    predicted_hot, hot, hot_peak : float
+        Busiest rank over the mean: predicted, simulated mean over batches, highest batch.
+    predicted_slots, held : float
+        Rows a rank's HBM has room for, and the most any rank held (scaled up where sampled).
+    pcie_bytes : float
+        Bytes a step between host and HBM, all ranks.
+    evicted, lost, bypassed : float
+        Rows a step pushed out of HBM, pushed out of the host, and not cached for want of a slot.
+    rank_hit : tuple of float or None
+        Hit ratio of each rank of the split.
+    growth : tuple of float
+        Rows in HBM after each counted batch, all ranks.
+    hot_over_time : tuple of float
+        Busiest rank over the mean, each counted batch.
+    """
+
+    name: str
+    mode: str
+    cache_ratio: str
+    sampled: float
+    exchange_part: float
+    warmup: float
+    predicted_hit: float
+    hit_source: str
+    hit: float | None
+    unique_hit: float | None
+    unique_fraction: float | None
+    predicted_ids: float
+    ids: float
+    predicted_hot: float
+    hot: float
+    hot_peak: float
+    predicted_slots: float
+    held: float
+    pcie_bytes: float
+    evicted: float
+    lost: float
+    bypassed: float
+    rank_hit: tuple[float | None, ...]
+    growth: tuple[float, ...]
+    hot_over_time: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class SimulationInfo:
+    """A simulated plan.
+
+    Attributes
+    ----------
+    name : str
+        Model and cluster.
+    batches, seed : int
+    tables : tuple of TableInfo
+    rank_ids : tuple of float
+        Ids a step on each rank, all tables, mean over batches.
+    rank_pcie_bytes : tuple of float
+        Bytes a step between host and HBM of each rank.
+    predicted_exchange, exchange : float
+        Bytes a step on the busiest rank, all tables: ids in, embeddings out.
+    hot, hot_peak : float
+        Ids of the busiest rank over the mean, all tables: mean over batches, highest batch.
+    """
+
+    name: str
+    batches: int
+    seed: int
+    tables: tuple[TableInfo, ...]
+    rank_ids: tuple[float, ...]
+    rank_pcie_bytes: tuple[float, ...]
+    predicted_exchange: float
+    exchange: float
+    hot: float
+    hot_peak: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        return asdict(self)
+
+
+def simulate_plan(
+    plan: Plan,
+    batches: int = 20,
+    seed: int = 0,
+    traces: Mapping[str, IntArray] | None = None,
+    on_table: Callable[[str], None] = lambda _: None,
+) -> SimulationInfo:
+    """Replay lookups through every table of a plan.
+
+    Parameters
+    ----------
+    plan : Plan
+    batches : int
+        Steps that are counted; the tiers are warmed up with 30 lookups a row before.
+    seed : int
+    traces : mapping of table name to int64 array, optional
+        Keys in order, in place of lookups drawn from the table's statistics.
+    on_table : callable
+        Told the name of each table that is done.
+
+    Raises
+    ------
+    BadInput
+        The plan has no placement, a trace names no table of it or is too short, or numba is
+        absent.
+    """
+    if not plan.tables:
+        raise BadInput("the plan places no table (none was found); there is nothing to simulate")
+    traces = traces or {}
+    names = [table.name for table in plan.tables]
+    for name in traces:
+        if name not in names:
+            raise BadInput(f"--trace: no table {name!r} in the plan; there are: {', '.join(names)}")
+    traffic = traffic_of(plan.model, plan.cluster.num_ranks, needs_distinct=False)
+    runs = []
+    for index, name in enumerate(names):
+        job = job_of(plan, index, traffic)
+        if name in traces:
+            runs.append(replay_table(job, traces[name], batches))
+        else:
+            runs.append(simulate_table(job, batches, seed))
+        on_table(name)
+    return _info(plan, runs, batches, seed, traffic.outputs)
+
+
+def _info(
+    plan: Plan, runs: list[TableRun], batches: int, seed: int, outputs: FloatArray
+) -> SimulationInfo:
+    ranks = plan.cluster.num_ranks
+    least = min(len(run.ids) for run in runs)
+    ids, said = np.zeros((least, ranks)), np.zeros(ranks)
+    sent, said_sent, pcie = np.zeros(ranks), np.zeros(ranks), np.zeros(ranks)
+    for index, run in enumerate(runs):
+        holders = _holders(run, ranks)
+        received = run.ids[-least:][:, holders[:, 1]]
+        np.add.at(ids.T, holders[:, 0], received.T)
+        np.add.at(said, holders[:, 0], run.job.predicted_ids)
+        np.add.at(sent, holders[:, 0], _bytes(plan, run, received.mean(axis=0), outputs[index]))
+        predicted = np.full(len(holders), run.job.predicted_ids)
+        np.add.at(said_sent, holders[:, 0], _bytes(plan, run, predicted, outputs[index]))
+        np.add.at(pcie, holders[:, 0], _pcie(plan, run)[holders[:, 1]])
+    hot = ids.max(axis=1) / np.maximum(ids.mean(axis=1), 1e-12)
+    return SimulationInfo(
+        name=f"{plan.model.name} on {plan.cluster.name}",
+        batches=batches,
+        seed=seed,
+        tables=tuple(_table_info(plan, run) for run in runs),
+        rank_ids=tuple(ids.mean(axis=0).tolist()),
+        rank_pcie_bytes=tuple(pcie.tolist()),
+        predicted_exchange=float(said_sent.max()),
+        exchange=float(sent.max()),
+        hot=float(hot.mean()),
+        hot_peak=float(hot.max()),
+    )
+
+
+def _holders(run: TableRun, ranks: int) -> IntArray:
+    """Pairs (rank of the cluster, rank inside the split) of every shard, int64 [shards, 2]."""
+    job = run.job
+    if job.placed.sharding_type == "data_parallel":
+        return np.stack([np.arange(ranks), np.zeros(ranks, np.int64)], axis=1)
+    flat = np.array([rank for block in job.placed.ranks for rank in block], dtype=np.int64)
+    return np.stack([flat, np.arange(len(flat)) % job.ranks], axis=1)
+
+
+def _bytes(plan: Plan, run: TableRun, ids: FloatArray, outputs: float) -> FloatArray:
+    """Ids in (8 bytes each) and embeddings out of each shard; replicas exchange nothing."""
+    job, workload = run.job, plan.model.workload
+    if job.placed.sharding_type == "data_parallel":
+        return np.zeros_like(ids)
+    rows = ids if job.table.output == "sequence" else np.full_like(ids, outputs * job.senders)
+    return 8 * ids + rows * job.placed.column_width * EXCHANGE_BYTES[workload.exchange_dtype]
+
+
+def _pcie(plan: Plan, run: TableRun) -> FloatArray:
+    """Bytes a step between host and HBM of each rank of the split.
+
+    Rows with their optimizer state. HYBRID and HOST_ONLY read a row on the host and, in training,
+    write it back; CACHING fetches what is missing and known, and writes back what it evicts; HYBRID
+    moves what HBM pushes out.
+    """
+    job, total = run.job, run.total
+    training = plan.model.workload.mode == "training"
+    optimizer = job.table.optimizer if training else "none"
+    row = runtime_value_bytes(job.placed.column_width, job.table.element_bytes, optimizer)
+    uses = np.where(training and job.placed.mode != "CACHING", 2, 1)
+    rows = total.host_hits * uses
+    if job.placed.mode in ("HYBRID", "CACHING"):
+        rows = rows + total.evicted
+    return rows * row / run.batches / run.rate
+
+
+def _table_info(plan: Plan, run: TableRun) -> TableInfo:
+    job, total = run.job, run.total
+    tiered = job.placed.mode in ("HYBRID", "CACHING")
+    asked = total.lookups > 0
+    ratios = np.where(asked, total.hits / np.maximum(total.lookups, 1), np.nan)
+
+    def each(rows: IntArray) -> float:
+        return float(rows.sum()) / run.batches / run.rate
+
+    return TableInfo(
+        name=job.table.name,
+        mode=job.placed.mode,
+        cache_ratio=str(job.placed.cache_ratio),
+        sampled=run.rate,
+        exchange_part=run.part,
+        warmup=run.warmed,
+        predicted_hit=job.predicted_hit,
+        hit_source=job.source,
+        hit=total.hit_ratio if tiered else None,
+        unique_hit=total.unique_hit_ratio if tiered else None,
+        unique_fraction=total.unique_fraction if run.rate == 1 else None,
+        predicted_ids=job.predicted_ids,
+        ids=float(run.ids.mean(axis=0).max()),
+        predicted_hot=job.predicted_hot,
+        hot=float(run.hot.mean()),
+        hot_peak=float(run.hot.max()),
+        predicted_slots=float(job.shape.hbm_buckets * job.shape.hbm_bucket),
+        held=float(total.in_hbm.max()) / run.rate,
+        pcie_bytes=float(_pcie(plan, run).sum()),
+        evicted=each(total.evicted),
+        lost=each(total.dropped),
+        bypassed=each(total.bypassed),
+        rank_hit=tuple(None if np.isnan(r) else float(r) for r in ratios) if tiered else (),
+        growth=tuple(float(s.in_hbm.sum()) / run.rate for s in run.steps),
+        hot_over_time=tuple(run.hot.tolist()),
+    )

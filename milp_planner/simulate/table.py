@@ -1,0 +1,158 @@
+"""Simulate one placed table: its tiers over many batches, and its exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from milp_planner.costs.popularity import popularity
+from milp_planner.costs.units import FloatArray, IntArray
+from milp_planner.errors import BadInput
+from milp_planner.simulate.job import TableJob, known_ids, warmup_lookups
+from milp_planner.simulate.streams import Drawn, drawn, scattered
+from milp_planner.simulate.tiers import Step, Tiers
+
+MAX_ROWS = 1 << 16
+"""Rows of a table beyond which a sample of them stands for all."""
+MAX_LOOKUPS = 1 << 18
+"""Lookups of a batch beyond which the tiers see a sample of the rows, and the exchange a part of
+every rank's lookups."""
+LEAST_LOOKUPS = 20_000
+"""Lookups that a hit ratio is to stand on: batches of a sample are repeated until then."""
+WARM_SHARE = 100
+"""A warm-up batch has at least 1/100 of the rows, so that warming up takes few batches."""
+
+
+@dataclass(frozen=True, eq=False)
+class TableRun:
+    """What was simulated.
+
+    Attributes
+    ----------
+    rate : float
+        Share of the rows that stood for all in the tiers.
+    warmed : float
+        Lookups a row before counting began.
+    steps : list of Step
+        One a counted batch, of the sample.
+    ids : float array [batches, ranks]
+        Ids each rank received a step.
+    part : float
+        Share of every rank's lookups that the exchange was simulated with.
+    batches : int
+        Batches behind ``steps``: several each where a sampled batch has few lookups.
+    """
+
+    job: TableJob
+    rate: float
+    warmed: float
+    steps: list[Step]
+    ids: FloatArray
+    part: float
+    batches: int
+
+    @property
+    def total(self) -> Step:
+        """All counted batches together."""
+        total = self.steps[0]
+        for step in self.steps[1:]:
+            total = total + step
+        return total
+
+    @property
+    def hot(self) -> FloatArray:
+        """Ids of the busiest rank over the mean, a batch each."""
+        return self.ids.max(axis=1) / np.maximum(self.ids.mean(axis=1), 1e-12)
+
+
+def simulate_table(job: TableJob, batches: int, seed: int) -> TableRun:
+    """Draw lookups from the table's statistics and replay them."""
+    generator = np.random.default_rng([seed, len(job.table.name), *job.table.name.encode()])
+    stream = drawn(popularity(job.table.access, job.table.rows))
+    order = int(generator.integers(1 << 40))
+    lookups = job.lookups * job.senders
+    rate = min(1.0, MAX_ROWS / stream.rows, MAX_LOOKUPS / lookups)
+    thin = stream.thinned(rate) if rate < 1 else stream
+    first = known_ids(job.table) if rate == 1 else ()
+    ids = scattered(np.arange(thin.rows), thin.rows, order, first)
+    if rate < 1:  # ids of the sample spread over those of the table
+        ids = np.minimum((ids / rate).astype(np.int64), job.table.rows - 1)
+    tiers = Tiers(job.thinned(rate), job.local(ids), job.owners(ids), job.ranks)
+    warmed = _warm(tiers, thin, max(round(lookups * rate), 1), generator)
+    count = max(round(lookups * rate), 1)
+    repeat = max(-(-LEAST_LOOKUPS // (count * batches)), 1)
+    steps = []
+    for _ in range(batches):
+        step = tiers.step(thin.draw(count, generator))
+        for _ in range(repeat - 1):
+            step = step + tiers.step(thin.draw(count, generator))
+        steps.append(step)
+    part = min(1.0, MAX_LOOKUPS / lookups)
+    received = [_exchange(job, stream, part, order, generator) for _ in range(batches)]
+    return TableRun(job, rate, warmed, steps, np.array(received), part, batches * repeat)
+
+
+def replay_table(job: TableJob, keys: IntArray, batches: int) -> TableRun:
+    """Replay a trace of the table's keys, in order; the first half of its batches warms up.
+
+    Raises
+    ------
+    BadInput
+        The trace has less than two batches of all ranks.
+    """
+    lookups = job.lookups * job.senders
+    whole = len(keys) // lookups
+    if whole < 2:
+        raise BadInput(
+            f"the trace of table {job.table.name!r} has {len(keys):,} keys; allowed: at least two "
+            f"batches of {lookups:,} ({job.lookups:,} on each of {job.senders} ranks)"
+        )
+    ids, rows = np.unique(keys, return_inverse=True)
+    counted = min(batches, whole // 2)
+    tiers = Tiers(job.shape, job.local(ids), job.owners(ids), job.ranks)
+    steps, received = [], []
+    for number in range(whole):
+        part = slice(number * lookups, (number + 1) * lookups)
+        step = tiers.step(rows[part])
+        if number >= whole - counted:
+            steps.append(step)
+            received.append(_received(job, list(keys[part].reshape(job.senders, -1))))
+    warmed = (whole - counted) * lookups / len(ids)
+    return TableRun(job, 1.0, warmed, steps, np.array(received), 1.0, counted)
+
+
+def _warm(tiers: Tiers, stream: Drawn, batch: int, generator: np.random.Generator) -> float:
+    """Fill the tiers; lookups a row that it took."""
+    wanted, done = warmup_lookups(stream.rows), 0
+    size = max(batch, stream.rows // WARM_SHARE, 1)
+    while done < wanted:
+        tiers.step(stream.draw(size, generator))
+        done += size
+    return done / stream.rows
+
+
+def _exchange(
+    job: TableJob, stream: Drawn, part: float, order: int, generator: np.random.Generator
+) -> FloatArray:
+    """Ids each rank receives in one step; without de-duplication a part stands for all."""
+    lookups = max(round(job.lookups * part), 1)
+    first = known_ids(job.table)
+    batches = [
+        scattered(stream.draw(lookups, generator), stream.rows, order, first)
+        for _ in range(job.senders)
+    ]
+    return _received(job, batches) * (job.lookups / lookups)
+
+
+def _received(job: TableJob, batches: list[IntArray]) -> FloatArray:
+    counts = np.zeros(job.ranks)
+    for sent in _sent(job, batches):
+        counts += np.bincount(job.owners(sent), minlength=job.ranks)
+    return counts
+
+
+def _sent(job: TableJob, batches: list[IntArray]) -> Iterator[IntArray]:
+    for batch in batches:
+        yield np.unique(batch) if job.dedup else batch

@@ -1,0 +1,46 @@
+"""``milp-planner simulate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.milp_planner.cli.conftest import Cli
+
+pytest.importorskip("numba")
+
+
+def test_predicted_beside_simulated(cli: Cli, planned: Path) -> None:
+    """A table of every placed table, and the same figures as JSON."""
+    shown = cli("simulate", planned, "--batches", 2)
+    assert shown.code == 0
+    assert "predicted → simulated" in shown.out
+    assert "users" in shown.out
+    found = cli("simulate", planned, "--batches", 2, "--json").json
+    assert [t["name"] for t in found["tables"]] == ["users", "items", "ads"]
+    assert found["batches"] == 2
+    assert len(found["rank_ids"]) == 2
+
+
+def test_bad_input_is_a_sentence(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """Wrong traces, skew and numbers leave with code 2 and say what is allowed."""
+    (tmp_path / "keys.csv").write_text("1\nx\n")
+    wrong = {
+        "TABLE=FILE": ["--trace", "users"],
+        "no file of keys": ["--trace", "users=absent.npy"],
+        "keys.csv": ["--trace", "users=keys.csv"],
+        "dlrm-2021, dlrm-2022": ["--skew", "flat"],
+        "a whole number, 1 to 10000": ["--batches", "0"],
+    }
+    for said, options in wrong.items():
+        done = cli("simulate", planned, *options)
+        assert done.code == 2
+        assert said in " ".join(done.err.split())
+
+
+def test_published_skew_reaches_tables_without_statistics(cli: Cli, planned: Path) -> None:
+    """With the skew of production-like tables fewer rows of a batch are different."""
+    plain = cli("simulate", planned, "--batches", 2, "--json").json
+    skewed = cli("simulate", planned, "--batches", 2, "--skew", "dlrm-2022", "--json").json
+    assert skewed["tables"][2]["unique_fraction"] < plain["tables"][2]["unique_fraction"]

@@ -1,0 +1,71 @@
+"""Which source a hit ratio comes from, and that pricing's short cuts equal the formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from milp_planner.costs.hit_ratio.estimate import Tier, hit_ratios
+from milp_planner.costs.hit_ratio.hybrid import hybrid_hits
+from milp_planner.costs.hit_ratio.stored import HORIZON, grid
+from milp_planner.costs.popularity import zipf
+from milp_planner.inputs.access import Histogram, MissRate, Unknown, Zipf
+
+CACHE, HYBRID = Tier("CACHING", False, 100.0), Tier("HYBRID", False, 100.0)
+
+
+def test_without_statistics_the_cache_ratio() -> None:
+    """Every row equally popular: a tier of x of the rows serves x of the lookups."""
+    found = hit_ratios(Unknown(), 10**6, np.array([0.3]), CACHE)
+    assert (found.values.tolist(), found.sources) == ([0.3], ("none",))
+    for tier in (CACHE, HYBRID):
+        even = hit_ratios(Zipf(kind="zipf", alpha=0.0), 10**4, np.array([0.3]), tier)
+        assert float(even.values[0]) == pytest.approx(0.3, abs=0.01)
+
+
+def test_a_measured_curve_is_used_as_it_is() -> None:
+    """Straight lines between the points, in units of the rows it was measured on."""
+    curve = MissRate(kind="miss_rate", points=((0.2, 0.5), (1.0, 0.1)), working_rows=500)
+    found = hit_ratios(curve, 1000, np.array([0.05, 0.1, 0.3, 1.0]), HYBRID)
+    assert found.values == pytest.approx([0.25, 0.5, 0.7, 0.9])
+    assert set(found.sources) == {"curve"}
+
+
+@pytest.mark.parametrize("alpha", [0.33, 0.87, 1.24])
+@pytest.mark.parametrize("frequency", [False, True])
+def test_the_stored_fluid_equals_the_fluid(alpha: float, frequency: bool) -> None:
+    """Between the grid's points the stored values are within 0.015 of the fluid itself."""
+    rows, ratios = 300_000, np.array([0.15, 0.5, 0.85])
+    tier = Tier("HYBRID", frequency, 3000.0)
+    stored = hit_ratios(Zipf(kind="zipf", alpha=alpha), rows, ratios, tier).values
+    exact = [
+        hybrid_hits(zipf(rows, alpha), x * rows, HORIZON * rows, 3000.0, frequency) for x in ratios
+    ]
+    assert stored == pytest.approx(exact, abs=0.015)
+
+
+def test_batches_that_do_not_fit_use_the_simulated_table() -> None:
+    """A batch of all rows in a tenth of them is outside the formula's region, a small one not."""
+    access, ratios = Zipf(kind="zipf", alpha=0.8), np.array([0.1, 0.9])
+    small = hit_ratios(access, 10**5, ratios, Tier("CACHING", False, 100.0))
+    large = hit_ratios(access, 10**5, ratios, Tier("CACHING", False, 1e5))
+    assert small.sources == ("formula", "formula")
+    assert large.sources == ("table", "formula")
+    assert large.values[1] == pytest.approx(small.values[1])
+
+
+def test_other_statistics_are_followed_one_by_one() -> None:
+    """1% of the rows with 90% of the lookups: a cache keeps them all, HYBRID not quite."""
+    access = Histogram(kind="histogram", bins=((0.01, 0.9), (0.99, 0.1)))
+    cached = hit_ratios(access, 10**5, np.array([0.1, 1.0]), CACHE).values
+    hybrid = hit_ratios(access, 10**5, np.array([0.1, 1.0]), HYBRID).values
+    assert cached[1] == hybrid[1] == pytest.approx(1)
+    assert 0.8 < hybrid[0] < cached[0]
+
+
+def test_interpolation_meets_the_grid() -> None:
+    """At a point of the grid the value is the stored one; outside it stays level."""
+    stored = grid("hybrid.json", "lru")
+    at = stored.at((stored.axes[0][7], stored.axes[1][2]), stored.axes[2])
+    assert at == pytest.approx(stored.values[7, 2])
+    assert stored.at((9.0, 99.0), np.array([0.4])) == pytest.approx(stored.values[-1, -1, 5])
