@@ -52,3 +52,11 @@ def test_drawn_plans_make_tight_cases_feasible(experiment: ModuleType) -> None:
         assert instance.num_tables == case.tables
         assert instance.num_ranks == case.machines * case.local
         assert bool((instance.option_group >= 0).any()) == case.fusion
+
+
+def test_the_page_shows_the_stored_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every table and count of docs/dp-vs-exact.md is what the stored rows say."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    page = importlib.import_module("page")
+    assert page.main(["--check"]) == 0
+    assert len(page.BLOCK.findall(page.PAGE.read_text())) == len(page.blocks())
