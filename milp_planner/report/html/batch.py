@@ -177,12 +177,16 @@ def _bins(info: BatchInfo) -> Section | None:
 def draw_bins(bins: Bins) -> Drawing:
     """A column of dots for each number of bins."""
     gaps = [point.gap for point in bins.points]
-    up = LogScale(LEAST, max([10 * LEAST, *gaps]) * 1.2, 0, 0)
+    least = LEAST if min(gaps, default=0) < 0.01 else 0.01
+    up = LogScale(least, max([10 * least, *gaps]) * 1.2, 0, 0)
     found = []
     for column in bins.columns:
         mine = [point for point in bins.points if point.bins == column.bins]
         dots = [(point.gap, f"{point.where}: gap {show_gap(point.gap)}") for point in mine]
-        found.append((f"{column.bins:,}", f"{column.exact} of {column.scenarios} at 0", dots))
+        words = f"{column.exact} of {column.scenarios} at 0"
+        if column.scenarios <= 2:
+            words = show_gap(column.median)
+        found.append((f"{column.bins:,}", words, dots))
     about = "; ".join(
         f"{c.bins} bins: {c.exact} of {c.scenarios} at 0, median {show_gap(c.median)}, worst "
         f"{show_gap(c.worst)}"

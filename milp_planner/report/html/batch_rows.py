@@ -40,7 +40,7 @@ def every_section(info: BatchInfo) -> Section | None:
         "scenarios",
         "scenarios",
         "Every scenario; gap is to the best bound known for the same inputs",
-        tuple(Column(column.name, column.numeric) for column in every),
+        tuple(Column(column.name.replace("_", " "), column.numeric) for column in every),
         tuple(tuple(column.cell(row) for column in every) for row in info.rows),
     )
     text = f"In all of them: {'; '.join(common)}." if common else ""
@@ -74,7 +74,7 @@ def _labels(rows: Sequence[Row], cut: int) -> list[_Column]:
 
 
 def _answers(rows: Sequence[Row]) -> list[_Column]:
-    """What came out; notes only where there are some."""
+    """What came out; a note says why there is no plan."""
     found = [
         _Column(
             "status", lambda row: Cell(row.status.replace("_", " "), over=row.status == "failed")
@@ -89,8 +89,8 @@ def _answers(rows: Sequence[Row]) -> list[_Column]:
         found.append(
             _Column(f"{resource} free", lambda row, r=resource: _share(row.headroom.get(r)), True)  # type: ignore[misc]
         )
-    if any(row.note for row in rows):
-        found.append(_Column("note", lambda row: Cell(row.note)))
+    if any(row.note for row in rows if row.objective is None):
+        found.append(_Column("note", lambda row: Cell(row.note if row.objective is None else "")))
     return found
 
 

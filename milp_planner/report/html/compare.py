@@ -70,8 +70,10 @@ def _section(info: ComparisonInfo, asked: str) -> Section:
 
 def _grid(info: ComparisonInfo, asked: str, mine: list[ComparisonRow]) -> Grid:
     unit = info.time_unit
-    head = columns("formulation", "status", "fits", f"#{asked}", "#gap", "#above best", "#bound",
-                   "#time", "verdict")  # fmt: skip
+    head = columns(
+        "formulation", "status", "fits", f"#{asked}", "#gap", "#above best", "#own bound", "#time",
+        "verdict",
+    )  # fmt: skip
     values: Values = []
     for row in mine:
         above = info.above_best(row)
@@ -94,7 +96,8 @@ def draw_progress(info: ComparisonInfo, asked: str) -> Drawing | None:
     mine = [row for row in info.rows if row.asked == asked and row.trace]
     lines, about = [], []
     for number, row in enumerate(mine):
-        plans, bounds = row.known("objective"), row.known("bound")
+        plans = row.known("objective")
+        bounds = [point for point in row.known("bound") if point[1] > 0]  # 0 says nothing
         if not (plans or bounds):
             continue
         lines += [Line(row.label, plans, number), Line("", bounds, number, lower=True)]

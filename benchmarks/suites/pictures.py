@@ -1,0 +1,78 @@
+"""Pictures of docs/report-batch.md: ``python benchmarks/suites/pictures.py``.
+
+Renders the pages of the newest stored run of dp-vs-exact and of the newest stored comparison; they
+are not solved anew. Needs Chromium with chromedriver, and poppler (``pdftoppm``).
+"""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.milp_planner.report.html.browser import Browser, browser  # noqa: E402
+
+TARGET = ROOT / "docs" / "figures" / "report"
+WIDTH = 1060
+SHOTS = (
+    ("batch-light", "batch", "light", "profiles", 545),
+    ("batch-dark", "batch", "dark", "bins", 660),
+    ("batch-rows", "batch", "light", "every", 415),
+    ("compare", "compare", "light", "", 1010),
+)
+"""File, page, theme, heading from which, pixels high."""
+PRINTED = 5
+"""Page of the print that stands for all: the first of the long table."""
+
+
+def main() -> None:
+    """Render, picture, print."""
+    runs = sorted(HERE.glob("dp-vs-exact/*/suite.json"))
+    sources = {"batch": runs[-1].parent, "compare": sorted(HERE.glob("compare/*.json"))[-1]}
+    with tempfile.TemporaryDirectory() as name, browser() as session:
+        folder = Path(name)
+        for page, source in sources.items():
+            command = [sys.executable, "-m", "milp_planner.cli.main", "report", str(source), "-o"]
+            subprocess.run([*command, str(folder / f"{page}.html")], check=True)
+        for file, page, scheme, heading, height in SHOTS:
+            _theme(session, scheme)
+            session.open((folder / f"{page}.html").as_uri())
+            _save(session, TARGET / f"{file}.png", heading, height)
+        session.open((folder / "batch.html").as_uri())
+        found = session.devtools("Page.printToPDF", printBackground=True, preferCSSPageSize=True)
+        (folder / "batch.pdf").write_bytes(base64.b64decode(found["data"]))
+        one = ["-f", str(PRINTED), "-l", str(PRINTED), "-singlefile"]
+        _run("pdftoppm", "-r", "70", "-png", *one, str(folder / "batch.pdf"),
+             str(TARGET / "batch-print"))  # fmt: skip
+
+
+def _theme(session: Browser, scheme: str) -> None:
+    session.devtools("Emulation.setDeviceMetricsOverride", width=WIDTH, height=900,
+                     deviceScaleFactor=1, mobile=False)  # fmt: skip
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    session.devtools("Emulation.setEmulatedMedia", features=features)
+
+
+def _save(session: Browser, path: Path, heading: str, height: int) -> None:
+    top = 0
+    if heading:
+        place = f"document.getElementById('{heading}').getBoundingClientRect().top"
+        top = session.run(f"return {place} + scrollY") - 16
+    clip = {"x": 0, "y": top, "width": WIDTH, "height": height, "scale": 1}
+    found = session.devtools("Page.captureScreenshot", format="png", captureBeyondViewport=True,
+                             clip=clip)  # fmt: skip
+    path.write_bytes(base64.b64decode(found["data"]))
+
+
+def _run(*words: str) -> None:
+    subprocess.run([*words], check=True)
+
+
+if __name__ == "__main__":
+    main()
