@@ -177,7 +177,8 @@ class Tiers:
             on_host = self._host[3].reshape(self.ranks, -1).sum(axis=1)
         elif self.shape.mode == "HBM_ONLY":
             on_host = np.zeros_like(in_hbm)
-        return Step(*counts.T.copy(), in_hbm=in_hbm, on_host=on_host)
+        c = counts.T.copy()
+        return Step(c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], in_hbm, on_host)
 
     def in_hbm(self) -> IntArray:
         """Rows now in HBM, ascending."""

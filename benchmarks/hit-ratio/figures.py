@@ -1,0 +1,90 @@
+"""Tables and the figure of docs/trust/hit-ratio.md from the newest stored result.
+
+python benchmarks/hit-ratio/figures.py
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+
+matplotlib.use("Agg")
+matplotlib.rcParams["svg.hashsalt"] = "hit-ratio"
+from matplotlib import pyplot as plt
+
+HERE = Path(__file__).parent
+DOCS = HERE.parent.parent / "docs"
+PANELS = [("CACHING", "lru"), ("CACHING", "lfu"), ("HYBRID", "lru"), ("HYBRID", "lfu")]
+REGION = "α 0.4–1.4, x 0.1–0.9"
+
+
+def inside(point: dict[str, Any]) -> bool:
+    """Whether a point lies in the region every formula must claim."""
+    return 0.4 <= point["alpha"] <= 1.4 and 0.099 <= point["x"] <= 0.901
+
+
+def errors(points: list[dict[str, Any]]) -> np.ndarray:
+    """Formula less simulation."""
+    return np.array([p["formula"] - p["simulated"] for p in points])
+
+
+def row(name: str, points: list[dict[str, Any]]) -> str:
+    """One line of the table: all points, then those of the region."""
+    cells = []
+    for chosen in ([p for p in points if inside(p)], points):
+        found = np.abs(errors(chosen))
+        worst = chosen[int(found.argmax())]
+        cells.append(
+            f"{found.mean():.4f} | {found.max():.4f} (α {worst['alpha']}, x {worst['x']:.2f})"
+        )
+    return f"| {name} | {' | '.join(cells)} |"
+
+
+def table(result: dict[str, Any]) -> str:
+    """Markdown: mean and worst absolute error."""
+    points = result["points"]
+    head = f"| | mean error, {REGION} | worst there | mean, all points | worst of all |"
+    lines = [head, "|---|---|---|---|---|"]
+    for mode, score in PANELS:
+        chosen = [p for p in points if (p["mode"], p["score"]) == (mode, score)]
+        lines.append(row(f"{mode} {score.upper()}", chosen))
+    return "\n".join([*lines, row("all", points)])
+
+
+def draw(result: dict[str, Any], path: Path) -> None:
+    """Hit ratio over x, a line a skew; dots are simulated."""
+    figure, axes = plt.subplots(1, 4, figsize=(12, 3.4), sharey=True, layout="constrained")
+    colours = plt.get_cmap("viridis")
+    for axis, (mode, score) in zip(axes, PANELS, strict=True):
+        chosen = [p for p in result["points"] if (p["mode"], p["score"]) == (mode, score)]
+        for alpha in sorted({p["alpha"] for p in chosen})[::2]:
+            line = sorted((p for p in chosen if p["alpha"] == alpha), key=lambda p: p["x"])
+            x, colour = [p["x"] for p in line], colours(alpha / 2)
+            axis.plot(x, [p["formula"] for p in line], color=colour, label=f"α {alpha:g}")
+            axis.plot(x, [p["simulated"] for p in line], "o", color=colour, markersize=3)
+        axis.set(title=f"{mode} {score.upper()}", xlabel="cache ratio x", xlim=(0, 1), ylim=(0, 1))
+    axes[0].set_ylabel("hit ratio")
+    axes[3].legend(fontsize=8, loc="lower right")
+    figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+def main() -> None:
+    """Draw, and rewrite the marked block."""
+    newest = sorted((HERE / "results").glob("*.json"))[-1]
+    result = json.loads(newest.read_text(encoding="utf-8"))
+    draw(result, DOCS / "figures" / "hit-ratio.svg")
+    page = DOCS / "trust" / "hit-ratio.md"
+    count = len(result["points"])
+    block = f"<!-- result -->\n{table(result)}\n\n{count} points, `{newest.name}`.\n<!-- end -->"
+    text = page.read_text(encoding="utf-8")
+    text = re.sub(r"<!-- result -->.*<!-- end -->", lambda _: block, text, flags=re.S)
+    page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
