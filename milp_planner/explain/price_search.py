@@ -67,24 +67,25 @@ class Search:
     proved: bool
 
     def singles(
-        self, known: Sequence[Parameter], after: int
+        self, known: Sequence[Parameter], budget: Budget
     ) -> tuple[tuple[Single, ...], tuple[str, ...]]:
         """Both ends of every parameter; and the names of those that time did not suffice for."""
         found: list[Single] = []
         for index, parameter in enumerate(known):
-            if self.budget.over():
+            if budget.over():
                 return tuple(found), tuple(p.name for p in known[index:])
-            left = 2 * (len(known) - index) + after
-            lower, higher = self._end(parameter, -1, left), self._end(parameter, 1, left - 1)
+            left = 2 * (len(known) - index)
+            lower = self._end(parameter, -1, budget, 1 / left)
+            higher = self._end(parameter, 1, budget, 1 / (left - 1))
             found.append(Single(parameter, lower, higher))
         return tuple(found), ()
 
-    def _end(self, parameter: Parameter, sign: int, left: int) -> Side | None:
+    def _end(self, parameter: Parameter, sign: int, budget: Budget, share: float) -> Side | None:
         factors = {parameter.name: 1 + sign * parameter.spread}
         instance = repriced(self.plan, factors)
         if same_prices(instance, self.here):
             return None
-        return Side(self.judge.judge(instance, factors, self.budget, 1 / left))
+        return Side(self.judge.judge(instance, factors, budget, share))
 
     def draws(self, known: Sequence[Parameter], count: int, seed: int) -> tuple[Trial, ...]:
         """All parameters at once; as many draws as time allows."""

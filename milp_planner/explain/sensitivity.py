@@ -137,7 +137,7 @@ def sensitivity(
     judge, seed = Judge(here, placement, plan.outcome.certificate), budget.settings.seed
     bound = _bound(plan, here, solving, len(known) * 2 + draws)
     search = Search(plan, judge, solving, here, proved=bound == judge.now)
-    singles, untried = search.singles(known, draws)
+    singles, untried = search.singles(known, solving.part(0.5))
     trials = search.draws(known, draws, seed)
     singles = search.refined(singles)
     info = SensitivityInfo(

@@ -24,7 +24,8 @@ from milp_planner.report.html.parts import (
     sentence,
 )
 from milp_planner.report.html.what_if import robust_section, sensitivity_section, smallest_section
-from milp_planner.report.terminal.explain import cost_text, grid_text, pays_text, reason, slope_text
+from milp_planner.report.terminal.explain import cost_text, grid_text, reason, slope_text
+from milp_planner.report.terminal.replan import pays_text
 from milp_planner.report.units import UNKNOWN, show_amount, show_cost, show_gap, show_ranks
 
 #: Rows of *why* on a page, so that it stays under a megabyte.

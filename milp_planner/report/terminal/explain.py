@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from milp_planner.report.terminal.grid import fitting_grid
+from milp_planner.report.terminal.replan import change_text, draw_diff, draw_replan
 from milp_planner.report.terminal.sensitivity import draw_sensitivity
 from milp_planner.report.terminal.shortage import draw_shortage
 from milp_planner.report.units import (
@@ -16,22 +17,17 @@ from milp_planner.report.units import (
     show_amount,
     show_cost,
     show_gap,
-    show_ranks,
-    show_seconds,
 )
 
 if TYPE_CHECKING:
     from milp_planner.explain.answers import Answers
-    from milp_planner.explain.diff import DiffInfo
     from milp_planner.explain.frontier import FrontierInfo, FrontierPoint
-    from milp_planner.explain.replan import ReplanInfo
     from milp_planner.explain.robust import RobustInfo
     from milp_planner.explain.smallest import LeastInfo, MachinesInfo
     from milp_planner.explain.staircase import StaircaseInfo
     from milp_planner.explain.why import Alternative, WhyInfo
 
 MOST_TABLES = 20
-MOST_MOVES = 40
 
 
 def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
@@ -133,7 +129,7 @@ def draw_staircase(info: StaircaseInfo) -> RenderableType:
             _signed(step.extra, info.time_unit),
             show_amount(step.smallest, info.time_unit),
             show_cost(step.objective, info.time_unit),
-            _against(step.objective, info.now),
+            change_text(step.objective, info.now),
             show_gap(step.gap),
             step.status,
             show_cost(step.relaxed, info.time_unit),
@@ -256,72 +252,6 @@ def machines_text(info: MachinesInfo) -> str:
     return f"fewest machines{aim}: {found} ({word})"
 
 
-def draw_replan(info: ReplanInfo) -> RenderableType:
-    """A row a limit."""
-    rows = [
-        [
-            show_amount(step.limit, info.time_unit) if info.by == "bytes" else str(step.limit),
-            UNKNOWN if step.moved_tables is None else str(step.moved_tables),
-            show_amount(step.moved_bytes, info.time_unit),
-            show_cost(step.objective, info.time_unit),
-            _against(step.objective, info.now),
-            show_gap(step.gap),
-            step.status,
-        ]
-        for step in info.steps
-    ]
-    now = "no longer fits" if info.now is None else show_cost(info.now, info.time_unit)
-    headers = ("may move", "tables", "bytes", info.objective_kind, "change", "gap", "status")
-    title = Text(f"re-plan: the plan in production: {now}", style="bold")
-    new = [Text(f"new tables, free to place: {', '.join(info.new_tables[:12])}")]
-    grid = fitting_grid(headers, rows, {}, left=("status",))
-    return Group(title, grid, *(new if info.new_tables else []))
-
-
-def draw_diff(info: DiffInfo, everything: bool = False) -> RenderableType:
-    """What moved, then whether it pays."""
-    shown = info.tables if everything else info.tables[:MOST_MOVES]
-    rows = [
-        [
-            row.table, row.change, row.before or UNKNOWN, row.after or UNKNOWN,
-            show_ranks([r for block in row.ranks_after for r in block], -1),
-            show_amount(row.bytes, info.time_unit),
-        ]
-        for row in shown
-    ]  # fmt: skip
-    headers = ("table", "change", "before", "after", "ranks", "bytes")
-    least = {"ranks": 10, "before": 18, "after": 18, "table": 12}
-    grid = fitting_grid(headers, rows, least, left=headers[:5])
-    hidden = len(info.tables) - len(shown)
-    more = [Text(f"… and {hidden} more (--all shows them)")] if hidden else []
-    title = Text(
-        f"diff: {info.moved_tables} tables move, {show_amount(info.moved_bytes, info.time_unit)}; "
-        f"{info.same} stay",
-        style="bold",
-    )
-    return Group(title, *([grid] if rows else []), *more, Text(pays_text(info)))
-
-
-def pays_text(info: DiffInfo) -> str:
-    """Gain, and when the move has paid for itself."""
-    if info.before is None:
-        return "the first plan does not belong to the second's tables and cluster: no gain is known"
-    before, after = (show_cost(v, info.time_unit) for v in (info.before, info.after))
-    text = f"{info.objective_kind} {before} → {after}"
-    if not info.before_fits:
-        text += " (the first plan no longer fits)"
-    if info.gain is None or info.gain <= 0:
-        return text + "; it never pays by time alone"
-    if info.move_seconds is None or info.pays_after_steps is None:
-        return text + "; what the move takes is not known"
-    if info.move_seconds == 0:
-        return text + "; no rank receives a table it did not hold, so it pays from the first step"
-    takes = show_seconds(info.move_seconds)
-    return (
-        text + f"; moving takes at least {takes}, paid back after {info.pays_after_steps:,} steps"
-    )
-
-
 def draw_robust(info: RobustInfo) -> RenderableType:
     """Every scenario with its own optimum and the common plan's value there."""
     unit = info.time_unit
@@ -346,11 +276,3 @@ def robust_text(info: RobustInfo) -> str:
 
 def _signed(extra: int, unit: str) -> str:
     return ("+" if extra > 0 else "") + show_amount(extra, unit)
-
-
-def _against(value: int | None, now: int | None) -> str:
-    if value is None or now is None:
-        return UNKNOWN
-    if value == now:
-        return "="
-    return f"{100 * (value - now) / max(1, abs(now)):+.1f}%"

@@ -21,7 +21,7 @@ from milp_planner.explain.diff import carried, diff
 from milp_planner.explain.replan import limited, replan, trade_off
 from milp_planner.options import price
 from milp_planner.placement import Plan, decode
-from milp_planner.report.terminal.explain import pays_text
+from milp_planner.report.terminal.replan import pays_text
 from tests.milp_planner.api.small import MODEL, cluster
 from tests.milp_planner.explain.quick import first_of_each, in_production, quick, small, truth
 from tests.milp_planner.options.build import cluster as machines_of
