@@ -1,82 +1,188 @@
-"""Draw gap over time, memory over time, and time to a 1% gap by size, from a result file.
+"""Draw the ladder's figures into docs and its tables into docs/scale.md.
 
-python benchmarks/ladder/plot.py benchmarks/ladder/results/DATE.json
+``python benchmarks/ladder/plot.py [results/DATE.json]`` takes the newest result by default;
+``--check`` only says, by its exit code, whether docs/scale.md is up to date.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from curves import Row, busy, gap_curve, growth, time_to  # noqa: E402
+
+ROOT = HERE.parents[1]
+PAGE = ROOT / "docs" / "scale.md"
+FIGURES = ROOT / "docs" / "figures"
+BEGIN, END = "<!-- ladder: benchmarks/ladder/plot.py -->", "<!-- end of ladder -->"
+NAMES = {"scale": "scale", "cpsat": "whole model, CP-SAT", "mip": "whole model, HiGHS"}
+COLOURS = {"scale": "#0b6e99", "cpsat": "#c45a00", "mip": "#6b4fa0"}
 
 
-def gap_curve(row: dict[str, Any]) -> tuple[list[float], list[float]]:
-    """Seconds and gap (percent) at every point of the trace where both sides are known."""
-    seconds, gaps = [], []
-    best, bound = None, None
-    for at, objective, lower, _ in row.get("trace", []):
-        best = objective if best is None or (objective is not None and objective < best) else best
-        bound = lower if bound is None or (lower is not None and lower > bound) else bound
-        if best is not None and bound is not None:
-            seconds.append(at)
-            gaps.append(100 * (best - bound) / max(1, abs(best)))
-    return seconds, gaps
+def tables(document: dict[str, Any]) -> str:
+    """The two tables, as Markdown."""
+    rows = document["rows"]
+    lines = [
+        f"Measured {document['date']}, {document['machine']}; a cap of 8 GiB on resident memory.",
+        "",
+        "| tables × ranks | options | by | limit s | gap | gap ≤ 1% after s | peak MiB | ended |",
+        "|---|---|---|---|---|---|---|---|",
+        *(_compared(r) for r in rows if r["kind"] == "compared"),
+        "",
+        "| tables | ranks | gap ≤ 1% after s | gap then | peak MiB |",
+        "|---|---|---|---|---|",
+        *(_grown(r) for r in rows if r["kind"] == "growth"),
+        "",
+        _slope([r for r in rows if r["kind"] == "growth"]),
+        _load(rows),
+    ]
+    return "\n".join(line for line in lines if line is not None)
 
 
-def time_to(row: dict[str, Any], percent: float) -> float | None:
-    """Seconds until the gap was at most ``percent``; None: never."""
-    for at, gap in zip(*gap_curve(row), strict=True):
-        if gap <= percent:
-            return float(at)
-    return None
+def _compared(row: Row) -> str:
+    cells = [
+        f"{row['tables']:,} × {row['ranks']:,}", f"{row.get('options', 0):,}",
+        NAMES[row["formulation"]], f"{row['time_limit']:g}", _percent(row["gap"]),
+        _seconds(time_to(row, 1.0)), f"{row['peak_mib']:,}", _ended(row),
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
 
 
-def slope(sizes: list[float], seconds: list[float]) -> float | None:
-    """Exponent b of the fit seconds ~ size^b; None with fewer than three points."""
-    if len(sizes) < 3:
+def _ended(row: Row) -> str:
+    words = {"optimal": "proved", "feasible": "a plan", "unknown": "no plan"}
+    found: str = words.get(row["status"], row["status"])
+    return found
+
+
+def _grown(row: Row) -> str:
+    cells = [
+        f"{row['tables']:,}", f"{row['ranks']:,}", _seconds(time_to(row, 1.0)),
+        _percent(row["gap"]), f"{row['peak_mib']:,}",
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def _slope(rows: list[Row]) -> str:
+    fit = growth(rows)
+    if fit is None:
+        return "Too few runs reached a 1% gap for a slope."
+    return (
+        f"Over the {fit['runs']} of {len(rows)} runs that reached it, the time to a 1% gap grows "
+        f"as tables^{fit['tables']:.2f} · ranks^{fit['ranks']:.2f}, or with their product alone as "
+        f"(tables × ranks)^{fit['size']:.2f} (least squares on logarithms)."
+    )
+
+
+def _load(rows: list[Row]) -> str | None:
+    load = [r["load_before"] for r in rows if busy(r)]
+    if not load:
         return None
-    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+    return (
+        f"\nOther work ran beside {len(load)} of the {len(rows)} runs (load up to {max(load):g}): "
+        "their times are upper limits, and some of their gaps would close."
+    )
 
 
-def main() -> None:
-    """Write ladder.svg beside the result."""
+def _percent(gap: float | None) -> str:
+    return "–" if gap is None else f"{100 * gap:.3g}%"
+
+
+def _seconds(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}"
+
+
+def draw(document: dict[str, Any]) -> None:
+    """Write docs/figures/ladder-time.svg and ladder-growth.svg."""
     import matplotlib
 
     matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "ladder"
     import matplotlib.pyplot as plt
 
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("result", type=Path)
-    path = parser.parse_args().result
-    rows = json.loads(path.read_text())["rows"]
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 3.6))
-    sizes, reached = [], []
-    for row in rows:
-        seconds, gaps = gap_curve(row)
-        name = f"{row['size']} {row['formulation']}"
-        if seconds:
-            left.step(seconds, gaps, where="post", label=name)
-        if row.get("memory"):
-            middle.plot(*zip(*row["memory"], strict=True), label=name)
-        at = time_to(row, 1.0)
-        if at is not None and row["formulation"] == "scale":
-            sizes.append(float(row["tables"] * row["ranks"]))
-            reached.append(max(at, 1e-2))
-    left.set(xlabel="seconds", ylabel="gap, %", yscale="log", title="gap over time")
-    middle.set(xlabel="seconds", ylabel="resident MiB", title="memory over time")
-    right.scatter(sizes, reached)
-    fit = slope(sizes, reached)
-    right.set(
-        xlabel="tables × ranks", ylabel="seconds", xscale="log", yscale="log",
-        title="time to 1% gap" + ("" if fit is None else f", slope {fit:.2f}"),
-    )  # fmt: skip
-    left.legend(fontsize=7)
+    rows = [r for r in document["rows"] if r["kind"] == "compared"]
+    sizes = list(dict.fromkeys(r["size"] for r in rows))
+    figure, axes = plt.subplots(
+        2, max(1, len(sizes)), figsize=(9, 5.6), squeeze=False, sharex="col"
+    )
+    for column, size in enumerate(sizes):
+        for row in (r for r in rows if r["size"] == size):
+            _over_time(axes[0][column], axes[1][column], row)
+        title = "{} tables × {} ranks".format(*size.split("x"))
+        axes[0][column].set(yscale="log", ylabel="gap, %", title=title)
+        axes[1][column].set(yscale="log", xlabel="seconds", ylabel="resident MiB")
+        axes[1][column].axhline(8192, color="#999", lw=0.8, ls=":")
+        axes[1][column].legend(fontsize=8)
+    _save(figure, "ladder-time.svg")
+    grown = [r for r in document["rows"] if r["kind"] == "growth"]
+    figure, axis = plt.subplots(figsize=(5.5, 3.8))
+    _growth_lines(axis, grown)
+    fit = growth(grown)
+    title = "" if fit is None else f": (tables × ranks)^{fit['size']:.2f}"
+    axis.set(
+        xscale="log", yscale="log", xlabel="tables", ylabel="seconds", title=f"to a 1% gap{title}"
+    )
+    axis.legend(fontsize=8)
+    _save(figure, "ladder-growth.svg")
+
+
+def _over_time(gaps: Any, memory: Any, row: Row) -> None:
+    style = {"color": COLOURS[row["formulation"]], "label": NAMES[row["formulation"]]}
+    seconds, values = gap_curve(row)
+    end = row["wall_seconds"]
+    if seconds:
+        shown = [max(v, 1e-3) for v in values]
+        gaps.step([*seconds, max(end, seconds[-1])], [*shown, shown[-1]], where="post", **style)
+        gaps.plot(seconds[0], shown[0], marker="o", ms=4, color=style["color"])
+    else:
+        gaps.plot(end, 100, marker="x", color=style["color"])
+    if row["memory"]:
+        memory.plot(*zip(*row["memory"], strict=True), **style)
+
+
+def _growth_lines(axis: Any, rows: list[Row]) -> None:
+    """A line a number of ranks; crosses at the limit of runs that never reached the gap."""
+    for ranks in sorted({r["ranks"] for r in rows}):
+        own = sorted((r for r in rows if r["ranks"] == ranks), key=lambda r: int(r["tables"]))
+        points = [(r["tables"], at) for r in own if (at := time_to(r, 1.0)) is not None]
+        never = [(r["tables"], r["time_limit"]) for r in own if time_to(r, 1.0) is None]
+        (line,) = axis.plot(*(zip(*points, strict=True) if points else ([], [])), marker="o",
+                            label=f"{ranks:,} ranks")  # fmt: skip
+        if never:
+            axis.plot(*zip(*never, strict=True), marker="x", ls="", color=line.get_color())
+
+
+def _save(figure: Any, name: str) -> None:
     figure.tight_layout()
-    figure.savefig(path.with_suffix(".svg"))
+    figure.savefig(FIGURES / name, metadata={"Date": None})
+
+
+def replaced(page: str, document: dict[str, Any]) -> str:
+    """The page with fresh tables between its markers."""
+    head, rest = page.split(BEGIN)
+    return f"{head}{BEGIN}\n{tables(document)}\n{END}{rest.split(END)[1]}"
+
+
+def main() -> int:
+    """Rewrite page and figures, or check the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("result", type=Path, nargs="?")
+    parser.add_argument("--check", action="store_true")
+    args = parser.parse_args()
+    document = json.loads((args.result or max((HERE / "results").glob("*.json"))).read_text())
+    page = PAGE.read_text(encoding="utf-8")
+    fresh = replaced(page, document)
+    if args.check:
+        return int(fresh != page)
+    PAGE.write_text(fresh, encoding="utf-8")
+    draw(document)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,11 +1,11 @@
-"""Gap and memory over time for growing instances; one subprocess per run, with a memory cap.
+"""The ladder to scale: gap and memory over time, and how the time to a 1% gap grows.
 
-    python benchmarks/ladder/run.py [--sizes 1000x128 5000x1024] [--formulations scale]
-                                    [--time-limit 120] [--memory 8]
+    python benchmarks/ladder/run.py           1,000 × 128 and 5,000 × 1,024, three formulations
+    python benchmarks/ladder/run.py --growth  time to a 1% gap, 100 … 5,000 tables, 8 … 1,024 ranks
 
-Rows go to ``results/DATE.json`` as they come; a second call skips what is there. Running out of
-memory or time is a result and is recorded as such. ``--growth`` runs the sizes of the growth
-figure instead; ``plot.py`` draws what is there.
+Each run is a process of its own with a cap on resident memory; running out of memory or time is a
+result. Rows go to ``results/DATE.json`` as they come; a second call skips what is there, but for
+what was measured beside other work.
 """
 
 from __future__ import annotations
@@ -13,126 +13,115 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import os
 import platform
-import resource
-import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
+from typing import Any
+
+from curves import busy
+from watch import Watched, watch
+
+from formulations.settings import available_cores
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-
-from make import synthetic  # noqa: E402
-
-from formulations import Settings, solve  # noqa: E402
-from formulations.settings import available_cores  # noqa: E402
-
-GROWTH = [
-    "100x8", "200x16", "400x32", "1000x64", "1000x128", "2000x256", "5000x512", "5000x1024",
+#: (size, formulation, seconds)
+COMPARED = [
+    ("1000x128", "scale", 90), ("1000x128", "cpsat", 90), ("1000x128", "mip", 90),
+    ("5000x1024", "scale", 180), ("5000x1024", "cpsat", 90), ("5000x1024", "mip", 90),
 ]  # fmt: skip
+GROWTH = [
+    ("100x8", 30), ("300x8", 30), ("1000x8", 30), ("300x32", 30), ("1000x32", 30),
+    ("3000x32", 60), ("1000x128", 60), ("3000x128", 60), ("5000x128", 60), ("3000x512", 90),
+    ("5000x1024", 180),
+]  # fmt: skip
+#: Growth runs stop at this gap.
+TARGET = 0.01
+#: Seconds past its limit after which a run is killed: building and reading are not limited.
+GRACE = 60
 
 
-def child(size: str, formulation: str, limit: float, workers: int) -> None:
-    """Solve one instance and print its row as JSON (the last line)."""
-    tables, ranks = (int(part) for part in size.split("x"))
-    begin = time.perf_counter()
-    instance = synthetic(tables, ranks)
-    built = time.perf_counter() - begin
-    memory: list[tuple[float, int]] = []
-    stop = threading.Event()
-    watch = threading.Thread(target=_watch, args=(memory, stop, time.perf_counter()), daemon=True)
-    watch.start()
-    outcome = solve(instance, formulation, Settings(time_limit=limit, workers=workers))
-    stop.set()
-    row = {
-        "size": size,
-        "tables": tables,
-        "ranks": ranks,
-        "options": instance.num_options,
-        "formulation": formulation,
-        "time_limit": limit,
-        "workers": workers,
-        "build_seconds": round(built, 2),
-        "seconds": round(outcome.seconds, 2),
-        "status": outcome.status.value,
-        "objective": outcome.objective,
-        "bound": outcome.bound,
-        "certified_bound": outcome.certified_bound,
-        "gap": outcome.gap,
-        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-        "memory": memory,
-        "trace": [[p.seconds, p.objective, p.bound, p.source] for p in outcome.trace],
-    }
-    print(json.dumps(row))
-
-
-def _watch(memory: list[tuple[float, int]], stop: threading.Event, begin: float) -> None:
-    """Resident memory (MiB) every second, where the system tells it."""
-    statm = Path("/proc/self/statm")
-    while not stop.wait(1.0):
-        if statm.exists():
-            pages = int(statm.read_text().split()[1])
-            mib = pages * resource.getpagesize() // 2**20
-            memory.append((round(time.perf_counter() - begin, 1), mib))
-
-
-def run(size: str, formulation: str, args: argparse.Namespace) -> dict[str, object]:
-    """One run in a subprocess with capped memory."""
+def run(size: str, formulation: str, seconds: float, target: float, args: Any) -> dict[str, Any]:
+    """One run, as a row."""
     command = [
-        sys.executable, __file__, "--child", size, formulation,
-        "--time-limit", str(args.time_limit), "--workers", str(args.workers),
+        sys.executable, str(HERE / "one.py"), size, formulation, str(seconds), str(args.workers),
+        str(target),
     ]  # fmt: skip
-    cap = int(args.memory * 2**30)
-    failed = {"size": size, "formulation": formulation, "memory_cap_gib": args.memory}
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=3 * args.time_limit + 300,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (cap, cap)),
-        )
-    except subprocess.TimeoutExpired:
-        return {**failed, "status": "no answer in three times its limit"}
-    if done.returncode != 0:
-        tail = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        return {**failed, "status": "failed", "exit": done.returncode, "message": tail[:300]}
-    found: dict[str, object] = json.loads(done.stdout.strip().splitlines()[-1])
-    return {**found, "memory_cap_gib": args.memory}
+    load = round(os.getloadavg()[0], 1)
+    found = watch(command, int(args.memory * 1024), seconds + GRACE)
+    tables, ranks = (int(part) for part in size.split("x"))
+    said = [json.loads(line) for line in found.lines if line.startswith("{")]
+    row: dict[str, Any] = {
+        "kind": "compared" if target == 0 else "growth",
+        "size": size, "tables": tables, "ranks": ranks, "formulation": formulation,
+        "time_limit": seconds, "memory_cap_gib": args.memory, "load_before": load,
+        "objective": None, "bound": None, "gap": None,
+        "ended": found.ended, "peak_mib": found.peak_mib, "memory": found.memory,
+        "wall_seconds": found.seconds, "trace": [s["point"] for s in said if "point" in s],
+    }  # fmt: skip
+    for line in said:
+        row.update({k: v for k, v in line.items() if k != "point"})
+    if "status" not in row:
+        row["status"] = _without_answer(found, args.memory)
+        _from_trace(row)
+    return row
+
+
+def _key(row: dict[str, Any]) -> tuple[str, str, str]:
+    return row["kind"], row["size"], row["formulation"]
+
+
+def _without_answer(found: Watched, cap: float) -> str:
+    if found.ended == "memory":
+        return f"out of memory: more than {cap:g} GiB"
+    if found.ended == "time":
+        return f"no answer {GRACE} s past its limit"
+    return f"failed with exit code {found.exit}: {found.message[:200]}"
+
+
+def _from_trace(row: dict[str, Any]) -> None:
+    """Best plan and bound a killed run had reported."""
+    plans = [p[1] for p in row["trace"] if p[1] is not None]
+    bounds = [p[2] for p in row["trace"] if p[2] is not None]
+    row["objective"], row["bound"] = min(plans, default=None), max(bounds, default=None)
+    if plans and bounds:
+        row["gap"] = (min(plans) - max(bounds)) / max(1, abs(min(plans)))
 
 
 def main() -> None:
-    """Run what is missing from the result file."""
+    """Run what is missing from today's result file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--child", nargs=2, metavar=("SIZE", "FORMULATION"))
-    parser.add_argument("--sizes", nargs="*", default=["1000x128", "5000x1024"])
     parser.add_argument("--growth", action="store_true")
-    parser.add_argument("--formulations", nargs="*", default=["scale"])
-    parser.add_argument("--time-limit", type=float, default=120.0)
+    parser.add_argument("--sizes", nargs="*", help="only these, such as 1000x128")
+    parser.add_argument("--formulations", nargs="*", help="only these")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--memory", type=float, default=8.0, help="cap in GiB of address space")
+    parser.add_argument("--memory", type=float, default=8.0, help="cap in GiB, resident")
+    parser.add_argument("-o", "--output", type=Path, help="default: results/DATE.json")
     args = parser.parse_args()
-    if args.child:
-        child(*args.child, args.time_limit, args.workers)
-        return
     today = datetime.date.today().isoformat()
-    output = HERE / "results" / f"{today}.json"
-    output.parent.mkdir(exist_ok=True)
-    document = {"date": today, "machine": f"{available_cores()} cores, {platform.machine()}"}
-    rows: list[dict[str, object]] = []
+    output = args.output or HERE / "results" / f"{today}.json"
+    document: dict[str, Any] = {
+        "date": today,
+        "machine": f"{available_cores()} cores, {platform.machine()}",
+        "rows": [],
+    }
     if output.exists():
-        rows = json.loads(output.read_text())["rows"]
-    done = {(r["size"], r["formulation"]) for r in rows}
-    for size in GROWTH if args.growth else args.sizes:
-        for formulation in args.formulations:
-            if (size, formulation) in done:
-                continue
-            rows.append(run(size, formulation, args))
-            output.write_text(json.dumps({**document, "rows": rows}, indent=1))
-            last = rows[-1]
-            print(size, formulation, last["status"], last.get("gap"), last.get("peak_mib"))
+        document = json.loads(output.read_text())
+    done = {_key(r) for r in document["rows"] if not busy(r)}
+    todo = [(s, "scale", t, TARGET) for s, t in GROWTH] if args.growth else []
+    todo = todo or [(s, f, t, 0.0) for s, f, t in COMPARED]
+    for size, formulation, seconds, target in todo:
+        key = ("growth" if args.growth else "compared", size, formulation)
+        skip = (args.sizes and size not in args.sizes) or (
+            args.formulations and formulation not in args.formulations
+        )
+        if key in done or skip:
+            continue
+        row = run(size, formulation, seconds, target, args)
+        document["rows"] = [r for r in document["rows"] if _key(r) != key] + [row]
+        output.parent.mkdir(exist_ok=True)
+        output.write_text(json.dumps(document, indent=1))
+        print(*key[1:], row["status"], row["gap"], f"{row['peak_mib']} MiB", flush=True)
 
 
 if __name__ == "__main__":

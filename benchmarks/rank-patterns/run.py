@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import os
 import platform
 import time
 from pathlib import Path
@@ -71,6 +72,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
+    load = round(os.getloadavg()[0], 1)
     today = datetime.date.today().isoformat()
     output = args.output or HERE / "results" / f"{today}.json"
     rows = []
@@ -80,6 +82,7 @@ def main() -> None:
             print(json.dumps(rows[-1]), flush=True)
     document = {
         "date": today, "machine": f"1 core, {platform.machine()}", "seconds": args.seconds,
+        "load_before": load,
         "rows": rows,
     }  # fmt: skip
     output.parent.mkdir(exist_ok=True)

@@ -18,7 +18,8 @@ BEGIN, END = "<!-- rank patterns: benchmarks/rank-patterns/table.py -->", "<!-- 
 def table(document: dict[str, Any]) -> str:
     """Gap of every bound to the best plan known, per instance, as Markdown."""
     lines = [
-        f"Measured {document['date']}, {document['machine']}, {document['seconds']:g} s each.",
+        f"Measured {document['date']}, {document['machine']}, {document['seconds']:g} s each"
+        f"{_busy(document)}.",
         "",
         "| options a table, seed | symmetric LP | pooled, integers | whole model, CP-SAT "
         "| rank patterns | s |",
@@ -26,6 +27,24 @@ def table(document: dict[str, Any]) -> str:
         *map(_row, document["rows"]),
     ]
     return "\n".join(lines)
+
+
+def torchrec(document: dict[str, Any]) -> str:
+    """What patterns made of the TorchRec instances left open, as one paragraph."""
+    rows = document["rows"]
+    said = [
+        f"`{r['instance']}` " + ("no lift" if r["patterns"] is None else _gap(r, "patterns"))
+        + f" ({r['rounds']} rounds)" for r in rows
+    ]  # fmt: skip
+    return (
+        f"TorchRec instances with an open gap, {document['seconds']:g} s each ({document['date']}, "
+        f"{document['machine']}{_busy(document)}): {', '.join(said)}."
+    )
+
+
+def _busy(document: dict[str, Any]) -> str:
+    load = document["load_before"]
+    return f", beside other work (load {load:g})" if load > 2 else ""
 
 
 def _row(row: dict[str, Any]) -> str:
@@ -44,9 +63,12 @@ def main() -> None:
     """Replace what stands between the markers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("result", type=Path, nargs="?")
-    result = parser.parse_args().result or max((HERE / "results").glob("*.json"))
+    result = parser.parse_args().result or max((HERE / "results").glob("2*.json"))
     head, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
     fresh = table(json.loads(result.read_text()))
+    others = max((HERE / "results").glob("torchrec-*.json"), default=None)
+    if others is not None:
+        fresh += "\n\n" + torchrec(json.loads(others.read_text()))
     PAGE.write_text(f"{head}{BEGIN}\n{fresh}\n{END}{rest.split(END)[1]}", encoding="utf-8")
 
 
