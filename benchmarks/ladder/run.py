@@ -67,6 +67,13 @@ def run(size: str, formulation: str, seconds: float, target: float, args: Any) -
     return row
 
 
+def write(document: dict[str, Any], output: Path) -> None:
+    """The result file, one row a line."""
+    head = {k: v for k, v in document.items() if k != "rows"}
+    rows = ",\n".join(json.dumps(row) for row in document["rows"])
+    output.write_text(json.dumps(head)[:-1] + f', "rows": [\n{rows}\n]}}\n')
+
+
 def _key(row: dict[str, Any]) -> tuple[str, str, str]:
     return row["kind"], row["size"], row["formulation"]
 
@@ -120,7 +127,7 @@ def main() -> None:
         row = run(size, formulation, seconds, target, args)
         document["rows"] = [r for r in document["rows"] if _key(r) != key] + [row]
         output.parent.mkdir(exist_ok=True)
-        output.write_text(json.dumps(document, indent=1))
+        write(document, output)
         print(*key[1:], row["status"], row["gap"], f"{row['peak_mib']} MiB", flush=True)
 
 
