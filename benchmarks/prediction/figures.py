@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "trust" / "prediction.md"
+SIZES = (0, 4, 32, 256, float("inf"))
+"""Limits of the groups of table sizes, MiB."""
 GOAL = {50: 0.10, 90: 0.25}
 
 
@@ -49,6 +52,26 @@ def errors(result: dict[str, Any]) -> str:
         f"{found['spread_90']:.1%} | |",
         f"| goal | {GOAL[50]:.0%} | {GOAL[90]:.0%} | |",
     ]
+    return "\n".join(lines)
+
+
+def groups(result: dict[str, Any]) -> str:
+    """Where the embedding part is off, and in which direction."""
+    held = [row for row in result["points"] if row["held_out"]]
+    sizes = np.array([row["rows"] * row["width"] * 4 / 2**20 for row in held])
+    bags = np.array([row["pooling"] for row in held])
+    kinds = {f"{ids} id{'s' * (ids > 1)} a bag": bags == ids for ids in sorted(set(bags.tolist()))}
+    for low, high in pairwise(SIZES):
+        text = f"table of {low:g} to {high:g} MiB" if np.isfinite(high) else f"above {low:g} MiB"
+        kinds[text if low else f"table below {high:g} MiB"] = (sizes >= low) & (sizes < high)
+    lines = ["| held-out points | | embedding part, median signed error | step, median error |",
+             "|---|---|---|---|"]  # fmt: skip
+    for name, chosen in kinds.items():
+        rows = [row for row, used in zip(held, chosen, strict=True) if used]
+        if rows:
+            embedding = np.median([row["embedding_error"] for row in rows])
+            step = np.median([abs(row["error"]) for row in rows])
+            lines.append(f"| {name} | {len(rows)} | {embedding:+.1%} | {step:.1%} |")
     return "\n".join(lines)
 
 
@@ -109,7 +132,8 @@ def draw(result: dict[str, Any], path: Path) -> None:
 
 def page(result: dict[str, Any], text: str) -> str:
     """The page with its blocks replaced."""
-    parts = {"environment": environment(result), "errors": errors(result), "fit": fitted(result)}
+    parts = {"environment": environment(result), "errors": errors(result), "fit": fitted(result),
+             "groups": groups(result)}  # fmt: skip
     for name, part in parts.items():
         before, rest = text.split(f"<!-- {name} -->\n", 1)
         after = rest.split("<!-- end -->", 1)[1]

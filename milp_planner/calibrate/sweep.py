@@ -1,7 +1,8 @@
 """Raw sweeps: times of one lookup by mode and x, as a calibration writes them or others publish.
 
-A file is JSON (all fields below) or CSV with the columns ``mode``, ``x``, ``ms`` and perhaps
-``spread``; lines of equal mode and x are repeats. Two published sweeps ship (:func:`shipped`).
+A file is JSON (all fields below, or what calibrate writes as .raw.json) or CSV with the columns
+``mode``, ``x``, ``ms`` and perhaps ``spread``; lines of equal mode and x are repeats. Two published
+sweeps ship (:func:`shipped`).
 """
 
 from __future__ import annotations
@@ -81,7 +82,10 @@ def read_sweep(path: str | Path) -> Sweep:
     """
     file = Path(path)
     if file.suffix.lower() == ".json":
-        return build(Sweep, read_document(file))
+        document = read_document(file)
+        if isinstance(inside := document.data.get("sweep"), dict):
+            return Sweep.from_dict(inside, f"{file}: sweep")
+        return build(Sweep, document)
     if file.suffix.lower() == ".csv":
         return _merged(_from_csv(file))
     raise BadInput(f"{file}: a raw sweep is a .json or .csv file")

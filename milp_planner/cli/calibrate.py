@@ -102,6 +102,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     if target is not None:
         _check_name(target)
         check_writable(target)
+        check_writable(target.with_suffix(".raw.json"))
     if raw is not None:
         _fit(raw, base, target, json)
         return

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from milp_planner.calibrate import find_machine
 from milp_planner.calibrate.machine import Load, available_memory, last_level_cache
+from milp_planner.calibrate.micro_dlrm import SHAPES
 from milp_planner.calibrate.plan import measurement_plan
 from milp_planner.calibrate.timing import measure
 from milp_planner.errors import BadInput, MissingExtra
@@ -17,11 +20,17 @@ from milp_planner.calibrate import torch_machine  # noqa: E402
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> torch_machine.TorchMachine:
-    """Tiers of 64 KB and 4 MB, where every table of the workload fits."""
+def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[torch_machine.TorchMachine]:
+    """Tiers of 64 KB and 4 MB, small batches, small matrices."""
+    for name, shape in SHAPES.items():
+        small = replace(shape, load=Load(16, shape.load.pooling))
+        monkeypatch.setitem(SHAPES, name, small)
     monkeypatch.setattr(torch_machine, "LAUNCHES", 2)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # small work on many threads is all waiting
     monkeypatch.setattr(torch_machine, "MATMUL", 8)
-    return torch_machine.TorchMachine(2**16, 2**22, Load(32, 4), 0)
+    yield torch_machine.TorchMachine(2**16, 2**22, Load(32, 4), 0)
+    torch.set_num_threads(threads)
 
 
 def test_every_probe_of_the_plan_runs(machine: torch_machine.TorchMachine) -> None:
