@@ -47,8 +47,7 @@ CASES = (
         "sensitivity": ["--draws", "8"],
     }),
     Case("small", "kuairand-27k", "1xa10", 30, {
-        "staircase": ["--extra=-4GiB,-2GiB,2GiB,4GiB"], "smallest": [],
-        "robust": ["--scenario", "@8xh100"], "sensitivity": ["--draws", "8"],
+        "staircase": ["--extra=-4GiB,-2GiB,2GiB,4GiB"], "sensitivity": ["--draws", "8"],
     }),
     Case("infeasible", "dlrmv4-yambda5b", "1xa10", 20),
     Case("large", "generated:tables=1000,seed=0,kind=torchrec", "16x8xh100", 60, {"why": []}),
@@ -70,7 +69,7 @@ SHOTS = (
     Shot("light", "tight", "light", "", 1380),
     Shot("modes", "tight", "light", "modes", 620),
     Shot("dark", "small", "dark", "staircase", 900),
-    Shot("scenarios", "small", "light", "smallest", 1300),
+    Shot("scenarios", "tight", "light", "smallest", 1300),
     Shot("infeasible", "infeasible", "dark", "", 700),
     Shot("heat", "large", "light", "memory", 700),
 )

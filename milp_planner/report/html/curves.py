@@ -184,10 +184,10 @@ def _stairs(
 
 
 def _padded(low: float, high: float) -> tuple[float, float]:
-    """A little air; from 0 where that is not far."""
-    span = high - low or abs(high) * 0.1 or 1.0
-    bottom = 0.0 if 0 <= low < 0.35 * high else low - 0.08 * span
-    return bottom, high + 0.08 * span
+    """A little air; from 0 where that is not far; never so narrow that ticks read alike."""
+    span = max(high - low, abs(high) * 0.02) or 1.0
+    air = 0.08 * span + (span - (high - low)) / 2
+    return 0.0 if 0 <= low < 0.35 * high else low - air, high + air
 
 
 def _ends(lines: dict[str, list[tuple[float, int]]], unit: str) -> str:
@@ -200,7 +200,7 @@ def _base(info: StaircaseInfo | FrontierInfo) -> int:
 
 
 def _money(unit: str) -> Callable[[float], str]:
-    return lambda value: show_cost(round(value), unit, digits=3)
+    return lambda value: show_cost(round(value), unit)
 
 
 def _bytes(unit: str) -> Callable[[float], str]:

@@ -191,3 +191,16 @@ def test_a_plan_far_off_the_frontier_is_named_not_drawn(info: ReportInfo) -> Non
     assert drawing is not None
     assert "Far above the picture: far" in drawing.about
     assert ">far<" not in drawing.render()
+
+
+def test_values_that_are_almost_equal_have_ticks_that_differ(info: ReportInfo) -> None:
+    """Two plans a millionth apart: no two labels of the axis read the same."""
+    frontier = info.answers.frontier
+    assert frontier is not None
+    point = next(p for p in frontier.points if p.used is not None)
+    close = [replace(point, objective=33_892_000_000 + extra) for extra in (0, 33_000)]
+    drawing = draw_frontier(replace(frontier, points=tuple(close), plans=()))
+    assert drawing is not None
+    labels = re.findall(r">([\d.]+ ms)<", drawing.render())
+    assert len(labels) >= 3
+    assert len(set(labels)) == len(labels)
