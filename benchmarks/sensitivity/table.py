@@ -1,0 +1,81 @@
+"""Write the table of docs/trust/sensitivity.md from the newest stored result.
+
+``python benchmarks/sensitivity/table.py [FILE]`` replaces what stands between the two markers.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from milp_planner.report.units import show_gap, show_time
+
+HERE = Path(__file__).parent
+PAGE = HERE.parents[1] / "docs" / "trust" / "sensitivity.md"
+BEGIN, END = "<!-- table: benchmarks/sensitivity/table.py -->", "<!-- end of table -->"
+HEAD = (
+    "| plan | step time | gap | changed by | draws: same / changed / open / no fit "
+    "| regret: median, worst | robust plan: cost now, worst regret |"
+)
+
+
+def table(document: dict[str, Any]) -> str:
+    """The table in Markdown, with date and limits."""
+    limits = document["limits"]
+    rows = [row(case) for case in document["cases"]]
+    return "\n".join([
+        HEAD, "|---|---|---|---|---|---|---|", *rows, "",
+        f"Measured {document['date']}, {document['machine']['cores']} cores, "
+        f"{limits['plan']:g} s to plan and {limits['sensitivity']:g} s for the answer of each row.",
+    ])  # fmt: skip
+
+
+def row(case: dict[str, Any]) -> str:
+    """One model on one cluster."""
+    info = case["sensitivity"]
+    found, common = info["summary"], info["common"]
+    verdicts = " / ".join(str(found[v]) for v in ("same", "changes", "open", "unfit"))
+    robust = "–"
+    if common is not None and common["now"] is not None:
+        more = (common["now"] - info["now"]) / info["now"]
+        there = common["summary"]
+        robust = f"{100 * more:+.2g}%, {between(there['least'][1], there['most'][1])}"
+    cells = [
+        f"`{case['case']}`", show_time(info["now"]), show_gap(case["gap"]), changed_by(info),
+        verdicts, ", ".join(between(found["least"][i], found["most"][i]) for i in (0, 1)), robust,
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def changed_by(info: dict[str, Any]) -> str:
+    """Parameters that change the plan alone, with the smallest change tried that does."""
+    parts = []
+    for one in info["singles"]:
+        for side in (one["lower"], one["higher"]):
+            if side is not None and side["changes_at"] is not None:
+                parts.append(f"{one['parameter']['name']} {100 * side['changes_at']:+.3g}%")
+    return ", ".join(parts) or "none alone"
+
+
+def between(least: float | None, most: float | None) -> str:
+    """A regret, or the interval it lies in."""
+    if least is None or least == most:
+        return show_gap(least)
+    return (
+        f"{show_gap(least)} or more" if most is None else f"{show_gap(least)} to {show_gap(most)}"
+    )
+
+
+def main(arguments: list[str]) -> None:
+    """Rewrite the page."""
+    source = Path(arguments[0]) if arguments else max((HERE / "results").glob("*.json"))
+    head, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    tail = rest.split(END)[1]
+    body = table(json.loads(source.read_text(encoding="utf-8")))
+    PAGE.write_text(f"{head}{BEGIN}\n{body}\n{END}{tail}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
