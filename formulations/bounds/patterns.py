@@ -18,7 +18,7 @@ import numpy as np
 from formulations.aggregate.cpsat import Limits
 from formulations.bounds.own import usable
 from formulations.bounds.pattern_master import PatternMaster, Prices
-from formulations.bounds.rank_items import best_pattern, rank_classes, rank_items
+from formulations.bounds.rank_items import Priced, best_pattern, rank_classes, rank_items
 from formulations.instance import Instance, IntArray, Objective, Where
 from formulations.outcome import BoundSource
 
@@ -46,12 +46,15 @@ class PatternBound:
         out or the search was stopped) or ``none`` (the objective has no patterns).
     rounds : int
         Rounds of pricing.
+    work : float
+        Deterministic seconds of CP-SAT.
     source : BoundSource
     """
 
     bound: int | None
     ended: str
     rounds: int
+    work: float = 0.0
     source: BoundSource = field(default=BoundSource("cpsat patterns", exact=True))
 
 
@@ -88,7 +91,7 @@ def pattern_bound(
     lower, upper : int
         A bound known already, and the objective of a plan: targets between them are tried.
     limits : Limits
-        ``seconds`` of the whole search, ``workers``, ``seed``, ``stop``.
+        Of the whole search; ``gap`` is not used.
     keep : bool array [options], optional
         Options still in the game; default :func:`formulations.bounds.own.usable`.
 
@@ -104,7 +107,7 @@ def pattern_bound(
     while low <= high:
         answer = search.refuted(target)
         if answer is None:
-            return PatternBound(proved, "limit", search.rounds)
+            return PatternBound(proved, "limit", search.rounds, search.work)
         if answer:
             low = proved = target + 1
         else:
@@ -112,14 +115,14 @@ def pattern_bound(
         if high - low + 1 < _CLOSE * upper:
             break
         target = (low + high) // 2
-    return PatternBound(proved, "closed", search.rounds)
+    return PatternBound(proved, "closed", search.rounds, search.work)
 
 
 class _Search:
     """Asks for one target after the other; patterns found are kept between them."""
 
     def __init__(self, instance: Instance, keep: np.ndarray, limits: Limits) -> None:
-        self.rounds = 0
+        self.rounds, self.work = 0, 0.0
         self._instance, self._keep, self._limits = instance, keep, limits
         self._end = time.monotonic() + (np.inf if limits.seconds is None else limits.seconds)
         self._items = rank_items(instance, keep)
@@ -143,12 +146,12 @@ class _Search:
             priced = self._price(target, prices, _EASE * (solved[0] - best) / solved[0])
             if priced is None:
                 return None
-            least, most = master.sides(prices, [worth for worth, _ in priced])
+            least, most = master.sides(prices, [p.most for p in priced])
             if least > most:
                 return True
             if most > 0 and (centre is None or least / most > best):
                 best, centre = least / most, prices
-            found = [(k, pattern) for k, (_, pattern) in enumerate(priced)]
+            found = [(k, p.held) for k, p in enumerate(priced)]
             self._patterns += found
             patterns += found
             solved = master.solve(patterns)
@@ -169,18 +172,28 @@ class _Search:
         usable_here[items.option[~seen]] = False
         return patterns, np.flatnonzero(usable_here)
 
-    def _price(self, target: int, prices: Prices, gap: float) -> list[tuple[int, IntArray]] | None:
+    def _price(self, target: int, prices: Prices, gap: float) -> list[Priced] | None:
         """A pattern near the best of every class of ranks, and what any can pay; None: limit."""
         self.rounds += 1
         whole, found = prices.whole(), []
         for rank in self._classes:
-            left = self._end - time.monotonic()
-            stopped = self._limits.stop is not None and self._limits.stop.is_set()
-            if left <= 0 or stopped:
+            limits = self._left(gap)
+            if limits is None:
                 return None
-            limits = replace(self._limits, seconds=None if left == np.inf else left, gap=gap)
             answer = best_pattern(self._items, rank, target, whole, limits)
             if answer is None:
                 return None
+            self.work += answer.work
             found.append(answer)
         return found
+
+    def _left(self, gap: float) -> Limits | None:
+        """What is left of the limits for one pricing; None: nothing."""
+        given = self._limits
+        seconds = self._end - time.monotonic()
+        work = None if given.work is None else given.work - self.work
+        if seconds <= 0 or (work is not None and work <= 0):
+            return None
+        if given.stop is not None and given.stop.is_set():
+            return None
+        return replace(given, seconds=None if seconds == np.inf else seconds, work=work, gap=gap)

@@ -56,6 +56,25 @@ class RankItems:
         return (self.use <= np.asarray(list(capacity))).all(axis=1) & (self.cost <= target)
 
 
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """A handful of shards one rank may hold, at prices.
+
+    Attributes
+    ----------
+    most : int
+        No handful pays more.
+    held : int64 array [items]
+        The best one found.
+    work : float
+        CP-SAT's deterministic seconds.
+    """
+
+    most: int
+    held: IntArray
+    work: float = 0.0
+
+
 def rank_items(instance: Instance, keep: np.ndarray) -> RankItems:
     """The items of the options kept; places a block may not take are not looked at."""
     block = np.repeat(np.arange(instance.num_blocks), np.diff(instance.block_shards))
@@ -89,7 +108,7 @@ def rank_classes(instance: Instance) -> list[RankClass]:
 
 def best_pattern(
     items: RankItems, rank: RankClass, target: int, price: IntArray, limits: Limits
-) -> tuple[int, IntArray] | None:
+) -> Priced | None:
     """The handful of shards one rank may hold that pays most.
 
     A rank holds shards of one option of a table at most, within its capacities, costing
@@ -107,19 +126,19 @@ def best_pattern(
 
     Returns
     -------
-    (int, int64 array [items]) or None
-        An upper limit on what any handful pays, and the best one found; None: no answer in time.
+    Priced or None
+        None: no answer in time.
     """
     pattern = np.zeros(items.number, dtype=np.int64)
     pays = np.flatnonzero(items.fitting(rank.capacity, target) & (price > 0))
     if not len(pays):
-        return 0, pattern
+        return Priced(0, pattern)
     result = solve_cpsat(_pricing_model(items, rank, target, price, pays), limits)
     if result.status not in ("optimal", "feasible") or result.values is None:
         return None
     assert result.bound is not None
     pattern[pays] = result.values[: len(pays)]
-    return -result.bound, pattern
+    return Priced(-result.bound, pattern, result.work)
 
 
 def _pricing_model(

@@ -67,9 +67,8 @@ def test_best_pattern(instance: Instance, data: st.DataObject) -> None:
         return
     answer = best_pattern(items, kind, target, price, LIMITS)
     assert answer is not None
-    worth, pattern = answer
-    assert worth == price @ pattern
-    assert worth == _enumerated(items, kind, target, price)
+    assert answer.most == price @ answer.held
+    assert answer.most == _enumerated(items, kind, target, price)
 
 
 def _enumerated(items: RankItems, kind: RankClass, target: int, price: IntArray) -> int:
@@ -113,10 +112,10 @@ def test_a_table_without_options_below_the_target() -> None:
 
 
 def test_stops_when_asked() -> None:
-    """A set event, or no time, ends the search with nothing claimed beyond what was proved."""
+    """A set event, or nothing left, ends the search with nothing claimed beyond what was proved."""
     stop = threading.Event()
     stop.set()
-    for limits in (Limits(stop=stop), Limits(seconds=0)):
+    for limits in (Limits(stop=stop), Limits(seconds=0), Limits(work=0.0)):
         found = pattern_bound(clashing(), 7, 12, limits)
         assert (found.bound, found.ended) == (None, "limit")
 
