@@ -8,17 +8,25 @@ wins (TorchRec 1.8.0, ``EmbeddingShardingPlanner``). This formulation is the fir
 
 from __future__ import annotations
 
-from itertools import chain
+from enum import StrEnum
 
 from formulations.errors import InstanceError
 from formulations.instance import Instance
 from formulations.options import Options
-from formulations.outcome import Outcome
+from formulations.outcome import Outcome, StoppedBy
+from formulations.partition.balanced import BalancedPartitioner
 from formulations.partition.outcome import outcome_of
 from formulations.partition.partitioner import Partitioner, SortBy
 from formulations.partition.proposers import PROPOSERS
-from formulations.partition.search import search
+from formulations.partition.search import Found, search
 from formulations.settings import Clock, Settings
+
+
+class Kind(StrEnum):
+    """TorchRec's partitioners."""
+
+    GREEDY = "greedy"
+    MEMORY_BALANCED = "memory_balanced"
 
 
 def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
@@ -26,7 +34,9 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
 
     Options (``settings.options``): ``proposers``, a list out of ``grid``, ``depth``, ``total``,
     ``uniform`` (default: the first three); ``sort_by``, the order in which tables are placed,
-    ``storage`` (default, as TorchRec's) or ``perf``. ``work_limit`` counts proposals placed.
+    ``storage`` (default, as TorchRec's) or ``perf``; ``partitioner``, ``greedy`` (default) or
+    ``memory_balanced``; ``threshold``, how many worse proposals in a row end a greedy proposer
+    (default: none do). ``work_limit`` counts proposals placed.
 
     Fusion groups are ignored while planning, as TorchRec ignores them; see
     :func:`formulations.partition.outcome.outcome_of` for what is returned then.
@@ -43,7 +53,7 @@ def run(
     name: str, default: tuple[str, ...], instance: Instance, settings: Settings, clock: Clock
 ) -> Outcome:
     """Run a list of TorchRec's proposers under a formulation's name."""
-    options = Options(name, settings.options, {"proposers", "sort_by"})
+    options = Options(name, settings.options, {"proposers", "sort_by", "partitioner", "threshold"})
     proposers = options.names("proposers", default)
     for proposer in proposers:
         if proposer not in PROPOSERS:
@@ -51,9 +61,16 @@ def run(
                 f"{name}: unknown proposer {proposer!r} (there are: {', '.join(PROPOSERS)})"
             )
     sort_by = options.choice("sort_by", SortBy.STORAGE)
-    partitioner = Partitioner(instance, sort_by)
-    batches = chain.from_iterable(PROPOSERS[p](instance, partitioner.facts) for p in proposers)
-    result = search(partitioner, batches, settings, clock)
+    balanced = options.choice("partitioner", Kind.GREEDY) == Kind.MEMORY_BALANCED
+    partitioner = BalancedPartitioner(instance) if balanced else Partitioner(instance, sort_by)
+    threshold = options.integer("threshold", 0) if options.has("threshold") else None
+    result = Found()
+    for proposer in proposers:
+        proposals = PROPOSERS[proposer](instance, partitioner.facts)
+        patience = threshold if proposer in ("depth", "total") else None
+        search(partitioner, proposals, settings, clock, found=result, threshold=patience)
+        if result.stopped_by != StoppedBy.EXHAUSTED:
+            break
     return outcome_of(
         instance,
         name,

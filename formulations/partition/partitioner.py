@@ -77,7 +77,7 @@ class Partitioner:
         self._position = positions_on_machine(instance)
         self._pinned = {p.table: p.ranks for p in instance.pins if p.ranks is not None}
 
-    def partition(self, options: IntArray) -> Partition | None:
+    def partition(self, options: IntArray, within: Instance | None = None) -> Partition | None:
         """Place one option a table; None when a shard finds no rank.
 
         Pinned ranks are taken as they are given: whether they make sense is for the check to say.
@@ -85,9 +85,11 @@ class Partitioner:
         Parameters
         ----------
         options : int64 array [tables]
+        within : Instance, optional
+            The same instance with other capacities, to count instead.
         """
         load, use, off, _ = self._blocks.base(options)
-        state = State(self.instance, self._places, load, use, off)
+        state = State(within or self.instance, self._places, load, use, off)
         if state.overfull:
             return None
         free: dict[int, list[int]] = {}

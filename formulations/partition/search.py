@@ -61,6 +61,7 @@ def search(
     clock: Clock,
     first: bool = False,
     found: Found | None = None,
+    threshold: int | None = None,
 ) -> Found:
     """Place every proposal and keep the one with the lowest objective.
 
@@ -79,10 +80,14 @@ def search(
         Stop at the first proposal that can be placed instead of looking at all.
     found : Found, optional
         What an earlier search saw; continued.
+    threshold : int, optional
+        End when more proposals in a row than this rate worse than the best of this search (as
+        TorchRec's ``GreedyProposer`` does); then every proposal is placed.
     """
     found = found or Found()
     instance = without_fusion(partitioner.instance)
-    for options in _worth_placing(partitioner, proposals, found):
+    best, inferior = None, 0
+    for options in _worth_placing(partitioner, proposals, found, threshold is None):
         if found.placement is not None and first:
             break
         if clock.over():
@@ -91,18 +96,24 @@ def search(
         if settings.work_limit is not None and found.placed >= settings.work_limit:
             found.stopped_by = StoppedBy.WORK_LIMIT
             break
-        _consider(partitioner, instance, options, found, clock)
+        rating = _consider(partitioner, instance, options, found, clock)
+        if threshold is None or rating is None:
+            continue
+        inferior = 0 if best is None or rating < best else inferior + 1
+        best = rating if best is None else min(best, rating)
+        if inferior > threshold:
+            break
     return found
 
 
 def _worth_placing(
-    partitioner: Partitioner, proposals: Proposals, found: Found
+    partitioner: Partitioner, proposals: Proposals, found: Found, may_skip: bool
 ) -> Iterator[IntArray]:
     for batch in proposals:
         bounds = lower_bounds(partitioner, batch)
         for row, bound in zip(batch, bounds.tolist(), strict=True):
             found.proposed += 1
-            if found.rating is not None and bound >= found.rating:
+            if may_skip and found.rating is not None and bound >= found.rating:
                 found.skipped += 1
             else:
                 yield row
@@ -122,21 +133,23 @@ def lower_bounds(partitioner: Partitioner, batch: IntArray) -> IntArray:
 
 def _consider(
     partitioner: Partitioner, instance: Instance, options: IntArray, found: Found, clock: Clock
-) -> None:
+) -> int | None:
+    """Place one proposal; its rating, or None where that fails."""
     partition = partitioner.partition(options)
     if partition is None:
-        return
+        return None
     found.placed += 1
     rating = _rating(partitioner, instance, partition)
     if found.rating is not None and rating >= found.rating:
-        return
+        return rating
     placement = partition.placement(instance)
     verdict = check(instance, placement)
     if not verdict.feasible:
-        return
+        return rating
     found.accepted += 1
     found.placement, found.rating = placement, rating
     clock.record(rating, None, "placed")
+    return rating
 
 
 def _rating(partitioner: Partitioner, instance: Instance, partition: Partition) -> int:

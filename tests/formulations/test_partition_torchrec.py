@@ -10,9 +10,11 @@ import pytest
 
 pytest.importorskip("torchrec")
 
+from formulations import Settings, solve
 from formulations.facts import option_facts
 from formulations.instance import Instance
 from formulations.partition import Partitioner
+from formulations.partition.balanced import BalancedPartitioner
 from formulations.partition.proposers import PROPOSERS
 from tests.formulations.torchrec_twin import random_instance, search_space, topology
 
@@ -91,3 +93,56 @@ def test_ranks_are_torchrecs(case: tuple[Any, ...], sort_by: str) -> None:
         ]
         placed += 1
     assert placed > 0
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_balanced_ranks_are_torchrecs(case: tuple[Any, ...]) -> None:
+    """The memory-balanced partitioner takes the same steps of its bisection, to the same ranks."""
+    from torchrec.distributed.planner.partitioners import MemoryBalancedPartitioner
+    from torchrec.distributed.planner.types import PlannerError
+
+    instance = random_instance(*case, unit=2**20)
+    space, where = search_space(instance), topology(instance)
+    real, mine = MemoryBalancedPartitioner(), BalancedPartitioner(instance)
+    rng = np.random.default_rng(case[0])
+    placed = changed = 0
+    for _ in range(15):
+        options = np.asarray([rng.choice(instance.options_of(t)) for t in
+                              range(instance.num_tables)])  # fmt: skip
+        partition = mine.partition(options)
+        try:
+            plan = real.partition([space[o] for o in options], where)
+        except PlannerError:
+            assert partition is None
+            continue
+        assert partition is not None
+        placement = partition.placement(instance)
+        assert [placement.to_lists(t)[0] for t in range(instance.num_tables)] == [
+            [shard.rank for shard in option.shards] for option in plan
+        ]
+        greedy = Partitioner(instance, "perf").partition(options)
+        placed, changed = placed + 1, changed + (greedy is None or greedy.free != partition.free)
+    assert placed and changed
+
+
+@pytest.mark.parametrize("threshold", [1, 3])
+@pytest.mark.parametrize("case", CASES[:4])
+def test_threshold_stops_where_torchrecs_does(case: tuple[Any, ...], threshold: int) -> None:
+    """With early stopping, the same number of proposals is placed and the same one is best."""
+    from torchrec.distributed.planner.proposers import GreedyProposer
+
+    instance = random_instance(*case)
+    proposer, partitioner = GreedyProposer(threshold=threshold), Partitioner(instance)
+    proposer.load(search_space(instance))
+    ratings, proposed = [], 0
+    while proposal := proposer.propose():
+        proposed += 1
+        options = np.asarray([int(option.compute_kernel) for option in proposal])
+        partition = partitioner.partition(options)
+        rating = None if partition is None else max(partition.load)
+        ratings += [] if rating is None else [rating]
+        proposer.feedback(partitionable=rating is not None, plan=proposal, perf_rating=rating)
+    asked = Settings(certificate=False, options={"proposers": ["depth"], "threshold": threshold})
+    outcome = solve(instance, "greedy", asked)
+    assert (outcome.detail["proposed"], outcome.detail["placed"]) == (proposed, len(ratings))
+    assert outcome.objective == min(ratings, default=None)

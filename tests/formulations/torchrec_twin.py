@@ -17,11 +17,16 @@ _SHARDING = {
 }
 
 
-def random_instance(seed: int, machines: int, local: int, tables: int, tight: float) -> Instance:
-    """Tables with every kind of option TorchRec partitions; DDR per rank, as TorchRec has it."""
+def random_instance(
+    seed: int, machines: int, local: int, tables: int, tight: float, unit: int = 1
+) -> Instance:
+    """Tables with every kind of option TorchRec partitions; DDR per rank, as TorchRec has it.
+
+    ``unit`` multiplies all bytes.
+    """
     rng = np.random.default_rng(seed)
     ranks = [[m * local + i for i in range(local)] for m in range(machines)]
-    sizes = rng.integers(1, 1000, tables)
+    sizes = rng.integers(1, 1000, tables) * unit
     hbm = int(sizes.sum() * 8 * tight / (machines * local))
     ddr = int(sizes.sum() * 8 * 1.5 / (machines * local))
     builder = InstanceBuilder(
