@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from milp_planner.report.terminal.sensitivity import interval_text
 from milp_planner.report.units import show_gap, show_time
 
 HERE = Path(__file__).parent
@@ -41,10 +42,10 @@ def row(case: dict[str, Any]) -> str:
     if common is not None and common["now"] is not None:
         more = (common["now"] - info["now"]) / info["now"]
         there = common["summary"]
-        robust = f"{100 * more:+.2g}%, {between(there['least'][1], there['most'][1])}"
+        robust = f"{100 * more:+.2g}%, {interval_text(there['least'][1], there['most'][1])}"
     cells = [
         f"`{case['case']}`", show_time(info["now"]), show_gap(case["gap"]), changed_by(info),
-        verdicts, ", ".join(between(found["least"][i], found["most"][i]) for i in (0, 1)), robust,
+        verdicts, ", ".join(interval_text(found["least"][i], found["most"][i]) for i in (0, 1)), robust,
     ]  # fmt: skip
     return f"| {' | '.join(cells)} |"
 
@@ -57,15 +58,6 @@ def changed_by(info: dict[str, Any]) -> str:
             if side is not None and side["changes_at"] is not None:
                 parts.append(f"{one['parameter']['name']} {100 * side['changes_at']:+.3g}%")
     return ", ".join(parts) or "none alone"
-
-
-def between(least: float | None, most: float | None) -> str:
-    """A regret, or the interval it lies in."""
-    if least is None or least == most:
-        return show_gap(least)
-    return (
-        f"{show_gap(least)} or more" if most is None else f"{show_gap(least)} to {show_gap(most)}"
-    )
 
 
 def main(arguments: list[str]) -> None:

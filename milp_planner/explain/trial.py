@@ -94,7 +94,8 @@ class Judge:
         best, objective = self._best(instance)
         outcome = budget.solve(instance, share, best)
         value = outcome.objective
-        if outcome.placement is not None and value is not None and value < (objective or value + 1):
+        better = value is not None and (objective is None or value < objective)
+        if outcome.placement is not None and better:
             best, objective = outcome.placement, value
             self.add(outcome.placement)
         others = 0 if best is None else int((best.options != self.plan.options).sum())

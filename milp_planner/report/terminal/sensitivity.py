@@ -68,7 +68,7 @@ def worst_text(one: Single) -> str:
     found = [s.end.regret for s in (one.lower, one.higher) if s is not None and s.end.regret]
     if not found:
         return UNKNOWN
-    return _interval(max(least for least, _ in found), _most([most for _, most in found]))
+    return interval_text(max(least for least, _ in found), _most([most for _, most in found]))
 
 
 def draws_text(info: SensitivityInfo) -> str:
@@ -81,14 +81,14 @@ def draws_text(info: SensitivityInfo) -> str:
     parts = [f"the plan changes in {found.changes}, stays best in {found.same}"]
     parts += [f"is left open in {found.open}"] if found.open else []
     parts += [f"no longer fits in {found.unfit}"] if found.unfit else []
-    return f"all at once, {made} draws{few}: {', '.join(parts)}; {regret_text(found)}"
+    return f"all at once, {made} draw{'' if made == 1 else 's'}{few}: {', '.join(parts)}; {regret_text(found)}"
 
 
 def regret_text(found: Summary) -> str:
     """Median and worst regret."""
     if found.least[0] is None:
         return "regret unknown"
-    median, worst = (_interval(a, b) for a, b in zip(found.least, found.most, strict=True))
+    median, worst = (interval_text(a, b) for a, b in zip(found.least, found.most, strict=True))
     return f"regret of keeping it: median {median}, worst {worst}"
 
 
@@ -130,7 +130,8 @@ def remarks(info: SensitivityInfo) -> list[str]:
     return found
 
 
-def _interval(least: float | None, most: float | None) -> str:
+def interval_text(least: float | None, most: float | None) -> str:
+    """A regret, or the interval it lies in."""
     if least is None or least == most:
         return show_gap(least)
     if most is None:
