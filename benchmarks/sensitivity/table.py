@@ -43,9 +43,10 @@ def row(case: dict[str, Any]) -> str:
         more = (common["now"] - info["now"]) / info["now"]
         there = common["summary"]
         robust = f"{100 * more:+.2g}%, {interval_text(there['least'][1], there['most'][1])}"
+    regrets = (interval_text(found["least"][i], found["most"][i]) for i in (0, 1))
     cells = [
         f"`{case['case']}`", show_time(info["now"]), show_gap(case["gap"]), changed_by(info),
-        verdicts, ", ".join(interval_text(found["least"][i], found["most"][i]) for i in (0, 1)), robust,
+        verdicts, ", ".join(regrets), robust,
     ]  # fmt: skip
     return f"| {' | '.join(cells)} |"
 

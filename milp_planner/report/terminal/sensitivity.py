@@ -81,7 +81,8 @@ def draws_text(info: SensitivityInfo) -> str:
     parts = [f"the plan changes in {found.changes}, stays best in {found.same}"]
     parts += [f"is left open in {found.open}"] if found.open else []
     parts += [f"no longer fits in {found.unfit}"] if found.unfit else []
-    return f"all at once, {made} draw{'' if made == 1 else 's'}{few}: {', '.join(parts)}; {regret_text(found)}"
+    count = f"{made} draw{'' if made == 1 else 's'}{few}"
+    return f"all at once, {count}: {', '.join(parts)}; {regret_text(found)}"
 
 
 def regret_text(found: Summary) -> str:
