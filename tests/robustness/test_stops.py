@@ -115,6 +115,27 @@ def test_time_limits_are_told_truthfully(hard: Instance, formulation: str, limit
     assert outcome.status != Status.INFEASIBLE or best.placement is None
 
 
+@pytest.mark.parametrize("formulation", ["auto", "cpsat", "mip", "scale", "dp", "greedy"])
+def test_stopped_before_it_begins(hard: Instance, formulation: str) -> None:
+    """Told to stop, every method gives up building its model and claims nothing it has not."""
+    settings = Settings(time_limit=600, workers=1)
+    settings.stop.set()
+    outcome = solve(hard, formulation, settings)
+    judge(hard, outcome, 0.0)
+    assert outcome.stopped_by == StoppedBy.INTERRUPTED
+
+
+def test_stopped_while_the_model_is_built(hard: Instance) -> None:
+    """The plan to start from is what remains of an exact model that was not finished."""
+    hint = solve(hard, "greedy", Settings(time_limit=30, workers=1)).placement
+    assert hint is not None
+    settings = Settings(time_limit=600, workers=1, hint=hint)
+    settings.stop.set()
+    outcome = solve(hard, "cpsat", settings)
+    assert outcome.status == Status.FEASIBLE and outcome.bound is None
+    assert outcome.stopped_by == StoppedBy.INTERRUPTED
+
+
 def test_interrupted_while_searching(tmp_path: Path) -> None:
     """Ctrl-C in the middle of a real search: the best plan is written, exit code 130."""
     arguments = ("plan", "generated:tables=200,seed=1", "4x8xh100", "--workers", "1",
