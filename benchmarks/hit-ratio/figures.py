@@ -12,10 +12,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-
-matplotlib.use("Agg")
-matplotlib.rcParams["svg.hashsalt"] = "hit-ratio"
-from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent.parent / "docs"
@@ -58,11 +55,13 @@ def table(result: dict[str, Any]) -> str:
 
 def draw(result: dict[str, Any], path: Path) -> None:
     """Hit ratio over x, a line a skew; dots are simulated."""
-    figure, axes = plt.subplots(1, 4, figsize=(12, 3.4), sharey=True, layout="constrained")
-    colours = plt.get_cmap("viridis")
+    matplotlib.rcParams["svg.hashsalt"] = "hit-ratio"
+    figure = Figure(figsize=(12, 3.4), layout="constrained")
+    axes = figure.subplots(1, 4, sharey=True)
+    colours = matplotlib.colormaps["viridis"]
     for axis, (mode, score) in zip(axes, PANELS, strict=True):
         chosen = [p for p in result["points"] if (p["mode"], p["score"]) == (mode, score)]
-        for alpha in sorted({p["alpha"] for p in chosen})[::2]:
+        for alpha in sorted({p["alpha"] for p in chosen}):
             line = sorted((p for p in chosen if p["alpha"] == alpha), key=lambda p: p["x"])
             x, colour = [p["x"] for p in line], colours(alpha / 2)
             axis.plot(x, [p["formula"] for p in line], color=colour, label=f"α {alpha:g}")

@@ -23,8 +23,8 @@ from milp_planner.costs.popularity import zipf
 from milp_planner.simulate.streams import drawn
 from milp_planner.simulate.tiers import Shape, Tiers
 
-BATCH, WARM, TIMED = 1 << 17, 40, 11
-CASES = [(10**6, 1.2, 0.2), (10**6, 0.9, 0.2), (10**7, 1.2, 0.2), (10**7, 1.05, 0.5)]
+BATCH, WARM, TIMED = 1 << 17, 24, 7
+CASES = [(10**6, 1.2, 0.2), (10**6, 0.9, 0.2), (10**7, 1.2, 0.2)]
 
 
 @njit

@@ -174,5 +174,5 @@ def _notes(info: SimulationInfo) -> list[str]:
         notes.append("Large batches: the exchange was simulated with part of each rank's lookups.")
     lost = sum(t.lost for t in info.tables)
     if lost >= 1:
-        notes.append(f"{lost:,.0f} rows a step are pushed out of full host buckets and lost.")
+        notes.append(f"{lost:,.0f} rows a step are pushed out of full buckets and lost.")
     return notes

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from milp_planner.costs.access import distinct_rows
 from milp_planner.costs.dynamicemb_storage import runtime_value_bytes
 from milp_planner.costs.units import FloatArray, IntArray
 from milp_planner.errors import BadInput
@@ -37,12 +38,12 @@ class TableInfo:
         Hit ratio of pricing, and its source (formula, table, curve, none).
     hit, unique_hit : float or None
         Simulated share of lookups, and of a batch's different rows, served from HBM.
-    unique_fraction : float or None
+    predicted_unique_fraction, unique_fraction : float, float or None
         Different rows of a global batch over its lookups.
     predicted_ids, ids : float
         Ids a step on the busiest rank.
     predicted_hot, hot, hot_peak : float
-        Busiest rank over the mean: predicted, simulated mean over batches, highest batch.
+        Busiest rank over the mean: predicted, simulated over all batches, highest batch.
     predicted_slots, held : float
         Rows a rank's HBM has room for, and the most any rank held (scaled up where sampled).
     pcie_bytes : float
@@ -67,6 +68,7 @@ class TableInfo:
     hit_source: str
     hit: float | None
     unique_hit: float | None
+    predicted_unique_fraction: float
     unique_fraction: float | None
     predicted_ids: float
     ids: float
@@ -101,7 +103,7 @@ class SimulationInfo:
     predicted_exchange, exchange : float
         Bytes a step on the busiest rank, all tables: ids in, embeddings out.
     hot, hot_peak : float
-        Ids of the busiest rank over the mean, all tables: mean over batches, highest batch.
+        Ids of the busiest rank over the mean, all tables: over all batches, highest batch.
     """
 
     name: str
@@ -191,9 +193,15 @@ def _info(
         rank_pcie_bytes=tuple(pcie.tolist()),
         predicted_exchange=float(said_sent.max()),
         exchange=float(sent.max()),
-        hot=float(hot.mean()),
+        hot=_uneven(ids),
         hot_peak=float(hot.max()),
     )
+
+
+def _uneven(ids: FloatArray) -> float:
+    """Busiest rank over the mean, of the ids of all batches [batches, ranks]."""
+    total = ids.sum(axis=0)
+    return float(total.max() / max(total.mean(), 1e-12))
 
 
 def _holders(run: TableRun, ranks: int) -> IntArray:
@@ -235,7 +243,8 @@ def _pcie(plan: Plan, run: TableRun) -> FloatArray:
 def _table_info(plan: Plan, run: TableRun) -> TableInfo:
     job, total = run.job, run.total
     tiered = job.placed.mode in ("HYBRID", "CACHING")
-    asked = total.lookups > 0
+    asked, lookups = total.lookups > 0, job.lookups * job.senders
+    distinct = distinct_rows(job.table.access, job.table.rows, job.lookups, job.senders)
     ratios = np.where(asked, total.hits / np.maximum(total.lookups, 1), np.nan)
 
     def each(rows: IntArray) -> float:
@@ -252,11 +261,12 @@ def _table_info(plan: Plan, run: TableRun) -> TableInfo:
         hit_source=job.source,
         hit=total.hit_ratio if tiered else None,
         unique_hit=total.unique_hit_ratio if tiered else None,
+        predicted_unique_fraction=distinct / lookups,
         unique_fraction=total.unique_fraction if run.rate == 1 else None,
         predicted_ids=job.predicted_ids,
         ids=float(run.ids.mean(axis=0).max()),
         predicted_hot=job.predicted_hot,
-        hot=float(run.hot.mean()),
+        hot=_uneven(run.ids),
         hot_peak=float(run.hot.max()),
         predicted_slots=float(job.shape.hbm_buckets * job.shape.hbm_bucket),
         held=float(total.in_hbm.max()) / run.rate,
