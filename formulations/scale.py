@@ -1,16 +1,28 @@
 """Joint placement where one model is too large: bounds, packing, and neighbourhoods solved exactly.
 
-Stages, each within a share of the time (or of the work) that is left: the LP over pooled places
-and its certificate; the aggregate integer program and packings of its choices; the whole model in
-CP-SAT where it is small enough; large-neighbourhood search; options ruled out by the best plan,
-then the whole model again. Anytime: the best plan found is kept whenever it ends.
+Stages, each within a share of the time (or of the work) that is left:
+
+1. plans at hand, and bounds: the LP over pooled places with its certificate, the aggregate integer
+   program; its choices of options, packed;
+2. the whole model in CP-SAT over a *core*: the options nearest to what the LP chooses;
+3. large-neighbourhood search;
+4. with the best plan, options ruled out by price and by probing; machines kept apart for the
+   bound; the whole model over what is left, which may prove the plan;
+5. large-neighbourhood search until the end.
+
+Anytime: the best plan found is kept whenever it ends.
 
 ``work_limit`` counts CP-SAT's deterministic seconds; with ``workers=1`` a run is reproducible.
 Settings of its own (``Settings.options``): ``whole_columns`` (int, default 40,000), the size up to
-which the whole model is tried.
+which a whole model is tried.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from formulations.aggregate.model import AggregateSettings
 from formulations.bounds.own import own_cost, usable
@@ -21,17 +33,31 @@ from formulations.certify import (
     infeasibility_certificate,
     with_certificate,
 )
+from formulations.check import check
 from formulations.instance import Instance
 from formulations.outcome import BoundSource, Outcome, StoppedBy, found, infeasible, nothing
 from formulations.presolve import presolve
 from formulations.search.context import Context
-from formulations.search.exact import columns_of_whole, solve_whole
-from formulations.search.filter import by_price, by_probing
+from formulations.search.exact import columns_of_whole, improve_whole, repair_whole, solve_whole
+from formulations.search.filter import by_price, by_probing, core
 from formulations.search.starts import Start, fallback, given, packed
 from formulations.search.walk import walk
 from formulations.settings import Clock, Settings
 
 _WHOLE_COLUMNS = 40_000
+#: Options of the first core: this many, or this many a table.
+_CORE, _CORE_PER_TABLE = 400, 4
+#: Gap above which no option is likely to be ruled out by probing.
+_NEAR = 0.03
+#: Seconds (or work) that one turn of neighbourhood search takes at least.
+_SLICE = 2.0
+#: Options of the first core cost alone at most this share of what packed choices promise; those
+#: of the next core more, and much more where the last one held no plan.
+_DEAREST, _WIDER, _MUCH_WIDER = 1.01, 1.1, 4.0
+#: A packed choice is repaired until it costs this share of its promise, or at least this one.
+_REACH = (1.2, 1.5)
+BoolArray = NDArray[np.bool_]
+
 _LAGRANGIAN = BoundSource("lagrangian", exact=True)
 
 
@@ -52,16 +78,16 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     context = Context(instance, settings, clock, presolved.kept & usable(instance))
     starts = list(given(context))
     lp = _lp(context)
-    if lp is None and context.best is None:
-        proof = infeasibility_certificate(instance)
+    if lp is None and context.best is None and not clock.over():
+        seconds = None if context.reproducible else _share(context, 0.3)
+        proof = infeasibility_certificate(instance, seconds, settings.stop)
         if proof is not None:
             return infeasible("scale", _LAGRANGIAN, certificate=proof)
     starts = _promising(starts + _packed(context, lp))
-    if _small(context):
-        _whole(context, starts, 0.1 if _close_already(context, starts) else 0.3)
-    _walk(context, starts, 0.45)
-    _close(context, lp)
-    _walk(context, starts, 1.0)
+    _cores(context, lp, starts, 0.3)
+    _improve(context, starts, 0.25 if _small(context, context.keep) else 0.7)
+    _close(context, lp, starts)
+    _improve(context, starts, 1.0)
     return _outcome(context, lp)
 
 
@@ -72,8 +98,9 @@ def _share(context: Context, share: float) -> float:
 
 
 def _lp(context: Context) -> SymmetricLP | None:
-    seconds = None if context.reproducible else _share(context, 0.1)
-    lp = best_symmetric_lp(context.instance, context.objective, time_limit=seconds)
+    seconds = None if context.reproducible else _share(context, 0.15)
+    stop = context.settings.stop
+    lp = best_symmetric_lp(context.instance, context.objective, time_limit=seconds, stop=stop)
     if lp is not None:
         context.lift(lp.bound, _LAGRANGIAN)
     return lp
@@ -90,58 +117,100 @@ def _promising(starts: list[Start]) -> list[Start]:
     return sorted(starts, key=lambda s: s.promise * (1 + 0.1 * s.over))
 
 
-def _small(context: Context) -> bool:
+def _small(context: Context, keep: BoolArray) -> bool:
     limit = context.settings.options.get("whole_columns", _WHOLE_COLUMNS)
     assert isinstance(limit, int)
-    return columns_of_whole(context) <= limit
+    return columns_of_whole(context, keep) <= limit
 
 
-def _close_already(context: Context, starts: list[Start]) -> bool:
-    """Whether the best plan is near what the aggregate choices promise."""
-    return context.objective is not None and context.objective <= 1.1 * starts[0].promise
+def _cores(context: Context, lp: SymmetricLP | None, starts: list[Start], share: float) -> None:
+    """The whole model over cores of growing size, as long as smaller ones are solved out.
+
+    Options that alone cost much more than the aggregate's choice promises are left out at first:
+    from a plan that holds one, no neighbourhood finds the way down, as the table must change its
+    option and many others make room. So a packed choice is repaired and searched from instead,
+    unless the best plan is as good.
+    """
+    promise = min(start.promise for start in starts)
+    size = max(_CORE, _CORE_PER_TABLE * context.instance.num_tables)
+    left, dearest = _share(context, share), int(_DEAREST * promise)
+    while not context.over() and left > 0:
+        before = context.spent()
+        context.core = _core(context, lp, dearest, size)
+        if not _small(context, context.core):
+            return
+        base = context.best
+        if base is None or not context.core[base.options].all():
+            base = starts[0].placement
+            for reach in _REACH:
+                base = repair_whole(context, base, left / 6, context.core, int(reach * promise))
+                if check(context.instance, base).feasible:
+                    break
+            starts[0] = replace(starts[0], placement=base)
+        result = solve_whole(context, base, left + before - context.spent(), context.core)
+        if result.status == "feasible" or context.core is context.keep:
+            return
+        left += before - context.spent()
+        wider = _WIDER if result.status == "optimal" else _MUCH_WIDER
+        size, dearest = 2 * size, max(dearest + 1, int(wider * dearest))
 
 
-def _far(context: Context, gap: float) -> bool:
-    """Whether no plan is known, or the best one is further than this gap from the bound."""
-    if context.objective is None or context.bound is None:
-        return True
-    return context.objective - context.bound > gap * abs(context.objective)
+def _core(context: Context, lp: SymmetricLP | None, dearest: int, size: int) -> BoolArray:
+    if lp is None:
+        return context.keep
+    keep = context.keep & (own_cost(context.instance) <= dearest)
+    if np.logical_or.reduceat(keep, context.instance.table_options[:-1]).all():
+        keep = core(context.instance, lp.certificate, keep, size)
+        if keep.sum() < context.keep.sum():
+            return keep
+    return context.keep
 
 
-def _whole(context: Context, starts: list[Start], share: float) -> None:
-    base = context.best or (starts[0].placement if starts else None)
-    if base is not None and not context.over():
-        solve_whole(context, base, _share(context, share), context.settings.seed)
+def _improve(context: Context, starts: list[Start], share: float) -> None:
+    """Large-neighbourhood search by turns: ours, over ranks and tables, and CP-SAT's own."""
+    left, turn = _share(context, share), 0
+    slice_ = max(left / 6, min(left, _SLICE))
+    while not context.over() and left > 0 and context.instance.num_tables:
+        before, amount = context.spent(), min(left, slice_)
+        keep = context.core if turn % 4 < 2 else context.keep
+        if turn % 2 == 0 and context.best is not None and _small(context, keep):
+            improve_whole(context, amount, keep, context.settings.seed + turn)
+        else:
+            walk(context, starts, context.clock.seconds() + amount, amount, turn)
+        left -= max(context.spent() - before, 1e-3 * slice_)
+        turn += 1
 
 
-def _walk(context: Context, starts: list[Start], share: float) -> None:
-    amount = _share(context, share)
-    if context.over() or not starts:
-        return
-    walk(context, starts, context.clock.seconds() + amount, amount)
-
-
-def _close(context: Context, lp: SymmetricLP | None) -> None:
+def _close(context: Context, lp: SymmetricLP | None, starts: list[Start]) -> None:
     """Rule out options by the best plan; then bound and search what is left."""
-    if context.objective is None or context.over():
+    if context.over():
+        return
+    if context.best is None or context.objective is None:
+        if _small(context, context.keep):
+            solve_whole(context, starts[0].placement, _share(context, 0.75), context.keep)
         return
     keep = context.keep & (own_cost(context.instance) < context.objective)
     if lp is not None:
         keep = by_price(context.instance, lp.certificate, keep, context.objective)
-    context.keep = keep
-    several = len(context.instance.machines) > 1 and not _far(context, 0.1)
-    if several and columns_of_whole(context) <= 4 * _WHOLE_COLUMNS:
-        limits = context.limits(
-            _share(context, 0.2), context.settings.seed, context.settings.workers
-        )
-        settings = AggregateSettings(keep=keep, upper=context.objective - 1)
-        result = machine_ip(context.instance, limits, settings)
-        context.spend(result.work)
-        _lift_below(context, result.bound, result.infeasible, result.source)
-    if not context.over() and not context.reproducible and _small(context):
+    context.keep, context.core = keep, context.core & keep
+    if len(context.instance.machines) > 1 and _small(context, keep):
+        _machines(context)
+    near = context.objective - (context.bound or 0) <= _NEAR * abs(context.objective)
+    if near and not context.over() and not context.reproducible and _small(context, keep):
         by_probing(context, _share(context, 0.25), AggregateSettings())
-    if not context.over() and _small(context):
-        _whole(context, [], 0.6)
+        context.core = context.core & context.keep
+    if not context.over() and _small(context, context.keep):
+        solve_whole(context, context.best, _share(context, 0.75), context.keep)
+
+
+def _machines(context: Context) -> None:
+    """The bound of the program that keeps machines apart, over the options left."""
+    assert context.objective is not None
+    limits = context.limits(_share(context, 0.25), context.settings.seed, context.settings.workers)
+    settings = AggregateSettings(keep=context.keep, upper=context.objective - 1)
+    result = machine_ip(context.instance, limits, settings)
+    context.spend(result.work)
+    _lift_below(context, result.bound, result.infeasible, result.source)
 
 
 def _lift_below(

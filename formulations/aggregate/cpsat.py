@@ -12,6 +12,9 @@ import numpy as np
 from formulations.aggregate.linear import FREE, LinearModel
 from formulations.instance import IntArray
 
+#: Seconds between two solutions handed on while the search runs.
+_TELL = 1.0
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -28,6 +31,8 @@ class Limits:
         Ends the search when set.
     gap : float
         Relative gap at which to stop.
+    improve : bool
+        Only improve the hint, a whole solution, by large-neighbourhood search: nothing is proved.
     """
 
     seconds: float | None = None
@@ -36,6 +41,7 @@ class Limits:
     seed: int = 0
     stop: threading.Event | None = None
     gap: float = 0.0
+    improve: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +71,7 @@ def solve_cpsat(
     model: LinearModel,
     limits: Limits,
     hint: Mapping[int, int] | None = None,
-    on_bound: Callable[[float], None] | None = None,
+    on_values: Callable[[IntArray], object] | None = None,
 ) -> CpsatResult:
     """Minimise a model whose columns are all integers.
 
@@ -74,8 +80,8 @@ def solve_cpsat(
     model : LinearModel
     limits : Limits
     hint : mapping of column to value, optional
-    on_bound : callable, optional
-        Called with every better bound.
+    on_values : callable, optional
+        Called with better solutions as they are found, about one a second.
     """
     from ortools.sat.python import cp_model
 
@@ -84,9 +90,8 @@ def solve_cpsat(
         for column, value in hint.items():
             built.add_hint(columns[column], value)
     solver = _solver(cp_model, limits)
-    if on_bound is not None:
-        solver.best_bound_callback = on_bound
-    watcher = _Watcher(solver, limits.stop)
+    told = None if on_values is None else _teller(cp_model, columns, on_values)
+    watcher = _Watcher(solver, limits.stop, told)
     status = {
         cp_model.OPTIMAL: "optimal",
         cp_model.FEASIBLE: "feasible",
@@ -142,6 +147,7 @@ def _solver(cp_model: Any, limits: Limits) -> Any:
     parameters.num_workers = limits.workers
     parameters.random_seed = limits.seed % 2**31
     parameters.relative_gap_limit = limits.gap
+    parameters.use_lns_only = limits.improve
     if limits.seconds is not None and np.isfinite(limits.seconds):
         parameters.max_time_in_seconds = max(0.01, limits.seconds)
     if limits.work is not None:
@@ -149,20 +155,34 @@ def _solver(cp_model: Any, limits: Limits) -> Any:
     return solver
 
 
+def _teller(cp_model: Any, columns: list[Any], on_values: Callable[[IntArray], object]) -> Any:
+    """A callback that hands solutions on, not more often than every ``_TELL`` seconds."""
+
+    class Teller(cp_model.CpSolverSolutionCallback):
+        last = -_TELL
+
+        def on_solution_callback(self) -> None:
+            if self.wall_time - self.last >= _TELL:
+                self.last = self.wall_time
+                on_values(np.asarray([self.value(c) for c in columns], dtype=np.int64))
+
+    return Teller()
+
+
 class _Watcher:
     """Stops a solver when the caller's event is set."""
 
-    def __init__(self, solver: Any, stop: threading.Event | None) -> None:
-        self._solver, self._stop = solver, stop
+    def __init__(self, solver: Any, stop: threading.Event | None, told: Any) -> None:
+        self._solver, self._stop, self._told = solver, stop, told
         self._done = threading.Event()
 
     def solve(self, model: Any) -> Any:
         if self._stop is None:
-            return self._solver.solve(model)
+            return self._solver.solve(model, self._told)
         thread = threading.Thread(target=self._watch, daemon=True)
         thread.start()
         try:
-            return self._solver.solve(model)
+            return self._solver.solve(model, self._told)
         finally:
             self._done.set()
             thread.join()

@@ -25,6 +25,8 @@ class Context:
     costs : int64 array [entries, peaks]
     keep : bool array [options]
         Options that a better plan may still use.
+    core : bool array [options]
+        Those of them near the relaxation's choice: where search looks first.
     best : Placement or None
     objective : int or None
     bound : int or None
@@ -43,6 +45,7 @@ class Context:
         self.instance, self.settings, self.clock = instance, settings, clock
         self.costs: IntArray = peak_costs(instance)
         self.keep = keep
+        self.core = keep
         self.best: Placement | None = None
         self.objective: int | None = None
         self.bound: int | None = None
@@ -95,6 +98,10 @@ class Context:
         """Work units left (infinite without a limit)."""
         limit = self.settings.work_limit
         return float("inf") if limit is None else limit - self.work
+
+    def spent(self) -> float:
+        """Deterministic work so far in a reproducible run, else seconds."""
+        return self.work if self.reproducible else self.clock.seconds()
 
     @property
     def reproducible(self) -> bool:

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from formulations.aggregate.highs import solve_highs
 from formulations.aggregate.model import AggregateSettings, build
-from formulations.bounds.components import components
-from formulations.bounds.lagrangian import priced_options
-from formulations.certificate import Certificate, bound_of
+from formulations.bounds.own import own_cost
+from formulations.certificate import Certificate
 from formulations.instance import Instance, IntArray
+from formulations.reduce import bounds_at
 from formulations.search.context import Context
 
 BoolArray = NDArray[np.bool_]
@@ -24,9 +24,10 @@ _SMALLEST = 12
 def by_price(
     instance: Instance, certificate: Certificate, keep: BoolArray, upper: int
 ) -> BoolArray:
-    """Drop options whose Lagrangian reduced cost lifts the bound to ``upper`` or above.
+    """Drop options that lift the certificate's bound to ``upper`` or above (reduced-cost fixing).
 
-    Exact in integers (reduced-cost fixing); tables fused with others are left alone.
+    Exact in integers; the cheapest choices it is measured from leave out what alone costs
+    ``upper`` or more.
 
     Parameters
     ----------
@@ -41,23 +42,20 @@ def by_price(
     -------
     bool array [options]
     """
-    plain = Certificate(
-        certificate.kind, certificate.denominator, certificate.prices, certificate.weights
-    )
-    base = bound_of(instance, plain)
-    values = priced_options(instance, plain)
-    result = keep.copy()
-    # Bounds are rounded up, hence the + 1: (base − 1)·D is below the true dual value.
-    slack = (upper - 1 - (base - 1)) * plain.denominator
-    for tables, groups in components(instance, keep):
-        if groups or len(tables) != 1:
-            continue
-        options = [o for o in instance.options_of(tables[0]) if keep[o]]
-        least = min((values[o] for o in options), default=0)
-        for option in options:
-            if values[option] - least > slack:
-                result[option] = False
-    return result
+    cheap = keep & (own_cost(instance) < upper)
+    return keep & bounds_at(instance, cheap, certificate).below(upper)
+
+
+def core(instance: Instance, certificate: Certificate, keep: BoolArray, size: int) -> BoolArray:
+    """The options that cost least by the certificate's prices, one a table and ``size`` more.
+
+    A good plan mostly uses options of small reduced cost, so a search over these alone finds one
+    far sooner (Balas and Zemel's core, Operations Research 28, 1980). Proofs need the others too.
+    """
+    if int(keep.sum()) <= size:
+        return keep
+    extra = max(0, size - instance.num_tables)
+    return keep & bounds_at(instance, keep, certificate).cheapest(instance, extra)
 
 
 def by_probing(context: Context, seconds: float, settings: AggregateSettings) -> int:
@@ -115,6 +113,7 @@ def _probe(
         time_limit=min(seconds, context.clock.remaining()),
         workers=context.settings.workers,
         gap=0.5,
+        stop=context.settings.stop,
     )
     if result.status == "infeasible" or (result.bound is not None and result.bound > -0.5):
         return "none", []

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
+
 from formulations.aggregate.cpsat import solve_cpsat
 from formulations.check import check
 from formulations.instance import Objective
@@ -30,6 +32,8 @@ class Walker:
     context : Context
     start : Placement
     seed : int
+    keep : bool array [options], optional
+        Options to choose from; default: the context's.
     cap : int, optional
         While capacities are exceeded, the objective may not grow beyond it.
     target : int, optional
@@ -44,10 +48,13 @@ class Walker:
         seed: int,
         target: int | None = None,
         cap: int | None = None,
+        keep: np.ndarray | None = None,
     ) -> None:
         self._context, self._rng, self.target = context, random.Random(seed), target
         self._cap = cap
-        self._chooser = Chooser(context.instance, context.keep, self._rng)
+        self._keep = (context.keep if keep is None else keep).copy()
+        self._keep[start.options] |= context.instance.allowed[start.options]  # it may stay so
+        self._chooser = Chooser(context.instance, self._keep, self._rng)
         self._all = range(context.instance.num_tables)
         self.placement = start
         self.load = load_of(context.instance, context.costs, start, self._all)
@@ -72,7 +79,7 @@ class Walker:
         own = load_of(context.instance, context.costs, self.placement, tables)
         repair = self.over > 0
         soft = self.target is not None
-        part = Part(tables, free, context.keep, self._limit(), repair, soft)
+        part = Part(tables, free, self._keep, self._limit(), repair, soft)
         model = Neighbourhood(
             context.instance, context.costs, self.placement, self.load.minus(own), part
         )

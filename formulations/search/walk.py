@@ -20,7 +20,9 @@ _FAR = 1.1
 _REPAIRABLE = 1.0
 
 
-def walk(context: Context, starts: Sequence[Start], until: float, work: float) -> None:
+def walk(
+    context: Context, starts: Sequence[Start], until: float, work: float, turn: int = 0
+) -> None:
     """Improve the starts (and the best plan) until a time, an amount of work, or a proof.
 
     One walker a worker: the first descends from the best plan, the others aim packed choices at
@@ -34,6 +36,8 @@ def walk(context: Context, starts: Sequence[Start], until: float, work: float) -
         Seconds on the clock.
     work : float
         Deterministic work to spend.
+    turn : int
+        Other turns start from other places.
     """
     end = context.work + work
     workers = max(1, context.settings.workers)
@@ -41,7 +45,7 @@ def walk(context: Context, starts: Sequence[Start], until: float, work: float) -
 
     def run(index: int) -> None:
         try:
-            _run(context, starts, index, until, end)
+            _run(context, starts, index + turn * workers, until, end)
         except BaseException as error:  # handed to the caller's thread below
             errors.append(error)
 
@@ -83,23 +87,28 @@ def _may_ease(context: Context, target: int | None) -> bool:
 def _walker(
     context: Context, starts: Sequence[Start], round_: int, seed: int
 ) -> tuple[Walker | None, bool]:
-    """Even rounds descend from the best plan, or seek a better start; odd ones aim at a target."""
+    """Even rounds descend from the best plan, or seek a better start; odd ones aim at a target.
+
+    Two of three rounds choose among the options of the core, the third among all.
+    """
     best = context.best
+    keep = context.keep if (round_ // 2) % 3 == 2 else context.core
     aims = context.instance.objective != Objective.TOTAL and bool(starts)
     start = starts[(round_ // 2) % len(starts)] if starts else None
     if start is None:
-        return (None if best is None else Walker(context, best, seed)), False
+        return (None if best is None else Walker(context, best, seed, keep=keep)), False
     far = context.objective is None or (
         aims and context.objective > start.promise * _FAR and 0 < start.over < _REPAIRABLE
     )
     if far and (round_ % 2 == 0 or not aims):
-        return Walker(context, start.placement, seed, cap=int(start.promise * _FAR)), False
+        cap = int(start.promise * _FAR)
+        return Walker(context, start.placement, seed, cap=cap, keep=keep), False
     if best is not None and (round_ % 2 == 0 or not aims):
-        return Walker(context, best, seed), False
+        return Walker(context, best, seed, keep=keep), False
     target = _next_target(context, start.promise) if best is not None else start.promise
     if context.objective is not None:
         target = min(max(target, start.promise), context.objective - 1)
-    return Walker(context, start.placement, seed, int(target * 1.002)), True
+    return Walker(context, start.placement, seed, int(target * 1.002), keep=keep), True
 
 
 def _next_target(context: Context, objective: int) -> int:
