@@ -65,6 +65,8 @@ def _section(info: ComparisonInfo, asked: str) -> Section:
         f"Gaps are to the bound {show_cost(bound['bound'], info.time_unit)}, proved by "
         f"{bound['by']}; it holds for every row."
     )  # fmt: skip
+    if bound is not None and any((row.bound or 0) > bound["bound"] for row in mine):
+        text += " A larger bound in the table is in floating point: one in integers goes first."
     return Section(asked, f"Minimising {asked}", text, parts=tuple(parts))
 
 
