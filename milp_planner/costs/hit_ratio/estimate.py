@@ -22,6 +22,9 @@ user's measured curve, or nothing (no statistics: the cache ratio itself)."""
 FITS = 0.9
 """A cache's formulas are claimed where a batch's different rows take at most this share of it."""
 
+MOST_SKEWED = 1.8
+"""Zipf exponent up to which formulas were checked."""
+
 
 class Tier(NamedTuple):
     """What decides who is in HBM.
@@ -65,7 +68,8 @@ def hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> Hit
     A measured miss-rate curve is used as it is (straight lines between its points). Without
     statistics every row is equally popular and the hit ratio is x. CACHING follows
     :mod:`~milp_planner.costs.hit_ratio.caching`, and where the different rows of a batch do not fit
-    in 0.9 of the cache, for Zipf tables, the stored table of simulated hit ratios. HYBRID follows
+    in 0.9 of the cache, or alpha exceeds 1.8, for Zipf tables the stored table of simulated hit
+    ratios. HYBRID follows
     :mod:`~milp_planner.costs.hit_ratio.hybrid` after 30 lookups a row.
 
     Parameters
@@ -89,6 +93,7 @@ def hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> Hit
     if not isinstance(access, Zipf):
         return _alike(values, "formula")
     outside = known.distinct(tier.batch) > FITS * ratios * known.rows
+    outside |= access.alpha > MOST_SKEWED
     if outside.any():
         name = "lfu" if tier.frequency else "lru"
         point = (float(np.log10(max(tier.batch / rows, 1e-12))), access.alpha)

@@ -52,6 +52,8 @@ def test_batches_that_do_not_fit_use_the_simulated_table() -> None:
     assert small.sources == ("formula", "formula")
     assert large.sources == ("table", "formula")
     assert large.values[1] == pytest.approx(small.values[1])
+    steep = hit_ratios(Zipf(kind="zipf", alpha=2.5), 10**5, ratios, Tier("CACHING", False, 100.0))
+    assert steep.sources == ("table", "table")
 
 
 def test_other_statistics_are_followed_one_by_one() -> None:
