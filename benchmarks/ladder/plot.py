@@ -27,9 +27,10 @@ COLOURS = {"scale": "#0b6e99", "cpsat": "#c45a00", "mip": "#6b4fa0"}
 
 def tables(document: dict[str, Any]) -> str:
     """The two tables, as Markdown."""
-    rows = document["rows"]
+    rows = sorted(document["rows"], key=lambda r: (int(r["tables"]), int(r["ranks"])))
     lines = [
-        f"Measured {document['date']}, {document['machine']}; a cap of 8 GiB on resident memory.",
+        f"Measured {document['date']}, {document['machine']}; a cap of 8 GiB on resident memory."
+        + _load(rows),
         "",
         "| tables × ranks | options | by | limit s | gap | gap ≤ 1% after s | peak MiB | ended |",
         "|---|---|---|---|---|---|---|---|",
@@ -40,9 +41,8 @@ def tables(document: dict[str, Any]) -> str:
         *(_grown(r) for r in rows if r["kind"] == "growth"),
         "",
         _slope([r for r in rows if r["kind"] == "growth"]),
-        _load(rows),
     ]
-    return "\n".join(line for line in lines if line is not None)
+    return "\n".join(lines)
 
 
 def _compared(row: Row) -> str:
@@ -79,13 +79,14 @@ def _slope(rows: list[Row]) -> str:
     )
 
 
-def _load(rows: list[Row]) -> str | None:
+def _load(rows: list[Row]) -> str:
     load = [r["load_before"] for r in rows if busy(r)]
     if not load:
-        return None
+        return ""
     return (
-        f"\nOther work ran beside {len(load)} of the {len(rows)} runs (load up to {max(load):g}): "
-        "their times are upper limits, and some of their gaps would close."
+        f"\n**Other work ran beside {len(load)} of the {len(rows)} runs (load up to "
+        f"{max(load):g} on two cores): these had a fraction of the processor, their times are upper limits, and gaps "
+        "still open are not what the same limit gives on a quiet machine.**"
     )
 
 
@@ -106,6 +107,7 @@ def draw(document: dict[str, Any]) -> None:
     import matplotlib.pyplot as plt
 
     rows = [r for r in document["rows"] if r["kind"] == "compared"]
+    rows.sort(key=lambda r: int(r["tables"]))
     sizes = list(dict.fromkeys(r["size"] for r in rows))
     figure, axes = plt.subplots(
         2, max(1, len(sizes)), figsize=(9, 5.6), squeeze=False, sharex="col"
