@@ -15,6 +15,11 @@ from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.prediction.model import unfitted
+from benchmarks.prediction.workload import WIDEST, Point
+from milp_planner.costs.profile import load_profile
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "trust" / "prediction.md"
 SIZES = (0, 4, 32, 256, float("inf"))
@@ -62,8 +67,7 @@ def groups(result: dict[str, Any]) -> str:
     bags = np.array([row["pooling"] for row in held])
     kinds = {f"{ids} id{'s' * (ids > 1)} a bag": bags == ids for ids in sorted(set(bags.tolist()))}
     for low, high in pairwise(SIZES):
-        text = f"table of {low:g} to {high:g} MiB" if np.isfinite(high) else f"above {low:g} MiB"
-        kinds[text if low else f"table below {high:g} MiB"] = (sizes >= low) & (sizes < high)
+        kinds[f"table {_size(low, high)}"] = (sizes >= low) & (sizes < high)
     lines = ["| held-out points | | embedding part, median signed error | step, median error |",
              "|---|---|---|---|"]  # fmt: skip
     for name, chosen in kinds.items():
@@ -73,6 +77,32 @@ def groups(result: dict[str, Any]) -> str:
             step = np.median([abs(row["error"]) for row in rows])
             lines.append(f"| {name} | {len(rows)} | {embedding:+.1%} | {step:.1%} |")
     return "\n".join(lines)
+
+
+def unfitted_errors(result: dict[str, Any]) -> str:
+    """The embedding part from the newest stored profile of ``calibrate``, nothing refitted."""
+    newest = max((ROOT / "benchmarks" / "calibration" / "results").glob("*.yaml"))
+    profile = load_profile(newest)
+    fields = Point.__dataclass_fields__
+    lines = ["| table | points | median signed error, rows of 256 floats | narrower rows |",
+             "|---|---|---|---|"]  # fmt: skip
+    for low, high in pairwise(SIZES):
+        found: dict[bool, list[float]] = {True: [], False: []}
+        for row in result["points"]:
+            point = Point(**{name: row[name] for name in fields})
+            if low <= point.rows * point.width * 4 / 2**20 < high:
+                seconds = unfitted(profile, point, result["last_level_cache"])
+                found[point.width == WIDEST].append(seconds / row["embedding"] - 1)
+        errors = [f"{np.median(v):+.0%}" if v else "" for v in (found[True], found[False])]
+        count = sum(map(len, found.values()))
+        lines.append(f"| {_size(low, high)} | {count} | {' | '.join(errors)} |")
+    return "\n".join(lines)
+
+
+def _size(low: float, high: float) -> str:
+    if not low:
+        return f"below {high:g} MiB"
+    return f"{low:g} to {high:g} MiB" if np.isfinite(high) else f"above {low:g} MiB"
 
 
 def fitted(result: dict[str, Any]) -> str:
@@ -133,7 +163,7 @@ def draw(result: dict[str, Any], path: Path) -> None:
 def page(result: dict[str, Any], text: str) -> str:
     """The page with its blocks replaced."""
     parts = {"environment": environment(result), "errors": errors(result), "fit": fitted(result),
-             "groups": groups(result)}  # fmt: skip
+             "groups": groups(result), "unfitted": unfitted_errors(result)}  # fmt: skip
     for name, part in parts.items():
         before, rest = text.split(f"<!-- {name} -->\n", 1)
         after = rest.split("<!-- end -->", 1)[1]

@@ -57,6 +57,18 @@ class Fitted:
         return embedding, float(_dense_terms([point], self.cache_bytes)[0] @ self.dense)
 
 
+def unfitted(profile: Profile, point: Point, cache_bytes: float) -> float:
+    """Seconds of the embedding part by the planner's formulas alone, penalty steps included."""
+    load, row = point.shape.load, point.width * 4
+    x_eff = lookup.efficiency(profile.caching, hit_ratio(point, cache_bytes))
+    seconds = lookup.forward_seconds(
+        np.array([float(load.ids)]), np.array([float(load.bags * row)]), np.array([row]),
+        np.array([False]), lookup.tiered_bandwidth(profile, x_eff),
+    )  # fmt: skip
+    seconds *= lookup.narrow_penalty(np.array([point.width]), profile.kernel)
+    return FEATURES * (float(seconds[0]) + profile.kernel.launch_seconds)
+
+
 def hit_ratio(point: Point, cache_bytes: float) -> np.ndarray:
     """Che's hit ratio of a cache of so many bytes over the point's Zipf law; shape [1]."""
     share = min(cache_bytes / (point.rows * point.width * 4), 1.0)
