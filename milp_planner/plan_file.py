@@ -96,7 +96,10 @@ def _check(plan: Plan, claimed: Any, what: str) -> None:
     """Fingerprints match, and the tables say what the outcome says."""
     for key, actual in _fingerprints(plan).items():
         if not isinstance(claimed, dict) or claimed.get(key) != actual:
-            raise BadInput(f"{what}: {key} does not match its fingerprint: the file was changed")
+            raise BadInput(
+                f"{what}: {key} does not match its fingerprint: the file was changed, or written "
+                f"by a version of milp-planner in which a {key} had other fields"
+            )
     placement = plan.outcome.placement
     names = plan.instance.option_names
     chosen = [] if placement is None else [names[int(o)] for o in placement.options]
