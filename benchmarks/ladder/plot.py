@@ -84,7 +84,7 @@ def _load(rows: list[Row]) -> str:
     if not load:
         return ""
     return (
-        f"\n**Other work ran beside {len(load)} of the {len(rows)} runs (load up to {max(load):g}): "
+        f"\n**Other work ran beside {len(load)} of {len(rows)} runs (load up to {max(load):g}): "
         "these had a fraction of the processor, their times are upper limits, and gaps still open "
         "are not what the same limit gives on a quiet machine.**"
     )
