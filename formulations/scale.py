@@ -6,8 +6,9 @@ Stages, each within a share of the time (or of the work) that is left:
    program; its choices of options, packed;
 2. the whole model in CP-SAT over a *core*: the options nearest to what the LP chooses;
 3. large-neighbourhood search;
-4. with the best plan, options ruled out by price and by probing; machines kept apart for the
-   bound; the whole model over what is left, which may prove the plan;
+4. with the best plan, options ruled out by price and by probing; machines kept apart, and rank
+   patterns where few shards fill a rank, for the bound; the whole model over what is left, which
+   may prove the plan;
 5. large-neighbourhood search until the end.
 
 Anytime: the best plan found is kept whenever it ends.
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 
 from formulations.aggregate.model import AggregateSettings
 from formulations.bounds.own import own_cost, usable
+from formulations.bounds.patterns import pattern_bound, worth_trying
 from formulations.bounds.pooled import machine_ip
 from formulations.certify import (
     SymmetricLP,
@@ -195,6 +197,8 @@ def _close(context: Context, lp: SymmetricLP | None, starts: list[Start]) -> Non
     context.keep, context.core = keep, context.core & keep
     if len(context.instance.machines) > 1 and _small(context, keep):
         _machines(context)
+    if not context.over() and worth_trying(context.instance, keep):
+        _patterns(context)
     near = context.objective - (context.bound or 0) <= _NEAR * abs(context.objective)
     if near and not context.over() and not context.reproducible and _small(context, keep):
         by_probing(context, _share(context, 0.25), AggregateSettings())
@@ -211,6 +215,16 @@ def _machines(context: Context) -> None:
     result = machine_ip(context.instance, limits, settings)
     context.spend(result.work)
     _lift_below(context, result.bound, result.infeasible, result.source)
+
+
+def _patterns(context: Context) -> None:
+    """The bound from what one rank may hold, over the options left."""
+    assert context.objective is not None
+    limits = context.limits(_share(context, 0.15), context.settings.seed, context.settings.workers)
+    low = context.bound if context.bound is not None else 0
+    result = pattern_bound(context.instance, low, context.objective, limits, context.keep)
+    context.spend(result.work)
+    _lift_below(context, result.bound, False, result.source)
 
 
 def _lift_below(

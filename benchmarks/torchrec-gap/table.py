@@ -1,6 +1,8 @@
-"""Write the table of a result file of ``run.py`` as Markdown.
+"""Write the table of a result file of ``run.py`` into docs/against-torchrec.md.
 
-python benchmarks/torchrec-gap/table.py benchmarks/torchrec-gap/results/DATE.json
+    python benchmarks/torchrec-gap/table.py [results/DATE.json]
+
+Default: the newest result.
 """
 
 from __future__ import annotations
@@ -10,6 +12,10 @@ import json
 import statistics
 from pathlib import Path
 from typing import Any
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parents[1] / "docs" / "against-torchrec.md"
+BEGIN, END = "<!-- table: benchmarks/torchrec-gap/table.py -->", "<!-- end of table -->"
 
 _HEAD = (
     "| instance | TorchRec ms | TorchRec s | ours ms | first better s | bound ms | by | gap "
@@ -72,17 +78,21 @@ def summary(rows: list[dict[str, Any]]) -> str:
     )
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("result", type=Path)
-    document = json.loads(parser.parse_args().result.read_text())
+def table(document: dict[str, Any]) -> str:
+    """Date and machine, the table, the summary."""
     rows = sorted(document["rows"], key=lambda r: (r["tables"], r["ranks"], r["instance"]))
-    print(f"{document['date']}, {document['machine']}\n")
-    print(_HEAD)
-    for row in rows:
-        print(line(row))
-    print(f"\n{summary(rows)}")
+    lines = [f"{document['date']}, {document['machine']}", "", _HEAD, *map(line, rows)]
+    return "\n".join([*lines, "", summary(rows)])
+
+
+def main() -> None:
+    """Replace what stands between the markers."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("result", type=Path, nargs="?")
+    result = parser.parse_args().result or max((HERE / "results").glob("2*.json"))
+    head, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    fresh = table(json.loads(result.read_text()))
+    PAGE.write_text(f"{head}{BEGIN}\n{fresh}\n{END}{rest.split(END)[1]}", encoding="utf-8")
 
 
 if __name__ == "__main__":

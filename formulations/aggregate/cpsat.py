@@ -100,8 +100,8 @@ def solve_cpsat(
     found = status in ("optimal", "feasible")
     values = np.asarray([solver.value(c) for c in columns], dtype=np.int64) if found else None
     bound = None
-    if status != "infeasible" and model.objective:
-        bound = round(solver.best_objective_bound) + model.offset
+    if status != "infeasible":
+        bound = model.offset + (round(solver.best_objective_bound) if model.objective else 0)
     return CpsatResult(
         status=status,
         objective=_objective(model, values),

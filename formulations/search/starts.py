@@ -122,7 +122,7 @@ def _heuristic(context: Context, name: str) -> Placement | None:
 def packed(context: Context, bound: int, seconds: float) -> Iterator[Start]:
     """Choices of the aggregate integer program at several slacks, packed longest first."""
     packer = Packer(context.instance, context.costs)
-    rounded = rounded_lp(context, bound)
+    rounded = None if context.over() else rounded_lp(context, bound)
     if rounded is not None:
         yield pack_best(context, packer, rounded[0], rounded[1], len(SLACKS))
     end = context.clock.seconds() + 4 * seconds
@@ -183,7 +183,9 @@ def rounded_lp(context: Context, bound: int, slack: float = 1.0) -> tuple[IntArr
         if slack == 1.0 and found is not None and found[1] > middle * (1 + 1e-6):
             context.lift(middle, BoundSource("highs lp", exact=False))
         low = middle
-    return answer or _round(context, context.keep, bound, slack)
+    if answer is not None or context.over():
+        return answer
+    return _round(context, context.keep, bound, slack)
 
 
 def _round(

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from formulations.aggregate.model import AggregateSettings
 from formulations.bounds.own import usable
 from formulations.certify import symmetric_lp
 from formulations.instance import Instance, Objective
 from formulations.search.context import Context
-from formulations.search.filter import by_price, by_probing
+from formulations.search.filter import by_price, by_probing, core
 from formulations.settings import Clock, Settings
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
@@ -51,3 +52,18 @@ def test_probing_keeps_better_plans(instance: Instance) -> None:
     dropped = by_probing(context, 5.0, AggregateSettings())
     assert dropped == int(usable(instance).sum() - context.keep.sum())
     assert brute_force(without(instance, context.keep)).objective == truth
+
+
+@LOOSE
+@given(instances(), st.integers(1, 12))
+def test_a_core_has_an_option_for_every_table(instance: Instance, size: int) -> None:
+    """A core keeps to the options in the game, leaves no table without one, and grows with size."""
+    lp = symmetric_lp(instance)
+    if lp is None or not instance.num_tables:
+        return
+    keep = usable(instance)
+    chosen = core(instance, lp.certificate, keep, size)
+    assert not (chosen & ~keep).any()
+    assert set(instance.table_of[chosen]) == set(range(instance.num_tables))
+    assert not (chosen & ~core(instance, lp.certificate, keep, size + 1)).any()
+    assert (core(instance, lp.certificate, keep, instance.num_options) == keep).all()
