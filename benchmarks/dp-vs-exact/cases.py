@@ -14,8 +14,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from formulations import Instance, Objective
+from formulations import Instance, Objective, Settings
 from formulations.check import compute_loads
+from formulations.diagnose.ask import Asker
+from formulations.diagnose.capacity import least_capacity
+from formulations.diagnose.questions import with_capacity
 from formulations.facts import option_facts
 from formulations.fusion import without_fusion
 from formulations.partition import Partitioner
@@ -26,6 +29,7 @@ from scenarios.generator import generate
 
 GENEROUS = 2**45
 TRIES = 200
+NEED_SECONDS = 15
 
 
 @dataclass(frozen=True)
@@ -37,12 +41,13 @@ class Case:
     group : str
         Which question it belongs to.
     kind : str
-        ``dynamicemb`` or ``mixed`` (each table dynamicemb or TorchRec with equal chance).
+        ``dynamicemb``, ``torchrec``, or ``mixed`` (each table either with equal chance).
     machines, local : int
         Ranks = machines × local.
     tables, seed : int
     tight : str
-        ``none``, ``hbm`` or ``both``: which budgets are tight.
+        ``none``, ``hbm`` or ``both``: which budgets are tight; ``need``: both, measured from DDR
+        for half of all bytes and the least HBM that does with it, instead of a drawn plan.
     slack : float
         What a tight budget has above the drawn plan's use.
     fusion : bool
@@ -76,12 +81,12 @@ def make(case: Case) -> Instance | None:
         instance = without_fusion(instance)
     if case.tight == "none":
         return _loose(instance)
-    used = _known_plan(instance, case.seed)
+    used = _need(instance) if case.tight == "need" else _known_plan(instance, case.seed)
     if used is None:
         return None
     resources = []
     for resource, use in zip(instance.resources, used, strict=True):
-        tight = case.tight == "both" or resource.name == "hbm"
+        tight = case.tight != "hbm" or resource.name == "hbm"
         capacity = int(use * (1 + case.slack)) if tight else GENEROUS
         resources.append(replace(resource, capacity=np.full_like(resource.capacity, capacity)))
     return replace(instance, resources=tuple(resources))
@@ -112,6 +117,17 @@ def _loose(instance: Instance) -> Instance:
         for r, total in zip(instance.resources, largest, strict=True)
     )
     return replace(instance, resources=resources)
+
+
+def _need(instance: Instance) -> list[int] | None:
+    """DDR of a machine for half of all tables' bytes, and the least HBM known to do with it."""
+    leanest = np.minimum.reduceat(
+        option_facts(instance).use.sum(axis=1), instance.table_options[:-1]
+    )
+    ddr = int(leanest.sum()) // 2 // len(instance.machines)
+    asker = Asker(Settings(time_limit=NEED_SECONDS, workers=2))
+    least = least_capacity(with_capacity(instance, ["ddr"], ddr), "hbm", asker).least
+    return None if least is None else [{"hbm": least}.get(r.name, ddr) for r in instance.resources]
 
 
 def _known_plan(instance: Instance, seed: int) -> list[int] | None:
@@ -192,6 +208,13 @@ def large() -> Iterator[Case]:
             for tight, slack in (("none", 0.0), ("both", 0.05)):
                 for fusion in (False, True):
                     yield Case("large", kind, machines, local, tables, 0, tight, slack, fusion)
+
+
+def two_tier() -> Iterator[Case]:
+    """TorchRec tables only, HBM and DDR both 2 to 20 % above need."""
+    for seed in range(4):
+        for slack in (0.02, 0.05, 0.20):
+            yield Case("two-tier", "torchrec", 1, 8, 20, seed, "need", slack, False)
 
 
 def small() -> Iterator[Case]:

@@ -64,6 +64,7 @@ def blocks() -> dict[str, str]:
         "fusion": fusion_table([r for r in sweep if r["fusion"]]),
         "large": f"{large_table(large)}\n\n{time_table(large)}",
         "seconds": time_table(sweep),
+        "two-tier": two_tier_table(),
         "speed": speed_table(),
     }
 
@@ -92,6 +93,34 @@ def answer(published: list[Row], sweep: list[Row]) -> str:
 
 def _worse(found: list[Row]) -> int:
     return sum(g is None or g > 1e-9 for g in (gap(r, MERGED) for r in found))
+
+
+def two_tier_table() -> str:
+    """TorchRec tables under two tight tiers: a plan exists in every case, by construction."""
+    stored = (HERE / "results" / "two-tier.jsonl").read_text().splitlines()
+    found = [r for r in map(json.loads, stored) if "skipped" not in r]
+    lines = ["| above need | cases | greedy and uniform find nothing | the DP finds nothing | "
+             "auto, 15 s, finds nothing | greedy above the best plan |",
+             "|---|---|---|---|---|---|"]  # fmt: skip
+    for slack in sorted({r["slack"] for r in found}):
+        own = [r for r in found if r["slack"] == slack]
+        default = [_least(r["greedy"]["objective"], r["uniform"]["objective"]) for r in own]
+        dp = [r[MERGED]["objective"] for r in own]
+        exact = [r["exact"]["objective"] for r in own]
+        above = [d / e - 1 for d, e in zip(default, exact, strict=True) if d and e]
+        lines.append(
+            f"| {slack:.0%} | {len(own)} | {default.count(None)} | {dp.count(None)} | "
+            f"{exact.count(None)} | {_range(above)} |"
+        )
+    return "\n".join(lines)
+
+
+def _least(*values: int | None) -> int | None:
+    return min((v for v in values if v is not None), default=None)
+
+
+def _range(values: list[float]) -> str:
+    return f"{min(values):.0%} to {max(values):.0%}" if values else "–"
 
 
 def speed_table() -> str:

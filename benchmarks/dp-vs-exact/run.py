@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from cases import Case, large, make, published, small, sweep
+from cases import Case, large, make, published, small, sweep, two_tier
 
 from formulations import Instance, Outcome, Placement, Settings, solve
 from milp_planner.files import write_atomically
@@ -43,7 +43,7 @@ def main() -> None:
     """Read the arguments and run."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--set", choices=("published", "sweep", "large", "small"), default="published"
+        "--set", choices=("published", "sweep", "large", "two-tier", "small"), default="published"
     )
     parser.add_argument("--seeds", type=int, default=2, help="seeds of the sweep")
     parser.add_argument(
@@ -61,6 +61,7 @@ def main() -> None:
         "published": published,
         "small": small,
         "large": large,
+        "two-tier": two_tier,
         "sweep": lambda: sweep(args.seeds),
     }
     path = args.results / f"{args.set}.jsonl"
@@ -137,11 +138,13 @@ def measure(case: Case, time_limit: float, dp_limit: float) -> dict[str, Any]:
             continue
         plans.append(_solve(instance, "dp", dp_limit, options))
         row[name] = _described(plans[-1])
-    plans.append(_solve(instance, "greedy", dp_limit, {}))
-    row["greedy"] = _described(plans[-1])
+    for name in ("greedy", "uniform") if case.group == "two-tier" else ("greedy",):
+        plans.append(_solve(instance, name, dp_limit, {}))
+        row[name] = _described(plans[-1])
     found = [p for p in plans if p.objective is not None]
     best = min(found, key=lambda p: p.objective or 0, default=None)
-    exact = _solve(instance, "cpsat", time_limit, {}, None if best is None else best.placement)
+    prover = "auto" if case.group == "two-tier" else "cpsat"
+    exact = _solve(instance, prover, time_limit, {}, None if best is None else best.placement)
     row["exact"] = _described(exact)
     return row
 
@@ -150,6 +153,8 @@ def _wanted(name: str, case: Case) -> bool:
     """Leave out what has no meaning or, on many ranks, too many cells."""
     if name.startswith("fusion-aware") and not case.fusion:
         return False
+    if case.group == "two-tier":
+        return name == "merged 100x25"
     if case.group == "large":
         return name in ON_LARGE
     return name != "merged 400x100" or case.group != "sweep" or case.machines * case.local < 4
