@@ -142,19 +142,17 @@ def look_up(rows, keys, now, hbm_slots, per_rank, unique, before, counts):  # ty
 
 
 @njit(nogil=True, cache=True)
-def by_bucket(rows, missing, buckets):  # type: ignore[no-untyped-def]
-    """The missing rows grouped by HBM bucket, each bucket's in their order (a counting sort)."""
+def by_bucket(rows, missing, buckets, grouped):  # type: ignore[no-untyped-def]
+    """Group the missing rows by HBM bucket, each bucket's in their order (a counting sort)."""
     start = np.zeros(buckets + 1, np.int64)
     for key in missing:
         start[rows[key, HOME] + 1] += 1
     for bucket in range(buckets):
         start[bucket + 1] += start[bucket]
-    grouped = np.empty(missing.size, np.int64)
     for key in missing:
         bucket = rows[key, HOME]
         grouped[start[bucket]] = key
         start[bucket] += 1
-    return grouped
 
 
 @njit(nogil=True, cache=True)

@@ -153,6 +153,8 @@ class Tiers:
             self._home_host = (owner * shape.host_buckets + home).astype(np.int32)
             self._host = _tier(ranks * shape.host_buckets, shape.host_bucket, True)
         self._seen = np.zeros(ranks, np.int64)
+        self._kept = np.empty((4, 0), np.int64)
+        self._waiting = np.empty(max(self._hbm[0].size, self._host[0].size), np.int64)
 
     def step(self, batch: IntArray) -> Step:
         """Look up the rows of one batch (indices, repeated as they come) and update the tiers.
@@ -165,11 +167,11 @@ class Tiers:
         loops = compiled_loops()
         self.now += 1
         counts = np.zeros((self.ranks, 9), np.int64)
-        unique, before = np.empty((2, len(batch)), np.int64)
+        unique, before, grouped, moved = self._scratch(len(batch))
         slots, per_rank = self._hbm[0].size, self.shape.hbm_buckets
         misses = loops.look_up(self._rows, batch, self.now, slots, per_rank, unique, before, counts)
-        missing = loops.by_bucket(self._rows, unique[:misses], self.ranks * per_rank)
-        self._insert(loops, missing, counts)
+        loops.by_bucket(self._rows, unique[:misses], self.ranks * per_rank, grouped)
+        self._insert(loops, grouped[:misses], moved, counts)
         self._seen += counts[:, loops.NEW]
         in_hbm = self._hbm[3].reshape(self.ranks, -1).sum(axis=1)
         on_host = self._seen.copy()
@@ -189,16 +191,22 @@ class Tiers:
         """Rows now on the host and not in HBM, ascending."""
         return np.flatnonzero(self._rows[:, 0] >= self._hbm[0].size)
 
-    def _insert(self, loops: Any, missing: IntArray, counts: IntArray) -> None:
+    def _scratch(self, size: int) -> IntArray:
+        """Four arrays of at least that size, kept: fresh pages cost more than the work in them."""
+        if self._kept.shape[1] < size:
+            self._kept = np.empty((4, size), np.int64)
+        return self._kept
+
+    def _insert(self, loops: Any, missing: IntArray, moved: IntArray, counts: IntArray) -> None:
         shape, per_rank = self.shape, self.shape.hbm_buckets
-        waiting = np.empty(self._hbm[0].size + self._host[0].size, np.int64)
         if shape.mode in ("HYBRID", "HBM_ONLY"):
-            moved = np.empty(len(missing), np.int64)
-            loops.insert_hybrid(self._rows, missing, self._hbm, self._host, self._home_host,
-                                shape.frequency, per_rank, waiting, moved, counts)  # fmt: skip
+            loops.insert_hybrid(
+                self._rows, missing, self._hbm, self._host, self._home_host, shape.frequency,
+                per_rank, self._waiting, moved, counts,
+            )  # fmt: skip
         elif shape.hbm_slots:
             loops.insert_cache(self._rows, missing, self.now, self._hbm, shape.frequency,
-                               per_rank, waiting, counts)  # fmt: skip
+                               per_rank, self._waiting, counts)  # fmt: skip
         else:
             self._rows[missing, 0] = 0
 
