@@ -70,7 +70,11 @@ def check(instance: Instance, placement: Placement) -> Verdict:
     malformed = list(_malformed(instance, placement))
     if malformed:
         return Verdict(tuple(malformed), {}, None)
-    loads = compute_loads(instance, placement)
+    return judge(instance, placement, compute_loads(instance, placement))
+
+
+def judge(instance: Instance, placement: Placement, loads: Loads) -> Verdict:
+    """:func:`check` of a placement known to be well formed, from its loads."""
     violations = [
         *_capacity(instance, loads),
         *_fusion(instance, placement),
@@ -115,7 +119,7 @@ def compute_loads(instance: Instance, placement: Placement) -> Loads:
         cost=cost,
         unplaced_cost=instance.shard_cost[off].sum(axis=0),
         use=[
-            _gather(instance, i, use, int(instance.shard_use[off, i].sum()))
+            gather(instance, i, use, int(instance.shard_use[off, i].sum()))
             for i in range(len(instance.resources))
         ],
     )
@@ -138,7 +142,8 @@ def _chosen_blocks(
             yield instance.block(block), placement.ranks[table][index]
 
 
-def _gather(instance: Instance, index: int, per_rank: IntArray, off: int) -> IntArray:
+def gather(instance: Instance, index: int, per_rank: IntArray, off: int) -> IntArray:
+    """Use of one resource at its places, from use [ranks, resources] and what is on no rank."""
     scope = instance.resources[index].scope
     if scope == Scope.RANK:
         return per_rank[:, index]

@@ -102,13 +102,10 @@ def staircase(
         known.append(((0,), outcome.placement, outcome.objective))
     certificate = usable_certificate(outcome.certificate)
     relaxed = {e: relaxed_bound(with_more(instance, tier, e), certificate) for e in grid}
-    answers = solve_grid(
-        [grid],
-        lambda at: with_more(instance, tier, at[0]),
-        budget,
-        known,
-        [((extra,), bound) for extra, bound in relaxed.items() if bound is not None],
-    )
+    proved = [((extra,), bound) for extra, bound in relaxed.items() if bound is not None]
+    if outcome.bound is not None:
+        proved.append(((0,), outcome.bound))
+    answers = solve_grid([grid], lambda at: with_more(instance, tier, at[0]), budget, known, proved)
     return StaircaseInfo(
         tier=tier,
         scope=scope_of(instance, tier),

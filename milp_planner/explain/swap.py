@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations import Instance, Placement, Where
-from formulations.check import check, position_entries
+from formulations.check import Loads, Verdict, gather, judge, position_entries
 from formulations.fusion import mixed_groups
 from formulations.instance import BlockView, IntArray, Scope
 from formulations.placement import fixed_ranks, machine_ranks
@@ -54,59 +54,105 @@ class Swap:
     clashes: tuple[str, ...]
 
 
-def swap(instance: Instance, placement: Placement, option: int) -> Swap | None:
+@dataclass(frozen=True, eq=False)
+class Piles:
+    """What lies where, table by table to be added and taken away.
+
+    Attributes
+    ----------
+    use : int64 array [ranks, resources]
+    cost : int64 array [ranks, phases]
+    off_use : int64 array [resources]
+        Of blocks on no rank.
+    off_cost : int64 array [phases]
+    """
+
+    use: IntArray
+    cost: IntArray
+    off_use: IntArray
+    off_cost: IntArray
+
+    def copy(self) -> Piles:
+        """Arrays of its own."""
+        return Piles(*(a.copy() for a in (self.use, self.cost, self.off_use, self.off_cost)))
+
+    def add(self, instance: Instance, block: BlockView, ranks: IntArray, sign: int = 1) -> None:
+        """One placed block more, or with sign −1 one less."""
+        if block.where == Where.CLUSTER:
+            off = [block.entry(i) for i in range(block.count)]
+            self.off_use[:] += sign * instance.shard_use[off].sum(axis=0)
+            self.off_cost[:] += sign * instance.shard_cost[off].sum(axis=0)
+            return
+        entries = position_entries(instance, block, ranks)
+        np.add.at(self.use, ranks, sign * instance.shard_use[entries])
+        np.add.at(self.cost, ranks, sign * instance.shard_cost[entries])
+
+    def loads(self, instance: Instance) -> Loads:
+        """As the solver-free check computes them."""
+        use = [
+            gather(instance, i, self.use, int(self.off_use[i]))
+            for i in range(len(instance.resources))
+        ]
+        return Loads(self.cost, self.off_cost, use)
+
+
+def piles(instance: Instance, placement: Placement) -> Piles:
+    """All tables of a well formed placement."""
+    ranks, phases, resources = instance.num_ranks, len(instance.phases), len(instance.resources)
+    found = Piles(
+        *(np.zeros(shape, dtype=np.int64)
+          for shape in ((ranks, resources), (ranks, phases), resources, phases))
+    )  # fmt: skip
+    for table, option in enumerate(placement.options):
+        for index, there in zip(instance.blocks_of(int(option)), placement.ranks[table],
+                                strict=True):  # fmt: skip
+            found.add(instance, instance.block(index), there)
+    return found
+
+
+def swap(
+    instance: Instance, placement: Placement, option: int, whole: Piles | None = None
+) -> Swap | None:
     """Give the option's table that option, each shard on the place with the least overflow.
 
     Of equally full places the one with the least cost so far is taken. None when there are not
     enough places at all, such as different ranks for its shards. For options of several shards
     this is a heuristic: the shortage named is one that suffices, not always the least.
+
+    Parameters
+    ----------
+    instance : Instance
+    placement : Placement
+        Well formed.
+    option : int
+    whole : Piles, optional
+        ``piles(instance, placement)``, where many options are asked about.
     """
     table = int(instance.table_of[option])
-    use, cost = _others(instance, placement, table)
+    now = piles(instance, placement) if whole is None else whole.copy()
+    for index, there in zip(instance.blocks_of(int(placement.options[table])),
+                            placement.ranks[table], strict=True):  # fmt: skip
+        now.add(instance, instance.block(index), there, -1)
     ranks = []
     for index in instance.blocks_of(option):
         block = instance.block(index)
-        placed = _place(instance, block, use, cost)
+        placed = _place(instance, block, now.use, now.cost)
         if placed is None:
             return None
         ranks.append(placed)
-        if block.where != Where.CLUSTER:
-            _add(instance, block, placed, use, cost)
+        now.add(instance, block, placed)
     options = placement.options.copy()
     options[table] = option
-    there = list(placement.ranks)
-    there[table] = ranks
-    changed = Placement(options, there)
-    verdict = check(instance, changed)
+    all_ranks = list(placement.ranks)
+    all_ranks[table] = ranks
+    changed = Placement(options, all_ranks)
+    verdict = judge(instance, changed, now.loads(instance))
     return Swap(
         changed,
         verdict.objectives[instance.objective.value] if verdict.feasible else None,
-        _lacks(instance, changed),
+        _lacks(instance, verdict),
         _clashes(instance, changed, verdict.violations),
     )
-
-
-def _others(instance: Instance, placement: Placement, table: int) -> tuple[IntArray, IntArray]:
-    """Use [ranks, resources] and cost [ranks, phases] of all other tables."""
-    use = np.zeros((instance.num_ranks, len(instance.resources)), dtype=np.int64)
-    cost = np.zeros((instance.num_ranks, len(instance.phases)), dtype=np.int64)
-    for other in range(instance.num_tables):
-        if other == table:
-            continue
-        blocks = instance.blocks_of(int(placement.options[other]))
-        for index, ranks in zip(blocks, placement.ranks[other], strict=True):
-            block = instance.block(index)
-            if block.where != Where.CLUSTER:
-                _add(instance, block, ranks, use, cost)
-    return use, cost
-
-
-def _add(
-    instance: Instance, block: BlockView, ranks: IntArray, use: IntArray, cost: IntArray
-) -> None:
-    entries = position_entries(instance, block, ranks)
-    np.add.at(use, ranks, instance.shard_use[entries])
-    np.add.at(cost, ranks, instance.shard_cost[entries])
 
 
 def _place(instance: Instance, block: BlockView, use: IntArray, cost: IntArray) -> IntArray | None:
@@ -136,13 +182,27 @@ def _shards(
         free = [r for r in allowed if not (block.distinct and r in chosen)]
         if not free:
             return None
-        best = min(
-            free, key=lambda r: (*_after(instance, [r], [entry], use, cost), chosen.count(r), r)
-        )
+        overflow, busy = _after_each(instance, np.asarray(free), entry, use, cost)
+        ties = [chosen.count(r) for r in free]
+        best = free[int(np.lexsort((np.asarray(free), np.asarray(ties), busy, overflow))[0])]
         chosen.append(best)
         use[best] += instance.shard_use[entry]
         cost[best] += instance.shard_cost[entry]
     return np.asarray(chosen, dtype=np.int64)
+
+
+def _after_each(
+    instance: Instance, ranks: IntArray, entry: int, use: IntArray, cost: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Overflow and cost of each of these ranks if the entry were added to it alone."""
+    overflow = np.zeros(len(ranks), dtype=np.int64)
+    for index, resource in enumerate(instance.resources):
+        if resource.scope == Scope.CLUSTER:
+            continue
+        places = ranks if resource.scope == Scope.RANK else instance.machine_of[ranks]
+        load = gather(instance, index, use, 0)[places] + instance.shard_use[entry, index]
+        overflow += np.maximum(0, load - resource.capacity[places])
+    return overflow, (cost[ranks] + instance.shard_cost[entry]).sum(axis=1)
 
 
 def _machines(
@@ -188,11 +248,10 @@ def _after(
     return overflow, int(new_cost[ranks].sum(axis=1).max(initial=0))
 
 
-def _lacks(instance: Instance, placement: Placement) -> tuple[Shortage, ...]:
-    loads = check(instance, placement).loads
-    assert loads is not None
+def _lacks(instance: Instance, verdict: Verdict) -> tuple[Shortage, ...]:
+    assert verdict.loads is not None
     found = []
-    for resource, use in zip(instance.resources, loads.use, strict=True):
+    for resource, use in zip(instance.resources, verdict.loads.use, strict=True):
         place = int(np.argmax(use - resource.capacity))
         over = int(use[place] - resource.capacity[place])
         if over > 0:

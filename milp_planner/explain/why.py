@@ -13,7 +13,7 @@ from formulations.instance import Pin
 from milp_planner.errors import BadInput
 from milp_planner.explain.budget import Budget
 from milp_planner.explain.forbid import forbidden_by
-from milp_planner.explain.swap import Shortage, swap
+from milp_planner.explain.swap import Piles, Shortage, piles, swap
 from milp_planner.inputs.problems import choice
 
 
@@ -129,13 +129,16 @@ def why(
             raise BadInput(f"table {name!r}: {choice(name, list(instance.table_names))}")
     asked = [instance.table_index(n) for n in (tables or instance.table_names)]
     bounds = _bounds(instance, outcome)
+    whole = piles(instance, outcome.placement)
     left = len(asked) * count
     found = []
     for table in asked:
         others = _best(instance, outcome.placement, bounds, table)[:count]
         rows = []
         for option in others:
-            rows.append(_alternative(instance, outcome, bounds, option, (budget, 2 / (left + 1))))
+            rows.append(
+                _alternative(instance, outcome, bounds, whole, option, (budget, 2 / (left + 1)))
+            )
             left -= 1
         left -= count - len(others)
         chosen = instance.option_names[int(outcome.placement.options[table])]
@@ -189,6 +192,7 @@ def _alternative(
     instance: Instance,
     outcome: Outcome,
     bounds: list[int | None] | None,
+    whole: Piles,
     option: int,
     time: tuple[Budget, float],
 ) -> Alternative:
@@ -196,7 +200,7 @@ def _alternative(
     budget, share = time
     bound = None if bounds is None else bounds[option]
     name, table = instance.option_names[option], int(instance.table_of[option])
-    swapped = swap(instance, outcome.placement, option)
+    swapped = swap(instance, outcome.placement, option, whole)
     hint, beside = outcome.placement, None
     lacks: tuple[Shortage, ...] = ()
     clashes: tuple[str, ...] = ("places",)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations import Instance, Settings, solve
+from formulations import Instance, Settings, Status, solve
 from milp_planner.errors import BadInput
 from milp_planner.explain.staircase import slope, staircase
 from milp_planner.explain.tiers import with_more
@@ -68,3 +68,12 @@ def test_an_unknown_tier_is_named() -> None:
     plan = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
     with pytest.raises(BadInput, match=r"'hbn'.*hbm"):
         staircase(instance, plan, "hbn", (1,), quick())
+
+
+def test_what_the_plan_proved_is_not_asked_again() -> None:
+    """An optimal plan's own step is optimal without a solve, with no time at all."""
+    instance = two_modes()
+    outcome = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
+    assert outcome.status == Status.OPTIMAL
+    (step,) = staircase(instance, outcome, "hbm", [0], quick(0.0)).steps
+    assert (step.status, step.bound, step.seconds) == ("optimal", outcome.objective, None)

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from formulations import Instance, Settings, Status, solve
 from formulations.check import check
 from formulations.diagnose.questions import constraints_of, lift
 from formulations.instance import Pin
-from formulations.instance_file import instance_from_dict, instance_to_dict
 from milp_planner.errors import BadInput
-from milp_planner.explain.swap import swap
+from milp_planner.explain.swap import piles, swap
 from milp_planner.explain.why import Alternative, why
 from tests.formulations.brute_force import brute_force, table_placements
 from tests.formulations.examples import two_modes
@@ -31,11 +31,11 @@ def _pinned(instance: Instance, table: int, name: str) -> int | None:
 def _forbids(instance: Instance, table: int, other: Alternative) -> None:
     """The constraints named leave the option no plan, all the others lifted."""
     option = instance.option_index(table, other.option)
-    document = instance_to_dict(replace(instance, pins=(Pin(table, option),)))
-    for name in constraints_of(document):
+    left = replace(instance, pins=(Pin(table, option),))
+    for name in constraints_of(left):
         if name not in (*other.forbidden_by, "pins"):
-            document = lift(document, name)
-    assert brute_force(instance_from_dict(document)).objective is None
+            left = lift(left, name)
+    assert brute_force(left).objective is None
 
 
 @settings(max_examples=12, deadline=None)
@@ -125,7 +125,7 @@ def test_unknown_tables_and_empty_plans_are_refused() -> None:
 @given(instance=small())
 def test_a_swap_is_a_real_plan(instance: Instance) -> None:
     """A swap's objective is the check's; one option of one shard gets the best place there is."""
-    best = truth(instance).placement
+    best = solve(instance, "cpsat", LIMITS).placement
     assume(best is not None)
     assert best is not None
     for option in range(instance.num_options):
@@ -144,3 +144,25 @@ def test_a_swap_is_a_real_plan(instance: Instance) -> None:
                 there = list(found.placement.ranks)
                 there[table] = [np.asarray(r, dtype=int) for r in ranks]
                 assert not check(instance, replace(found.placement, ranks=there)).feasible
+
+
+@settings(max_examples=60, deadline=None)
+@given(instance=small(), data=st.data())
+def test_a_swap_is_what_the_check_says_of_it(instance: Instance, data: st.DataObject) -> None:
+    """Objective and shortages of a swap, computed from loads taken apart, are the whole check's."""
+    best = solve(instance, "cpsat", LIMITS).placement
+    assume(best is not None)
+    option = data.draw(st.integers(0, instance.num_options - 1))
+    found = swap(instance, best, option, piles(instance, best))
+    assume(found is not None)
+    verdict = check(instance, found.placement)
+    assert verdict.loads is not None
+    assert found.objective == (
+        verdict.objectives[instance.objective.value] if verdict.feasible else None
+    )
+    over = [
+        (r.name, int((use - r.capacity).max()))
+        for r, use in zip(instance.resources, verdict.loads.use, strict=True)
+        if (use > r.capacity).any()
+    ]
+    assert [(each.resource, each.short_by) for each in found.lacks] == over
