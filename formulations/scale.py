@@ -14,7 +14,7 @@ Stages, each within a share of the time (or of the work) that is left:
 Anytime: the best plan found is kept whenever it ends.
 
 ``work_limit`` counts CP-SAT's deterministic seconds; with ``workers=1`` a run is reproducible.
-Settings of its own (``Settings.options``): ``whole_columns`` (int, default 40,000), the size up to
+Settings of its own (``Settings.options``): ``whole_columns`` (int, default 12,000), the size up to
 which a whole model is tried.
 """
 
@@ -46,13 +46,13 @@ from formulations.search.starts import Start, fallback, given, packed
 from formulations.search.walk import walk
 from formulations.settings import Clock, Settings
 
-_WHOLE_COLUMNS = 40_000
+_WHOLE_COLUMNS = 12_000
 #: Options of the first core: this many, or this many a table.
 _CORE, _CORE_PER_TABLE = 400, 4
 #: Gap above which no option is likely to be ruled out by probing.
 _NEAR = 0.03
-#: Seconds (or work) that one turn of neighbourhood search takes at least.
-_SLICE = 2.0
+#: Turns of neighbourhood search, and the seconds (or work) one takes at least.
+_TURNS, _SLICE = 6, 2.0
 #: Options of the first core cost alone at most this share of what packed choices promise; those
 #: of the next core more, and much more where the last one held no plan.
 _DEAREST, _WIDER, _MUCH_WIDER = 1.01, 1.1, 4.0
@@ -140,6 +140,7 @@ def _cores(context: Context, lp: SymmetricLP | None, starts: list[Start], share:
         before = context.spent()
         context.core = _core(context, lp, dearest, size)
         if not _small(context, context.core):
+            context.core = context.keep  # neighbourhoods need the options in between as well
             return
         base = context.best
         if base is None or not context.core[base.options].all():
@@ -171,7 +172,8 @@ def _core(context: Context, lp: SymmetricLP | None, dearest: int, size: int) -> 
 def _improve(context: Context, starts: list[Start], share: float) -> None:
     """Large-neighbourhood search by turns: ours, over ranks and tables, and CP-SAT's own."""
     left, turn = _share(context, share), 0
-    slice_ = max(left / 6, min(left, _SLICE))
+    turns = _TURNS if _small(context, context.core) else 1
+    slice_ = max(left / turns, min(left, _SLICE))
     while not context.over() and left > 0 and context.instance.num_tables:
         before, amount = context.spent(), min(left, slice_)
         keep = context.core if turn % 4 < 2 else context.keep
