@@ -29,8 +29,6 @@ class HighsResult:
     duals : float array [rows] or None
         Change of the objective per unit of a row's limit (LP only). When infeasible: a Farkas
         ray, if HiGHS gives one.
-    reduced : float array [columns] or None
-        Reduced cost of every column (LP only).
     """
 
     status: str
@@ -38,7 +36,6 @@ class HighsResult:
     bound: float | None
     values: FloatArray | None
     duals: FloatArray | None
-    reduced: FloatArray | None = None
 
 
 def solve_highs(
@@ -164,13 +161,12 @@ def _result(highs: Any, scaled: _Scaled, whole: bool) -> HighsResult:
         states.kModelEmpty: "optimal",
     }.get(highs.getModelStatus(), "other")
     info, solution = highs.getInfo(), highs.getSolution()
-    values = duals = reduced = objective = None
+    values = duals = objective = None
     if solution.value_valid and status in ("optimal", "limit"):
         values = np.asarray(solution.col_value) * scaled.unit
         objective = info.objective_function_value * scaled.cost_unit + scaled.model.offset
     if solution.dual_valid and not whole:
         duals = np.asarray(solution.row_dual) * scaled.cost_unit / scaled.row_unit
-        reduced = np.asarray(solution.col_dual) * scaled.cost_unit / scaled.unit
     if status == "infeasible" and not whole:
         ray = highs.getDualRay()
         if len(ray) > 1 and ray[1]:
@@ -178,4 +174,4 @@ def _result(highs: Any, scaled: _Scaled, whole: bool) -> HighsResult:
     bound = objective if status == "optimal" and not whole else None
     if whole and status in ("optimal", "limit") and np.isfinite(info.mip_dual_bound):
         bound = info.mip_dual_bound * scaled.cost_unit + scaled.model.offset
-    return HighsResult(status, objective, bound, values, duals, reduced)
+    return HighsResult(status, objective, bound, values, duals)
