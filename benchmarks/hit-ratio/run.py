@@ -49,8 +49,8 @@ def formula(known: Popularity, slots: int, mode: str, frequency: bool) -> float:
     batch = ROWS / PER_PASS
     if mode == "HYBRID":
         return hybrid_hits(known, slots, ROWS * (PASSES - 0.5), batch, frequency)
-    curve = frequency_curve(known, batch) if frequency else recency_curve(known)
-    return float(np.interp(slots, *curve))
+    curve = (frequency_curve if frequency else recency_curve)(known, batch)
+    return float(curve.hits_at(np.array(slots)))
 
 
 def main() -> None:

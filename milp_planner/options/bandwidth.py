@@ -7,7 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from milp_planner.costs import lookup
-from milp_planner.costs.hit_ratio.estimate import Source, has_statistics, hit_ratios, tier_of
+from milp_planner.costs.hit_ratio.estimate import (
+    Source,
+    has_statistics,
+    hit_ratios,
+    tier_of,
+    unique_hit_ratios,
+)
 from milp_planner.costs.profile import EfficiencyCurve
 from milp_planner.costs.units import BoolArray, FloatArray
 from milp_planner.options.columns import OptionColumns
@@ -21,6 +27,9 @@ class Hits(NamedTuple):
     ----------
     ratio : float array
         Share of the lookups it serves; the cache ratio where nothing is known of the access.
+    unique : float array
+        Share of a step's distinct rows that a cache holds, where a prefetch asks for it; else the
+        cache ratio.
     cover : float array
         Its rows over the distinct rows of a step.
     known : bool array
@@ -30,6 +39,7 @@ class Hits(NamedTuple):
     """
 
     ratio: FloatArray
+    unique: FloatArray
     cover: FloatArray
     known: BoolArray
     source: list[Source]
@@ -42,7 +52,7 @@ def hits_of(job: Job, columns: OptionColumns) -> Hits:
     distinct = np.maximum(job.traffic.distinct, 1.0)
     cover = ratio * (job.tables.rows / distinct)[columns.table]
     stats = np.array([has_statistics(t.access) for t in tables], dtype=np.bool_)
-    served = ratio.copy()
+    served, unique = ratio.copy(), ratio.copy()
     source: list[Source] = ["none"] * len(ratio)
     starts = np.searchsorted(columns.table, np.arange(len(tables) + 1))
     for mode in ("CACHING", "HYBRID"):
@@ -54,11 +64,14 @@ def hits_of(job: Job, columns: OptionColumns) -> Hits:
             if len(span):
                 grid, back = np.unique(ratio[span], return_inverse=True)
                 tier = tier_of(tables[index], mode, float(job.traffic.raw_ids[index]) * job.ranks)
-                found = hit_ratios(tables[index].access, tables[index].rows, grid, tier)
+                access, rows = tables[index].access, tables[index].rows
+                found = hit_ratios(access, rows, grid, tier)
                 served[span] = found.values[back]
+                if mode == "CACHING" and job.workload.prefetch_pipeline:
+                    unique[span] = unique_hit_ratios(access, rows, grid, tier)[back]
                 for option, place in zip(span.tolist(), back.tolist(), strict=True):
                     source[option] = found.sources[place]
-    return Hits(served, cover, stats[columns.table], source)
+    return Hits(served, unique, cover, stats[columns.table], source)
 
 
 def bandwidths(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:

@@ -125,7 +125,7 @@ def _price_entries(
     sizes = shard_bytes(job, options, shards, exchanged)
     hits = hits_of(job, columns)
     bandwidth = bandwidths(job, columns, hits)[shards.option]
-    missing = (1.0 - hits.ratio) * columns.is_mode("CACHING") * job.traffic.distinct[columns.table]
+    missing = (1.0 - hits.unique) * columns.is_mode("CACHING") * job.traffic.distinct[columns.table]
     misses = (missing / columns.group_ranks)[shards.option]
     seconds = shard_seconds(job, options, shards, exchanged, bandwidth, misses)
     check_seconds(job, seconds, options.table)

@@ -1,6 +1,8 @@
-"""Rows a cache holds (CACHING): least recently used, and least frequently used."""
+"""Rows a cache holds (CACHING): least recently used, least frequently used, batch too large."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,16 +10,49 @@ from milp_planner.costs.popularity import Popularity
 from milp_planner.costs.units import FloatArray
 
 GRID = 128
-"""Characteristic times at which Che's equation is tabulated."""
+"""Points at which a curve without a closed form is tabulated."""
 
 
-def recency_curve(known: Popularity) -> tuple[FloatArray, FloatArray]:
-    """Cache sizes and hit ratios of LRU over a grid of characteristic times, [GRID + 2] each.
+@dataclass(frozen=True, eq=False)
+class CacheCurve:
+    """What a cache serves, over its size; float arrays [points], straight lines between them.
+
+    Attributes
+    ----------
+    sizes : array
+        Rows the cache holds, rising from 0.
+    hits : array
+        Share of the lookups it serves, Σ_k p_k a_k with a_k the chance that it holds row k.
+    unique : array
+        Share of a batch's distinct rows it holds, Σ_k q_k a_k / Σ_k q_k with
+        q_k = 1 − (1 − p_k)^batch. Popular rows count once each, so it is lower than ``hits``.
+    """
+
+    sizes: FloatArray
+    hits: FloatArray
+    unique: FloatArray
+
+    def hits_at(self, sizes: FloatArray) -> FloatArray:
+        """Share of the lookups that caches of these sizes serve."""
+        return np.interp(sizes, self.sizes, self.hits)
+
+    def unique_at(self, sizes: FloatArray) -> FloatArray:
+        """Share of a batch's distinct rows that caches of these sizes hold."""
+        return np.interp(sizes, self.sizes, self.unique)
+
+
+def recency_curve(known: Popularity, batch: float) -> CacheCurve:
+    """LRU over a grid of characteristic times.
 
     Che's approximation: a row is cached if it was looked up within the last T lookups, and T fills
-    the cache: Σ_k (1 − e^(−p_k T)) = size, hit ratio Σ_k p_k (1 − e^(−p_k T)). De-duplicating
-    batches does not change it (a row's last batch is as recent as its last lookup), as long as a
-    batch's different rows fit.
+    the cache: a_k = 1 − e^(−p_k T), Σ_k a_k = size. De-duplicating batches does not change it (a
+    row's last batch is as recent as its last lookup), as long as a batch's different rows fit.
+
+    Parameters
+    ----------
+    known : Popularity
+    batch : float
+        Lookups of the table in a batch of all ranks.
 
     References
     ----------
@@ -25,37 +60,65 @@ def recency_curve(known: Popularity) -> tuple[FloatArray, FloatArray]:
     results", IEEE JSAC 20(7), 2002, doi:10.1109/JSAC.2002.801752; C. Fricker, P. Robert,
     J. Roberts, "A versatile and accurate approximation for LRU cache performance", ITC 2012.
     """
-    used = known.shares > 0
-    shares, counts = known.shares[used], known.counts[used]
-    shortest, longest = 1e-3 / float(shares.max()), 60.0 / float(shares.min())
+    known = _used(known)
+    shortest, longest = 1e-3 / float(known.shares.max()), 60.0 / float(known.shares.min())
     times = np.exp(np.linspace(np.log(shortest), np.log(longest), GRID))
-    present = -np.expm1(-np.outer(times, shares))
-    sizes = np.concatenate(([0.0], present @ counts, [known.rows]))
-    hits = np.concatenate(([0.0], present @ (counts * shares), [1.0]))
-    return sizes, np.minimum(hits, 1.0)
+    return _tabulated(known, batch, -np.expm1(-np.outer(times, known.shares)), known.rows)
 
 
-def frequency_curve(known: Popularity, batch: float) -> tuple[FloatArray, FloatArray]:
-    """Cache sizes and hit ratios of LFU with lookup counts that survive eviction.
+def frequency_curve(known: Popularity, batch: float) -> CacheCurve:
+    """LFU with lookup counts that survive eviction.
 
     In the long run counts order rows by popularity. But every missing row enters, and stays until
     others come: beside the F most popular rows the cache holds the less popular ones of the last
-    batch, F + Σ_{k > F} q_k = size with q_k = 1 − (1 − p_k)^batch, so the hit ratio is
-    Σ_{k ≤ F} p_k + Σ_{k > F} p_k q_k.
-
-    Parameters
-    ----------
-    known : Popularity
-    batch : float
-        Lookups of the table in a batch of all ranks.
+    batch, F + Σ_{k > F} q_k = size, so a_k = 1 for k ≤ F and q_k beyond.
     """
-    chance = known.drawn(batch) if batch > 0 else np.zeros_like(known.shares)
+    chance, wanted = known.drawn(batch), _wanted(known, batch)
     mass = known.counts * known.shares
-    inside = np.concatenate(([0.0], np.cumsum(known.counts)))
-    hits = np.concatenate(([0.0], np.cumsum(mass)))
-    passing = _after(known.counts * chance)
-    sizes = np.concatenate(([0.0], inside + passing))
-    return sizes, np.concatenate(([0.0], hits + _after(mass * chance)))
+    sizes, hits, unique = (
+        np.concatenate(([0.0], np.concatenate(([0.0], np.cumsum(part))) + _after(part * chance)))
+        for part in (known.counts, mass, wanted)
+    )
+    return CacheCurve(sizes, hits, unique)
+
+
+def overflow_curve(known: Popularity, batch: float) -> CacheCurve:
+    """Caches that the distinct rows of a batch overfill, whatever the score.
+
+    Rows of the batch are protected from each other, so those it finds stay, and missing ones enter
+    in the order of their first lookup until no other row is left, after a share τ of the batch:
+    a_k = q_k a_k + (1 − a_k) r_k with r_k = 1 − (1 − p_k)^(τ·batch), that is
+    a_k = r_k / (1 − q_k + r_k), Σ_k a_k = size. At τ = 1 the cache holds just the last batch. The
+    derivation is ours, checked against the simulator.
+    """
+    known = _used(known)
+    parts = np.geomspace(1e-9, 1.0, GRID)
+    entered = -np.expm1(np.outer(parts * batch, np.log1p(-np.minimum(known.shares, 1 - 1e-16))))
+    held = entered / (1.0 - known.drawn(batch) + entered)
+    return _tabulated(known, batch, held, None)
+
+
+def _tabulated(known: Popularity, batch: float, held: FloatArray, rows: float | None) -> CacheCurve:
+    """The curve of chances a_k [points, classes], from nothing on, and to all rows if given."""
+    parts = (known.counts, known.counts * known.shares, _wanted(known, batch))
+    end = [] if rows is None else [1.0]
+    sizes, hits, unique = (
+        np.concatenate(([0.0], values, end)) for values in (held @ np.stack(parts, axis=1)).T
+    )
+    if rows is not None:
+        sizes[-1] = rows
+    return CacheCurve(sizes, np.minimum(hits, 1.0), np.minimum(unique, 1.0))
+
+
+def _used(known: Popularity) -> Popularity:
+    used = known.shares > 0
+    return Popularity(known.counts[used], known.shares[used])
+
+
+def _wanted(known: Popularity, batch: float) -> FloatArray:
+    """Distinct rows of a batch in each class, as shares of all; lookups for a batch of one."""
+    wanted = known.counts * (known.drawn(batch) if batch > 1 else known.shares)
+    return wanted / wanted.sum()
 
 
 def _after(parts: FloatArray) -> FloatArray:

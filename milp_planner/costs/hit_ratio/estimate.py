@@ -7,7 +7,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from milp_planner.costs.hit_ratio.caching import frequency_curve, recency_curve
+from milp_planner.costs.hit_ratio.caching import (
+    CacheCurve,
+    frequency_curve,
+    overflow_curve,
+    recency_curve,
+)
 from milp_planner.costs.hit_ratio.hybrid import hybrid_hits
 from milp_planner.costs.hit_ratio.stored import HORIZON, grid
 from milp_planner.costs.popularity import popularity
@@ -18,9 +23,6 @@ from milp_planner.inputs.table import Table
 Source = Literal["formula", "table", "curve", "none"]
 """Where a hit ratio comes from: a formula inside its region, the simulator's stored table, the
 user's measured curve, or nothing (no statistics: the cache ratio itself)."""
-
-FITS = 0.9
-"""A cache's formulas are claimed where a batch's different rows take at most this share of it."""
 
 MOST_SKEWED = 1.8
 """Zipf exponent up to which formulas were checked."""
@@ -67,10 +69,9 @@ def hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> Hit
 
     A measured miss-rate curve is used as it is (straight lines between its points). Without
     statistics every row is equally popular and the hit ratio is x. CACHING follows
-    :mod:`~milp_planner.costs.hit_ratio.caching`, and where the different rows of a batch do not fit
-    in 0.9 of the cache, or alpha exceeds 1.8, for Zipf tables the stored table of simulated hit
-    ratios. HYBRID follows
-    :mod:`~milp_planner.costs.hit_ratio.hybrid` after 30 lookups a row.
+    :mod:`~milp_planner.costs.hit_ratio.caching`, for Zipf tables of alpha above 1.8 the stored
+    table of simulated hit ratios. HYBRID follows :mod:`~milp_planner.costs.hit_ratio.hybrid` after
+    30 lookups a row.
 
     Parameters
     ----------
@@ -88,17 +89,27 @@ def hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> Hit
         return _alike(ratios, "none")
     if tier.mode == "HYBRID":
         return _alike(_hybrid(access, rows, ratios, tier), "formula")
-    known = popularity(access, rows)
-    values = np.interp(ratios * known.rows, *_cache_curve(access, rows, tier))
-    if not isinstance(access, Zipf):
-        return _alike(values, "formula")
-    outside = known.distinct(tier.batch) > FITS * ratios * known.rows
-    outside |= access.alpha > MOST_SKEWED
-    if outside.any():
-        name = "lfu" if tier.frequency else "lru"
+    if isinstance(access, Zipf) and access.alpha > MOST_SKEWED:
         point = (float(np.log10(max(tier.batch / rows, 1e-12))), access.alpha)
-        values = np.where(outside, grid("simulated.json", name).at(point, ratios), values)
-    return HitRatios(values, tuple("table" if out else "formula" for out in outside))
+        stored = grid("simulated.json", "lfu" if tier.frequency else "lru")
+        return _alike(stored.at(point, ratios), "table")
+    return _alike(_cached(access, rows, ratios, tier, "hits"), "formula")
+
+
+def unique_hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> FloatArray:
+    """Share of a batch's distinct rows that a cache holds as the batch begins; float array [n].
+
+    What a prefetch leaves out: it fetches every missing row once, however often the batch asks for
+    it. Popular rows are found more often, so this is at most the hit ratio of the lookups. A
+    measured miss-rate curve is taken as TorchRec takes it, of distinct rows. Parameters as in
+    :func:`hit_ratios`, for a tier in mode CACHING.
+    """
+    ratios = np.asarray(ratios, dtype=np.float64)
+    if isinstance(access, MissRate):
+        return _measured(access, rows, ratios)
+    if not has_statistics(access):
+        return ratios
+    return _cached(access, rows, ratios, tier, "unique")
 
 
 def _alike(values: FloatArray, source: Source) -> HitRatios:
@@ -134,12 +145,26 @@ def _followed(access: Access, rows: int, ratio: float, batch: float, frequency: 
     return hybrid_hits(known, ratio * known.rows, HORIZON * known.rows, batch, frequency)
 
 
-def _cache_curve(access: Access, rows: int, tier: Tier) -> tuple[FloatArray, FloatArray]:
-    if tier.frequency:
-        return frequency_curve(popularity(access, rows), tier.batch)
-    return _recency(access, rows)
+def _cached(
+    access: Access, rows: int, ratios: FloatArray, tier: Tier, what: Literal["hits", "unique"]
+) -> FloatArray:
+    """Of a cache; one that a batch's distinct rows overfill has a formula of its own."""
+    known = popularity(access, rows)
+    sizes = ratios * known.rows
+    values = getattr(_curve(access, rows, tier), f"{what}_at")(sizes)
+    overfull = sizes < known.distinct(tier.batch)
+    if overfull.any():
+        full = _overflow(access, rows, tier.batch)
+        values = np.where(overfull, getattr(full, f"{what}_at")(sizes), values)
+    return values
 
 
 @lru_cache(maxsize=16384)
-def _recency(access: Access, rows: int) -> tuple[FloatArray, FloatArray]:
-    return recency_curve(popularity(access, rows))
+def _curve(access: Access, rows: int, tier: Tier) -> CacheCurve:
+    known = popularity(access, rows)
+    return (frequency_curve if tier.frequency else recency_curve)(known, tier.batch)
+
+
+@lru_cache(maxsize=16384)
+def _overflow(access: Access, rows: int, batch: float) -> CacheCurve:
+    return overflow_curve(popularity(access, rows), batch)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from milp_planner.costs.hit_ratio.estimate import Tier, hit_ratios
+from milp_planner.costs.hit_ratio.estimate import Tier, hit_ratios, unique_hit_ratios
 from milp_planner.costs.hit_ratio.hybrid import hybrid_hits
 from milp_planner.costs.hit_ratio.stored import HORIZON, grid
 from milp_planner.costs.popularity import zipf
@@ -44,16 +44,33 @@ def test_the_stored_fluid_equals_the_fluid(alpha: float, frequency: bool) -> Non
     assert stored == pytest.approx(exact, abs=0.015)
 
 
-def test_batches_that_do_not_fit_use_the_simulated_table() -> None:
-    """A batch of all rows in a tenth of them is outside the formula's region, a small one not."""
-    access, ratios = Zipf(kind="zipf", alpha=0.8), np.array([0.1, 0.9])
-    small = hit_ratios(access, 10**5, ratios, Tier("CACHING", False, 100.0))
-    large = hit_ratios(access, 10**5, ratios, Tier("CACHING", False, 1e5))
-    assert small.sources == ("formula", "formula")
-    assert large.sources == ("table", "formula")
-    assert large.values[1] == pytest.approx(small.values[1])
-    steep = hit_ratios(Zipf(kind="zipf", alpha=2.5), 10**5, ratios, Tier("CACHING", False, 100.0))
-    assert steep.sources == ("table", "table")
+def test_only_extreme_skew_uses_the_simulated_table() -> None:
+    """Alpha 2.5 is outside the formulas' region; a batch larger than its cache is not."""
+    ratios = np.array([0.1, 0.9])
+    for alpha, source in ((0.8, "formula"), (2.5, "table")):
+        access = Zipf(kind="zipf", alpha=alpha)
+        found = hit_ratios(access, 10**5, ratios, Tier("CACHING", False, 1e5))
+        assert found.sources == (source, source)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.8, 1.6])
+@pytest.mark.parametrize("frequency", [False, True])
+def test_distinct_rows_hit_less_than_lookups(alpha: float, frequency: bool) -> None:
+    """In batches of any size; the same in batches of one, and where all rows are alike."""
+    access, ratios = Zipf(kind="zipf", alpha=alpha), np.linspace(0, 1, 21)
+    for batch in (1.0, 1e3, 1e5, 1e6):
+        tier = Tier("CACHING", frequency, batch)
+        hits = hit_ratios(access, 10**5, ratios, tier).values
+        unique = unique_hit_ratios(access, 10**5, ratios, tier)
+        assert (unique <= hits + 1e-9).all()
+        assert (np.diff(unique) > 0).all()
+        if batch == 1 or alpha == 0:
+            assert unique == pytest.approx(hits, abs=1e-3)
+    measured = MissRate(kind="miss_rate", points=((0.2, 0.5), (1.0, 0.1)))
+    assert unique_hit_ratios(Unknown(), 10**5, ratios, CACHE) == pytest.approx(ratios)
+    assert unique_hit_ratios(measured, 10**5, ratios, CACHE) == pytest.approx(
+        hit_ratios(measured, 10**5, ratios, CACHE).values
+    )
 
 
 def test_other_statistics_are_followed_one_by_one() -> None:

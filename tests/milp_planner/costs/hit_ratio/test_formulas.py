@@ -2,59 +2,88 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import reduce
+from operator import add
+
 import numpy as np
 import pytest
 
-from milp_planner.costs.hit_ratio.caching import frequency_curve, recency_curve
+from milp_planner.costs.hit_ratio.caching import (
+    CacheCurve,
+    frequency_curve,
+    overflow_curve,
+    recency_curve,
+)
 from milp_planner.costs.hit_ratio.hybrid import hybrid_hits
 from milp_planner.costs.popularity import zipf
 from milp_planner.simulate.streams import drawn
-from milp_planner.simulate.tiers import Shape, Tiers
+from milp_planner.simulate.tiers import Shape, Step, Tiers
 
 ROWS, BATCH, PASSES = 10_240, 256, 12
 
 
-def simulated(alpha: float, ratio: float, mode: str, frequency: bool) -> float:
-    """Hit ratio of the last pass over as many lookups as rows."""
+def simulated(alpha: float, ratio: float, mode: str, frequency: bool, batch: int = BATCH) -> Step:
+    """The last pass over as many lookups as rows, of four batches at least."""
     pytest.importorskip("numba")
     generator = np.random.default_rng(1)
     stream, ids = drawn(zipf(ROWS, alpha)), generator.permutation(ROWS)
     slots = round(ROWS * ratio)
     tiers = Tiers(Shape(mode, slots, ROWS - slots, frequency), np.arange(ROWS))
-    hits = asked = 0
-    for batch in range(PASSES * ROWS // BATCH):
-        step = tiers.step(ids[stream.draw(BATCH, generator)])
-        if batch >= (PASSES - 1) * ROWS // BATCH:
-            hits, asked = hits + int(step.hits[0]), asked + BATCH
-    return hits / asked
+    for _ in range((PASSES - 1) * ROWS // batch):
+        tiers.step(ids[stream.draw(batch, generator)])
+    steps = [tiers.step(ids[stream.draw(batch, generator)]) for _ in range(max(ROWS // batch, 4))]
+    return reduce(add, steps)
 
 
 @pytest.mark.parametrize("alpha", [0.4, 0.8, 1.2])
 @pytest.mark.parametrize("ratio", [0.1, 0.5])
 @pytest.mark.parametrize("frequency", [False, True])
 def test_against_the_simulator(alpha: float, ratio: float, frequency: bool) -> None:
-    """Both modes within 0.05 of the simulated hit ratio."""
-    known = zipf(ROWS, alpha)
-    curve = frequency_curve(known, BATCH) if frequency else recency_curve(known)
-    said = {
-        "CACHING": float(np.interp(ratio * ROWS, *curve)),
-        "HYBRID": hybrid_hits(known, ratio * ROWS, ROWS * (PASSES - 0.5), BATCH, frequency),
-    }
-    for mode, value in said.items():
-        assert value == pytest.approx(simulated(alpha, ratio, mode, frequency), abs=0.05)
+    """Both modes within 0.05 of the simulated hit ratio, and a cache of that of distinct rows."""
+    known, size = zipf(ROWS, alpha), np.array([ratio * ROWS])
+    curve = (frequency_curve if frequency else recency_curve)(known, BATCH)
+    cache = simulated(alpha, ratio, "CACHING", frequency)
+    assert curve.hits_at(size) == pytest.approx(cache.hit_ratio, abs=0.05)
+    assert curve.unique_at(size) == pytest.approx(cache.unique_hit_ratio, abs=0.05)
+    said = hybrid_hits(known, ratio * ROWS, ROWS * (PASSES - 0.5), BATCH, frequency)
+    found = simulated(alpha, ratio, "HYBRID", frequency).hit_ratio
+    assert said == pytest.approx(found, abs=0.05)
+
+
+@pytest.mark.parametrize("alpha", [0.4, 0.8, 1.2])
+@pytest.mark.parametrize("frequency", [False, True])
+def test_batches_that_overfill_a_cache(alpha: float, frequency: bool) -> None:
+    """A tenth of the rows, batches of as many lookups as rows: within 0.01, by either score."""
+    curve = overflow_curve(zipf(ROWS, alpha), ROWS)
+    assert curve.sizes[-1] > 0.1 * ROWS
+    cache = simulated(alpha, 0.1, "CACHING", frequency, ROWS)
+    assert curve.hits_at(0.1 * ROWS) == pytest.approx(cache.hit_ratio, abs=0.01)
+    assert curve.unique_at(0.1 * ROWS) == pytest.approx(cache.unique_hit_ratio, abs=0.01)
+
+
+@pytest.mark.parametrize("follow", [frequency_curve, recency_curve])
+def test_overfull_and_larger_caches_meet(follow: Callable[..., CacheCurve]) -> None:
+    """At the size of the batch's distinct rows a cache holds the last batch by every formula."""
+    known = zipf(10**5, 0.8)
+    full, other = overflow_curve(known, 1e4), follow(known, 1e4)
+    size = np.array([known.distinct(1e4)])
+    assert full.sizes[-1] == pytest.approx(size[0])
+    assert full.hits_at(size) == pytest.approx(other.hits_at(size), abs=2e-3)
+    assert full.unique_at(size) == pytest.approx(other.unique_at(size), abs=2e-3)
 
 
 def test_hybrid_by_recency_is_worse_than_a_cache() -> None:
     """Rows that come late are the rare ones; they push hot rows out, which never return."""
     hybrid = hybrid_hits(zipf(10**6, 0.4), 10**5, 3e7, 1000.0, False)
-    cached = float(np.interp(10**5, *recency_curve(zipf(10**6, 0.4))))
+    cached = float(recency_curve(zipf(10**6, 0.4), 1000.0).hits_at(np.array(1e5)))
     assert hybrid < 0.1 < cached
 
 
 def test_lfu_caches_the_most_popular_rows() -> None:
     """With tiny batches a cache by frequency serves exactly the lookups of the rows it holds."""
     weights = np.arange(1, 10_001) ** -1.05
-    found = np.interp([1000, 5000], *frequency_curve(zipf(10_000, 1.05), 1e-9))
+    found = frequency_curve(zipf(10_000, 1.05), 1e-9).hits_at(np.array([1000, 5000]))
     exact = np.cumsum(weights / weights.sum())[[999, 4999]]
     assert found == pytest.approx(exact, abs=2e-3)
 
