@@ -86,6 +86,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     from milp_planner.explain.answers import answer
     from milp_planner.explain.budget import Budget
     from milp_planner.files import check_writable
+    from milp_planner.hit_sources import hit_warnings
     from milp_planner.report.terminal.explain import draw_answers
 
     questions = parse_questions([*(ask or []), *(["sensitivity"] if sensitivity else [])])
@@ -113,6 +114,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         console.emit_json(answers_to_dict(read, answers))
     else:
         console.out().print(draw_answers(answers, everything))
+        for warning in hit_warnings(read):
+            console.out().print(warning, markup=False)
     if work.interrupted:
         raise typer.Exit(130)
     if read.outcome.status.value == "infeasible" or (answers.replan and not answers.replanned):

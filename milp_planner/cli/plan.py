@@ -100,6 +100,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
 def show(plan: Plan, everything: bool = False) -> None:
     """Print the verdict, then tables and ranks, or why there are none."""
-    from milp_planner.cli import solve
+    from milp_planner.cli import console, solve
+    from milp_planner.hit_sources import hit_warnings
 
     solve.show(plan.instance, plan.outcome, everything)
+    for warning in hit_warnings(plan):
+        console.out().print(warning, markup=False)

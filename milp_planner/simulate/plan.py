@@ -35,7 +35,7 @@ class TableInfo:
     warmup : float
         Lookups a row before counting.
     predicted_hit, hit_source
-        Hit ratio of pricing, and its source (formula, table, curve, none).
+        Hit ratio of pricing, and its source (formula, table, unchecked, curve, none).
     hit, unique_hit : float or None
         Simulated share of lookups, and of a batch's different rows, served from HBM.
     predicted_unique_fraction, unique_fraction : float, float or None

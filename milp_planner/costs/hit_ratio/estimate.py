@@ -20,12 +20,17 @@ from milp_planner.costs.units import FloatArray
 from milp_planner.inputs.access import Access, MissRate, Unknown, Zipf
 from milp_planner.inputs.table import Table
 
-Source = Literal["formula", "table", "curve", "none"]
-"""Where a hit ratio comes from: a formula inside its region, the simulator's stored table, the
-user's measured curve, or nothing (no statistics: the cache ratio itself)."""
+Source = Literal["formula", "table", "unchecked", "curve", "none"]
+"""Where a hit ratio comes from: a formula inside its region, the simulator's stored table, a
+formula outside its region, the user's measured curve, or nothing (no statistics: the cache ratio
+itself)."""
 
-MOST_SKEWED = 1.8
-"""Zipf exponent up to which formulas were checked."""
+MOST_SKEWED, STEEPEST = 1.8, 3.0
+"""Zipf exponents up to which formulas were checked, and up to which the simulator's table goes."""
+SMALLEST = 0.02
+"""Cache ratio down to which both were."""
+FITS = 0.9
+"""HYBRID's formula was checked where a batch's distinct rows take at most this share of HBM."""
 
 
 class Tier(NamedTuple):
@@ -69,9 +74,10 @@ def hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> Hit
 
     A measured miss-rate curve is used as it is (straight lines between its points). Without
     statistics every row is equally popular and the hit ratio is x. CACHING follows
-    :mod:`~milp_planner.costs.hit_ratio.caching`, for Zipf tables of alpha above 1.8 the stored
-    table of simulated hit ratios. HYBRID follows :mod:`~milp_planner.costs.hit_ratio.hybrid` after
-    30 lookups a row.
+    :mod:`~milp_planner.costs.hit_ratio.caching`, HYBRID :mod:`~milp_planner.costs.hit_ratio.hybrid`
+    after 30 lookups a row. Zipf tables of alpha above 1.8 use the stored table of simulated hit
+    ratios. ``unchecked``: x below 0.02, alpha above 3, and HYBRID where a batch's distinct rows
+    take more than 0.9 of HBM (popular rows of the first batch are then pushed out for good).
 
     Parameters
     ----------
@@ -87,13 +93,15 @@ def hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> Hit
         return _alike(_measured(access, rows, ratios), "curve")
     if not has_statistics(access):
         return _alike(ratios, "none")
-    if tier.mode == "HYBRID":
-        return _alike(_hybrid(access, rows, ratios, tier), "formula")
-    if isinstance(access, Zipf) and access.alpha > MOST_SKEWED:
-        point = (float(np.log10(max(tier.batch / rows, 1e-12))), access.alpha)
-        stored = grid("simulated.json", "lfu" if tier.frequency else "lru")
-        return _alike(stored.at(point, ratios), "table")
-    return _alike(_cached(access, rows, ratios, tier, "hits"), "formula")
+    follow = _hybrid if tier.mode == "HYBRID" else _cached
+    values = follow(access, rows, ratios, tier)
+    checked, source = ratios >= SMALLEST, _formula_or_table(access)
+    if source != "formula":
+        values = np.where(checked, _simulated(access, rows, ratios, tier), values)
+    elif tier.mode == "HYBRID":
+        checked &= popularity(access, rows).distinct(tier.batch) <= FITS * ratios * rows
+    checked |= (ratios == 0) | (ratios == 1)
+    return HitRatios(values, tuple(source if known else "unchecked" for known in checked))
 
 
 def unique_hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> FloatArray:
@@ -109,7 +117,7 @@ def unique_hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier)
         return _measured(access, rows, ratios)
     if not has_statistics(access):
         return ratios
-    return _cached(access, rows, ratios, tier, "unique")
+    return _cached(access, rows, ratios, tier, unique=True)
 
 
 def _alike(values: FloatArray, source: Source) -> HitRatios:
@@ -145,17 +153,33 @@ def _followed(access: Access, rows: int, ratio: float, batch: float, frequency: 
     return hybrid_hits(known, ratio * known.rows, HORIZON * known.rows, batch, frequency)
 
 
+def _formula_or_table(access: Access) -> Source:
+    if not isinstance(access, Zipf) or access.alpha <= MOST_SKEWED:
+        return "formula"
+    return "table" if access.alpha <= STEEPEST else "unchecked"
+
+
+def _simulated(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> FloatArray:
+    name = f"{tier.mode.lower()}-{'lfu' if tier.frequency else 'lru'}"
+    assert isinstance(access, Zipf)
+    batch = float(np.log10(max(tier.batch / rows, 1e-12)))
+    return grid("simulated.json", name).at((batch, access.alpha), ratios)
+
+
 def _cached(
-    access: Access, rows: int, ratios: FloatArray, tier: Tier, what: Literal["hits", "unique"]
+    access: Access, rows: int, ratios: FloatArray, tier: Tier, unique: bool = False
 ) -> FloatArray:
     """Of a cache; one that a batch's distinct rows overfill has a formula of its own."""
     known = popularity(access, rows)
     sizes = ratios * known.rows
-    values = getattr(_curve(access, rows, tier), f"{what}_at")(sizes)
+
+    def at(curve: CacheCurve) -> FloatArray:
+        return curve.unique_at(sizes) if unique else curve.hits_at(sizes)
+
+    values = at(_curve(access, rows, tier))
     overfull = sizes < known.distinct(tier.batch)
     if overfull.any():
-        full = _overflow(access, rows, tier.batch)
-        values = np.where(overfull, getattr(full, f"{what}_at")(sizes), values)
+        values = np.where(overfull, at(_overflow(access, rows, tier.batch)), values)
     return values
 
 

@@ -2,10 +2,10 @@
 
 ``hybrid.json`` holds the fluid of :mod:`milp_planner.costs.hit_ratio.hybrid` on a grid (it takes
 milliseconds a point, too long for thousands of tables). ``simulated.json`` holds what the simulator
-measured for caches whose batches do not fit, where no formula is claimed; its script is
+measured at skews beyond those the formulas are claimed for; its script is
 ``benchmarks/hit-ratio/table.py``.
 
-    python -m milp_planner.costs.hit_ratio.stored      writes hybrid.json anew (a minute)
+    python -m milp_planner.costs.hit_ratio.stored      writes hybrid.json anew (two minutes)
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ HORIZON = 30.0
 
 _FOLDER = resources.files("milp_planner.costs.hit_ratio")
 _ALPHA = [round(0.1 * i, 1) for i in range(21)]
-_RATIO = [0.0, 0.05, *(round(0.1 * i, 1) for i in range(1, 10)), 0.95, 1.0]
+_SMALL = [0.0, 1e-4, 1e-3, 3e-3, 0.01, 0.02, 0.03, 0.05]
+_RATIO = [*_SMALL, *(round(0.1 * i, 1) for i in range(1, 10)), 0.95, 1.0]
 _ROWS = [3.0, 4.0, 5.0, 6.0, 8.0, 10.0]
 _BATCH = [-6.0, -4.0, -3.0, -2.0, -1.0, 0.0]
 

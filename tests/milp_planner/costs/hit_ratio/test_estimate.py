@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
 
@@ -44,13 +46,37 @@ def test_the_stored_fluid_equals_the_fluid(alpha: float, frequency: bool) -> Non
     assert stored == pytest.approx(exact, abs=0.015)
 
 
-def test_only_extreme_skew_uses_the_simulated_table() -> None:
-    """Alpha 2.5 is outside the formulas' region; a batch larger than its cache is not."""
-    ratios = np.array([0.1, 0.9])
-    for alpha, source in ((0.8, "formula"), (2.5, "table")):
+@pytest.mark.parametrize("mode", ["CACHING", "HYBRID"])
+def test_only_extreme_skew_uses_the_simulated_table(mode: Literal["CACHING", "HYBRID"]) -> None:
+    """Alpha 2.5 is outside the formulas' region, tiny tiers and alpha 4 were never checked."""
+    ratios = np.array([0.0, 0.001, 0.1, 0.9, 1.0])
+    for alpha, source in ((0.8, "formula"), (2.5, "table"), (4.0, "unchecked")):
         access = Zipf(kind="zipf", alpha=alpha)
-        found = hit_ratios(access, 10**5, ratios, Tier("CACHING", False, 1e5))
-        assert found.sources == (source, source)
+        found = hit_ratios(access, 10**5, ratios, Tier(mode, False, 1e3))
+        assert found.sources == (source, "unchecked", source, source, source)
+        assert (np.diff(found.values) >= -1e-3).all()
+        assert found.values[[0, -1]] == pytest.approx([0, 1])
+
+
+def test_a_batch_that_overfills_hybrid_is_not_checked() -> None:
+    """HYBRID then pushes popular rows out in its first batch; a cache recovers."""
+    access, ratios = Zipf(kind="zipf", alpha=0.9), np.array([0.1, 0.9])
+    sources = [
+        hit_ratios(access, 10**5, ratios, Tier(mode, False, 1e5)).sources
+        for mode in ("HYBRID", "CACHING")
+    ]
+    assert sources == [("unchecked", "formula"), ("formula", "formula")]
+
+
+@pytest.mark.parametrize("alpha", [0.6, 1.2, 1.8])
+@pytest.mark.parametrize("frequency", [False, True])
+def test_small_tiers_follow_the_fluid(alpha: float, frequency: bool) -> None:
+    """HYBRID at 2% and 3% of the rows: within 0.01 of the fluid itself."""
+    ratios, tier = np.array([0.02, 0.03]), Tier("HYBRID", frequency, 1e4)
+    stored = hit_ratios(Zipf(kind="zipf", alpha=alpha), 10**6, ratios, tier).values
+    known = zipf(10**6, alpha)
+    exact = [hybrid_hits(known, x * 1e6, HORIZON * 1e6, 1e4, frequency) for x in ratios]
+    assert stored == pytest.approx(exact, abs=0.01)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.8, 1.6])

@@ -58,8 +58,8 @@ def test_batches_that_overfill_a_cache(alpha: float, frequency: bool) -> None:
     curve = overflow_curve(zipf(ROWS, alpha), ROWS)
     assert curve.sizes[-1] > 0.1 * ROWS
     cache = simulated(alpha, 0.1, "CACHING", frequency, ROWS)
-    assert curve.hits_at(0.1 * ROWS) == pytest.approx(cache.hit_ratio, abs=0.01)
-    assert curve.unique_at(0.1 * ROWS) == pytest.approx(cache.unique_hit_ratio, abs=0.01)
+    assert curve.hits_at(np.array(0.1 * ROWS)) == pytest.approx(cache.hit_ratio, abs=0.01)
+    assert curve.unique_at(np.array(0.1 * ROWS)) == pytest.approx(cache.unique_hit_ratio, abs=0.01)
 
 
 @pytest.mark.parametrize("follow", [frequency_curve, recency_curve])
