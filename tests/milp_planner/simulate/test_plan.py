@@ -18,7 +18,7 @@ DYN = {"dim": 16, "kind": "dynamicemb", "pooling_factor": 8}
 WORKLOAD = {"batch_per_rank": 256, "dedup": True, "fusion": "free"}
 TABLES = [
     {"name": "hybrid", "rows": 10_240, **DYN, "access": {"kind": "zipf", "alpha": 0.9},
-     "constraints": {"modes": "HYBRID", "cache_ratios": [0.3]}},
+     "constraints": {"modes": "HYBRID", "cache_ratios": [0.4]}},
     {"name": "cache", "rows": 10_240, **DYN, "access": {"kind": "zipf", "alpha": 1.0},
      "score_strategy": "lfu", "constraints": {"modes": "CACHING", "cache_ratios": [0.2]}},
     {"name": "hot", "rows": 5_000, **DYN,
