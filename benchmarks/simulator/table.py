@@ -16,11 +16,14 @@ def main() -> None:
     """Rewrite the marked block."""
     newest = sorted((HERE / "results").glob("*.json"))[-1]
     cases = json.loads(newest.read_text(encoding="utf-8"))["cases"]
-    lines = ["| rows | α | x | tiers | hit ratio | simulated, ns | gather, ns | ratio |"]
-    lines.append("|---|---|---|---|---|---|---|---|")
+    lines = [
+        "| rows | α | x | tiers | hit ratio | simulated, ns | touch, ns | × | gather, ns | × |"
+    ]
+    lines.append("|---|---|---|---|---|---|---|---|---|---|")
     lines += [
         f"| {c['rows']:,} | {c['alpha']} | {c['x']} | {c['mode']} {c['score'].upper()} | "
-        f"{c['hit']} | {c['simulated_ns']} | {c['gather_ns']} | {c['ratio']} |"
+        f"{c['hit']} | {c['simulated_ns']} | {c['touch_ns']} | {c['touch_ratio']} | "
+        f"{c['gather_ns']} | {c['gather_ratio']} |"
         for c in cases
     ]
     block = "\n".join(["<!-- result -->", *lines, "", f"`{newest.name}`.", "<!-- end -->"])

@@ -1,9 +1,8 @@
 # ruff: noqa: PLR0913 - compiled loops take plain arrays, and no objects
-"""The compiled loop of the tier simulator: one batch through HBM, and through the host if asked.
+"""The compiled loops of the tier simulator: one batch through HBM, and through the host if asked.
 
-Every bucket keeps its scores in a binary heap whose entries may lag behind (scores only rise while
-a row is resident, so a stale entry is a lower bound): a hit costs one memory access, an eviction a
-few steps down the heap. Entries are score · 2**32 + slot, so equal scores go by the lowest slot.
+Scores lie beside each other, bucket by bucket, so a hit writes one slot, and what a batch pushes
+out of a bucket is found in one pass over its slots. Among equal scores the lowest slot goes first.
 """
 
 from __future__ import annotations
@@ -18,103 +17,16 @@ lookup, lookups so far, HBM bucket."""
 LOOKUPS, UNIQUE, HITS, UNIQUE_HITS, HOST_HITS, NEW, EVICTED, DROPPED, BYPASSED = range(9)
 """Columns of ``counts``, one row a rank."""
 
-_SLOT = np.int64(0xFFFFFFFF)
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _entry(rows, key, slot, frequency):  # type: ignore[no-untyped-def]
-    return np.int64(rows[key, COUNT if frequency else STAMP]) << 32 | slot
+FEW = 32
+"""Up to so many victims of a bucket are kept sorted while its slots pass by."""
 
 
 @njit(nogil=True, cache=True)
-def _sink(heap, base, size, entry):  # type: ignore[no-untyped-def]
-    """Put an entry at the root and restore the heap."""
-    i = 0
-    while True:
-        child = 2 * i + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap[base + child + 1] < heap[base + child]:
-            child += 1
-        if heap[base + child] >= entry:
-            break
-        heap[base + i] = heap[base + child]
-        i = child
-    heap[base + i] = entry
-
-
-@njit(nogil=True, cache=True)
-def _push(heap, base, size, entry):  # type: ignore[no-untyped-def]
-    """Add an entry behind the last one."""
-    i = size
-    while i > 0 and heap[base + (i - 1) // 2] > entry:
-        heap[base + i] = heap[base + (i - 1) // 2]
-        i = (i - 1) // 2
-    heap[base + i] = entry
-
-
-@njit(nogil=True, cache=True)
-def _lowest(rows, tier, bucket, frequency, pinned_at, waiting, waits):  # type: ignore[no-untyped-def]
-    """Take the slot with the lowest score out of a bucket's heap; −1 where all are protected.
-
-    Slots inserted in this batch are not in the heap; those whose row was looked up in batch
-    ``pinned_at`` are set aside in ``waiting``. Returns the slot and how many wait.
-    """
-    held, heap, sizes, _, capacity = tier
-    base = bucket * capacity
-    while sizes[bucket] > 0:
-        slot = np.int64(heap[base] & _SLOT)
-        key = held[base + slot]
-        pinned = rows[key, STAMP] == pinned_at
-        actual = _entry(rows, key, slot, frequency)
-        if actual != heap[base] and not pinned:
-            _sink(heap, base, sizes[bucket], actual)
-            continue
-        sizes[bucket] -= 1
-        _sink(heap, base, sizes[bucket], heap[base + sizes[bucket]])
-        if not pinned:
-            return slot, waits
-        waiting[waits] = base + slot
-        waits += 1
-    return np.int64(-1), waits
-
-
-@njit(nogil=True, cache=True)
-def _return(rows, tier, frequency, waiting, waits):  # type: ignore[no-untyped-def]
-    """Put every waiting slot back into the heap of its bucket."""
-    held, heap, sizes, _, capacity = tier
-    for i in range(waits):
-        bucket, slot = waiting[i] // capacity, waiting[i] % capacity
-        entry = _entry(rows, held[waiting[i]], np.int64(slot), frequency)
-        _push(heap, bucket * capacity, sizes[bucket], entry)
-        sizes[bucket] += 1
-
-
-@njit(nogil=True, cache=True)
-def _place(rows, key, bucket, tier, frequency, pinned_at, waiting, waits):  # type: ignore[no-untyped-def]
-    """Find a slot for a row: free, or the lowest score's.
-
-    Returns the slot (−1 for none), the row that was there (−1 for none) and how many slots wait.
-    """
-    held, _, _, fill, capacity = tier
-    if fill[bucket] < capacity:
-        slot, victim = np.int64(fill[bucket]), np.int64(-1)
-        fill[bucket] += 1
-    else:
-        slot, waits = _lowest(rows, tier, bucket, frequency, pinned_at, waiting, waits)
-        if slot < 0:
-            return slot, np.int64(-1), waits
-        victim = np.int64(held[bucket * capacity + slot])
-    held[bucket * capacity + slot] = key
-    waiting[waits] = bucket * capacity + slot
-    return slot, victim, waits + 1
-
-
-@njit(nogil=True, cache=True)
-def look_up(rows, keys, now, hbm_slots, per_rank, unique, before, counts):  # type: ignore[no-untyped-def]
+def look_up(rows, keys, now, hbm_slots, per_rank, slots, frequency, unique, before, counts):  # type: ignore[no-untyped-def]
     """First pass: what HBM and the host serve; scores rise.
 
-    Leaves the rows that HBM lacks at the front of ``unique`` and returns how many they are.
+    ``slots`` holds score and batch of the last lookup of every slot, HBM's first; a cache's host
+    has none. Leaves the rows that HBM lacks at the front of ``unique``; returns how many they are.
     """
     found, misses = 0, 0
     for key in keys:
@@ -131,6 +43,9 @@ def look_up(rows, keys, now, hbm_slots, per_rank, unique, before, counts):  # ty
         rank = rows[key, HOME] // per_rank
         counts[rank, LOOKUPS] += times
         counts[rank, UNIQUE] += 1
+        if 0 <= place < len(slots):
+            slots[place, 0] = rows[key, COUNT] if frequency else now
+            slots[place, 1] = now
         if 0 <= place < hbm_slots:
             counts[rank, HITS] += times
             counts[rank, UNIQUE_HITS] += 1
@@ -142,77 +57,116 @@ def look_up(rows, keys, now, hbm_slots, per_rank, unique, before, counts):  # ty
 
 
 @njit(nogil=True, cache=True)
-def by_bucket(rows, missing, buckets, grouped):  # type: ignore[no-untyped-def]
-    """Group the missing rows by HBM bucket, each bucket's in their order (a counting sort)."""
-    start = np.zeros(buckets + 1, np.int64)
-    for key in missing:
-        start[rows[key, HOME] + 1] += 1
-    for bucket in range(buckets):
-        start[bucket + 1] += start[bucket]
-    for key in missing:
-        bucket = rows[key, HOME]
+def by_bucket(homes, keys, start, grouped):  # type: ignore[no-untyped-def]
+    """Group rows by bucket, each bucket's in their order (a counting sort).
+
+    Bucket b's end up in ``grouped[start[b]:start[b + 1]]``.
+    """
+    start[:] = 0
+    for key in keys:
+        start[homes[key] + 2] += 1
+    for bucket in range(2, len(start)):
+        start[bucket] += start[bucket - 1]
+    for key in keys:
+        bucket = homes[key] + 1
         grouped[start[bucket]] = key
         start[bucket] += 1
 
 
 @njit(nogil=True, cache=True)
-def insert_cache(rows, missing, now, hbm, frequency, per_rank, waiting, counts):  # type: ignore[no-untyped-def]
-    """CACHING: bring every missing row into HBM; rows of the batch itself are not evicted.
+def _lowest(slots, base, capacity, pinned_at, wanted, found):  # type: ignore[no-untyped-def]
+    """Slots of a bucket with the lowest scores, lowest first, in ``found``; returns how many.
 
-    The host holds every row ever seen: its place is ``slots of HBM`` once evicted or bypassed.
+    Slots whose row was looked up in batch ``pinned_at`` are left out.
     """
-    waits, capacity = 0, hbm[4]
-    host = hbm[0].size
-    for key in missing:
-        bucket = rows[key, HOME]
-        rank = bucket // per_rank
-        slot, victim, waits = _place(rows, key, bucket, hbm, frequency, now, waiting, waits)
-        if slot < 0:
-            rows[key, PLACE] = host
-            counts[rank, BYPASSED] += 1
+    size = 0
+    for slot in range(capacity):
+        if slots[base + slot, 1] == pinned_at:
             continue
-        if victim >= 0:
-            rows[victim, PLACE] = host
-            counts[rank, EVICTED] += 1
-        rows[key, PLACE] = bucket * capacity + slot
-    _return(rows, hbm, frequency, waiting, waits)
+        entry = np.int64(slots[base + slot, 0]) << 32 | slot
+        if wanted > FEW or size < wanted:
+            size += 1
+        elif entry >= found[size - 1]:
+            continue
+        i = size - 1
+        if wanted <= FEW:
+            while i > 0 and found[i - 1] > entry:
+                found[i] = found[i - 1]
+                i -= 1
+        found[i] = entry
+    if wanted > FEW:
+        if wanted < size:
+            found[:size] = np.partition(found[:size], wanted - 1)
+            size = wanted
+        found[:size].sort()
+    return size
 
 
 @njit(nogil=True, cache=True)
-def insert_hybrid(  # type: ignore[no-untyped-def]
-    rows, missing, hbm, host, home_host, frequency, per_rank, waiting, moved, counts
-):
-    """HYBRID, HBM_ONLY: new rows go to HBM, what they push out to the host; host rows stay there.
+def insert(rows, grouped, start, tier, slots, offset, pinned_at, frequency, leaving):  # type: ignore[no-untyped-def]
+    """Place rows grouped by bucket: in free slots, then in those of the lowest scores.
 
-    Rows inserted in this batch are not evicted by it. A row pushed out of a full bucket of the
-    host, or out of HBM where there is no host tier, is lost, and new when it comes again.
+    Rows inserted here push none of each other out. Victims, and rows no slot was left for, are
+    listed in ``leaving``; returns how many they are.
     """
-    waits, leaving, start = 0, 0, hbm[0].size
-    for key in missing:
-        if rows[key, PLACE] >= start:
+    held, fill, capacity = tier
+    found, left = np.empty(capacity, np.int64), 0
+    for bucket in range(len(fill)):
+        first, last = start[bucket], start[bucket + 1]
+        if first == last:
             continue
-        bucket = rows[key, HOME]
-        slot, victim, waits = _place(rows, key, bucket, hbm, frequency, -1, waiting, waits)
-        if slot >= 0:
-            rows[key, PLACE] = bucket * hbm[4] + slot
-        if slot < 0 or victim >= 0:
-            moved[leaving] = key if slot < 0 else victim
-            leaving += 1
-    _return(rows, hbm, frequency, waiting, waits)
-    waits = 0
-    for i in range(leaving):
-        key = moved[i]
-        rank = rows[key, HOME] // per_rank
-        counts[rank, EVICTED] += 1
-        slot, victim = np.int64(-1), np.int64(-1)
-        if home_host.size > 0:
-            bucket = home_host[key]
-            slot, victim, waits = _place(rows, key, bucket, host, frequency, -1, waiting, waits)
-        if slot >= 0:
-            rows[key, PLACE] = start + home_host[key] * host[4] + slot
-        lost = key if slot < 0 else victim
-        if lost >= 0:
-            rows[lost, PLACE] = -1
-            rows[lost, COUNT] = 0
-            counts[rank, DROPPED] += 1
-    _return(rows, host, frequency, waiting, waits)
+        base, free = bucket * capacity, capacity - fill[bucket]
+        room, victims = min(free, last - first), 0
+        if last - first > free:
+            stop = fill[bucket]
+            victims = _lowest(
+                slots, offset + base, stop, pinned_at, min(last - first - free, stop), found
+            )
+        for i in range(last - first):
+            key = grouped[first + i]
+            if i < room:
+                slot = fill[bucket] + i
+            elif i < room + victims:
+                slot = found[i - room] & 0xFFFFFFFF
+                leaving[left] = held[base + slot]
+                left += 1
+            else:
+                leaving[left] = key
+                left += 1
+                continue
+            held[base + slot] = key
+            place = offset + base + slot
+            rows[key, PLACE] = place
+            slots[place, 0] = rows[key, COUNT if frequency else STAMP]
+            slots[place, 1] = rows[key, STAMP]
+        fill[bucket] += room
+    return left
+
+
+@njit(nogil=True, cache=True)
+def write_back(rows, leaving, now, hbm_slots, per_rank, counts):  # type: ignore[no-untyped-def]
+    """CACHING: rows pushed out, and those of batch ``now`` that found no slot, are on the host."""
+    for key in leaving:
+        rows[key, PLACE] = hbm_slots
+        column = BYPASSED if rows[key, STAMP] == now else EVICTED
+        counts[rows[key, HOME] // per_rank, column] += 1
+
+
+@njit(nogil=True, cache=True)
+def lose(rows, leaving, per_rank, counts):  # type: ignore[no-untyped-def]
+    """Rows that no tier holds: new when they come again."""
+    for key in leaving:
+        rows[key, PLACE] = -1
+        rows[key, COUNT] = 0
+        counts[rows[key, HOME] // per_rank, DROPPED] += 1
+
+
+@njit(nogil=True, cache=True)
+def only_new(rows, missing, kept):  # type: ignore[no-untyped-def]
+    """The missing rows that no tier holds, in ``kept``; returns how many."""
+    size = 0
+    for key in missing:
+        if rows[key, PLACE] < 0:
+            kept[size] = key
+            size += 1
+    return size

@@ -152,9 +152,10 @@ class Tiers:
             home = _bucket(hashed, shape.host_buckets, shape.host_bucket)
             self._home_host = (owner * shape.host_buckets + home).astype(np.int32)
             self._host = _tier(ranks * shape.host_buckets, shape.host_bucket, True)
+        self._slots = np.zeros((self._hbm[0].size + self._host[0].size, 2), np.int32)
+        self._starts = [np.zeros(len(t[1]) + 2, np.int64) for t in (self._hbm, self._host)]
         self._seen = np.zeros(ranks, np.int64)
         self._kept = np.empty((4, 0), np.int64)
-        self._waiting = np.empty(max(self._hbm[0].size, self._host[0].size), np.int64)
 
     def step(self, batch: IntArray) -> Step:
         """Look up the rows of one batch (indices, repeated as they come) and update the tiers.
@@ -167,16 +168,18 @@ class Tiers:
         loops = compiled_loops()
         self.now += 1
         counts = np.zeros((self.ranks, 9), np.int64)
-        unique, before, grouped, moved = self._scratch(len(batch))
+        unique, before = self._scratch(len(batch))[:2]
         slots, per_rank = self._hbm[0].size, self.shape.hbm_buckets
-        misses = loops.look_up(self._rows, batch, self.now, slots, per_rank, unique, before, counts)
-        loops.by_bucket(self._rows, unique[:misses], self.ranks * per_rank, grouped)
-        self._insert(loops, grouped[:misses], moved, counts)
+        misses = loops.look_up(
+            self._rows, batch, self.now, slots, per_rank, self._slots, self.shape.frequency,
+            unique, before, counts,
+        )  # fmt: skip
+        self._insert(loops, unique[:misses], counts)
         self._seen += counts[:, loops.NEW]
-        in_hbm = self._hbm[3].reshape(self.ranks, -1).sum(axis=1)
+        in_hbm = self._hbm[1].reshape(self.ranks, -1).sum(axis=1)
         on_host = self._seen.copy()
         if self.shape.mode == "HYBRID":
-            on_host = self._host[3].reshape(self.ranks, -1).sum(axis=1)
+            on_host = self._host[1].reshape(self.ranks, -1).sum(axis=1)
         elif self.shape.mode == "HBM_ONLY":
             on_host = np.zeros_like(in_hbm)
         c = counts.T.copy()
@@ -197,18 +200,39 @@ class Tiers:
             self._kept = np.empty((4, size), np.int64)
         return self._kept
 
-    def _insert(self, loops: Any, missing: IntArray, moved: IntArray, counts: IntArray) -> None:
-        shape, per_rank = self.shape, self.shape.hbm_buckets
-        if shape.mode in ("HYBRID", "HBM_ONLY"):
-            loops.insert_hybrid(
-                self._rows, missing, self._hbm, self._host, self._home_host, shape.frequency,
-                per_rank, self._waiting, moved, counts,
-            )  # fmt: skip
-        elif shape.hbm_slots:
-            loops.insert_cache(self._rows, missing, self.now, self._hbm, shape.frequency,
-                               per_rank, self._waiting, counts)  # fmt: skip
-        else:
-            self._rows[missing, 0] = 0
+    def _insert(self, loops: Any, missing: IntArray, counts: IntArray) -> None:
+        """Bring missing rows into HBM, and what they push out to the host."""
+        shape, rows, hbm_slots = self.shape, self._rows, self._hbm[0].size
+        _, kept, grouped, moved = self._kept
+        if shape.mode == "CACHING" or not shape.hbm_slots:
+            if not shape.hbm_slots:
+                rows[missing, 0] = 0
+                return
+            left = self._place(loops, missing, 0, self.now, grouped, moved)
+            loops.write_back(rows, moved[:left], self.now, hbm_slots, shape.hbm_buckets, counts)
+            return
+        new = kept[: loops.only_new(rows, missing, kept)]
+        left = self._place(loops, new, 0, -1, grouped, moved)
+        np.add.at(counts[:, loops.EVICTED], rows[moved[:left], loops.HOME] // shape.hbm_buckets, 1)
+        lost = moved[:left]
+        if len(self._home_host):
+            lost = kept[: self._place(loops, lost, 1, -1, grouped, kept)]
+        loops.lose(rows, lost, shape.hbm_buckets, counts)
+
+    def _place(
+        self, loops: Any, keys: IntArray, host: int, pinned: int, grouped: IntArray, left: IntArray
+    ) -> int:
+        """Insert rows into HBM or the host; how many ``left`` it."""
+        tier, start = (self._hbm, self._host)[host], self._starts[host]
+        homes = self._home_host if host else self._rows[:, loops.HOME]
+        loops.by_bucket(homes, keys, start, grouped)
+        offset = self._hbm[0].size if host else 0
+        return int(
+            loops.insert(
+                self._rows, grouped, start, tier, self._slots, offset, pinned,
+                self.shape.frequency, left,
+            )
+        )  # fmt: skip
 
 
 def compiled_loops() -> Any:
@@ -236,10 +260,9 @@ def _bucket(hashed: np.ndarray, buckets: int, capacity: int) -> np.ndarray:
 
 
 def _tier(buckets: int, capacity: int, exists: bool) -> tuple[Any, ...]:
-    """Rows held by slot, heaps, their sizes, slots filled; and the capacity of a bucket."""
+    """Row held by each slot, slots filled of each bucket; and the capacity of a bucket."""
     slots = buckets * capacity if exists else 0
-    held = np.full(slots, -1, np.int32)
-    return held, np.zeros(slots, np.int64), *(np.zeros((2, buckets), np.int32)), capacity
+    return np.full(slots, -1, np.int32), np.zeros(buckets, np.int32), capacity
 
 
 def _ratio(part: IntArray, whole: IntArray) -> float:
