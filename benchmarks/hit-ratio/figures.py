@@ -45,12 +45,20 @@ def row(name: str, points: list[dict[str, Any]]) -> str:
 def table(result: dict[str, Any]) -> str:
     """Markdown: mean and worst absolute error."""
     points = result["points"]
+    large = [p for p in points if _large(p, result)]
+    usual = [p for p in points if not _large(p, result)]
     head = f"| | mean error, {REGION} | worst there | mean, all points | worst of all |"
     lines = [head, "|---|---|---|---|---|"]
     for mode, score in PANELS:
-        chosen = [p for p in points if (p["mode"], p["score"]) == (mode, score)]
+        chosen = [p for p in usual if (p["mode"], p["score"]) == (mode, score)]
         lines.append(row(f"{mode} {score.upper()}", chosen))
+    if large:
+        lines.append(row("CACHING, batches of as many lookups as rows", large))
     return "\n".join([*lines, row("all", points)])
+
+
+def _large(point: dict[str, Any], result: dict[str, Any]) -> bool:
+    return bool(point.get("batch", 0) >= result["rows"])
 
 
 def draw(result: dict[str, Any], path: Path) -> None:
@@ -60,7 +68,8 @@ def draw(result: dict[str, Any], path: Path) -> None:
     axes = figure.subplots(1, 4, sharey=True)
     colours = matplotlib.colormaps["viridis"]
     for axis, (mode, score) in zip(axes, PANELS, strict=True):
-        chosen = [p for p in result["points"] if (p["mode"], p["score"]) == (mode, score)]
+        usual = [p for p in result["points"] if not _large(p, result)]
+        chosen = [p for p in usual if (p["mode"], p["score"]) == (mode, score)]
         for alpha in sorted({p["alpha"] for p in chosen}):
             line = sorted((p for p in chosen if p["alpha"] == alpha), key=lambda p: p["x"])
             x, colour = [p["x"] for p in line], colours(alpha / 2)

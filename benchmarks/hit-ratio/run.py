@@ -2,8 +2,9 @@
 
     python benchmarks/hit-ratio/run.py [--quick] [--out results/FILE.json]
 
-A table of 20,480 rows with its ids at random, batches of 1/50 of the rows (``--quick``: fewer
-points). Hit ratios of the 10th lookup a row on average; the formulas are given the same numbers.
+A table of 20,480 rows with its ids at random, batches of 1/50 of the rows, and for caches also of
+as many lookups as rows (``--quick``: fewer points). Hit ratios of the 10th lookup a row on average;
+the formulas are given the same numbers.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ import json
 from datetime import date
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from milp_planner.costs.hit_ratio.caching import frequency_curve, recency_curve
+from milp_planner.costs.hit_ratio.caching import frequency_curve, overflow_curve, recency_curve
 from milp_planner.costs.hit_ratio.hybrid import hybrid_hits
 from milp_planner.costs.popularity import Popularity, zipf
 from milp_planner.simulate.streams import drawn
-from milp_planner.simulate.tiers import Shape, Tiers
+from milp_planner.simulate.tiers import Shape, TierMode, Tiers
 
 ROWS = 20_480
 PASSES = 10
@@ -29,26 +31,29 @@ ALPHAS = [0.0, 0.4, 0.7, 1.0, 1.2, 1.4, 1.8]
 RATIOS = [0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95]
 
 
-def simulated(alpha: float, ratio: float, mode: str, frequency: bool) -> tuple[float, int]:
+def simulated(
+    alpha: float, ratio: float, mode: TierMode, frequency: bool, batch: int
+) -> tuple[float, int]:
     """Hit ratio over the last pass, and the slots HBM has."""
     generator = np.random.default_rng(0)
     stream, ids = drawn(zipf(ROWS, alpha)), generator.permutation(ROWS)
     slots = round(ROWS * ratio)
     tiers = Tiers(Shape(mode, slots, ROWS - slots, frequency), np.arange(ROWS))
     total = None
-    for batch in range(PASSES * PER_PASS):
-        step = tiers.step(ids[stream.draw(ROWS // PER_PASS, generator)])
-        if batch >= (PASSES - 1) * PER_PASS:
+    for number in range(PASSES * ROWS // batch):
+        step = tiers.step(ids[stream.draw(batch, generator)])
+        if number >= (PASSES - 1) * ROWS // batch:
             total = step if total is None else total + step
     assert total is not None
     return total.hit_ratio, tiers.shape.hbm_buckets * tiers.shape.hbm_bucket
 
 
-def formula(known: Popularity, slots: int, mode: str, frequency: bool) -> float:
+def formula(known: Popularity, slots: int, mode: TierMode, frequency: bool, batch: int) -> float:
     """The same by formula."""
-    batch = ROWS / PER_PASS
     if mode == "HYBRID":
         return hybrid_hits(known, slots, ROWS * (PASSES - 0.5), batch, frequency)
+    if slots < known.distinct(batch):
+        return float(overflow_curve(known, batch).hits_at(np.array(slots)))
     curve = (frequency_curve if frequency else recency_curve)(known, batch)
     return float(curve.hits_at(np.array(slots)))
 
@@ -60,14 +65,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     alphas, ratios = (ALPHAS[1::3], RATIOS[1::3]) if arguments.quick else (ALPHAS, RATIOS)
-    points = []
-    for mode, frequency, alpha in product(("HYBRID", "CACHING"), (False, True), alphas):
+    points: list[dict[str, Any]] = []
+    small = ROWS // PER_PASS
+    kinds: list[tuple[TierMode, int]] = [("HYBRID", small), ("CACHING", small), ("CACHING", ROWS)]
+    for (mode, batch), frequency, alpha in product(kinds, (False, True), alphas):
         for ratio in ratios:
-            found, slots = simulated(alpha, ratio, mode, frequency)
-            said = formula(zipf(ROWS, alpha), slots, mode, frequency)
+            found, slots = simulated(alpha, ratio, mode, frequency, batch)
+            said = formula(zipf(ROWS, alpha), slots, mode, frequency, batch)
             points.append(
                 {"mode": mode, "score": "lfu" if frequency else "lru", "alpha": alpha,
-                 "x": slots / ROWS, "simulated": round(found, 4), "formula": round(said, 4)}
+                 "batch": batch, "x": slots / ROWS,
+                 "simulated": round(found, 4), "formula": round(said, 4)}
             )  # fmt: skip
         print(mode, "lfu" if frequency else "lru", alpha, flush=True)
     result = {"date": date.today().isoformat(), "rows": ROWS, "passes": PASSES,
