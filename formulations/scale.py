@@ -43,7 +43,7 @@ from formulations.search.context import Context
 from formulations.search.exact import columns_of_whole, improve_whole, repair_whole, solve_whole
 from formulations.search.filter import by_price, by_probing, core
 from formulations.search.starts import Start, fallback, given, packed
-from formulations.search.walk import walk
+from formulations.search.walk import DEAR, walk
 from formulations.settings import Clock, Settings
 
 _WHOLE_COLUMNS = 12_000
@@ -85,7 +85,7 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
         proof = infeasibility_certificate(instance, seconds, settings.stop)
         if proof is not None:
             return infeasible("scale", _LAGRANGIAN, certificate=proof)
-    starts = _promising(starts + _packed(context, lp))
+    starts = _promising(instance, starts + _packed(context, lp))
     _cores(context, lp, starts, 0.3)
     _improve(context, starts, 0.25 if _small(context, context.keep) else 0.7)
     _close(context, lp, starts)
@@ -114,9 +114,15 @@ def _packed(context: Context, lp: SymmetricLP | None) -> list[Start]:
     return starts or [fallback(context, abs(bound))]
 
 
-def _promising(starts: list[Start]) -> list[Start]:
-    """Starts with a packed choice, the best compromise of promise and overflow first."""
-    return sorted(starts, key=lambda s: s.promise * (1 + 0.1 * s.over))
+def _promising(instance: Instance, starts: list[Start]) -> list[Start]:
+    """The best compromise of promise and overflow first, those that hold a dear option last."""
+    own, promise = own_cost(instance), min(start.promise for start in starts)
+
+    def rank(start: Start) -> tuple[bool, float]:
+        dearest = int(own[start.placement.options].max(initial=0))
+        return dearest > DEAR * promise, start.promise * (1 + 0.1 * start.over)
+
+    return sorted(starts, key=rank)
 
 
 def _small(context: Context, keep: BoolArray) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+from formulations.bounds.own import own_cost
 from formulations.instance import Objective
 from formulations.search.context import Context
 from formulations.search.lns import Walker
@@ -16,6 +17,8 @@ _PATIENCE = 25
 _EASE = 1.005
 #: A best plan this far above what a packed choice promises is not worth descending from.
 _FAR = 1.1
+#: Nor is one with an option that alone costs this share of the promise.
+DEAR = 1.02
 #: Overflow up to which a packed choice is repaired rather than the best plan improved.
 _REPAIRABLE = 1.0
 
@@ -98,10 +101,11 @@ def _walker(
     if start is None:
         return (None if best is None else Walker(context, best, seed, keep=keep)), False
     far = context.objective is None or (
-        aims and context.objective > start.promise * _FAR and 0 < start.over < _REPAIRABLE
+        aims and 0 < start.over < _REPAIRABLE and _is_far(context, start.promise)
     )
     if far and (round_ % 2 == 0 or not aims):
         cap = int(start.promise * _FAR)
+        cap = cap if context.objective is None else min(cap, context.objective - 1)
         return Walker(context, start.placement, seed, cap=cap, keep=keep), False
     if best is not None and (round_ % 2 == 0 or not aims):
         return Walker(context, best, seed, keep=keep), False
@@ -109,6 +113,17 @@ def _walker(
     if context.objective is not None:
         target = min(max(target, start.promise), context.objective - 1)
     return Walker(context, start.placement, seed, int(target * 1.002), keep=keep), True
+
+
+def _is_far(context: Context, promise: int) -> bool:
+    """Whether a choice that promises this is a better start than the best plan.
+
+    It is where the best plan costs much more, or holds an option that alone costs more: no
+    neighbourhood takes that table away, as many others would have to make room at once.
+    """
+    assert context.objective is not None and context.best is not None
+    dearest = int(own_cost(context.instance)[context.best.options].max())
+    return context.objective > promise * _FAR or dearest > promise * DEAR
 
 
 def _next_target(context: Context, objective: int) -> int:
