@@ -44,9 +44,11 @@ def read_instance(path: str | Path) -> Instance:
 
 def instance_from_dict(document: Any, what: str = "instance") -> Instance:
     """Build an Instance from a parsed document; see :func:`read_instance`."""
-    top = Reader(document, what, _TOP)
-    if top.get("format", str) != FORMAT:
+    # before the fields: a file of another format has others
+    if isinstance(document, dict) and document.get("format", FORMAT) != FORMAT:
         raise InstanceError(f"{what}: format is {shown(document['format'])}, allowed: {FORMAT!r}")
+    top = Reader(document, what, _TOP)
+    top.get("format", str)
     try:
         builder = _builder(top)
         for index, table in enumerate(top.items("tables")):

@@ -166,3 +166,9 @@ def test_reads_the_torchrec_instances(shared_data: Path) -> None:
         instance = read_instance(path)
         text = json.dumps(instance_to_dict(instance))
         assert instance_from_dict(json.loads(text)).fingerprint == instance.fingerprint
+
+
+def test_a_file_of_another_kind_is_told_by_its_format() -> None:
+    """A plan handed in for an instance is refused for its format, not for its fields."""
+    with pytest.raises(InstanceError, match=r"format is 'milp-planner-plan/1', allowed: 'milp-"):
+        instance_from_dict({"format": "milp-planner-plan/1", "fingerprints": {}})
