@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuda_routing.oracle import bucketize_numpy
-from cuda_routing.torch_path import _modulo, _quotient, bucketize_torch, signed
+from cuda_routing.torch_path import _quotient, bucketize_torch, signed, unsigned_modulo
 from tests.cuda_routing.cases import Case, assert_equal, batches
 
 torch = pytest.importorskip("torch")
@@ -35,5 +35,5 @@ def test_unsigned_division(u: int, divisor: int) -> None:
     """Unsigned quotient and remainder come out of signed torch arithmetic."""
     pattern = torch.tensor([signed(u)])
     quotient = _quotient(pattern, divisor).numpy().view(np.uint64)
-    remainder = _modulo(pattern, divisor).numpy().view(np.uint64)
+    remainder = unsigned_modulo(pattern, divisor).numpy().view(np.uint64)
     assert (int(quotient[0]), int(remainder[0])) == divmod(u, divisor)

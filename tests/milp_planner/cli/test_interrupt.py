@@ -32,7 +32,9 @@ def test_interrupted_while_importing(tmp_path: Path) -> None:
         "except KeyboardInterrupt:\n    raise ImportError('swallowed')\n"
     )
     program = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nimport milp_planner.__main__ as m"
+        f"import signal, sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # may be ignored: inherited\n"
+        "import milp_planner.__main__ as m"
     )
     done = subprocess.run(
         [sys.executable, "-c", f"{program}; m.main()"],
