@@ -59,7 +59,7 @@ def measure(
     tiers = Tiers(Shape(mode, slots, rows - slots, frequency), np.arange(rows))
     for _ in range(WARM):
         tiers.step(ids[stream.draw(BATCH, generator)])
-    rows_copy, slots_copy = tiers._rows.copy(), tiers._slots.copy()
+    rows_copy, slots_copy = tiers._rows.copy(), tiers._slots[:-1].copy()
     times, hits = np.empty((TIMED, 3)), []
     for i in range(TIMED):
         batches = [ids[stream.draw(BATCH, generator)] for _ in range(3)]

@@ -145,6 +145,7 @@ class Tiers:
         self._rows[:, 3] = owner * shape.hbm_buckets + _bucket(
             hashed, shape.hbm_buckets, shape.hbm_bucket
         )
+        self._rank_of = np.repeat(np.arange(ranks, dtype=np.int32), shape.hbm_buckets)
         self._hbm = _tier(ranks * shape.hbm_buckets, shape.hbm_bucket, shape.hbm_slots > 0)
         self._host = _tier(0, 1, False)
         self._home_host = np.zeros(0, np.int32)
@@ -152,10 +153,10 @@ class Tiers:
             home = _bucket(hashed, shape.host_buckets, shape.host_bucket)
             self._home_host = (owner * shape.host_buckets + home).astype(np.int32)
             self._host = _tier(ranks * shape.host_buckets, shape.host_bucket, True)
-        self._slots = np.zeros((self._hbm[0].size + self._host[0].size, 2), np.int32)
-        self._starts = [np.zeros(len(t[1]) + 2, np.int64) for t in (self._hbm, self._host)]
+        self._slots = np.zeros((self._hbm[0].size + self._host[0].size + 1, 2), np.int32)
+        self._starts = [np.zeros(len(t[1]) + 2, np.int32) for t in (self._hbm, self._host)]
         self._seen = np.zeros(ranks, np.int64)
-        self._kept = np.empty((4, 0), np.int64)
+        self._kept = np.empty((4, 0), np.int32)
 
     def step(self, batch: IntArray) -> Step:
         """Look up the rows of one batch (indices, repeated as they come) and update the tiers.
@@ -167,23 +168,26 @@ class Tiers:
         """
         loops = compiled_loops()
         self.now += 1
-        counts = np.zeros((self.ranks, 9), np.int64)
-        unique, before = self._scratch(len(batch))[:2]
-        slots, per_rank = self._hbm[0].size, self.shape.hbm_buckets
-        misses = loops.look_up(
-            self._rows, batch, self.now, slots, per_rank, self._slots, self.shape.frequency,
-            unique, before, counts,
+        missing, homes = self._scratch(len(batch))[:2]
+        seen = np.zeros((self.ranks, 3, 2), np.int64)
+        misses, _ = loops.look_up(
+            self._rows, batch, self.now, self._hbm[0].size, self._rank_of, self._slots,
+            self.shape.frequency, loops.IN_HBM if self.shape.mode == "CACHING" else loops.ON_HOST,
+            missing, homes, seen,
         )  # fmt: skip
-        self._insert(loops, unique[:misses], counts)
-        self._seen += counts[:, loops.NEW]
+        lookups, (found, host_hits, new) = seen.sum(axis=2), seen[:, :, 1].T
+        moved = self._insert(loops, missing[:misses], homes[:misses])
+        self._seen += new
         in_hbm = self._hbm[1].reshape(self.ranks, -1).sum(axis=1)
         on_host = self._seen.copy()
         if self.shape.mode == "HYBRID":
             on_host = self._host[1].reshape(self.ranks, -1).sum(axis=1)
         elif self.shape.mode == "HBM_ONLY":
             on_host = np.zeros_like(in_hbm)
-        c = counts.T.copy()
-        return Step(c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], in_hbm, on_host)
+        return Step(
+            lookups.sum(axis=1), found + host_hits + new, lookups[:, loops.IN_HBM].copy(),
+            found, host_hits, new, *moved, in_hbm, on_host,
+        )  # fmt: skip
 
     def in_hbm(self) -> IntArray:
         """Rows now in HBM, ascending."""
@@ -194,45 +198,51 @@ class Tiers:
         """Rows now on the host and not in HBM, ascending."""
         return np.flatnonzero(self._rows[:, 0] >= self._hbm[0].size)
 
-    def _scratch(self, size: int) -> IntArray:
+    def _scratch(self, size: int) -> np.ndarray:
         """Four arrays of at least that size, kept: fresh pages cost more than the work in them."""
         if self._kept.shape[1] < size:
-            self._kept = np.empty((4, size), np.int64)
+            self._kept = np.empty((4, size), np.int32)
         return self._kept
 
-    def _insert(self, loops: Any, missing: IntArray, counts: IntArray) -> None:
-        """Bring missing rows into HBM, and what they push out to the host."""
-        shape, rows, hbm_slots = self.shape, self._rows, self._hbm[0].size
-        _, kept, grouped, moved = self._kept
-        if shape.mode == "CACHING" or not shape.hbm_slots:
-            if not shape.hbm_slots:
-                rows[missing, 0] = 0
-                return
-            left = self._place(loops, missing, 0, self.now, grouped, moved)
-            loops.write_back(rows, moved[:left], self.now, hbm_slots, shape.hbm_buckets, counts)
-            return
-        new = kept[: loops.only_new(rows, missing, kept)]
-        left = self._place(loops, new, 0, -1, grouped, moved)
-        np.add.at(counts[:, loops.EVICTED], rows[moved[:left], loops.HOME] // shape.hbm_buckets, 1)
-        lost = moved[:left]
-        if len(self._home_host):
-            lost = kept[: self._place(loops, lost, 1, -1, grouped, kept)]
-        loops.lose(rows, lost, shape.hbm_buckets, counts)
+    def _insert(
+        self, loops: Any, missing: np.ndarray, homes: np.ndarray
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Bring missing rows into HBM, what they push out to the host: evicted, dropped, bypassed.
+
+        A batch leaves its scratch arrays: missing rows and their buckets, then two free ones.
+        """
+        rows, none = self._rows, np.zeros(self.ranks, np.int64)
+        if not self.shape.hbm_slots:
+            rows[missing, loops.PLACE] = 0
+            return none, none, none
+        if self.shape.mode == "CACHING":
+            _, (evicted, bypassed) = self._place(loops, missing, homes, 0, self._hbm[0].size)
+            return evicted, none, bypassed
+        lost, left = self._place(loops, missing, homes, 0, -1)
+        evicted = dropped = left.sum(axis=0)
+        if self.shape.mode == "HYBRID":
+            moving = self._kept[0, : len(lost)]
+            moving[:] = lost
+            homes = np.take(self._home_host, moving, out=self._kept[1, : len(lost)])
+            lost, left = self._place(loops, moving, homes, 1, -1)
+            dropped = left.sum(axis=0)
+        rows[lost, loops.COUNT] = 0
+        return evicted, dropped, none
 
     def _place(
-        self, loops: Any, keys: IntArray, host: int, pinned: int, grouped: IntArray, left: IntArray
-    ) -> int:
-        """Insert rows into HBM or the host; how many ``left`` it."""
+        self, loops: Any, keys: np.ndarray, homes: np.ndarray, host: int, away: int
+    ) -> tuple[np.ndarray, IntArray]:
+        """Insert rows into HBM or the host: who left; by rank, victims and rows without a slot."""
         tier, start = (self._hbm, self._host)[host], self._starts[host]
-        homes = self._home_host if host else self._rows[:, loops.HOME]
-        loops.by_bucket(homes, keys, start, grouped)
-        offset = self._hbm[0].size if host else 0
-        return int(
-            loops.insert(
-                self._rows, grouped, start, tier, self._slots, offset, pinned,
-                self.shape.frequency, left,
-            )
+        grouped, leaving = self._kept[2:]
+        moved = np.zeros((self.ranks, 2), np.int64)
+        loops.by_bucket(keys, homes, start, grouped)
+        size = loops.insert(
+            self._rows, grouped, start, tier, self._slots, self._hbm[0].size if host else 0,
+            self.now if self.shape.mode == "CACHING" else -1, self.shape.frequency, away,
+            leaving, moved,
         )  # fmt: skip
+        return leaving[:size], moved.T
 
 
 def compiled_loops() -> Any:

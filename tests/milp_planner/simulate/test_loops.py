@@ -10,16 +10,23 @@ from hypothesis import strategies as st
 pytest.importorskip("numba")
 
 
-@given(st.integers(1, 200), st.integers(0, 2**32), st.integers(1, 200), st.integers(-1, 3))
+@given(
+    st.integers(1, 200),
+    st.integers(0, 2**32),
+    st.integers(1, 200),
+    st.integers(-1, 3),
+    st.sampled_from([6, 100, 2**31 - 1]),
+)
 @settings(max_examples=100)
-def test_the_lowest_scores_go_first(size: int, seed: int, wanted: int, pinned: int) -> None:
-    """Lowest score, then lowest slot, never a protected one; few or many of them."""
-    from milp_planner.simulate.loops import _lowest
+def test_the_lowest_scores_go_first(
+    size: int, seed: int, wanted: int, pinned: int, scores: int
+) -> None:
+    """Lowest score, then lowest slot, never a protected one; scores near each other or far."""
+    from milp_planner.simulate.loops import BINS, _lowest
 
-    wanted = min(wanted, size)
-    slots = np.random.default_rng(seed).integers(0, 6, (size + 5, 2), dtype=np.int32)
-    found = np.empty(size, np.int64)
-    count = _lowest(slots, 5, size, pinned, wanted, found)
-    free = [i for i in range(size) if slots[5 + i, 1] != pinned]
-    expected = sorted(free, key=lambda i: (slots[5 + i, 0], i))[:wanted]
-    assert (found[:count] & 0xFFFFFFFF).tolist() == expected
+    generator = np.random.default_rng(seed)
+    slots = generator.integers(0, [scores, 6], (size, 2), dtype=np.int32)
+    found = np.empty(size, np.int32)
+    count = _lowest(slots, pinned, wanted, np.empty(BINS, np.int32), found)
+    free = [i for i in range(size) if slots[i, 1] != pinned]
+    assert found[:count].tolist() == sorted(free, key=lambda i: (slots[i, 0], i))[:wanted]
