@@ -17,43 +17,62 @@ PLACE, STAMP, COUNT, HOME = 0, 1, 2, 3
 lookup, lookups so far, HBM bucket."""
 
 IN_HBM, ON_HOST, NOWHERE = 0, 1, 2
-"""Where a lookup found its row: second axis of ``seen``."""
+"""Where a row is found: second axis of ``seen``."""
 
 AHEAD = 256
-"""Rows and slots of so many lookups are read before any is written: loads that miss the cache
+"""Places and slots of so many rows are read before any is written: loads that miss the cache
 overlap, stores that miss it queue."""
 
-BINS = 64
-"""Scores told apart, from the lowest, when victims are counted out."""
+NEVER = np.int32(2**31 - 1)
+"""Score of a slot that stays."""
 
 
 @njit(nogil=True, cache=True)
-def look_up(rows, keys, now, hbm_slots, rank_of, slots, frequency, served, missing, homes, seen):  # type: ignore[no-untyped-def]
-    """First pass: where every lookup finds its row; scores rise.
+def different(rows, keys, now, unique, before):  # type: ignore[no-untyped-def]
+    """De-duplicate and count lookups: a batch's rows, as they come first, and their counts before.
 
-    ``slots`` holds score and batch of the last lookup of every slot, HBM's first, and one more
-    that takes the scores of rows without a slot. ``seen[rank, where, first]`` counts lookups,
-    the first of a row in the batch apart. Rows found behind ``served`` are left, once each, in
-    ``missing``, their buckets in ``homes``; returns how many they are (and a sum of no meaning,
-    without which the compiler would drop the loads ahead).
+    Returns how many rows they are, and a sum of no meaning: without it the compiler would drop
+    the loads ahead.
     """
     size, ahead = 0, 0
     for block in range(0, len(keys), AHEAD):
         part = keys[block : block + AHEAD]
         for key in part:
-            ahead += slots[rows[key, PLACE], 0]
+            ahead += rows[key, PLACE]
         for key in part:
             first = rows[key, STAMP] != now
+            unique[size] = key
+            before[size] = rows[key, COUNT]
             rows[key, STAMP] = now
             rows[key, COUNT] += 1
+            size += first
+    return size, ahead
+
+
+@njit(nogil=True, cache=True)
+def look_up(rows, keys, before, now, hbm_slots, rank_of, slots, frequency, served, seen):  # type: ignore[no-untyped-def]
+    """Where a batch's different rows are found; scores rise.
+
+    ``slots`` holds score and batch of the last lookup of every slot, HBM's first, and one more
+    that takes the scores of rows without a slot. ``seen[rank, where]`` counts lookups and rows.
+    Leaves the rows found behind ``served`` at the front of ``keys``, their buckets at the front of
+    ``before``; returns how many they are, and again a sum.
+    """
+    size, ahead = 0, 0
+    for block in range(0, len(keys), AHEAD):
+        for key in keys[block : block + AHEAD]:
+            ahead += slots[rows[key, PLACE], 0]
+        for i in range(block, min(block + AHEAD, len(keys))):
+            key, count = keys[i], rows[keys[i], COUNT]
             place, home = rows[key, PLACE], rows[key, HOME]
-            slots[place, 0] = rows[key, COUNT] if frequency else now
+            slots[place, 0] = count if frequency else now
             slots[place, 1] = now
             where = (place < 0) * NOWHERE + (place >= hbm_slots) * ON_HOST
-            seen[rank_of[home], where, np.int64(first)] += 1
-            missing[size] = key
-            homes[size] = home
-            size += first & (where > served)
+            seen[rank_of[home], where, 0] += count - before[i]
+            seen[rank_of[home], where, 1] += 1
+            keys[size] = key
+            before[size] = home
+            size += where > served
     return size, ahead
 
 
@@ -75,48 +94,70 @@ def by_bucket(keys, homes, start, grouped):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _lowest(slots, pinned_at, wanted, bins, found):  # type: ignore[no-untyped-def]
-    """Slots of a bucket with the lowest scores, lowest first, in ``found``; returns how many.
-
-    Slots whose row was looked up in batch ``pinned_at`` are left out. Rows of the lowest score
-    leave first, so few scores lie between it and the last victim's: they are counted out.
-    """
-    free, low = 0, np.int32(2**31 - 1)
-    for slot in range(len(slots)):
-        if slots[slot, 1] != pinned_at:
-            free += 1
-            low = min(low, slots[slot, 0])
-    wanted = min(wanted, free)
-    bins[:] = 0
-    for slot in range(len(slots)):
-        above = slots[slot, 0] - low
-        if above < BINS and slots[slot, 1] != pinned_at:
-            bins[above] += 1
-    below, last = 0, 0
-    while last < BINS and below < wanted:
-        bins[last], below = below, below + bins[last]
-        last += 1
-    if below < wanted:
-        return _sorted_out(slots, pinned_at, wanted, found)
-    for slot in range(len(slots)):
-        above = slots[slot, 0] - low
-        if above < last and slots[slot, 1] != pinned_at:
-            found[bins[above]] = slot
-            bins[above] += 1
-    return wanted
+def _up_to(scores, limit):  # type: ignore[no-untyped-def]
+    """How many scores are at most ``limit``."""
+    count = np.int32(0)
+    for score in scores:
+        count += np.int32(score <= limit)
+    return count
 
 
 @njit(nogil=True, cache=True)
-def _sorted_out(slots, pinned_at, wanted, found):  # type: ignore[no-untyped-def]
-    """The same, whatever the scores are."""
-    entries, size = np.empty(len(slots), np.int64), 0
-    for slot in range(len(slots)):
-        if slots[slot, 1] != pinned_at:
-            entries[size] = np.int64(slots[slot, 0]) << 32 | slot
-            size += 1
-    entries = np.sort(np.partition(entries[:size], wanted - 1)[:wanted])
-    for i in range(wanted):
-        found[i] = entries[i] & 0xFFFFFFFF
+def _limit(scores, low, wanted):  # type: ignore[no-untyped-def]
+    """The ``wanted``-th lowest score, ``low`` being the lowest: steps that double, then halve."""
+    below, limit = low - 1, np.int64(low)
+    while _up_to(scores, limit) < wanted:
+        below, limit = limit, min(2 * limit - low + 1, np.int64(NEVER))
+    while limit - below > 1:
+        middle = (below + limit) // 2
+        if _up_to(scores, middle) < wanted:
+            below = middle
+        else:
+            limit = middle
+    return limit
+
+
+@njit(nogil=True, cache=True)
+def _order(scores, low, limit, chosen):  # type: ignore[no-untyped-def]
+    """Sort slots by score, equal ones as they are; their scores lie in ``[low, limit]``."""
+    if limit == low:
+        return
+    before = chosen.copy()
+    if limit - low > len(scores):
+        chosen[:] = before[np.argsort(scores[before], kind="mergesort")]
+        return
+    start = np.zeros(limit - low + 2, np.int32)
+    for slot in before:
+        start[scores[slot] - low + 1] += 1
+    for i in range(limit - low):
+        start[i + 1] += start[i]
+    for slot in before:
+        chosen[start[scores[slot] - low]] = slot
+        start[scores[slot] - low] += 1
+
+
+@njit(nogil=True, cache=True)
+def _lowest(slots, pinned_at, wanted, scratch, found):  # type: ignore[no-untyped-def]
+    """Slots of a bucket with the lowest scores, lowest first, in ``found``; returns how many.
+
+    Slots whose row was looked up in batch ``pinned_at`` are left out.
+    """
+    scores = scratch[: len(slots)]
+    free, low = np.int32(0), NEVER
+    for slot in range(len(scores)):
+        pinned = np.int32(slots[slot, 1] == pinned_at)
+        scores[slot] = slots[slot, 0] | (-pinned & NEVER)
+        free += 1 - pinned
+    wanted = min(wanted, free)
+    if wanted == 0:
+        return 0
+    for score in scores:
+        low = min(low, score)
+    limit, size = _limit(scores, low, wanted), 0
+    for slot in range(len(scores)):
+        found[size] = slot
+        size += scores[slot] <= limit
+    _order(scores, low, limit, found[:size])
     return wanted
 
 
@@ -129,7 +170,7 @@ def insert(rows, grouped, start, tier, slots, offset, pinned_at, frequency, away
     ``moved[rank]`` counts the ones and the others.
     """
     held, fill, capacity = tier
-    found, bins = np.empty(capacity, np.int32), np.empty(BINS, np.int32)
+    found, scratch = np.empty((2, capacity + 1), np.int32)
     left, per_rank = 0, len(fill) // len(moved)
     for bucket in range(len(fill)):
         first, last = start[bucket], start[bucket + 1]
@@ -142,7 +183,7 @@ def insert(rows, grouped, start, tier, slots, offset, pinned_at, frequency, away
         if room < last - first:
             bucket_slots = slots[offset + base : offset + base + stop]
             need = min(last - first - room, stop)
-            victims = _lowest(bucket_slots, pinned_at, need, bins, found[room:])
+            victims = _lowest(bucket_slots, pinned_at, need, scratch, found[room:])
             for i in range(room, room + victims):
                 leaving[left] = held[base + found[i]]
                 left += 1

@@ -168,15 +168,16 @@ class Tiers:
         """
         loops = compiled_loops()
         self.now += 1
-        missing, homes = self._scratch(len(batch))[:2]
+        unique, before = self._scratch(len(batch))[:2]
+        size, _ = loops.different(self._rows, batch, self.now, unique, before)
         seen = np.zeros((self.ranks, 3, 2), np.int64)
         misses, _ = loops.look_up(
-            self._rows, batch, self.now, self._hbm[0].size, self._rank_of, self._slots,
-            self.shape.frequency, loops.IN_HBM if self.shape.mode == "CACHING" else loops.ON_HOST,
-            missing, homes, seen,
+            self._rows, unique[:size], before[:size], self.now, self._hbm[0].size, self._rank_of,
+            self._slots, self.shape.frequency,
+            loops.IN_HBM if self.shape.mode == "CACHING" else loops.ON_HOST, seen,
         )  # fmt: skip
-        lookups, (found, host_hits, new) = seen.sum(axis=2), seen[:, :, 1].T
-        moved = self._insert(loops, missing[:misses], homes[:misses])
+        lookups, (found, host_hits, new) = seen[:, :, 0], seen[:, :, 1].T
+        moved = self._insert(loops, unique[:misses], before[:misses])
         self._seen += new
         in_hbm = self._hbm[1].reshape(self.ranks, -1).sum(axis=1)
         on_host = self._seen.copy()
