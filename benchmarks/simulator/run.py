@@ -27,6 +27,7 @@ from milp_planner.simulate.streams import drawn
 from milp_planner.simulate.tiers import Shape, TierMode, Tiers
 
 BATCH, WARM, TIMED = 1 << 17, 24, 7
+FILL = 10  # lookups a row before, in batches of 2^20: HBM is full in every case
 CASES = [(10**6, 1.2, 0.2), (10**6, 0.9, 0.2), (10**7, 1.2, 0.2), (10**7, 1.05, 0.5)]
 
 
@@ -46,7 +47,7 @@ def touch(rows, slots, keys, now):  # type: ignore[no-untyped-def]
         rows[key, 2] += 1
         place = rows[key, 0]
         if 0 <= place < len(slots):
-            slots[place, 0] = now
+            slots[place] = now
 
 
 def measure(
@@ -57,14 +58,16 @@ def measure(
     stream, ids = drawn(zipf(rows, alpha)), generator.permutation(rows)
     slots = round(rows * ratio)
     tiers = Tiers(Shape(mode, slots, rows - slots, frequency), np.arange(rows))
+    for _ in range(0, FILL * rows, 1 << 20):
+        tiers.step(ids[stream.draw(1 << 20, generator)])
     for _ in range(WARM):
         tiers.step(ids[stream.draw(BATCH, generator)])
-    rows_copy, slots_copy = tiers._rows.copy(), tiers._slots[:-1].copy()
-    times, hits = np.empty((TIMED, 3)), []
+    rows_copy, slots_copy = tiers._rows.copy(), tiers._scores[:-1].copy()
+    times, steps = np.empty((TIMED, 3)), []
     for i in range(TIMED):
         batches = [ids[stream.draw(BATCH, generator)] for _ in range(3)]
         marks = [time.thread_time()]
-        hits.append(tiers.step(batches[0]).hit_ratio)
+        steps.append(tiers.step(batches[0]))
         marks.append(time.thread_time())
         touch(rows_copy, slots_copy, batches[1], i)
         marks.append(time.thread_time())
@@ -74,7 +77,9 @@ def measure(
     ours, touched, gathered = (np.median(times, axis=0) / BATCH * 1e9).round(1).tolist()
     return {
         "rows": rows, "alpha": alpha, "x": ratio, "mode": mode,
-        "score": "lfu" if frequency else "lru", "hit": round(float(np.mean(hits)), 3),
+        "score": "lfu" if frequency else "lru",
+        "hit": round(float(np.mean([step.hit_ratio for step in steps])), 3),
+        "evicted": round(float(np.mean([step.evicted.sum() for step in steps]))),
         "simulated_ns": ours, "touch_ns": touched, "gather_ns": gathered,
         "touch_ratio": round(float(np.median(times[:, 0] / times[:, 1])), 2),
         "gather_ratio": round(float(np.median(times[:, 0] / times[:, 2])), 2),

@@ -17,13 +17,14 @@ def main() -> None:
     newest = sorted((HERE / "results").glob("*.json"))[-1]
     cases = json.loads(newest.read_text(encoding="utf-8"))["cases"]
     lines = [
-        "| rows | α | x | tiers | hit ratio | simulated, ns | touch, ns | × | gather, ns | × |"
+        "| rows | α | x | tiers | hit ratio | evicted | simulated, ns | touch, ns | × "
+        "| gather, ns | × |"
     ]
-    lines.append("|---|---|---|---|---|---|---|---|---|---|")
+    lines.append("|---|---|---|---|---|---|---|---|---|---|---|")
     lines += [
         f"| {c['rows']:,} | {c['alpha']} | {c['x']} | {c['mode']} {c['score'].upper()} | "
-        f"{c['hit']} | {c['simulated_ns']} | {c['touch_ns']} | {c['touch_ratio']} | "
-        f"{c['gather_ns']} | {c['gather_ratio']} |"
+        f"{c['hit']} | {c['evicted']:,} | {c['simulated_ns']} | {c['touch_ns']} | "
+        f"{c['touch_ratio']} | {c['gather_ns']} | {c['gather_ratio']} |"
         for c in cases
     ]
     block = "\n".join(["<!-- result -->", *lines, "", f"`{newest.name}`.", "<!-- end -->"])

@@ -50,23 +50,24 @@ def different(rows, keys, now, unique, before):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def look_up(rows, keys, before, now, hbm_slots, rank_of, slots, frequency, served, seen):  # type: ignore[no-untyped-def]
+def look_up(rows, keys, before, now, hbm_slots, rank_of, scores, used, frequency, served, seen):  # type: ignore[no-untyped-def]
     """Where a batch's different rows are found; scores rise.
 
-    ``slots`` holds score and batch of the last lookup of every slot, HBM's first, and one more
-    that takes the scores of rows without a slot. ``seen[rank, where]`` counts lookups and rows.
-    Leaves the rows found behind ``served`` at the front of ``keys``, their buckets at the front of
-    ``before``; returns how many they are, and again a sum.
+    ``scores`` holds the score of every slot, HBM's first, and one more that stands for rows without
+    a slot; ``used`` the batch of the last lookup where that protects a row and is not its score.
+    ``seen[rank, where]`` counts lookups and rows. Leaves the rows found behind ``served`` at the
+    front of ``keys``, their buckets at the front of ``before``; returns how many they are, and
+    again a sum.
     """
     size, ahead = 0, 0
     for block in range(0, len(keys), AHEAD):
         for key in keys[block : block + AHEAD]:
-            ahead += slots[rows[key, PLACE], 0]
+            ahead += scores[rows[key, PLACE]]
         for i in range(block, min(block + AHEAD, len(keys))):
             key, count = keys[i], rows[keys[i], COUNT]
             place, home = rows[key, PLACE], rows[key, HOME]
-            slots[place, 0] = count if frequency else now
-            slots[place, 1] = now
+            used[place] = now
+            scores[place] = count if frequency else now
             where = (place < 0) * NOWHERE + (place >= hbm_slots) * ON_HOST
             seen[rank_of[home], where, 0] += count - before[i]
             seen[rank_of[home], where, 1] += 1
@@ -96,7 +97,7 @@ def by_bucket(keys, homes, start, grouped):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def _up_to(scores, limit):  # type: ignore[no-untyped-def]
     """How many scores are at most ``limit``."""
-    count = np.int32(0)
+    count, limit = np.int32(0), np.int32(limit)
     for score in scores:
         count += np.int32(score <= limit)
     return count
@@ -137,20 +138,30 @@ def _order(scores, low, limit, chosen):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _lowest(slots, pinned_at, wanted, scratch, found):  # type: ignore[no-untyped-def]
+def _unpinned(scores, used, pinned_at, scratch):  # type: ignore[no-untyped-def]
+    """The scores, but ``NEVER`` where the row was looked up in batch ``pinned_at``."""
+    for slot in range(len(scores)):
+        pinned = np.int32(used[slot] == pinned_at)
+        scratch[slot] = scores[slot] | (-pinned & NEVER)
+    return scratch[: len(scores)]
+
+
+@njit(nogil=True, cache=True)
+def _lowest(scores, used, pinned_at, frequency, wanted, scratch, found):  # type: ignore[no-untyped-def]
     """Slots of a bucket with the lowest scores, lowest first, in ``found``; returns how many.
 
-    Slots whose row was looked up in batch ``pinned_at`` are left out.
+    Slots whose row was looked up in batch ``pinned_at``, now, are left out (none if negative):
+    in LRU theirs are the highest scores.
     """
-    scores = scratch[: len(slots)]
-    free, low = np.int32(0), NEVER
-    for slot in range(len(scores)):
-        pinned = np.int32(slots[slot, 1] == pinned_at)
-        scores[slot] = slots[slot, 0] | (-pinned & NEVER)
-        free += 1 - pinned
-    wanted = min(wanted, free)
+    highest = np.int64(NEVER - 1)
+    if pinned_at >= 0 and frequency:
+        scores = _unpinned(scores, used, pinned_at, scratch)
+    elif pinned_at >= 0:
+        highest = np.int64(pinned_at - 1)
+    wanted = min(wanted, _up_to(scores, highest))
     if wanted == 0:
         return 0
+    low = NEVER
     for score in scores:
         low = min(low, score)
     limit, size = _limit(scores, low, wanted), 0
@@ -162,7 +173,9 @@ def _lowest(slots, pinned_at, wanted, scratch, found):  # type: ignore[no-untype
 
 
 @njit(nogil=True, cache=True)
-def insert(rows, grouped, start, tier, slots, offset, pinned_at, frequency, away, leaving, moved):  # type: ignore[no-untyped-def]
+def insert(
+    rows, grouped, start, tier, scores, used, offset, pinned_at, frequency, away, leaving, moved
+):  # type: ignore[no-untyped-def]
     """Place rows grouped by bucket: in free slots, then in those of the lowest scores.
 
     Rows inserted here push none of each other out. Victims, and rows no slot was left for, get the
@@ -181,9 +194,11 @@ def insert(rows, grouped, start, tier, slots, offset, pinned_at, frequency, away
         for i in range(room):
             found[i] = stop + i
         if room < last - first:
-            bucket_slots = slots[offset + base : offset + base + stop]
+            here = slice(offset + base, offset + base + stop)
             need = min(last - first - room, stop)
-            victims = _lowest(bucket_slots, pinned_at, need, scratch, found[room:])
+            victims = _lowest(
+                scores[here], used[here], pinned_at, frequency, need, scratch, found[room:]
+            )
             for i in range(room, room + victims):
                 leaving[left] = held[base + found[i]]
                 left += 1
@@ -194,8 +209,8 @@ def insert(rows, grouped, start, tier, slots, offset, pinned_at, frequency, away
             key, slot = grouped[first + i], base + found[i]
             held[slot] = key
             rows[key, PLACE] = offset + slot
-            slots[offset + slot, 0] = rows[key, COUNT if frequency else STAMP]
-            slots[offset + slot, 1] = rows[key, STAMP]
+            used[offset + slot] = rows[key, STAMP]
+            scores[offset + slot] = rows[key, COUNT if frequency else STAMP]
         fill[bucket] += room
         moved[bucket // per_rank, 0] += victims
         moved[bucket // per_rank, 1] += last - first - room - victims

@@ -153,7 +153,9 @@ class Tiers:
             home = _bucket(hashed, shape.host_buckets, shape.host_bucket)
             self._home_host = (owner * shape.host_buckets + home).astype(np.int32)
             self._host = _tier(ranks * shape.host_buckets, shape.host_bucket, True)
-        self._slots = np.zeros((self._hbm[0].size + self._host[0].size + 1, 2), np.int32)
+        self._scores = np.zeros(self._hbm[0].size + self._host[0].size + 1, np.int32)
+        protects = shape.mode == "CACHING" and shape.frequency
+        self._used = np.zeros_like(self._scores) if protects else self._scores
         self._starts = [np.zeros(len(t[1]) + 2, np.int32) for t in (self._hbm, self._host)]
         self._seen = np.zeros(ranks, np.int64)
         self._kept = np.empty((4, 0), np.int32)
@@ -173,7 +175,7 @@ class Tiers:
         seen = np.zeros((self.ranks, 3, 2), np.int64)
         misses, _ = loops.look_up(
             self._rows, unique[:size], before[:size], self.now, self._hbm[0].size, self._rank_of,
-            self._slots, self.shape.frequency,
+            self._scores, self._used, self.shape.frequency,
             loops.IN_HBM if self.shape.mode == "CACHING" else loops.ON_HOST, seen,
         )  # fmt: skip
         lookups, (found, host_hits, new) = seen[:, :, 0], seen[:, :, 1].T
@@ -239,7 +241,8 @@ class Tiers:
         moved = np.zeros((self.ranks, 2), np.int64)
         loops.by_bucket(keys, homes, start, grouped)
         size = loops.insert(
-            self._rows, grouped, start, tier, self._slots, self._hbm[0].size if host else 0,
+            self._rows, grouped, start, tier, self._scores, self._used,
+            self._hbm[0].size if host else 0,
             self.now if self.shape.mode == "CACHING" else -1, self.shape.frequency, away,
             leaving, moved,
         )  # fmt: skip
