@@ -173,9 +173,9 @@ def _lowest(scores, used, pinned_at, frequency, wanted, scratch, found):  # type
 
 
 @njit(nogil=True, cache=True)
-def insert(
+def insert(  # type: ignore[no-untyped-def]
     rows, grouped, start, tier, scores, used, offset, pinned_at, frequency, away, leaving, moved
-):  # type: ignore[no-untyped-def]
+):
     """Place rows grouped by bucket: in free slots, then in those of the lowest scores.
 
     Rows inserted here push none of each other out. Victims, and rows no slot was left for, get the
