@@ -124,7 +124,8 @@ def packed(context: Context, bound: int, seconds: float) -> Iterator[Start]:
     packer = Packer(context.instance, context.costs)
     rounded = None if context.over() else rounded_lp(context, bound)
     if rounded is not None:
-        yield pack_best(context, packer, rounded[0], rounded[1], len(SLACKS))
+        # a stopgap, should the integer program take long: its choices pack better
+        yield pack_best(context, packer, rounded[0], rounded[1], len(SLACKS), seconds)
     end = context.clock.seconds() + 4 * seconds
     for index, slack in enumerate(SLACKS):
         late = not context.reproducible and context.clock.seconds() > end
@@ -224,17 +225,18 @@ def pack_best(
     options: Sequence[int] | IntArray,
     promise: int,
     seed: int,
+    seconds: float = float("inf"),
 ) -> Start:
     """The least overfull of several packings of one choice of options."""
     best: Start | None = None
+    until = context.clock.seconds() + (float("inf") if context.reproducible else seconds)
     everything = range(context.instance.num_tables)
     rng = np.random.default_rng([context.settings.seed, seed])
     for attempt in range(_TRIES if context.instance.num_tables <= 100 else 2):
         target = _targets(context, options, promise * (1 + 0.002 * attempt))
         placement = packer.pack(options, target, noise=rng if attempt else None)
-        placement = shift(
-            context.instance, context.costs, placement, target, _patience(context, len(options))
-        )
+        patience = _patience(context, len(options), until)
+        placement = shift(context.instance, context.costs, placement, target, patience)
         load = load_of(context.instance, context.costs, placement, everything)
         over = overflow(context.instance, load)
         if over == 0:
@@ -243,15 +245,16 @@ def pack_best(
             over += excess(load, promise)
         if best is None or over < best.over:
             best = Start(placement, promise, over)
-        if context.over():
+        if context.over() or context.clock.seconds() >= until:
             break
     assert best is not None
     return best
 
 
-def _patience(context: Context, tables: int) -> Callable[[int], bool]:
+def _patience(context: Context, tables: int, until: float) -> Callable[[int], bool]:
     """Stop shifting after a number of steps that grows with the tables, or when time is up."""
-    return lambda steps: steps >= 50 + 4 * tables or context.over()
+    most = 50 + 4 * tables
+    return lambda steps: steps >= most or context.over() or context.clock.seconds() >= until
 
 
 def _targets(context: Context, options: Sequence[int] | IntArray, promise: float) -> list[float]:
