@@ -1,6 +1,6 @@
 """Time of the tier simulator beside two bare loops over the same state, in the same run.
 
-    python benchmarks/simulator/run.py [--out results/FILE.json]      (two minutes)
+    python benchmarks/simulator/run.py [--out results/FILE.json]      (three minutes)
 
 For each case the tiers are warmed up, then batches alternate: simulated, touched, gathered, …
 ``touch`` does what any simulator must do a lookup, and nothing else: read the row's slot, count the
