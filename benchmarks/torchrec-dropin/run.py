@@ -3,7 +3,7 @@
 ``python benchmarks/torchrec-dropin/run.py models`` plans synthetic models with both and stores one
 JSON file a case under ``results/``; finished cases are not run again. ``… packing`` counts how
 often TorchRec's planner fails on small feasible packing cases. ``… table`` puts what is
-stored into README.md.
+stored into docs/torchrec.md.
 """
 
 from __future__ import annotations
@@ -275,8 +275,8 @@ def packing_lines() -> str:
 
 
 def write_page() -> None:
-    """Put both tables between their marks in README.md."""
-    page = RESULTS.parent / "README.md"
+    """Put both tables between their marks in docs/torchrec.md."""
+    page = RESULTS.parents[2] / "docs" / "torchrec.md"
     text = page.read_text(encoding="utf-8")
     parts = {"models": table} if list(RESULTS.glob("model_*.json")) else {}
     if (RESULTS / "packing.json").exists():
