@@ -21,7 +21,7 @@ def write(folder: Path, name: str) -> Path:
     if name.endswith(".npy"):
         np.save(path, KEYS)
     elif name.endswith(".gz"):
-        path.write_bytes(gzip.compress(text.encode()))
+        path.write_bytes(gzip.compress(text.encode(), mtime=0))
     elif name.endswith((".txt", ".csv")):
         path.write_text(text)
     else:

@@ -137,7 +137,7 @@ def test_a_damaged_plan_is_one_sentence(cli: Cli, planned: Path) -> None:
 
 def test_a_torn_gzip_is_one_sentence(cli: Cli, tmp_path: Path) -> None:
     """A truncated instance file is bad input, not a traceback."""
-    whole = gzip.compress(b'{"format": "milp-planner-instance/1"}' * 50)
+    whole = gzip.compress(b'{"format": "milp-planner-instance/1"}' * 50, mtime=0)
     (tmp_path / "i.json.gz").write_bytes(whole[: len(whole) // 2])
     done = cli("solve", "i.json.gz")
     assert done.code == 2 and "i.json.gz" in done.err and done.err.count("\n") == 1
