@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,8 @@ class Footprint:
     seats : list of (option, block, entry, cell, column)
         Columns that are 1 only if a shard like ``entry`` sits in the cell: what the largest-shard
         rows need.
+    covers : list of (option, block, cell, column)
+        Columns that put a shard of the block on every rank of the cell, as often as they say.
     """
 
     column: IntArray
@@ -29,6 +32,7 @@ class Footprint:
     entry: IntArray
     count: IntArray
     seats: list[tuple[int, int, int, int, int]]
+    covers: list[tuple[int, int, int, int]]
 
 
 class FootprintBuilder:
@@ -50,6 +54,7 @@ class FootprintBuilder:
         self._column_of = column_of
         self._terms: list[tuple[int, int, int, int]] = []
         self._seats: list[tuple[int, int, int, int, int]] = []
+        self._covers: list[tuple[int, int, int, int]] = []
         self._pinned = {p.option: p.ranks for p in instance.pins if p.ranks is not None}
         before = np.zeros((cells.count, instance.num_ranks + 1), dtype=np.int64)
         onehot = cells.cell_of[None, :] == np.arange(cells.count)[:, None]
@@ -64,12 +69,17 @@ class FootprintBuilder:
             ranks = self._pinned.get(option)
             for index, block in enumerate(self._instance.blocks_of(option)):
                 view = self._instance.block(block)
+                if view.where == Where.EVERY_RANK:
+                    self._cover(option, block, column, range(self._cells.count))
                 if ranks is not None and view.where != Where.CLUSTER:
                     self._at_pins(view, column, np.asarray(ranks[index], dtype=np.int64))
                 else:
                     self._block(option, column, view)
         terms = np.asarray(self._terms, dtype=np.int64).reshape(-1, 4)
-        return Footprint(terms[:, 0], terms[:, 1], terms[:, 2], terms[:, 3], self._seats)
+        return Footprint(*terms.T, self._seats, self._covers)
+
+    def _cover(self, option: int, block: int, column: int, cells: Iterable[int]) -> None:
+        self._covers += [(option, block, cell, column) for cell in cells]
 
     def _pooled(self) -> Footprint:
         """One cell: places do not matter, so every shard belongs to its option's column."""
@@ -81,16 +91,22 @@ class FootprintBuilder:
         entry = np.flatnonzero(to_column[option] >= 0)
         cell = np.where(where[entry] == Where.CLUSTER, -1, 0)
         column = to_column[option[entry]]
-        spread = [Where.EVERY_RANK, Where.CLUSTER]
+        covering = [Where.EVERY_RANK]
         if len(instance.machines) == 1:  # a whole machine is then every rank
-            spread.append(Where.ONE_MACHINE)
-        movable = ~np.isin(where[entry], spread)
+            covering.append(Where.ONE_MACHINE)
+        movable = ~np.isin(where[entry], [*covering, Where.CLUSTER])
         block = np.repeat(np.arange(instance.num_blocks), np.diff(instance.block_shards))
+        blocks = np.flatnonzero(np.isin(instance.block_where, covering))
+        covers = [
+            (int(o), int(b), 0, int(to_column[o]))
+            for o, b in zip(instance.option_of[blocks], blocks, strict=True)
+            if to_column[o] >= 0
+        ]
         seats = [
             (int(option[e]), int(block[e]), int(e), 0, int(c))
             for e, c in zip(entry[movable], column[movable], strict=True)
         ]
-        return Footprint(column, cell, entry, shard_counts(instance)[entry], seats)
+        return Footprint(column, cell, entry, shard_counts(instance)[entry], seats, covers)
 
     def _block(self, option: int, column: int, block: BlockView) -> None:
         if block.where == Where.CLUSTER:
@@ -189,13 +205,15 @@ class FootprintBuilder:
     ) -> None:
         """Shards on one machine of a group; where machines differ, the least of each cell."""
         spread = [self._local(block, m) for m in allowed]
-        single = block.distinct and len(allowed) == 1
+        only = len(allowed) == self._cells.group_size[self._cells.group_of[allowed[0]]] == 1
+        if only:  # whichever rank of the machine it is, it holds one of the shards
+            self._cover(option, block.index, seat, {cell for cell, _ in spread[0]})
         for key in set().union(*spread):
             count = min(s.get(key, 0) for s in spread)
             if count:
                 cell, entry = key
                 self._terms.append((seat, cell, entry, count * times))
-                if len(self._instance.machines) > 1 and (times == block.count or single):
+                if not only and times == block.count:
                     self._seats.append((option, block.index, entry, cell, seat))
 
     def _local(self, block: BlockView, machine: int) -> dict[tuple[int, int], int]:

@@ -1,7 +1,8 @@
 """Largest-shard rows: the rank that holds a table's largest shard also bears what all share.
 
-For every table and cell: (least load of the ``every_rank`` options there) + (largest shard of the
-table in that cell) ≤ z, and likewise ≤ the largest capacity of the cell's ranks.
+For every table and cell: (least load of what lies on all its ranks) + (largest shard of the table
+in that cell) ≤ z, and likewise ≤ the largest capacity of the cell's ranks. On all its ranks lie
+``every_rank`` blocks, and the ``one_machine`` blocks on the cell's machine where it stands alone.
 """
 
 from __future__ import annotations
@@ -78,27 +79,22 @@ def _largest(values: IntArray, entries: list[tuple[int, int, int]]) -> tuple[lis
 def _base_column(
     instance: Instance, aggregate: Aggregate, values: IntArray, cell: int
 ) -> int | None:
-    """A column no larger than what the ``every_rank`` blocks put on any rank of the cell."""
-    columns, sizes = [], []
-    for option, column in aggregate.column_of.items():
-        least = 0
-        for block in instance.blocks_of(option):
-            if instance.block_where[block] == Where.EVERY_RANK or _covers(instance, block):
-                least += _least(instance, aggregate, values, block, cell)
+    """A column no larger than what the covering blocks put on any rank of the cell."""
+    sizes: dict[int, int] = {}
+    tops: dict[int, dict[int, int]] = {}
+    for option, block, where, column in aggregate.footprint.covers:
+        least = _least(instance, aggregate, values, block, cell) if where == cell else 0
         if least > 0:
-            columns.append(column)
-            sizes.append(least)
-    if not columns:
+            sizes[column] = sizes.get(column, 0) + least
+            of_table = tops.setdefault(int(instance.table_of[option]), {})
+            most = least * aggregate.model.upper[column]
+            of_table[option] = of_table.get(option, 0) + most
+    if not sizes:
         return None
-    top = sum(_table_tops(instance, aggregate, columns, sizes))
+    top = sum(max(options.values()) for options in tops.values())
     base = aggregate.model.columns(1, upper=top, whole=True, unit=top)
-    aggregate.model.row([*columns, base], [*sizes, -1], 0, 0)
+    aggregate.model.row([*sizes, base], [*sizes.values(), -1], 0, 0)
     return base
-
-
-def _covers(instance: Instance, block: int) -> bool:
-    """Whether a whole-machine block lands on every rank, as there is only one machine."""
-    return len(instance.machines) == 1 and instance.block_where[block] == Where.ONE_MACHINE
 
 
 def _least(
@@ -110,17 +106,6 @@ def _least(
     if view.where == Where.EVERY_RANK:
         return int(values[view.entries[aggregate.cells.cell_of == cell]].min())
     return int(values[view.entries].min())
-
-
-def _table_tops(
-    instance: Instance, aggregate: Aggregate, columns: list[int], sizes: list[int]
-) -> list[int]:
-    option_at = {c: o for o, c in aggregate.column_of.items()}
-    tops: dict[int, int] = {}
-    for column, size in zip(columns, sizes, strict=True):
-        table = int(instance.table_of[option_at[column]])
-        tops[table] = max(tops.get(table, 0), size)
-    return list(tops.values())
 
 
 __all__ = ["add_largest_rows", "np"]
