@@ -6,21 +6,22 @@ with ``--check`` the exit code tells whether it is up to date.
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.pages import stored, update
 from milp_planner.report.units import show_gap, show_seconds, show_time
 
 ROOT = Path(__file__).resolve().parents[1]
-BEGIN, END = "<!-- results: benchmarks/readme_table.py -->", "<!-- end of results -->"
+BLOCK = "results: benchmarks/readme_table.py"
 NAMES = {"dp": "DP heuristic", "greedy": "greedy heuristic", "auto": "milp-planner"}
 
 
 def table() -> str:
     """The table in Markdown, with the date of its measurements."""
-    document = newest("demo")
+    document = stored(ROOT / "benchmarks" / "demo" / "results")
     lines = [
         "| cluster | planner | step time | proved bound | gap | time to plan |",
         "|---|---|---|---|---|---|",
@@ -30,13 +31,6 @@ def table() -> str:
         "cores ([benchmarks/demo](benchmarks/demo)).",
     ]
     return "\n".join(lines)
-
-
-def newest(benchmark: str) -> dict[str, Any]:
-    """The newest stored result of a benchmark."""
-    path = max((ROOT / "benchmarks" / benchmark / "results").glob("*.json"))
-    document: dict[str, Any] = json.loads(path.read_text())
-    return document
 
 
 def row(entry: dict[str, Any]) -> str:
@@ -53,22 +47,9 @@ def row(entry: dict[str, Any]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def replaced(readme: str) -> str:
-    """The README with a fresh table between its markers."""
-    head, rest = readme.split(BEGIN)
-    tail = rest.split(END)[1]
-    return f"{head}{BEGIN}\n{table()}\n{END}{tail}"
-
-
 def main(arguments: list[str]) -> int:
     """Write, or with ``--check`` compare."""
-    path = ROOT / "README.md"
-    old = path.read_text(encoding="utf-8")
-    new = replaced(old)
-    if "--check" in arguments:
-        return int(old != new)
-    path.write_text(new, encoding="utf-8")
-    return 0
+    return update(ROOT / "README.md", {BLOCK: table()}, check="--check" in arguments)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,14 @@ docs/figures/calibration.svg; with ``--check`` the exit code tells whether the p
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.pages import stored, update
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "trust" / "calibration.md"
@@ -138,14 +140,9 @@ def _curves(axis: Any, profile: dict[str, Any]) -> None:
     axis.legend(frameon=False, fontsize=7)
 
 
-def page(raw: dict[str, Any], text: str) -> str:
-    """The page with its blocks replaced."""
-    parts = {"environment": environment(raw), "regimes": regimes(raw), "tiers": tiers(raw)}
-    for name, part in parts.items():
-        before, rest = text.split(f"<!-- {name} -->\n", 1)
-        after = rest.split("<!-- end -->", 1)[1]
-        text = f"{before}<!-- {name} -->\n{part}\n<!-- end -->{after}"
-    return text
+def blocks(raw: dict[str, Any]) -> dict[str, str]:
+    """Text of every block of the page, by name."""
+    return {"environment": environment(raw), "regimes": regimes(raw), "tiers": tiers(raw)}
 
 
 def main() -> int:
@@ -153,15 +150,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
-    newest = max((Path(__file__).parent / "results").glob("*.raw.json"))
-    raw = json.loads(newest.read_text())
-    old = PAGE.read_text(encoding="utf-8")
-    new = page(raw, old)
-    if arguments.check:
-        return int(new != old)
-    PAGE.write_text(new, encoding="utf-8")
-    draw(raw, ROOT / "docs" / "figures" / "calibration.svg")
-    return 0
+    raw = stored(Path(__file__).parent / "results", "*.raw.json")
+    if not arguments.check:
+        draw(raw, ROOT / "docs" / "figures" / "calibration.svg")
+    return update(PAGE, blocks(raw), check=arguments.check)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
 """Rewrite the figures of docs/dp-vs-exact.md: ``python benchmarks/dp-vs-exact/page.py [--check]``.
 
-What stands between ``<!-- NAME: page.py -->`` and ``<!-- end -->`` is replaced by what the stored
-results say; with ``--check`` the exit code tells whether the page is up to date.
+The blocks ``NAME: page.py`` are replaced by what the stored results say; with ``--check`` the exit
+code tells whether the page is up to date.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 from pathlib import Path
 
@@ -25,28 +24,18 @@ from figures import (
     time_table,
 )
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.pages import update
+
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "dp-vs-exact.md"
 SPEED = HERE.parent / "dp-speed" / "results" / "results.json"
-BLOCK = re.compile(r"<!-- (?P<name>[a-z-]+): page\.py -->\n.*?\n<!-- end -->", re.DOTALL)
 
 
 def main(arguments: list[str]) -> int:
     """Write, or with ``--check`` compare."""
-    old = PAGE.read_text(encoding="utf-8")
-    new = rewritten(old)
-    if "--check" in arguments:
-        return int(old != new)
-    PAGE.write_text(new, encoding="utf-8")
-    return 0
-
-
-def rewritten(page: str) -> str:
-    """The page with every block fresh."""
-    found = blocks()
-    return BLOCK.sub(
-        lambda m: f"<!-- {m['name']}: page.py -->\n{found[m['name']]}\n<!-- end -->", page
-    )
+    named = {f"{name}: page.py": text for name, text in blocks().items()}
+    return update(PAGE, named, check="--check" in arguments)
 
 
 def blocks() -> dict[str, str]:

@@ -7,20 +7,21 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+ROOT = HERE.parents[1]
+sys.path[:0] = [str(HERE), str(ROOT)]
 
 from curves import Row, busy, gap_curve, growth, time_to  # noqa: E402
 
-ROOT = HERE.parents[1]
+from benchmarks.pages import stored, update  # noqa: E402
+
 PAGE = ROOT / "docs" / "scale.md"
 FIGURES = ROOT / "docs" / "figures"
-BEGIN, END = "<!-- ladder: benchmarks/ladder/plot.py -->", "<!-- end of ladder -->"
+BLOCK = "ladder: benchmarks/ladder/plot.py"
 NAMES = {"scale": "scale", "cpsat": "whole model, CP-SAT", "mip": "whole model, HiGHS"}
 COLOURS = {"scale": "#0b6e99", "cpsat": "#c45a00", "mip": "#6b4fa0"}
 
@@ -164,26 +165,16 @@ def _save(figure: Any, name: str) -> None:
     figure.savefig(FIGURES / name, metadata={"Date": None})
 
 
-def replaced(page: str, document: dict[str, Any]) -> str:
-    """The page with fresh tables between its markers."""
-    head, rest = page.split(BEGIN)
-    return f"{head}{BEGIN}\n{tables(document)}\n{END}{rest.split(END)[1]}"
-
-
 def main() -> int:
     """Rewrite page and figures, or check the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("result", type=Path, nargs="?")
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
-    document = json.loads((args.result or max((HERE / "results").glob("*.json"))).read_text())
-    page = PAGE.read_text(encoding="utf-8")
-    fresh = replaced(page, document)
-    if args.check:
-        return int(fresh != page)
-    PAGE.write_text(fresh, encoding="utf-8")
-    draw(document)
-    return 0
+    document = stored(args.result or HERE / "results")
+    if not args.check:
+        draw(document)
+    return update(PAGE, {BLOCK: tables(document)}, check=args.check)
 
 
 if __name__ == "__main__":

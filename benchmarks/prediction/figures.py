@@ -7,7 +7,6 @@ docs/figures/prediction.svg; with ``--check`` the exit code tells whether the pa
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.pages import stored, update
 from benchmarks.prediction.model import unfitted
 from benchmarks.prediction.workload import WIDEST, Point
 from milp_planner.costs.profile import load_profile
@@ -160,15 +160,10 @@ def draw(result: dict[str, Any], path: Path) -> None:
     figure.savefig(path, metadata={"Date": None})
 
 
-def page(result: dict[str, Any], text: str) -> str:
-    """The page with its blocks replaced."""
-    parts = {"environment": environment(result), "errors": errors(result), "fit": fitted(result),
-             "groups": groups(result), "unfitted": unfitted_errors(result)}  # fmt: skip
-    for name, part in parts.items():
-        before, rest = text.split(f"<!-- {name} -->\n", 1)
-        after = rest.split("<!-- end -->", 1)[1]
-        text = f"{before}<!-- {name} -->\n{part}\n<!-- end -->{after}"
-    return text
+def blocks(result: dict[str, Any]) -> dict[str, str]:
+    """Text of every block of the page, by name."""
+    return {"environment": environment(result), "errors": errors(result), "fit": fitted(result),
+            "groups": groups(result), "unfitted": unfitted_errors(result)}  # fmt: skip
 
 
 def main() -> int:
@@ -176,14 +171,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
-    result = json.loads(max((Path(__file__).parent / "results").glob("*.json")).read_text())
-    old = PAGE.read_text(encoding="utf-8")
-    new = page(result, old)
-    if arguments.check:
-        return int(new != old)
-    PAGE.write_text(new, encoding="utf-8")
-    draw(result, ROOT / "docs" / "figures" / "prediction.svg")
-    return 0
+    result = stored(Path(__file__).parent / "results")
+    if not arguments.check:
+        draw(result, ROOT / "docs" / "figures" / "prediction.svg")
+    return update(PAGE, blocks(result), check=arguments.check)
 
 
 if __name__ == "__main__":

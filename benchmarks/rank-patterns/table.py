@@ -6,13 +6,16 @@ python benchmarks/rank-patterns/table.py [results/DATE.json]
 from __future__ import annotations
 
 import argparse
-import json
+import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.pages import stored, update
+
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "bounds.md"
-BEGIN, END = "<!-- rank patterns: benchmarks/rank-patterns/table.py -->", "<!-- end of table -->"
+BLOCK = "rank patterns: benchmarks/rank-patterns/table.py"
 
 
 def table(document: dict[str, Any]) -> str:
@@ -63,13 +66,11 @@ def main() -> None:
     """Replace what stands between the markers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("result", type=Path, nargs="?")
-    result = parser.parse_args().result or max((HERE / "results").glob("2*.json"))
-    head, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    fresh = table(json.loads(result.read_text()))
-    others = max((HERE / "results").glob("torchrec-*.json"), default=None)
-    if others is not None:
-        fresh += "\n\n" + torchrec(json.loads(others.read_text()))
-    PAGE.write_text(f"{head}{BEGIN}\n{fresh}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    results = HERE / "results"
+    fresh = table(stored(parser.parse_args().result or results, "2*.json"))
+    if any(results.glob("torchrec-*.json")):
+        fresh += "\n\n" + torchrec(stored(results, "torchrec-*.json"))
+    update(PAGE, {BLOCK: fresh})
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from PIL import Image
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.pages import update  # noqa: E402
 from tests.milp_planner.report.html.browser import Browser, browser  # noqa: E402
 
 HERE = Path(__file__).parent
@@ -188,16 +189,8 @@ def write_blocks(sizes: list[dict[str, Any]], terminal: str) -> None:
             f"| {size['plan']} ({size['status']}) | {size['tables']:,} | {size['ranks']} | "
             f"{answers} | {size['bytes'] / 1000:.0f} KB | {size['printed_pages']} |"
         )
-    page = DOCS / "report.md"
-    text = _replaced(page.read_text(), "sizes", "\n".join(lines))
     drawn = "\n".join(line.rstrip() for line in terminal.splitlines())
-    page.write_text(_replaced(text, "terminal", f"```\n{drawn}\n```"))
-
-
-def _replaced(text: str, mark: str, content: str) -> str:
-    start, end = f"<!-- {mark} -->\n", f"<!-- /{mark} -->"
-    before, rest = text.split(start)
-    return f"{before}{start}{content}\n{end}{rest.split(end)[1]}"
+    update(DOCS / "report.md", {"sizes": "\n".join(lines), "terminal": f"```\n{drawn}\n```"})
 
 
 def _out(*words: str | Path) -> str:

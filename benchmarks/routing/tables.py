@@ -7,13 +7,15 @@ docs/figures/routing-cpu.svg; with ``--check`` the exit code tells whether the p
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
-Cell = dict[str, Any]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.pages import stored, update
+
 ROOT = Path(__file__).resolve().parents[2]
+Cell = dict[str, Any]
 PAGE = ROOT / "docs" / "routing" / "speed.md"
 
 
@@ -99,24 +101,12 @@ def environment(result: dict[str, Any]) -> str:
     )
 
 
-def page(result: dict[str, Any], text: str) -> str:
-    """Return the page with its tables replaced."""
-    parts = {
+def blocks(result: dict[str, Any]) -> dict[str, str]:
+    """Text of every block of the page, by name."""
+    return {
         "environment": environment(result), "one thread": one_thread(result["cells"]),
         "all cores": all_cores(result["cells"]), "rules": other_rules(result["cells"]),
     }  # fmt: skip
-    for name, part in parts.items():
-        before, rest = text.split(f"<!-- {name} -->\n", 1)
-        after = rest.split("<!-- end -->", 1)[1]
-        text = f"{before}<!-- {name} -->\n{part}\n<!-- end -->{after}"
-    return text
-
-
-def newest() -> dict[str, Any]:
-    """Return the latest stored result."""
-    path = max((Path(__file__).parent / "results").glob("*.json"))
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
 
 
 def main() -> int:
@@ -124,13 +114,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
-    result, old = newest(), PAGE.read_text(encoding="utf-8")
-    new = page(result, old)
-    if arguments.check:
-        return int(new != old)
-    PAGE.write_text(new, encoding="utf-8")
-    draw(result, ROOT / "docs" / "figures" / "routing-cpu.svg")
-    return 0
+    result = stored(Path(__file__).parent / "results")
+    if not arguments.check:
+        draw(result, ROOT / "docs" / "figures" / "routing-cpu.svg")
+    return update(PAGE, blocks(result), check=arguments.check)
 
 
 if __name__ == "__main__":

@@ -5,17 +5,18 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.pages import stored, update
 from milp_planner.report.terminal.sensitivity import interval_text
 from milp_planner.report.units import show_gap, show_time
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "trust" / "sensitivity.md"
-BEGIN, END = "<!-- table: benchmarks/sensitivity/table.py -->", "<!-- end of table -->"
+BLOCK = "table: benchmarks/sensitivity/table.py"
 HEAD = (
     "| plan | step time | gap | changed by | draws: same / changed / open / no fit "
     "| regret: median, worst | robust plan: cost now, worst regret |"
@@ -63,11 +64,8 @@ def changed_by(info: dict[str, Any]) -> str:
 
 def main(arguments: list[str]) -> None:
     """Rewrite the page."""
-    source = Path(arguments[0]) if arguments else max((HERE / "results").glob("*.json"))
-    head, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    tail = rest.split(END)[1]
-    body = table(json.loads(source.read_text(encoding="utf-8")))
-    PAGE.write_text(f"{head}{BEGIN}\n{body}\n{END}{tail}", encoding="utf-8")
+    source = Path(arguments[0]) if arguments else HERE / "results"
+    update(PAGE, {BLOCK: table(stored(source))})
 
 
 if __name__ == "__main__":

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.pages import update
 from milp_planner.report.units import show_gap
 from scenarios.batch import connect
 from scenarios.batch.suite import load_suite
 
 HERE = Path(__file__).parent
 PAGES = HERE.parents[1] / "docs" / "suites"
-START, END = "<!-- results: written by benchmarks/suites/figures.py -->", "<!-- end of results -->"
+BLOCK = "results: benchmarks/suites/figures.py"
 MS = 1e9
 Rows = sqlite3.Connection
 
@@ -25,15 +28,13 @@ Rows = sqlite3.Connection
 def write(name: str, run: Path) -> Path:
     """Put a run's tables, figure and origin between the marks of the suite's page."""
     page = PAGES / f"{name}.md"
-    head, rest = page.read_text().split(START)
-    tail = rest.split(END)[1]
     link = f"../../benchmarks/suites/{name}/{run.name}"
     parts = [
         *TABLES[name](connect(run), run),
         f"![{ABOUT[name]}]({link}/figure.svg)",
         _origin(connect(run), run, link),
     ]
-    page.write_text(head + START + "\n" + "\n\n".join(parts) + "\n" + END + tail)
+    update(page, {BLOCK: "\n\n".join(parts)})
     return page
 
 

@@ -21,7 +21,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parent / "results"
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.pages import update
+
+RESULTS = Path(__file__).resolve().parent / "results"
 #: tables, ranks, seed, table bytes ÷ HBM of all ranks (None: 80 GiB a rank), DDR ÷ table bytes.
 CASES = [
     (20, 8, 0, None, None),
@@ -276,16 +279,12 @@ def packing_lines() -> str:
 
 def write_page() -> None:
     """Put both tables between their marks in docs/torchrec.md."""
-    page = RESULTS.parents[2] / "docs" / "torchrec.md"
-    text = page.read_text(encoding="utf-8")
-    parts = {"models": table} if list(RESULTS.glob("model_*.json")) else {}
+    blocks = {}
+    if any(RESULTS.glob("model_*.json")):
+        blocks["models"] = table()
     if (RESULTS / "packing.json").exists():
-        parts["packing"] = packing_lines
-    for name, lines in parts.items():
-        head, rest = text.split(f"<!-- {name} -->\n")
-        tail = rest.split(f"<!-- end of {name} -->")[1]
-        text = f"{head}<!-- {name} -->\n{lines()}\n<!-- end of {name} -->{tail}"
-    page.write_text(text, encoding="utf-8")
+        blocks["packing"] = packing_lines()
+    update(RESULTS.parents[2] / "docs" / "torchrec.md", blocks)
 
 
 def _show(value: float | None, digits: int = 3) -> str:

@@ -8,14 +8,17 @@ Default: the newest result.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
+import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.pages import stored, update
+
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "against-torchrec.md"
-BEGIN, END = "<!-- table: benchmarks/torchrec-gap/table.py -->", "<!-- end of table -->"
+BLOCK = "table: benchmarks/torchrec-gap/table.py"
 
 _HEAD = (
     "| instance | TorchRec ms | TorchRec s | ours ms | first better s | bound ms | by | gap "
@@ -89,10 +92,8 @@ def main() -> None:
     """Replace what stands between the markers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("result", type=Path, nargs="?")
-    result = parser.parse_args().result or max((HERE / "results").glob("2*.json"))
-    head, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    fresh = table(json.loads(result.read_text()))
-    PAGE.write_text(f"{head}{BEGIN}\n{fresh}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    result = parser.parse_args().result or HERE / "results"
+    update(PAGE, {BLOCK: table(stored(result, "2*.json"))})
 
 
 if __name__ == "__main__":

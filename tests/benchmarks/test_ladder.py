@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from benchmarks.pages import stored, update
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "ladder"
 
@@ -70,7 +71,7 @@ def test_growth_finds_the_exponents() -> None:
 def test_the_page_shows_the_newest_result() -> None:
     """The tables of docs/scale.md are generated from what is stored, not typed."""
     plot = import_module("plot")
-    document = json.loads(max((FOLDER / "results").glob("*.json")).read_text())
-    page = plot.PAGE.read_text(encoding="utf-8")
-    assert plot.replaced(page, document) == page, "run: python benchmarks/ladder/plot.py"
-    assert page.count("| 5,000 × 1,024 |") == 3
+    tables = plot.tables(stored(FOLDER / "results"))
+    message = "run: python benchmarks/ladder/plot.py"
+    assert update(plot.PAGE, {plot.BLOCK: tables}, check=True) == 0, message
+    assert tables.count("| 5,000 × 1,024 |") == 3

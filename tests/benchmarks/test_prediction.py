@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import ModuleType
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.calibration import figures as calibration_figures
+from benchmarks.pages import stored, update
 from benchmarks.prediction import figures as prediction_figures
 from benchmarks.prediction.model import Fitted, _profile, fit
 from benchmarks.prediction.run import judged, summary
@@ -76,7 +76,6 @@ def test_the_pages_show_the_newest_stored_results(
     figures: ModuleType, folder: str, pattern: str
 ) -> None:
     """Tables in docs/trust are generated from the stored result, not typed."""
-    newest = max((RESULTS / folder / "results").glob(pattern))
-    text = figures.PAGE.read_text(encoding="utf-8")
-    new = figures.page(json.loads(newest.read_text()), text)
-    assert new == text, f"run: python benchmarks/{folder}/figures.py"
+    blocks = figures.blocks(stored(RESULTS / folder / "results", pattern))
+    message = f"run: python benchmarks/{folder}/figures.py"
+    assert update(figures.PAGE, blocks, check=True) == 0, message
