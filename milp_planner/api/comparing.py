@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from formulations import Instance, Objective, Outcome, Settings, registry, solve
 from formulations.check import check
 from formulations.errors import InstanceError, UnsupportedInstance
+from milp_planner.api.best_bound import Claim, best_bound
 from milp_planner.api.compiling import compile_for
 from milp_planner.api.sources import ClusterSource, ModelSource
 
@@ -59,15 +60,18 @@ class Comparison:
     instances : dict of objective name to Instance
         The same tables, options and capacities; only the objective differs.
     entries : tuple of Entry
-    bounds : dict of objective name to (int, str) or None
-        Largest bound proved by any formulation, with the method. It holds for every row.
+    bounds : dict of objective name to Claim or None
+        Largest bound proved by any formulation. It holds for every row.
+    certified : dict of objective name to int or None
+        Largest bound that a certificate re-derives, at most the former.
     model, cluster : str
         Names; empty for Instances that come from elsewhere.
     """
 
     instances: dict[str, Instance]
     entries: tuple[Entry, ...]
-    bounds: dict[str, tuple[int, str] | None]
+    bounds: dict[str, Claim | None]
+    certified: dict[str, int | None]
     model: str = ""
     cluster: str = ""
 
@@ -77,7 +81,7 @@ class Comparison:
         value = entry.objectives.get(entry.asked)
         if best is None or value is None or not entry.feasible:
             return None
-        return (value - best[0]) / max(1, abs(value))
+        return (value - best.bound) / max(1, abs(value))
 
 
 def compare(
@@ -143,7 +147,8 @@ def compare_instances(
             else:
                 entries += _entries_with_bins(instance, own, bins)
     bounds = {objective: _best_bound(entries, objective) for objective in instances}
-    return Comparison(instances, tuple(entries), bounds)
+    certified = {objective: _certified(entries, objective) for objective in instances}
+    return Comparison(instances, tuple(entries), bounds, certified)
 
 
 def _runs(formulations: Sequence[str], dp_bins: Sequence[int]) -> Iterator[tuple[str, int | None]]:
@@ -208,16 +213,17 @@ def _rows(instance: Instance, name: str, label: str, settings: Settings) -> list
     return [planned, replace(row, label=f"{label}, as run", note="" if feasible else row.note)]
 
 
-def _best_bound(entries: Sequence[Entry], objective: str) -> tuple[int, str] | None:
-    """The largest bound proved in integers, or else in floating point, for the Instance."""
-    outcomes = [entry.outcome for entry in entries if entry.asked == objective]
-    for exact in (True, False):
-        known = [
-            (outcome.bound, outcome.bound_source.method)
-            for outcome in outcomes
-            if outcome is not None and outcome.bound is not None
-            if outcome.bound_source is not None and outcome.bound_source.exact is exact
-        ]
-        if known:
-            return max(known, key=lambda pair: pair[0])
-    return None
+def _best_bound(entries: Sequence[Entry], objective: str) -> Claim | None:
+    mine = [entry for entry in entries if entry.asked == objective]
+    plans = [entry.objectives[objective] for entry in mine if entry.feasible]
+    claims = [
+        Claim(outcome.bound, outcome.bound_source.method, outcome.bound_source.exact)
+        for outcome in (entry.outcome for entry in mine)
+        if outcome is not None and outcome.bound is not None and outcome.bound_source is not None
+    ]
+    return best_bound(claims, min(plans, default=None))
+
+
+def _certified(entries: Sequence[Entry], objective: str) -> int | None:
+    known = (e.outcome.certified_bound for e in entries if e.asked == objective and e.outcome)
+    return max((bound for bound in known if bound is not None), default=None)

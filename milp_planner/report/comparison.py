@@ -14,7 +14,7 @@ from milp_planner.api.comparing import Comparison, Entry
 from milp_planner.api.plan_files import read_document
 from milp_planner.errors import BadInput
 from milp_planner.report.batch.curves import Bins, BinsPoint, column_of
-from milp_planner.report.units import show_gap
+from milp_planner.report.units import show_cost, show_gap
 
 FORMAT = "milp-planner-comparison/1"
 _HEAD = re.compile(rb'\A\s*\{\s*"format"\s*:\s*"milp-planner-comparison/')
@@ -67,6 +67,28 @@ class ComparisonRow:
 
 
 @dataclass(frozen=True)
+class BoundInfo:
+    """The bound that the gaps of one section are to.
+
+    Attributes
+    ----------
+    bound : int
+        The largest of any row.
+    by : str
+        The method it comes from.
+    exact : bool or None
+        Whether it was derived in integers, else in floating point; None in files of before.
+    certified : int or None
+        The largest that a certificate re-derives, at most ``bound``.
+    """
+
+    bound: int
+    by: str
+    exact: bool | None = None
+    certified: int | None = None
+
+
+@dataclass(frozen=True)
 class ComparisonInfo:
     """All rows of a comparison.
 
@@ -75,7 +97,7 @@ class ComparisonInfo:
     model, cluster : str
         Names; may be empty.
     rows : tuple of ComparisonRow
-    bounds : dict of objective to {"bound", "by"} or None
+    bounds : dict of objective to BoundInfo or None
     fingerprints : dict of objective to str
         Of the Instances compared on.
     time_unit : str
@@ -84,7 +106,7 @@ class ComparisonInfo:
     model: str
     cluster: str
     rows: tuple[ComparisonRow, ...]
-    bounds: dict[str, dict[str, Any] | None]
+    bounds: dict[str, BoundInfo | None]
     fingerprints: dict[str, str]
     time_unit: str
 
@@ -99,6 +121,20 @@ class ComparisonInfo:
         if best is None or value is None or not row.feasible:
             return None
         return (value - best) / max(1, abs(best))
+
+    def origin(self, asked: str) -> str:
+        """One sentence on the bound that gaps are to."""
+        best = self.bounds[asked]
+        if best is None:
+            return "No bound is proved, so no gap is known."
+        how = {True: " in integers", False: " in floating point", None: ""}[best.exact]
+        shown = show_cost(best.bound, self.time_unit)
+        text = f"Gaps are to the bound {shown}, proved by {best.by}{how}"
+        if best.certified == best.bound:
+            return f"{text} and certified."
+        if best.certified is not None:
+            return f"{text}; certified: {show_cost(best.certified, self.time_unit)}."
+        return f"{text}."
 
     def verdict(self, row: ComparisonRow) -> str:
         """One sentence on what the row's formulation is worth here."""
@@ -150,7 +186,9 @@ def comparison_of(comparison: Comparison) -> ComparisonInfo:
         cluster=comparison.cluster,
         rows=tuple(_row(comparison, entry) for entry in comparison.entries),
         bounds={
-            objective: None if best is None else {"bound": best[0], "by": best[1]}
+            objective: None
+            if best is None
+            else BoundInfo(*best, certified=comparison.certified[objective])
             for objective, best in comparison.bounds.items()
         },
         fingerprints={o: i.fingerprint for o, i in comparison.instances.items()},

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from milp_planner.api.best_bound import Claim, best_bound
+
 Record = Mapping[str, Any]
 SOLVED = ("optimal", "infeasible")
 """Statuses that are proofs."""
@@ -35,7 +37,7 @@ class Row:
     best : int or None
         The least objective that any scenario found for the same inputs and objective.
     best_bound : int or None
-        The largest bound that any proved for them, in integers if there is one.
+        The largest bound that any proved for them and no plan refutes.
     seconds, pricing_seconds : float or None
     headroom : dict
         Least share of each resource that the plan leaves free.
@@ -92,7 +94,7 @@ def rows_of(records: Sequence[Record]) -> tuple[Row, ...]:
     for record in records:
         groups[_of(record)].append(record)
     best = {name: _best(group) for name, group in groups.items()}
-    bound = {name: _best_bound(group) for name, group in groups.items()}
+    bound = {name: _best_bound(group, best[name]) for name, group in groups.items()}
     return tuple(_row(record, best[_of(record)], bound[_of(record)]) for record in records)
 
 
@@ -156,8 +158,10 @@ def _best(group: Sequence[Record]) -> int | None:
     return min((r["objective"] for r in group if r.get("objective") is not None), default=None)
 
 
-def _best_bound(group: Sequence[Record]) -> int | None:
-    """The largest bound proved in integers, else the largest in floating point."""
+def _best_bound(group: Sequence[Record], best: int | None) -> int | None:
     known = [r for r in group if r.get("bound") is not None]
-    exact = [r for r in known if str(r.get("bound_source")).endswith(", exact")]
-    return max((r["bound"] for r in exact or known), default=None)
+    exact = [str(r.get("bound_source")).endswith(", exact") for r in known]
+    found = best_bound(
+        (Claim(r["bound"], r["formulation"], e) for r, e in zip(known, exact, strict=True)), best
+    )
+    return None if found is None else found.bound

@@ -43,7 +43,7 @@ def _strip(info: ComparisonInfo, asked: str) -> list[Fact]:
         return [Fact(asked, word, "proved" if none else "nothing is proved", style)]
     mine = [r for r in info.rows if r.asked == asked and r.feasible]
     by = next(row.label for row in mine if row.objectives[asked] == best)
-    gap = None if bound is None else (best - bound["bound"]) / max(1, abs(best))
+    gap = None if bound is None else (best - bound.bound) / max(1, abs(best))
     told = "no bound is known" if gap is None else f"gap {show_gap(gap)}"
     note = f"{by}; {'proved: no plan is better' if gap == 0 else told}"
     style = "optimal" if gap == 0 else "feasible"
@@ -52,7 +52,7 @@ def _strip(info: ComparisonInfo, asked: str) -> list[Fact]:
 
 def _section(info: ComparisonInfo, asked: str) -> Section:
     mine = [row for row in info.rows if row.asked == asked]
-    bound, bins = info.bounds[asked], info.bins(asked)
+    bins = info.bins(asked)
     parts = [Part(table=_grid(info, asked, mine))]
     trace = draw_progress(info, asked)
     if trace is not None:
@@ -60,13 +60,10 @@ def _section(info: ComparisonInfo, asked: str) -> Section:
     if bins is not None:
         drawing = draw_bins(bins)
         parts.append(Part("Bins of the DP against gap", drawing.render(), drawing.about))
-    text = f"{MEANING[asked].capitalize()}. "
-    text += "No bound is proved, so no gap is known." if bound is None else (
-        f"Gaps are to the bound {show_cost(bound['bound'], info.time_unit)}, proved by "
-        f"{bound['by']}; it holds for every row."
-    )  # fmt: skip
-    if bound is not None and any((row.bound or 0) > bound["bound"] for row in mine):
-        text += " A larger bound in the table is in floating point: one in integers goes first."
+    text = f"{MEANING[asked].capitalize()}. {info.origin(asked)}"
+    bound = info.bounds[asked]
+    if bound is not None and any((row.bound or 0) > bound.bound for row in mine):
+        text += " A larger bound in the table is in floating point, and a plan refutes it."
     return Section(asked, f"Minimising {asked}", text, parts=tuple(parts))
 
 

@@ -17,11 +17,11 @@ _STYLE = {"optimal": "green", "breaks": "bold red", "infeasible": "red", "unknow
 def draw_comparison(info: ComparisonInfo) -> RenderableType:
     """Every section, then the notes of its rows."""
     parts: list[RenderableType] = []
-    for asked, best in info.bounds.items():
+    for asked in info.bounds:
         rows = [row for row in info.rows if row.asked == asked]
         title = Text(f"minimising {asked}: {MEANING[asked]}", style="bold")
         table = _section(info, asked, rows)
-        parts += [title, table, *_notes(rows), Text(_bound(info, best)), Text("")]
+        parts += [title, table, *_notes(rows), Text(info.origin(asked)), Text("")]
     return Group(*parts[:-1])
 
 
@@ -54,11 +54,3 @@ def _cells(info: ComparisonInfo, row: ComparisonRow) -> list[Text | str]:
 
 def _notes(rows: list[ComparisonRow]) -> list[RenderableType]:
     return [Text(f"{row.label}: {row.note}", style="dim") for row in rows if row.note]
-
-
-def _bound(info: ComparisonInfo, best: dict[str, object] | None) -> str:
-    if best is None:
-        return "no bound is proved, so no gap is known"
-    bound = best["bound"]
-    assert isinstance(bound, int)
-    return f"gap: to the bound {show_cost(bound, info.time_unit)}, proved by {best['by']}"

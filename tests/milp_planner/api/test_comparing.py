@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from formulations import BoundSource, InstanceError, Objective, Settings
 from formulations.outcome import Outcome, Status, StoppedBy
 from milp_planner import compare
+from milp_planner.api.best_bound import Claim
 from milp_planner.api.comparing import Comparison, Entry, _best_bound, settings_for
 from milp_planner.report.comparison import comparison_of
 from milp_planner.report.terminal.comparison import draw_comparison
@@ -24,19 +27,23 @@ def _row(label: str, value: int | None, bound: int | None, exact: bool = True) -
     return Entry(label, "total", outcome, None if value is None else True, values, 1.0)
 
 
-def test_the_largest_exact_bound_counts() -> None:
-    """Bounds in floating point only count where none in integers is known."""
+def test_bounds_are_those_of_the_section() -> None:
+    """The best bound of the rows asked for an objective; a plan that breaks refutes nothing."""
     rows = [_row("a", 10, 6), _row("b", 9, 8), _row("c", 12, 9, exact=False), _row("d", 9, None)]
-    assert _best_bound(rows, "total") == (8, "b")
-    assert _best_bound(rows[2:], "total") == (9, "c")
+    assert _best_bound(rows, "total") == (9, "c", False)
     assert _best_bound(rows[3:], "total") is None
     assert _best_bound(rows, "step_time") is None
+    better = replace(rows[0], objectives={"total": 8})
+    assert _best_bound([*rows, better], "total") == (8, "b", True)
+    assert _best_bound([*rows, replace(better, feasible=False)], "total") == (9, "c", False)
 
 
 def test_gaps_are_to_the_best_bound() -> None:
     """A heuristic's gap uses the bound that another row proved; no plan, no gap."""
     rows = (_row("exact", 8, 8), _row("heuristic", 10, None), _row("nothing", None, None))
-    comparison = Comparison({"total": example("total")}, rows, {"total": (8, "exact")})
+    comparison = Comparison(
+        {"total": example("total")}, rows, {"total": Claim(8, "exact", True)}, {}
+    )
     assert [comparison.gap(row) for row in rows] == [0.0, 0.2, None]
     broken = Entry("broken", "total", None, False, {"total": 4}, None)
     assert comparison.gap(broken) is None

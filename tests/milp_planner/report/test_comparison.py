@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,15 @@ import pytest
 from formulations.settings import TracePoint
 from milp_planner.errors import BadInput
 from milp_planner.report.comparison import (
+    BoundInfo,
     ComparisonInfo,
     ComparisonRow,
     is_comparison,
     read_comparison,
 )
 from milp_planner.report.html.compare import render_comparison
+from milp_planner.report.terminal.comparison import draw_comparison
+from tests.milp_planner.report.test_ranks import drawn
 
 MS = 10**9
 
@@ -46,7 +50,7 @@ def info() -> ComparisonInfo:
         _row("mip", "feasible", 10 * MS),
         _row("uniform", "unknown", None, note="nothing fits"),
     )
-    bounds = {"total": {"bound": 10 * MS, "by": "cpsat"}}
+    bounds = {"total": BoundInfo(10 * MS, "cpsat", exact=True)}
     return ComparisonInfo("model", "cluster", rows, bounds, {"total": "f" * 64}, "ps")
 
 
@@ -61,6 +65,24 @@ def test_verdicts() -> None:
         "no plan is better, proved by another's bound",
         "found no plan: nothing fits",
     ]
+
+
+@pytest.mark.parametrize(
+    ("best", "said"),
+    [
+        (BoundInfo(10 * MS, "highs", False, 9 * MS), " in floating point; certified: 9 ms."),
+        (BoundInfo(10 * MS, "lagrangian", True, 10 * MS), " in integers and certified."),
+        (BoundInfo(10 * MS, "cpsat", True), "the bound 10 ms, proved by cpsat in integers."),
+        (BoundInfo(10 * MS, "cpsat"), "the bound 10 ms, proved by cpsat."),
+        (None, "No bound is proved"),
+    ],
+)
+def test_the_bound_names_its_origin(best: BoundInfo | None, said: str) -> None:
+    """Method, how it counted, and what a certificate re-derives of it; on page and terminal."""
+    found = replace(info(), bounds={"total": best})
+    assert said in found.origin("total")
+    assert said in render_comparison(found)
+    assert said in " ".join(drawn(draw_comparison(found)).split())
 
 
 def test_what_is_known_only_improves() -> None:

@@ -22,12 +22,13 @@ def test_a_row_is_held_against_the_best_of_its_inputs() -> None:
     assert rows[3].note == "BadInput: <b>no</b> such thing"
 
 
-def test_bounds_in_floating_point_count_only_alone() -> None:
-    """A larger bound that is not exact gives way to an exact one."""
+def test_the_largest_bound_counts() -> None:
+    """In floating point too, unless a plan refutes it."""
     loose = record(bound=9, bound_source="highs, floating point", objective=20)
     exact = record(bound=8, bound_source="cpsat, exact", objective=20, formulation="cpsat")
-    assert {row.best_bound for row in rows_of([loose, exact])} == {8}
-    assert {row.best_bound for row in rows_of([loose])} == {9}
+    assert {row.best_bound for row in rows_of([loose, exact])} == {9}
+    plan = record(objective=8, formulation="greedy")
+    assert {row.best_bound for row in rows_of([loose, exact, plan])} == {8}
 
 
 def test_settings_make_a_series_of_their_own() -> None:
