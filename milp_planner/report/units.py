@@ -61,13 +61,20 @@ def show_column(values: Sequence[int], unit: str) -> tuple[list[str], str]:
 
 
 def show_gap(gap: float | None) -> str:
-    """A relative gap as percent; 0 only when it is exactly 0."""
+    """A relative gap as percent; 0 and 100% only when it is exactly that."""
     if gap is None:
         return UNKNOWN
     if gap == 0:
         return "0"
-    percent = 100 * gap
-    return f"{percent:.2g}%" if abs(percent) < 10 else f"{percent:.0f}%"
+    return f"{100 * gap:.2g}%" if abs(gap) < 0.0995 else show_percent(gap)
+
+
+def show_percent(value: float) -> str:
+    """A ratio in whole percent, with as many decimals as keep it off 0% and 100%."""
+    decimals = 0
+    while abs(float(f"{value:.{decimals}%}"[:-1])) in (0, 100) and abs(value) not in (0, 1):
+        decimals += 1
+    return f"{value:.{decimals}%}"
 
 
 def show_seconds(seconds: float) -> str:

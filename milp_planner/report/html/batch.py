@@ -9,7 +9,7 @@ from milp_planner.report.html.parts import Cell, Fact, Grid, Part, Section, Valu
 from milp_planner.report.html.series import Line, LogScale, chart, swarm
 from milp_planner.report.html.shell import fill
 from milp_planner.report.html.svg import Drawing, Scale
-from milp_planner.report.units import UNKNOWN, show_gap, show_seconds
+from milp_planner.report.units import UNKNOWN, show_gap, show_percent, show_seconds
 
 LEAST = 1e-4
 """Shares below 0.01% are drawn as 0.01%: a logarithmic axis has no zero."""
@@ -118,10 +118,10 @@ def draw_profile(profile: Profile, colours: dict[str, int]) -> Drawing:
         kept = [(start, curve.at(start + shift)), *((x, y) for x, y in moved if x > start)]
         lines.append(Line(curve.series, kept, colours[curve.series]))
     high = max([10 * start, *(x for line in lines for x, _ in line.points)]) * 1.1
-    about = "Best: " + ", ".join(f"{c.series} {c.at(1.0):.0%}" for c in profile.curves)
+    about = "Best: " + ", ".join(f"{c.series} {show_percent(c.at(1.0))}" for c in profile.curves)
     short = [(c.series, 1 - c.at(float("inf"))) for c in profile.curves]
     if any(share > 0 for _, share in short):
-        about += "; failed: " + ", ".join(f"{name} {s:.0%}" for name, s in short if s > 0)
+        about += "; failed: " + ", ".join(f"{name} {show_percent(s)}" for name, s in short if s > 0)
     label = "times the fastest" if by_time else "above the best known (left edge: at most 0.01%)"
     shown = (lambda v: f"{v:,.4g}×") if by_time else (lambda v: f"{100 * v:,.4g}%")
     scales = LogScale(start, high, 0, 0), Scale(0, 1, 0, 0)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from milp_planner.report.batch.curves import Bins, Cactus, Profile
 from milp_planner.report.batch.info import BatchInfo
-from milp_planner.report.units import UNKNOWN, show_gap, show_seconds
+from milp_planner.report.units import UNKNOWN, show_gap, show_percent, show_seconds
 
 SHOWN = 5
 """Broken scenarios of an assertion that are shown; --json has all."""
@@ -83,7 +83,7 @@ def _profile(profile: Profile) -> Table:
         name = f"within {place:g}×" if by_time else f"within {place - 1:.0%}"
         table.add_column("best" if place == 1 else name, justify="right")
     for curve in profile.curves:
-        table.add_row(curve.series, *(f"{curve.at(place):.0%}" for place in places))
+        table.add_row(curve.series, *(show_percent(curve.at(place)) for place in places))
     return table
 
 

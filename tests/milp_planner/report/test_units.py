@@ -45,11 +45,30 @@ def test_costs_without_a_time_unit_stay_integers() -> None:
 
 @pytest.mark.parametrize(
     ("gap", "text"),
-    [(None, "–"), (0.0, "0"), (1e-9, "1e-07%"), (0.0123, "1.2%"), (0.5, "50%"), (-0.01, "-1%")],
-)
+    [(None, "–"), (0.0, "0"), (1e-9, "1e-07%"), (0.0123, "1.2%"), (0.5, "50%"), (-0.01, "-1%"),
+     (0.0996, "10%"), (0.998, "99.8%"), (0.9997, "99.97%"), (1.0, "100%"), (1.0004, "100.04%"),
+     (1.25, "125%"), (-1.0, "-100%")],
+)  # fmt: skip
 def test_gaps(gap: float | None, text: str) -> None:
-    """Only an exact 0 prints as 0."""
+    """Whole percent from ten on, two digits below; only an exact 0 prints as 0."""
     assert units.show_gap(gap) == text
+
+
+@given(st.floats(-2, 2) | st.floats(0.99, 1.01))
+def test_gaps_never_round_to_nothing_or_all(gap: float) -> None:
+    """0 and 100% are said of an exact 0 and 1 alone, and the rest is right to half a percent."""
+    text = units.show_gap(gap)
+    assert (text == "0") == (gap == 0)
+    assert (abs(float(text.rstrip("%"))) == 100) == (abs(gap) == 1)
+    assert float(text.rstrip("%")) == pytest.approx(100 * gap, rel=0.051, abs=0.0)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 10**6))
+def test_parts_of_a_whole_never_round_to_all(part: int, whole: int) -> None:
+    """999 of 1000 problems are not 100% of them, and 1 is not 0%."""
+    share = min(part, whole) / whole
+    assert (units.show_percent(share) == "100%") == (share == 1)
+    assert (units.show_percent(share) == "0%") == (share == 0)
 
 
 @given(st.integers(0, 10**15), st.integers(0, 10**15))
