@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
-from formulations.instance import Instance, Objective, Where
+from formulations import cpsat, scale
+from formulations.cpsat_model.finish import polished
+from formulations.instance import Instance, Objective
 from formulations.outcome import Outcome, Status, found
-from formulations.presolve import Presolved, presolve
+from formulations.presolve import Presolved, placement_variables, presolve
 from formulations.settings import Clock, Settings
 
 #: Placement variables up to which the plan is polished in one exact model.
@@ -25,20 +25,23 @@ KEEP, MOST = 0.08, 5.0
 #: Placement variables up to which ``cpsat`` goes on under ``step_time``, and its share of the time.
 EXACT_UP_TO, EXACT_SHARE = 10_000, 0.55
 
+#: Those of both; each reads its own.
+OPTIONS = {**cpsat.OPTIONS, **scale.OPTIONS}
+
 
 def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     """Solve with ``cpsat``, or with ``scale`` and then ``cpsat``; see ``formulations.solve``."""
     presolved = presolve(instance)
     variables = placement_variables(instance, presolved)
     if variables == 0:
-        return _exact(instance, settings, clock)
+        return cpsat.solve(instance, settings, clock)
     timed = settings.work_limit is None
     polish = settings.polish and timed and variables <= POLISH_UP_TO
     small = timed and instance.objective == Objective.STEP_TIME and variables <= EXACT_UP_TO
     limit = settings.time_limit or 0.0
     with clock.holding_back(min(MOST, KEEP * limit) if polish else 0.0):
         with clock.holding_back(EXACT_SHARE * limit if small else 0.0):
-            outcome = _large(instance, settings, clock)
+            outcome = scale.solve(instance, settings, clock)
         if small and outcome.status in (Status.FEASIBLE, Status.UNKNOWN) and not clock.over():
             outcome = _continued(instance, outcome, settings, clock)
     if polish and not clock.over():
@@ -46,22 +49,10 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     return outcome
 
 
-def _exact(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
-    from formulations.cpsat import solve as exact
-
-    return exact(instance, settings, clock)
-
-
-def _large(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
-    from formulations.scale import solve as large
-
-    return large(instance, settings, clock)
-
-
 def _continued(instance: Instance, before: Outcome, settings: Settings, clock: Clock) -> Outcome:
     """The exact model from the best plan so far; the better plan and the better bound of both."""
     hint = before.placement if before.placement is not None else settings.hint
-    after = _exact(instance, replace(settings, hint=hint, polish=False), clock)
+    after = cpsat.solve(instance, replace(settings, hint=hint, polish=False), clock)
     if after.status == Status.INFEASIBLE or before.bound is None:
         return after
     if after.bound is not None and after.bound >= before.bound:
@@ -75,25 +66,9 @@ def _continued(instance: Instance, before: Outcome, settings: Settings, clock: C
     )  # fmt: skip
 
 
-def placement_variables(instance: Instance, presolved: Presolved | None = None) -> int:
-    """How many variables say where shards go, over the options worth keeping."""
-    places = {
-        Where.ANY_RANK: instance.num_ranks,
-        Where.ANY_RANK_OF_ONE_MACHINE: instance.num_ranks,
-        Where.ONE_MACHINE: len(instance.machines),
-    }
-    kept = (presolved or presolve(instance)).kept[instance.option_of]
-    return sum(
-        int(np.count_nonzero(kept & (instance.block_where == where))) * number
-        for where, number in places.items()
-    )
-
-
 def _polished(
     instance: Instance, presolved: Presolved, outcome: Outcome, settings: Settings, clock: Clock
 ) -> Outcome:
-    from formulations.cpsat_model.finish import polished
-
     if outcome.placement is None or outcome.objective is None:
         return outcome
     plan = polished(instance, presolved, outcome.placement, settings, clock)

@@ -23,6 +23,7 @@ from formulations.cpsat_model.search import stopped_by
 from formulations.cpsat_model.start import starting_plan
 from formulations.errors import InternalError
 from formulations.instance import Instance
+from formulations.options import FLAG
 from formulations.outcome import (
     BoundSource,
     Outcome,
@@ -44,6 +45,7 @@ _SOLVER: dict[str, Any] = {"solver": "CP-SAT", "version": ortools_version}
 START_FROM = 50
 #: Options beyond one a table from which solving by cores pays.
 CORES_FROM = 500
+OPTIONS = {"symmetry": FLAG, "cores": FLAG}
 
 
 def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:

@@ -18,7 +18,7 @@ import numpy as np
 from formulations.dp_model.axes import make_axes
 from formulations.dp_model.programme import Problem, Programme, make_grid, make_problem
 from formulations.dp_model.transition import Cells, Grid
-from formulations.dp_model.wishes import Select, Wishes, option_names, read_wishes
+from formulations.dp_model.wishes import OPTIONS, Select, Wishes, read_wishes
 from formulations.instance import Instance, IntArray, Objective
 from formulations.options import Options
 from formulations.outcome import Outcome, StoppedBy, why_stopped
@@ -56,7 +56,7 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     UnsupportedInstance
         When the instance limits a resource that is no axis, or has too many fusion levels.
     """
-    wishes = read_wishes(instance, Options("dp", settings.options, option_names()))
+    wishes = read_wishes(instance, Options("dp", settings.options, OPTIONS))
     partitioner = Partitioner(replace(instance, objective=wishes.rank_by), wishes.sort_by)
     axes = make_axes(instance, partitioner.facts, wishes.axes)
     problem = make_problem(instance, partitioner.facts, axes, wishes)

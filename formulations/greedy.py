@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from formulations.errors import InstanceError
 from formulations.instance import Instance
-from formulations.options import Options
+from formulations.options import Options, list_of, one_of, whole
 from formulations.outcome import Outcome, StoppedBy
 from formulations.partition.balanced import BalancedPartitioner
 from formulations.partition.outcome import outcome_of
@@ -27,6 +26,12 @@ class Kind(StrEnum):
 
     GREEDY = "greedy"
     MEMORY_BALANCED = "memory_balanced"
+
+
+OPTIONS = {
+    "proposers": list_of(PROPOSERS), "sort_by": one_of(SortBy), "partitioner": one_of(Kind),
+    "threshold": whole(),
+}  # fmt: skip
 
 
 def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
@@ -44,7 +49,7 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     Raises
     ------
     InstanceError
-        For an unknown option or proposer.
+        For an option that is not one of these.
     """
     return run("greedy", ("grid", "depth", "total"), instance, settings, clock)
 
@@ -53,13 +58,8 @@ def run(
     name: str, default: tuple[str, ...], instance: Instance, settings: Settings, clock: Clock
 ) -> Outcome:
     """Run a list of TorchRec's proposers under a formulation's name."""
-    options = Options(name, settings.options, {"proposers", "sort_by", "partitioner", "threshold"})
+    options = Options(name, settings.options, OPTIONS)
     proposers = options.names("proposers", default)
-    for proposer in proposers:
-        if proposer not in PROPOSERS:
-            raise InstanceError(
-                f"{name}: unknown proposer {proposer!r} (there are: {', '.join(PROPOSERS)})"
-            )
     sort_by = options.choice("sort_by", SortBy.STORAGE)
     balanced = options.choice("partitioner", Kind.GREEDY) == Kind.MEMORY_BALANCED
     partitioner = BalancedPartitioner(instance) if balanced else Partitioner(instance, sort_by)

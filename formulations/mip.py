@@ -15,10 +15,11 @@ import pulp
 from formulations.check import check
 from formulations.instance import Instance
 from formulations.mip_model.answer import rounded
-from formulations.mip_model.backends import Claim, Report, backend
+from formulations.mip_model.backends import BACKENDS, Claim, Report
 from formulations.mip_model.model import MipModel, build_choices
 from formulations.mip_model.rows import add_capacities, set_objective
 from formulations.mip_model.ties import fuse, limit_moves, pin
+from formulations.options import one_of
 from formulations.outcome import (
     BoundSource,
     Outcome,
@@ -35,6 +36,7 @@ from formulations.settings import Clock, OutOfTime, Settings
 TOLERANCES = (1e-6, 1e-9)
 #: Relative error a floating-point bound may carry; it is lowered by as much.
 ERROR = 1e-9
+OPTIONS = {"solver": one_of(BACKENDS)}
 
 
 def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
@@ -47,13 +49,11 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
 
     Raises
     ------
-    InstanceError
-        For an unknown solver.
     MissingSolver
         When the solver is not installed.
     """
     name = str(settings.options.get("solver", "highs"))
-    run = backend(name)
+    run = BACKENDS[name]
     for table in range(instance.num_tables):
         if not instance.allowed[list(instance.options_of(table))].any():
             note = f"no option of table {instance.table_names[table]!r} is allowed"

@@ -62,6 +62,20 @@ def presolve(instance: Instance) -> Presolved:
     return Presolved(kept, replacement)
 
 
+def placement_variables(instance: Instance, presolved: Presolved | None = None) -> int:
+    """How many variables say where shards go, over the options worth keeping."""
+    places = {
+        Where.ANY_RANK: instance.num_ranks,
+        Where.ANY_RANK_OF_ONE_MACHINE: instance.num_ranks,
+        Where.ONE_MACHINE: len(instance.machines),
+    }
+    kept = (presolved or presolve(instance)).kept[instance.option_of]
+    return sum(
+        int(np.count_nonzero(kept & (instance.block_where == where))) * number
+        for where, number in places.items()
+    )
+
+
 def _limits_moves(instance: Instance) -> bool:
     return instance.max_moved_tables is not None or instance.max_moved_bytes is not None
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 
 from formulations.errors import InstanceError
 from formulations.instance import Instance
+from formulations.options import Options
 from formulations.outcome import Outcome
 from formulations.settings import Clock, Settings
 
@@ -23,7 +24,8 @@ class Formulation:
     ----------
     name : str
     module : str
-        Module holding ``solve(instance, settings, clock) -> Outcome``, imported on first use.
+        Module holding ``solve(instance, settings, clock) -> Outcome`` and ``OPTIONS``, the kinds
+        of ``settings.options`` by name; imported on first use.
     proves : str
         What it can prove by itself: ``optimum`` (or that no plan exists), ``optimum or gap``
         (a bound always, the optimum where plan and bound meet) or ``nothing``.
@@ -40,6 +42,17 @@ class Formulation:
         """Import the solve function."""
         solver: Solver = import_module(self.module).solve
         return solver
+
+    def check(self, options: Mapping[str, object]) -> None:
+        """Refuse options that its module's ``OPTIONS`` do not hold.
+
+        Raises
+        ------
+        InstanceError
+            Naming the option, what was found and what is allowed.
+        """
+        if options:
+            Options(self.name, options, import_module(self.module).OPTIONS)
 
 
 _ALL = (

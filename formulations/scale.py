@@ -37,6 +37,7 @@ from formulations.certify import (
 )
 from formulations.check import check
 from formulations.instance import Instance
+from formulations.options import whole
 from formulations.outcome import BoundSource, Outcome, StoppedBy, found, infeasible, nothing
 from formulations.presolve import presolve
 from formulations.search.context import Context
@@ -46,6 +47,7 @@ from formulations.search.starts import Start, fallback, given, packed
 from formulations.search.walk import DEAR, walk
 from formulations.settings import Clock, Settings
 
+OPTIONS = {"whole_columns": whole()}
 _WHOLE_COLUMNS = 12_000
 #: Options of the first core: this many, or this many a table.
 _CORE, _CORE_PER_TABLE = 400, 4

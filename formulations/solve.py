@@ -32,15 +32,17 @@ def solve(
     Raises
     ------
     InstanceError
-        For an unknown formulation, or one that does not cover this shape of instance.
+        For an unknown formulation or option, or an instance of a shape it does not cover.
     InternalError
         When an exact model returns an answer that the check rejects.
     """
     settings = settings or Settings()
+    chosen = registry.get(formulation)
+    chosen.check(settings.options)
     clock = Clock(settings)
     certify_for = _kept_for_certificate(settings)
     with clock.holding_back(certify_for):
-        outcome = registry.get(formulation).load()(instance, settings, clock)
+        outcome = chosen.load()(instance, settings, clock)
     if settings.certificate and outcome.certificate is None and not clock.interrupted():
         from formulations.certify import certify
 

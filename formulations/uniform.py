@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from formulations.greedy import run
+from formulations.greedy import OPTIONS, run
 from formulations.instance import Instance
 from formulations.outcome import Outcome
 from formulations.settings import Clock, Settings
+
+__all__ = ["OPTIONS", "solve"]
 
 
 def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from formulations.auto import placement_variables
 from formulations.diagnose.questions import without_costs
 from formulations.instance import Instance
 from formulations.outcome import Outcome, Status, StoppedBy, nothing
+from formulations.presolve import placement_variables
 from formulations.settings import Settings
 from formulations.solve import solve
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from formulations.errors import InstanceError
 from formulations.instance import Instance, Objective
-from formulations.options import Options
+from formulations.options import FLAG, Options, list_of, one_of, whole
 from formulations.partition.partitioner import SortBy
 
 
@@ -55,9 +55,11 @@ VARIANTS = {
     Variant.MERGED: VariantFacts((100, 25), 0, np.float32, False),
 }
 
-_NAMES = {
-    "variant", "hbm_bins_per_device", "ddr_bins_per_device", "mem_bins_per_device", "axes",
-    "axis_cap", "fusion_aware", "select", "rank_by", "sort_by", "refine", "memory_limit_mb",
+OPTIONS = {
+    "variant": one_of(Variant), "hbm_bins_per_device": whole(), "ddr_bins_per_device": whole(),
+    "mem_bins_per_device": whole(), "axes": list_of(), "axis_cap": whole(0), "fusion_aware": FLAG,
+    "select": one_of(Select), "rank_by": one_of(Objective), "sort_by": one_of(SortBy),
+    "refine": FLAG, "memory_limit_mb": whole(),
 }  # fmt: skip
 
 
@@ -88,7 +90,7 @@ def read_wishes(instance: Instance, given: Options) -> Wishes:
     Raises
     ------
     InstanceError
-        For a value of the wrong kind.
+        For a pair of values that contradict each other.
     """
     variant = Variant(given.choice("variant", Variant.MERGED))
     select, refine = Select(given.choice("select", Select.BEST)), given.flag("refine", False)
@@ -103,7 +105,7 @@ def read_wishes(instance: Instance, given: Options) -> Wishes:
             given.integer(hbm, published.bins[0]),
             given.integer("ddr_bins_per_device", published.bins[1]),
         ),
-        cap=given.integer("axis_cap", published.cap, least=0),
+        cap=given.integer("axis_cap", published.cap),
         axes=given.names("axes", ("hbm", "ddr")),
         fusion_aware=given.flag("fusion_aware", False),
         select=select,
@@ -112,8 +114,3 @@ def read_wishes(instance: Instance, given: Options) -> Wishes:
         refine=refine,
         memory_limit=given.integer("memory_limit_mb", 1024) * 2**20,
     )
-
-
-def option_names() -> set[str]:
-    """Names that ``settings.options`` may hold for ``dp``."""
-    return set(_NAMES)

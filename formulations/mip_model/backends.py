@@ -10,7 +10,7 @@ from typing import Any
 
 import pulp
 
-from formulations.errors import InstanceError, MissingSolver
+from formulations.errors import MissingSolver
 from formulations.settings import Clock, Settings
 
 
@@ -42,21 +42,6 @@ class Report:
 
 #: Solve within what is left on the clock, at a feasibility tolerance.
 Backend = Callable[[pulp.LpProblem, Settings, Clock, float], Report]
-
-
-def backend(name: str) -> Backend:
-    """The solver by name.
-
-    Raises
-    ------
-    InstanceError
-        For a name other than ``highs`` and ``cbc``.
-    MissingSolver
-        When it is not installed.
-    """
-    if name not in _BACKENDS:
-        raise InstanceError(f"unknown MIP solver {name!r} (there are: {', '.join(_BACKENDS)})")
-    return _BACKENDS[name]
 
 
 def _highs(problem: pulp.LpProblem, settings: Settings, clock: Clock, tolerance: float) -> Report:
@@ -165,4 +150,5 @@ def _claim(problem: pulp.LpProblem, has_plan: bool) -> Claim:
     return Claim.NOTHING
 
 
-_BACKENDS: dict[str, Backend] = {"highs": _highs, "cbc": _cbc}
+BACKENDS: dict[str, Backend] = {"highs": _highs, "cbc": _cbc}
+"""Each raises MissingSolver when it is not installed."""

@@ -118,11 +118,11 @@ def compare(
     BadInput, InstanceError
         For malformed inputs or unknown names.
     """
-    for name in formulations:
-        registry.get(name)
+    settings = settings or Settings()
+    settings_of(formulations, settings)  # a mistake in them is found before anything is priced
     compiled = compile_for(model, cluster, objectives[0])
     instances = {o: replace(compiled.instance, objective=Objective(o)) for o in objectives}
-    found = compare_instances(instances, formulations, settings or Settings(), on_start, dp_bins)
+    found = compare_instances(instances, formulations, settings, on_start, dp_bins)
     return replace(found, model=compiled.model.name, cluster=compiled.cluster.name)
 
 
@@ -134,6 +134,7 @@ def compare_instances(
     dp_bins: Sequence[int] = (),
 ) -> Comparison:
     """The same for Instances that exist already, one for each objective."""
+    own = settings_of(formulations, settings)
     entries: list[Entry] = []
     for objective, instance in instances.items():
         for name, bins in _runs(formulations, dp_bins):
@@ -141,11 +142,10 @@ def compare_instances(
                 break
             if on_start is not None:
                 on_start(name, objective)
-            own = settings_for(name, settings)
             if bins is None:
-                entries += _entries(instance, name, own)
+                entries += _entries(instance, name, own[name])
             else:
-                entries += _entries_with_bins(instance, own, bins)
+                entries += _entries_with_bins(instance, own[name], bins)
     bounds = {objective: _best_bound(entries, objective) for objective in instances}
     certified = {objective: _certified(entries, objective) for objective in instances}
     return Comparison(instances, tuple(entries), bounds, certified)
@@ -164,6 +164,20 @@ def _entries_with_bins(instance: Instance, settings: Settings, bins: int) -> lis
         replace(entry, label=f"{entry.label}, {bins} bins", bins=bins)
         for entry in _entries(instance, "dp", replace(settings, options=options))
     ]
+
+
+def settings_of(formulations: Sequence[str], settings: Settings) -> dict[str, Settings]:
+    """The settings that each formulation gets, all checked.
+
+    Raises
+    ------
+    InstanceError
+        For an unknown formulation or an option that none of them, or its owner, knows.
+    """
+    own = {name: settings_for(name, settings) for name in formulations}
+    for name, each in own.items():
+        registry.get(name).check(each.options)
+    return own
 
 
 def settings_for(name: str, settings: Settings) -> Settings:

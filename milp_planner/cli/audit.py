@@ -48,7 +48,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     Does it fit, how far is it from the proved bound, and which ranks are to blame? Exit code 1
     when it does not fit.
     """
-    from formulations import registry
     from milp_planner import api
     from milp_planner.cli import console
     from milp_planner.cli.limits import make_settings
@@ -57,8 +56,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     from milp_planner.report.audit import audit_of
     from milp_planner.report.terminal.audit import draw_audit
 
-    registry.get(formulation)
-    limits = make_settings(time_limit, seed=seed, workers=workers, options=settings)
+    limits = make_settings(
+        time_limit, seed=seed, workers=workers, options=settings, formulation=formulation
+    )
     inputs = find(model, cluster)
     work = Work("pricing", prepares=True)
     result = work.run(

@@ -19,22 +19,29 @@ def make_settings(
     seed: int = 0,
     workers: int | None = None,
     options: Sequence[str] | None = None,
+    formulation: str | None = None,
 ) -> Settings:
-    """Limits and wishes of one command.
+    """Limits and wishes of one command, checked for the formulation that gets them all.
 
     Raises
     ------
     BadInput
         For a setting that is not ``KEY=VALUE``.
+    InstanceError
+        For an unknown formulation, or a setting that it does not know.
     """
+    from formulations import registry
     from formulations.settings import Settings, available_cores
 
+    found = parse_options(options or ())
+    if formulation is not None:
+        registry.get(formulation).check(found)
     return Settings(
         time_limit=time_limit,
         work_limit=work_limit,
         workers=workers or available_cores(),
         seed=seed,
-        options=parse_options(options or ()),
+        options=found,
     )
 
 

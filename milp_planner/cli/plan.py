@@ -59,7 +59,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     Prints the verdict, every table and every rank, and writes plan.json, which verify, explain,
     export and report read. Where no plan exists, says why and what would help (exit code 1).
     """
-    from formulations import registry
     from milp_planner import api
     from milp_planner.api.plan_files import write_plan
     from milp_planner.cli import console
@@ -70,10 +69,10 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     from milp_planner.files import check_writable
     from milp_planner.plan_file import plan_to_dict
 
-    registry.get(formulation)
     limits = make_settings(
-        time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings
-    )
+        time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings,
+        formulation=formulation,
+    )  # fmt: skip
     target = output or (None if json else Path(PLAN_FILE))
     if target is not None:
         check_writable(target)

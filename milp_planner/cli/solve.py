@@ -54,7 +54,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
     Nothing here is about embeddings: tables, options, uses and costs come from the file.
     """
-    from formulations import registry, solve
+    from formulations import solve
     from formulations.outcome_file import outcome_to_dict
     from milp_planner.api.shortage import with_diagnosis
     from milp_planner.cli import console
@@ -63,10 +63,10 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     from milp_planner.cli.work import Work
     from milp_planner.files import check_writable, write_json
 
-    registry.get(formulation)
     limits = make_settings(
-        time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings
-    )
+        time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings,
+        formulation=formulation,
+    )  # fmt: skip
     if output is not None:
         check_writable(output)
     problem = read(instance, objective)

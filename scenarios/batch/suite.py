@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from formulations import registry
+from formulations.errors import InstanceError
 from formulations.instance import Objective
 from milp_planner.costs.profile import profile_names
 from milp_planner.errors import BadInput
@@ -161,10 +162,15 @@ class Suite(Spec):
             _known(name, [o.value for o in Objective], "objectives", number)
         for number, name in enumerate(self.formulations):
             _known(name, registry.FORMULATIONS, "formulations", number)
-        for key in self.settings:
-            owner, dot, _ = key.partition(".")
+        for key, values in self.settings.items():
+            owner, dot, option = key.partition(".")
             if not dot or owner not in registry.FORMULATIONS:
                 raise problem_at("allowed: FORMULATION.SETTING, as in dp.variant", "settings", key)
+            for value in values:
+                try:
+                    registry.get(owner).check({option: value})
+                except InstanceError as error:
+                    raise problem_at(str(error), "settings", key) from None
         return self
 
 

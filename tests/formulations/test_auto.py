@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from formulations.auto import placement_variables
 from formulations.build import Block, InstanceBuilder, Shard
 from formulations.instance import Instance, Where
 from formulations.settings import Clock, Settings
@@ -16,13 +15,6 @@ def _instance(where: Where, tables: int = 3) -> Instance:
         builder.add_option("o", [Block(where, [Shard({"hbm": 1}, [5])])])
         builder.add_option("worse", [Block(where, [Shard({"hbm": 1}, [6])])])
     return builder.build()
-
-
-def test_counts_places_of_options_worth_keeping() -> None:
-    """Three tables with one undominated option each: 4 ranks, or 2 machines, to choose from."""
-    assert placement_variables(_instance(Where.EVERY_RANK)) == 0
-    assert placement_variables(_instance(Where.ANY_RANK)) == 12
-    assert placement_variables(_instance(Where.ONE_MACHINE)) == 6
 
 
 def test_small_instances_are_solved_exactly() -> None:

@@ -372,7 +372,7 @@ def test_proposals_in_published_order() -> None:
     """First variant: every cell by decreasing memory. Merged: a bin's cheapest, decreasing HBM."""
     from formulations.dp_model.axes import make_axes
     from formulations.dp_model.programme import Programme, make_grid, make_problem
-    from formulations.dp_model.wishes import option_names, read_wishes
+    from formulations.dp_model.wishes import OPTIONS, read_wishes
     from formulations.facts import option_facts
     from formulations.options import Options
 
@@ -380,7 +380,7 @@ def test_proposals_in_published_order() -> None:
     found = {}
     for variant in ("first", "merged"):
         options = {"variant": variant, "hbm_bins_per_device": 10, "ddr_bins_per_device": 10}
-        wishes = read_wishes(instance, Options("dp", options, option_names()))
+        wishes = read_wishes(instance, Options("dp", options, OPTIONS))
         facts = option_facts(instance)
         axes = make_axes(instance, facts, wishes.axes)
         problem = make_problem(instance, facts, axes, wishes)

@@ -78,7 +78,7 @@ def test_limits_are_said() -> None:
 
 def test_unknown_proposer_is_refused() -> None:
     """A proposer that is not there is named, with those that are."""
-    with pytest.raises(InstanceError, match=r"unknown proposer 'dept' \(there are: grid, depth"):
+    with pytest.raises(InstanceError, match=r"'proposers' is \['dept'\].* out of grid, depth"):
         greedy(two_modes(), proposers=["dept"])
 
 

@@ -6,27 +6,41 @@ import pytest
 
 from formulations.errors import InstanceError
 from formulations.instance import Objective
-from formulations.options import Options
+from formulations.options import FLAG, Options, list_of, one_of, whole
 
-KNOWN = {"bins", "axes", "refine", "rank_by"}
+KINDS = {
+    "bins": whole(), "axes": list_of(), "only": list_of(["x", "y"]), "refine": FLAG,
+    "rank_by": one_of(Objective),
+}  # fmt: skip
 
 
 def test_unknown_option_names_the_nearest() -> None:
     """A misspelt option is an error that names what was meant and what there is."""
     with pytest.raises(InstanceError, match=r"'bin'; did you mean 'bins'.*axes, bins"):
-        Options("dp", {"bin": 3}, KNOWN)
+        Options("dp", {"bin": 3}, KINDS)
+    with pytest.raises(InstanceError, match=r"no option 'bin' \(there are: none\)"):
+        Options("dp", {"bin": 3}, {})
 
 
-@pytest.mark.parametrize("value", [0, -1, 2.5, "3", True])
-def test_integer_refuses_what_is_none(value: object) -> None:
-    """Only whole numbers from the least on are taken; True is not 1."""
-    with pytest.raises(InstanceError, match=r"'bins' is .* allowed: a whole number, 1 or more"):
-        Options("dp", {"bins": value}, KNOWN).integer("bins", 5)
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        *(("bins", value, "a whole number, 1 or more") for value in (0, -1, 2.5, "3", True, None)),
+        *(("axes", value, "a list of names$") for value in ([1], 1, None)),
+        *(("only", value, "a list of names out of x, y") for value in ("z", ["x", "z"])),
+        *(("refine", value, "true or false") for value in (1, "true")),
+        ("rank_by", "max", "'total' or 'busiest_rank' or 'step_time'"),
+    ],
+)
+def test_values_of_another_kind_are_refused(name: str, value: object, allowed: str) -> None:
+    """What was found and what is allowed; True is not 1, and text is no flag."""
+    with pytest.raises(InstanceError, match=rf"dp: option '{name}' is .* allowed: {allowed}"):
+        Options("dp", {name: value}, KINDS)
 
 
 def test_defaults_where_nothing_is_given() -> None:
     """Every reader falls back to its default."""
-    options = Options("dp", {}, KNOWN)
+    options = Options("dp", {}, KINDS)
     assert options.integer("bins", 5) == 5
     assert options.names("axes", ("a", "b")) == ("a", "b")
     assert options.flag("refine", True)
@@ -34,17 +48,11 @@ def test_defaults_where_nothing_is_given() -> None:
     assert not options.has("bins")
 
 
-def test_names_take_one_string_or_a_list() -> None:
-    """One name stands for a list of one; a list of anything else is refused."""
-    assert Options("dp", {"axes": "hbm"}, KNOWN).names("axes", ()) == ("hbm",)
-    assert Options("dp", {"axes": ["x", "y"]}, KNOWN).names("axes", ()) == ("x", "y")
-    with pytest.raises(InstanceError, match=r"a list of names"):
-        Options("dp", {"axes": [1]}, KNOWN).names("axes", ())
-
-
-def test_flag_and_choice_refuse_others() -> None:
-    """A flag is true or false; a choice is one of its enumeration."""
-    with pytest.raises(InstanceError, match=r"true or false"):
-        Options("dp", {"refine": 1}, KNOWN).flag("refine", False)
-    with pytest.raises(InstanceError, match=r"'total' or 'busiest_rank' or 'step_time'"):
-        Options("dp", {"rank_by": "max"}, KNOWN).choice("rank_by", Objective.TOTAL)
+def test_what_is_given_is_read() -> None:
+    """Each reader gives back the value; one name stands for a list of it."""
+    given = {"bins": 7, "axes": "hbm", "only": ["x", "y"], "refine": False, "rank_by": "total"}
+    options = Options("dp", given, KINDS)
+    assert (options.integer("bins", 5), options.flag("refine", True)) == (7, False)
+    assert (options.names("axes", ()), options.names("only", ())) == (("hbm",), ("x", "y"))
+    assert options.choice("rank_by", Objective.STEP_TIME) == "total"
+    assert options.has("bins")

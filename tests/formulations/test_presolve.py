@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from formulations.build import Block, InstanceBuilder, Shard
 from formulations.check import check
 from formulations.instance import Current, Instance, Where
 from formulations.placement import Placement
-from formulations.presolve import presolve
+from formulations.presolve import placement_variables, presolve
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 
@@ -107,3 +108,16 @@ def test_replacements_are_as_good(instance: Instance) -> None:
     verdict = check(instance, Placement(options, truth.placement.ranks))
     assert verdict.feasible, verdict.violations
     assert verdict.objectives[instance.objective.value] == truth.objective
+
+
+@pytest.mark.parametrize(
+    ("where", "places"), [(Where.EVERY_RANK, 0), (Where.ANY_RANK, 4), (Where.ONE_MACHINE, 2)]
+)
+def test_counts_places_of_options_worth_keeping(where: Where, places: int) -> None:
+    """Three tables with one undominated option each: 4 ranks, or 2 machines, to choose from."""
+    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
+    for table in range(3):
+        builder.add_table(f"t{table}")
+        for name, cost in (("o", 5), ("worse", 6)):
+            builder.add_option(name, [Block(where, [Shard({"hbm": 1}, [cost])])])
+    assert placement_variables(builder.build()) == 3 * places

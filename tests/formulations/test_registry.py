@@ -22,6 +22,14 @@ def test_proves_what_it_says(name: str) -> None:
         assert outcome.status == Status.OPTIMAL
 
 
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_an_option_it_does_not_know_is_refused(name: str) -> None:
+    """Nothing that is asked for is passed over in silence."""
+    settings = Settings(time_limit=20, options={"nonsense": 1})
+    with pytest.raises(InstanceError, match=f"{name} has no option 'nonsense'"):
+        solve(two_modes(90, 280), name, settings)
+
+
 def test_the_nearest_name_is_offered() -> None:
     """A misspelt formulation is refused with the one probably meant."""
     with pytest.raises(InstanceError, match="did you mean 'cpsat'"):

@@ -58,6 +58,18 @@ def test_settings_reach_their_formulation_only() -> None:
         settings_for("dp", Settings(options={"variant": "first"}))
 
 
+def test_nothing_is_priced_with_a_wrong_setting() -> None:
+    """The option is refused before the first formulation is asked."""
+    started: list[str] = []
+    wrong = Settings(options={"mip.solver": "gurobi"})
+    with pytest.raises(InstanceError, match="mip: option 'solver' is 'gurobi'"):
+        compare(
+            MODEL, cluster(), formulations=["greedy", "mip"], settings=wrong,
+            on_start=lambda name, _: started.append(name),
+        )  # fmt: skip
+    assert started == []
+
+
 def test_blind_plans_are_shown_as_planned_and_as_run() -> None:
     """A tight cluster makes the DP mix ratios in a fusion group, which the runtime undoes."""
     found = compare(

@@ -16,6 +16,7 @@ _PLAN = ["plan", "model.yaml", "cluster.yaml"]
 _AUDIT = ["audit", "p.csv", "model.yaml", "cluster.yaml", "-f", "greedy"]
 _HEAD = "table,mode,ratio,sharding_type,ranks\n"
 _ROWS = "users,HBM_ONLY,,row_wise,all\nitems,HBM_ONLY,,row_wise,all\nads,HBM_ONLY,,table_wise,0\n"
+_SUITE = "name: s\nmodels: model.yaml\nclusters: cluster.yaml\nformulations: [dp, greedy]\n"
 
 CASES: dict[str, Case] = {
     "no such model": ({}, ["plan", "dlrmv4-yamba5b", "8xh100"], ["did you mean dlrmv4-yambda5b"]),
@@ -61,6 +62,17 @@ CASES: dict[str, Case] = {
     "no workers": ({}, [*_PLAN, "--workers", "0"], ["0"]),
     "setting without value": ({}, [*_PLAN, "--set", "bins"], ["KEY=VALUE"]),
     "unknown setting": ({}, [*_PLAN, "-f", "greedy", "--set", "bins=3"], ["bins"]),
+    "setting of an exact model": (
+        {}, [*_PLAN, "-f", "mip", "--set", "sover=cbc"], ["did you mean 'solver'"]
+    ),
+    "value of a setting": ({}, [*_PLAN, "-f", "mip", "--set", "solver=cpc"], ["'cpc'", "'cbc'"]),
+    "setting of a comparison": (
+        {}, ["compare", "model.yaml", "cluster.yaml", "--set", "dp.varian=x"], ["'variant'"]
+    ),
+    "setting of a suite": (
+        {"s.yaml": f"{_SUITE}settings: {{dp.nonsense: 1}}\n"}, ["batch", "s.yaml", "-o", "runs"],
+        ["s.yaml:5: settings.dp.nonsense: dp has no option 'nonsense'"],
+    ),
     "unknown option": ({}, [*_PLAN, "--time-limt", "3"], ["--time-limt"]),
     "missing argument": ({}, ["plan", "model.yaml"], ["CLUSTER"]),
     "output folder absent": ({}, [*_PLAN, "-o", "no/such/plan.json"], ["does not exist"]),

@@ -24,12 +24,16 @@ HEAD = "name: s\nmodels: m\nclusters: c\n"
         (HEAD + "formulations: [cpsat, pd]\n", (":4:", "found 'pd'", "dp")),
         (HEAD + "objectives: total_time\n", (":4:", "found 'total_time'", "total")),
         (HEAD + "settings: {variant: first}\n", ("settings.variant", "FORMULATION.SETTING")),
+        (HEAD + "settings: {dp.nonsense: 1}\n",
+         (":4: settings.dp.nonsense", "dp has no option 'nonsense'", "variant")),
+        (HEAD + "settings: {dp.variant: [first, frist]}\n",
+         ("settings.dp.variant", "'frist', allowed: 'first' or 'merged'")),
         (HEAD + "assertions: [{name: a}]\n", ("asserts nothing",)),
         (HEAD + "assertions: [{name: a, fits: false, optimal: true}]\n", ("false contradicts",)),
         (HEAD + "time_limit: 0\n", (":4: time_limit", "above 0")),
         ("name: s\nclusters: c\n", ("models: is missing",)),
     ],
-)
+)  # fmt: skip
 def test_mistakes_are_one_sentence(tmp_path: Path, text: str, parts: tuple[str, ...]) -> None:
     """File, line, field and what is allowed, before anything is solved."""
     path = tmp_path / "suite.yaml"
