@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from milp_planner.cli.explain import AgainstOption, ExtraOption
+from milp_planner.cli.explain_options import AgainstOption, ExtraOption
 from milp_planner.cli.options import (
     FormulationOption,
     JsonOption,
@@ -81,7 +81,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """
     from milp_planner.api.plan_files import read_plan
     from milp_planner.cli import console
-    from milp_planner.cli.explain import parse_questions, parse_sizes
+    from milp_planner.cli.explain_asked import parse_questions, parse_sizes
     from milp_planner.cli.limits import make_settings
     from milp_planner.cli.work import Work
     from milp_planner.explain.answer_files import merged, read_answers
@@ -105,7 +105,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         extras=parse_sizes(extra, "--extra"),
         against=None if against is None else read_plan(against),
     )
-    settings = make_settings(time_limit, seed=seed, workers=workers)
+    settings = make_settings(time_limit, seed=seed, workers=workers, formulation=formulation)
     read = read_plan(source)
     given = read_answers(answers or [], read)
     work = Work("explaining")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from milp_planner.cli.explain import parse_sizes, parse_time
+from milp_planner.cli.explain_asked import parse_sizes, parse_time
 from milp_planner.errors import BadInput
 from tests.milp_planner.cli.conftest import CLUSTER, Cli
 

@@ -1,0 +1,144 @@
+"""What ``milp-planner explain`` is asked, read from its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from milp_planner.explain.answers import Asked
+
+
+def parse_questions(given: list[str]) -> list[str]:
+    """Names of questions, commas allowed.
+
+    Raises
+    ------
+    BadInput
+        For an unknown one, with the nearest.
+    """
+    from milp_planner.errors import BadInput
+    from milp_planner.explain.answers import QUESTIONS
+    from milp_planner.inputs.problems import choice
+
+    names = [part.strip() for text in given for part in text.split(",") if part.strip()]
+    for name in names:
+        if name not in QUESTIONS:
+            raise BadInput(f"--ask {name!r}: {choice(name, QUESTIONS)}")
+    return names
+
+
+def parse_sizes(text: str, option: str) -> tuple[int, ...]:
+    """Signed sizes such as ``-10GB,5GiB``, or plain whole numbers.
+
+    Raises
+    ------
+    BadInput
+        When one is no size.
+    """
+    from milp_planner.errors import BadInput
+    from milp_planner.inputs.quantities import parse_bytes
+
+    found = []
+    for part in (p.strip() for p in text.split(",")):
+        sign, size = (-1, part[1:]) if part.startswith("-") else (1, part.removeprefix("+"))
+        try:
+            found.append(sign * parse_bytes(int(size) if size.isdigit() else size))
+        except ValueError as error:
+            raise BadInput(f"{option} {part!r}: {error}") from None
+    return tuple(found)
+
+
+def parse_time(text: str) -> int:
+    """A time such as ``2.5ms`` in picoseconds.
+
+    Raises
+    ------
+    BadInput
+        When it is none.
+    """
+    from decimal import Decimal, InvalidOperation
+
+    from milp_planner.errors import BadInput
+
+    units = {"ms": 10**9, "us": 10**6, "µs": 10**6, "ns": 10**3, "ps": 1, "s": 10**12}
+    for unit, size in units.items():
+        if text.strip().endswith(unit):
+            try:
+                value = Decimal(text.strip().removesuffix(unit).strip())
+            except InvalidOperation:
+                break
+            if value.is_finite() and value > 0:
+                return int(value * size)
+            break
+    raise BadInput(f"--target {text!r}: needs a time such as 2.5ms (s, ms, us, ns, ps)")
+
+
+def basic(
+    table: list[str] | None, alternatives: int, extra: str, target: str | None, limits: str
+) -> Asked:
+    """What needs no file: tables, sizes, target and limits."""
+    from milp_planner.errors import BadInput
+    from milp_planner.explain.answers import Asked
+
+    parts = [part.strip() for part in limits.split(",")]
+    plain = [part.isascii() and part.isdigit() for part in parts]
+    by = "tables" if all(plain) else "bytes"
+    counted = tuple(int(p) for p in parts) if by == "tables" else parse_sizes(limits, "--limits")
+    if min(counted) < 0:
+        raise BadInput(f"--limits {limits!r}: needs whole numbers from 0, or sizes")
+    return Asked(
+        tables=tuple(table or ()),
+        alternatives=alternatives,
+        extras=parse_sizes(extra, "--extra"),
+        target=None if target is None else parse_time(target),
+        limits=counted,
+        by=by,
+    )
+
+
+def with_sources(
+    asked: Asked, model: str | None, cluster: str | None, against: Path | None
+) -> Asked:
+    """The model, the cluster and the plan that a question compares with."""
+    from dataclasses import replace
+
+    from milp_planner.api.plan_files import read_plan
+    from scenarios import catalog
+
+    return replace(
+        asked,
+        model=None if model is None else catalog.find_model(model),
+        cluster=None if cluster is None else catalog.find_cluster(cluster),
+        against=None if against is None else read_plan(against),
+    )
+
+
+def _weights(text: str | None) -> tuple[int, ...]:
+    from milp_planner.errors import BadInput
+
+    parts = [] if text is None else [part.strip() for part in text.split(",")]
+    if not all(p.isascii() and p.isdigit() and 0 < int(p) < 10**6 for p in parts):
+        raise BadInput(f"--weights {text!r}: needs whole numbers from 1 to 999999, such as 3,1")
+    return tuple(int(p) for p in parts)
+
+
+def with_scenarios(asked: Asked, given: list[str], weights: str | None, worst: bool) -> Asked:
+    """The scenarios of *robust*, with their weights."""
+    from dataclasses import replace
+
+    from milp_planner.errors import BadInput
+    from scenarios import catalog
+
+    found = []
+    for text in given:
+        model, at, cluster = text.rpartition("@")
+        if not at or not (model or cluster):
+            raise BadInput(f"--scenario {text!r}: needs MODEL@CLUSTER, MODEL@ or @CLUSTER")
+        found.append(
+            (
+                catalog.find_model(model) if model else None,
+                catalog.find_cluster(cluster) if cluster else None,
+            )
+        )
+    return replace(asked, scenarios=tuple(found), weights=_weights(weights), worst=worst)
