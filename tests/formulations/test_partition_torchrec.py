@@ -12,9 +12,10 @@ pytest.importorskip("torchrec")
 
 from formulations import Settings, solve
 from formulations.facts import option_facts
-from formulations.instance import Instance
+from formulations.instance import Instance, IntArray
 from formulations.partition import Partitioner
 from formulations.partition.balanced import BalancedPartitioner
+from formulations.partition.partitioner import Partition
 from formulations.partition.proposers import PROPOSERS
 from tests.formulations.torchrec_twin import random_instance, search_space, topology
 
@@ -65,19 +66,16 @@ def test_grid_proposals_are_torchrecs_where_it_proposes() -> None:
     assert found == theirs(GridSearchProposer(), instance, 2000)
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("sort_by", ["storage", "perf"])
-def test_ranks_are_torchrecs(case: tuple[Any, ...], sort_by: str) -> None:
-    """Random choices of options land on the same ranks, or fail in both."""
-    from torchrec.distributed.planner.partitioners import GreedyPerfPartitioner, SortBy
+def same_ranks(
+    instance: Instance, real: Any, mine: Partitioner, seed: int, draws: int
+) -> list[tuple[IntArray, Partition]]:
+    """Random choices of options land on the same ranks, or fail in both; those that land."""
     from torchrec.distributed.planner.types import PlannerError
 
-    instance = random_instance(*case)
     space, where = search_space(instance), topology(instance)
-    real, mine = GreedyPerfPartitioner(sort_by=SortBy(sort_by)), Partitioner(instance, sort_by)
-    rng = np.random.default_rng(case[0])
-    placed = 0
-    for _ in range(40):
+    rng = np.random.default_rng(seed)
+    placed = []
+    for _ in range(draws):
         options = np.asarray([rng.choice(instance.options_of(t)) for t in
                               range(instance.num_tables)])  # fmt: skip
         partition = mine.partition(options)
@@ -91,38 +89,32 @@ def test_ranks_are_torchrecs(case: tuple[Any, ...], sort_by: str) -> None:
         assert [placement.to_lists(t)[0] for t in range(instance.num_tables)] == [
             [shard.rank for shard in option.shards] for option in plan
         ]
-        placed += 1
-    assert placed > 0
+        placed.append((options, partition))
+    return placed
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("sort_by", ["storage", "perf"])
+def test_ranks_are_torchrecs(case: tuple[Any, ...], sort_by: str) -> None:
+    """Random choices of options land on the same ranks, or fail in both."""
+    from torchrec.distributed.planner.partitioners import GreedyPerfPartitioner, SortBy
+
+    instance = random_instance(*case)
+    real, mine = GreedyPerfPartitioner(sort_by=SortBy(sort_by)), Partitioner(instance, sort_by)
+    assert same_ranks(instance, real, mine, case[0], 40)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_balanced_ranks_are_torchrecs(case: tuple[Any, ...]) -> None:
     """The memory-balanced partitioner takes the same steps of its bisection, to the same ranks."""
     from torchrec.distributed.planner.partitioners import MemoryBalancedPartitioner
-    from torchrec.distributed.planner.types import PlannerError
 
     instance = random_instance(*case, unit=2**20)
-    space, where = search_space(instance), topology(instance)
-    real, mine = MemoryBalancedPartitioner(), BalancedPartitioner(instance)
-    rng = np.random.default_rng(case[0])
-    placed = changed = 0
-    for _ in range(15):
-        options = np.asarray([rng.choice(instance.options_of(t)) for t in
-                              range(instance.num_tables)])  # fmt: skip
-        partition = mine.partition(options)
-        try:
-            plan = real.partition([space[o] for o in options], where)
-        except PlannerError:
-            assert partition is None
-            continue
-        assert partition is not None
-        placement = partition.placement(instance)
-        assert [placement.to_lists(t)[0] for t in range(instance.num_tables)] == [
-            [shard.rank for shard in option.shards] for option in plan
-        ]
-        greedy = Partitioner(instance, "perf").partition(options)
-        placed, changed = placed + 1, changed + (greedy is None or greedy.free != partition.free)
-    assert placed and changed
+    mine = BalancedPartitioner(instance)
+    placed = same_ranks(instance, MemoryBalancedPartitioner(), mine, case[0], 15)
+    greedy = [Partitioner(instance, "perf").partition(options) for options, _ in placed]
+    balanced = [partition.free for _, partition in placed]
+    assert any(g is None or g.free != free for g, free in zip(greedy, balanced, strict=True))
 
 
 @pytest.mark.parametrize("threshold", [1, 3])
