@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from milp_planner.costs.units import IntArray
     from milp_planner.placement import Plan
+    from milp_planner.simulate.memory import MemoryInfo
     from milp_planner.simulate.plan import SimulationInfo, TableInfo
 
 PlanArgument = Annotated[
@@ -138,6 +139,7 @@ def draw(info: SimulationInfo) -> list[RenderableType]:
         "(rows with optimizer state)",
         f"ids of the busiest rank over the mean, all tables  {info.hot:.3f} simulated, "
         f"peak {info.hot_peak:.3f}",
+        *(_memory(memory) for memory in info.memory),
     ]
     if len(info.tables) > len(shown):
         parts.append(f"{len(info.tables) - len(shown)} more tables: --json lists all")
@@ -161,6 +163,23 @@ def _table(tables: list[TableInfo]) -> RenderableType:
             "all rows" if row.sampled == 1 else f"{row.sampled:.2%}",
         )  # fmt: skip
     return table
+
+
+def _memory(info: MemoryInfo) -> str:
+    """The fullest place, and the one that fills most beyond what is reserved."""
+    from milp_planner.report.units import show_bytes
+
+    reserved, filled = info.predicted[info.fullest], info.simulated[info.fullest]
+    text = (
+        f"{info.memory} of {info.place} {info.fullest}, the fullest  "
+        f"{show_bytes(reserved)} reserved → {show_bytes(filled)} filled"
+    )
+    over = [s - p for p, s in zip(info.predicted, info.simulated, strict=True)]
+    if max(over) <= 0:
+        return text
+    worst = over.index(max(over))
+    share = f" ({over[worst] / info.predicted[worst]:.2%})" if info.predicted[worst] else ""
+    return f"{text}; {info.place} {worst} fills {show_bytes(over[worst])}{share} more than reserved"
 
 
 def _notes(info: SimulationInfo) -> list[str]:

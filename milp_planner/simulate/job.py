@@ -8,8 +8,10 @@ import numpy as np
 
 from cuda_routing.rules import Rule, block_size_of, local_keys, owners
 from milp_planner.costs.access import hot_ids, rank_factors
+from milp_planner.costs.dynamicemb_storage import runtime_value_bytes
 from milp_planner.costs.hit_ratio.estimate import hit_ratios, tier_of
-from milp_planner.costs.hit_ratio.stored import HORIZON
+from milp_planner.costs.hit_ratio.stored import long_run
+from milp_planner.costs.storage import state_multiple
 from milp_planner.costs.units import IntArray
 from milp_planner.inputs.table import Table
 from milp_planner.options.choice import BY_MACHINE
@@ -76,7 +78,8 @@ class TableJob:
         """Tiers for a sample of the rows: fewer slots, in buckets that divide them."""
         if rate >= 1:
             return self.shape
-        hbm = max(round(self.shape.hbm_slots * rate), 1)
+        array = self.placed.kind == "torchrec" and self.placed.mode == "HBM_ONLY"
+        hbm = max(round(self.shape.hbm_slots * rate), 1) + array  # a sample may be uneven
         host = max(round(self.shape.host_slots * rate), 1)
         return replace(
             self.shape,
@@ -85,6 +88,21 @@ class TableJob:
             hbm_bucket=_even(hbm, self.shape.hbm_bucket),
             host_bucket=_even(host, self.shape.host_bucket),
         )
+
+    def holders(self, everyone: int) -> IntArray:
+        """Pairs (rank of the cluster, rank inside the split) of every shard, int64 [shards, 2]."""
+        if self.placed.sharding_type == "data_parallel":
+            return np.stack([np.arange(everyone), np.zeros(everyone, np.int64)], axis=1)
+        flat = np.array([rank for block in self.placed.ranks for rank in block], dtype=np.int64)
+        return np.stack([flat, np.arange(len(flat)) % self.ranks], axis=1)
+
+    def row_bytes(self, columns: int, training: bool) -> float:
+        """Bytes of so many columns of a row, with optimizer state, as the runtime keeps them."""
+        table, optimizer = self.table, self.table.optimizer if training else "none"
+        if table.kind == "dynamicemb":
+            return runtime_value_bytes(columns, table.element_bytes, optimizer)
+        state = state_multiple(optimizer, table.dim)
+        return float(columns * table.element_bytes * (1 + state))
 
     @property
     def _rule(self) -> Rule:
@@ -144,18 +162,19 @@ def shape_of(table: Table, placed: PlacedTable, ranks: int) -> Shape:
     if placed.kind == "dynamicemb":
         slots = placed.capacity_per_rank or -(-table.rows // ranks)
         hbm = -(-slots * ratio.numerator // ratio.denominator)
-        host = slots - slots * ratio.numerator // ratio.denominator
+        kept = slots * ratio.numerator // ratio.denominator if placed.mode == "HYBRID" else 0
         if placed.mode == "HBM_ONLY":
             return Shape("HBM_ONLY", slots, frequency=frequency, hbm_bucket=table.bucket_capacity)
-        return Shape(placed.mode, hbm, host, frequency)
+        return Shape(placed.mode, hbm, slots - kept, frequency)
     rows = -(-table.rows // ranks)
     held = -(-rows * ratio.numerator // ratio.denominator)
-    return Shape(placed.mode, held, rows, hbm_bucket=UVM_WAYS)
+    ways = UVM_WAYS if placed.mode == "CACHING" else max(rows, 1)  # arrays have a slot for each row
+    return Shape(placed.mode, held, rows, hbm_bucket=ways)
 
 
-def warmup_lookups(rows: int) -> int:
+def warmup_lookups(rows: int, batch: int) -> int:
     """Lookups before anything is counted: what the predicted hit ratios assume."""
-    return round(HORIZON * rows)
+    return round(long_run(rows, batch))
 
 
 def known_ids(table: Table) -> tuple[int, ...]:

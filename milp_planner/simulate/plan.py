@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from milp_planner.costs.access import distinct_rows
-from milp_planner.costs.dynamicemb_storage import runtime_value_bytes
 from milp_planner.costs.units import FloatArray, IntArray
 from milp_planner.errors import BadInput
 from milp_planner.options.shard_seconds import EXCHANGE_BYTES
 from milp_planner.options.traffic import traffic_of
 from milp_planner.placement import Plan
 from milp_planner.simulate.job import job_of
+from milp_planner.simulate.memory import MemoryInfo, memory_of
 from milp_planner.simulate.table import TableRun, replay_table, simulate_table
 
 
@@ -104,6 +104,8 @@ class SimulationInfo:
         Bytes a step on the busiest rank, all tables: ids in, embeddings out.
     hot, hot_peak : float
         Ids of the busiest rank over the mean, all tables: over all batches, highest batch.
+    memory : tuple of MemoryInfo
+        HBM of every rank and DDR of every machine.
     """
 
     name: str
@@ -116,6 +118,7 @@ class SimulationInfo:
     exchange: float
     hot: float
     hot_peak: float
+    memory: tuple[MemoryInfo, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON values."""
@@ -175,7 +178,7 @@ def _info(
     ids, said = np.zeros((least, ranks)), np.zeros(ranks)
     sent, said_sent, pcie = np.zeros(ranks), np.zeros(ranks), np.zeros(ranks)
     for index, run in enumerate(runs):
-        holders = _holders(run, ranks)
+        holders = run.job.holders(ranks)
         received = run.ids[-least:][:, holders[:, 1]]
         np.add.at(ids.T, holders[:, 0], received.T)
         np.add.at(said, holders[:, 0], run.job.predicted_ids)
@@ -195,6 +198,7 @@ def _info(
         exchange=float(sent.max()),
         hot=_uneven(ids),
         hot_peak=float(hot.max()),
+        memory=memory_of(plan, runs, outputs),
     )
 
 
@@ -202,15 +206,6 @@ def _uneven(ids: FloatArray) -> float:
     """Busiest rank over the mean, of the ids of all batches [batches, ranks]."""
     total = ids.sum(axis=0)
     return float(total.max() / max(total.mean(), 1e-12))
-
-
-def _holders(run: TableRun, ranks: int) -> IntArray:
-    """Pairs (rank of the cluster, rank inside the split) of every shard, int64 [shards, 2]."""
-    job = run.job
-    if job.placed.sharding_type == "data_parallel":
-        return np.stack([np.arange(ranks), np.zeros(ranks, np.int64)], axis=1)
-    flat = np.array([rank for block in job.placed.ranks for rank in block], dtype=np.int64)
-    return np.stack([flat, np.arange(len(flat)) % job.ranks], axis=1)
 
 
 def _bytes(plan: Plan, run: TableRun, ids: FloatArray, outputs: float) -> FloatArray:
@@ -231,8 +226,7 @@ def _pcie(plan: Plan, run: TableRun) -> FloatArray:
     """
     job, total = run.job, run.total
     training = plan.model.workload.mode == "training"
-    optimizer = job.table.optimizer if training else "none"
-    row = runtime_value_bytes(job.placed.column_width, job.table.element_bytes, optimizer)
+    row = job.row_bytes(job.placed.column_width, training)
     uses = np.where(training and job.placed.mode != "CACHING", 2, 1)
     rows = total.host_hits * uses
     if job.placed.mode in ("HYBRID", "CACHING"):

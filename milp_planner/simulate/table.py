@@ -125,7 +125,7 @@ def replay_table(job: TableJob, keys: IntArray, batches: int) -> TableRun:
 
 def _warm(tiers: Tiers, stream: Drawn, batch: int, generator: np.random.Generator) -> float:
     """Fill the tiers; lookups a row that it took."""
-    wanted, done = warmup_lookups(stream.rows), 0
+    wanted, done = warmup_lookups(stream.rows, batch), 0
     size = max(batch, stream.rows // WARM_SHARE, 1)
     while done < wanted:
         tiers.step(stream.draw(size, generator))

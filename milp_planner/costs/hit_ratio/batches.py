@@ -1,0 +1,165 @@
+"""Rows in HBM under HYBRID where one batch asks for about as many rows as HBM holds, or more.
+
+The fluid of :mod:`milp_planner.costs.hit_ratio.hybrid` lets rows come one by one. Here they come a
+batch at a time: new rows push out the lowest scores, but none of each other; if they are more than
+HBM holds, those looked up first stay and all others leave, popular rows among them. None returns.
+Expected numbers of rows are followed by class of popularity, score and slot: rows of equal score
+leave in the order of their slots, which is the order in which the rows of the first batch came.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from milp_planner.costs.dynamicemb_storage import HBM_BUCKET
+from milp_planner.costs.popularity import Popularity
+from milp_planner.costs.units import FloatArray
+
+CLASS = 1.5
+"""Rows whose shares differ by less than this factor are followed as one class."""
+SLICES = np.diff(np.geomspace(0.02, 1.0, 7), prepend=0.0)
+"""HBM's slots in order, in slices; the first slots change most."""
+MOMENTS = np.concatenate(([0.0], np.geomspace(1e-4, 1.0, 16)))
+"""Parts of a batch after which the rows that came so far are counted."""
+COUNTS = 8
+"""Lookup counts told apart; at more, the less popular row is taken to have fewer."""
+GROWTH, FIRST, ROOM = 0.2, 5, 0.2
+"""After the first five batches several pass in one step, as long as they take no more than a fifth
+of the lookups so far and bring no more rows than a fifth of HBM."""
+UNEVEN = np.array([-1.150, -0.319, 0.319, 1.150]) / np.sqrt(HBM_BUCKET)
+"""Rows of a bucket beyond the mean, relative: normal, at the middles of four equal parts."""
+
+
+def overfull_hits(
+    known: Popularity, size: float, lookups: float, batch: float, frequency: bool
+) -> float:
+    """Share of the lookups that HBM serves after a number of lookups, for batches of any size.
+
+    The mean over buckets with more and with fewer rows than the average: where a batch just fits,
+    it fits in some buckets only.
+
+    Parameters
+    ----------
+    As :func:`milp_planner.costs.hit_ratio.hybrid.hybrid_hits`.
+
+    Notes
+    -----
+    Checked against the simulator (``benchmarks/hit-ratio``). Takes some 20 ms a point, so pricing
+    interpolates Zipf tables from a stored grid.
+    """
+    known = _merged(known)
+    followed = [_followed(known, size * (1 + part), lookups, batch, frequency) for part in UNEVEN]
+    return float(np.mean(followed))
+
+
+def _followed(
+    known: Popularity, size: float, lookups: float, batch: float, frequency: bool
+) -> float:
+    """The same for buckets that are all alike.
+
+    ``held[score, slice, class]`` counts rows, lowest score first.
+    """
+    capacity, now = size * SLICES, 0.0
+    held = np.zeros((COUNTS if frequency else 0, len(capacity), len(known.counts)))
+    while now < lookups * (1 - 1e-9):
+        after = now + _step(known, size, now, batch)
+        came = _came(known, now, after)
+        held, first = (_counted if frequency else _stamped)(held, known, after - now)
+        held = _replaced(held, came, capacity, first, frequency)
+        now = after
+    return float(held.sum(axis=(0, 1)) @ known.shares)
+
+
+def _merged(known: Popularity) -> Popularity:
+    """Fewer classes, most popular first; rows that are never looked up are left out."""
+    used = known.shares > 0
+    counts, shares = known.counts[used], known.shares[used]
+    group = np.floor(np.log(shares.max() / shares) / np.log(CLASS) + 1e-9).astype(np.int64)
+    _, index = np.unique(group, return_inverse=True)
+    rows = np.bincount(index, counts).astype(np.float64)
+    return Popularity(rows, np.bincount(index, counts * shares) / rows)
+
+
+def _untouched(known: Popularity, lookups: float | FloatArray) -> FloatArray:
+    """Chance that none of some lookups falls on a row of each class, (1 − p)^n."""
+    chances = np.log1p(-np.minimum(known.shares, 1 - 1e-16))
+    return np.asarray(np.exp(np.multiply.outer(lookups, chances)))
+
+
+def _step(known: Popularity, size: float, now: float, batch: float) -> float:
+    """Lookups until the state is looked at again: one batch, or several where little moves."""
+    batches = max(np.floor(GROWTH * now / batch), 1.0) if now >= FIRST * batch else 1.0
+    unseen = known.counts * _untouched(known, now)
+    while batches > 1 and unseen @ (1 - _untouched(known, batches * batch)) > ROOM * size:
+        batches = np.floor(batches / 2)
+    return float(batches * batch)
+
+
+def _came(known: Popularity, now: float, after: float) -> FloatArray:
+    """New rows of each class until each of the moments; float array [moments, classes]."""
+    unseen = known.counts * _untouched(known, now)
+    return unseen * (1 - _untouched(known, MOMENTS * (after - now)))
+
+
+def _stamped(held: FloatArray, known: Popularity, lookups: float) -> tuple[FloatArray, FloatArray]:
+    """LRU: rows looked up move to a new highest score, which new rows get, too."""
+    stay = _untouched(known, lookups)
+    alive = held.sum(axis=(1, 2)) > 1e-6 * held.sum()
+    moved = np.concatenate((held[alive] * stay, (held * (1 - stay)).sum(axis=0)[None]))
+    first = np.zeros((len(moved), len(stay)))
+    first[-1] = 1.0
+    return moved, first
+
+
+def _counted(held: FloatArray, known: Popularity, lookups: float) -> tuple[FloatArray, FloatArray]:
+    """LFU: counts rise by Poisson numbers; those of new rows are at least 1."""
+    mean = known.shares * lookups
+    chance = np.exp(np.outer(np.arange(COUNTS), np.log(mean)) - mean - _log_factorials()[:, None])
+    moved = np.zeros_like(held)
+    for more in range(COUNTS - 1):
+        moved[more:-1] += held[: COUNTS - 1 - more] * chance[more]
+    moved[-1] = held.sum(axis=0) - moved[:-1].sum(axis=0)
+    first = np.concatenate((chance[1:], np.zeros((1, len(mean)))))
+    first[-1] = np.maximum(-np.expm1(-mean) - first.sum(axis=0), 0.0)
+    return moved, first / -np.expm1(-mean)
+
+
+def _replaced(
+    held: FloatArray, came: FloatArray, capacity: FloatArray, first: FloatArray, frequency: bool
+) -> FloatArray:
+    """New rows take free slots, then those of the lowest scores, both in the order of the slots."""
+    slices, classes = held.shape[1:]
+    rows = held.sum(axis=2)
+    # the highest counts are not told apart: there the less popular row leaves first
+    highest = held[-1].T[::-1] if frequency else rows[-1:]
+    pools = np.concatenate(((capacity - rows.sum(axis=0))[None], rows[:-1], highest))
+    pools = np.maximum(pools, 0.0).ravel()
+    ends = np.minimum(np.cumsum(pools), came[-1].sum())
+    taken = np.diff(ends, prepend=0.0)
+    touched = int(np.searchsorted(ends, ends[-1])) + 1
+    arrivals = np.diff(_until(came, np.concatenate(([0.0], ends[:touched]))), axis=0)
+    new = np.zeros((slices, classes))
+    np.add.at(new, np.arange(touched) % slices, arrivals)
+    left = 1 - np.divide(taken, pools, out=np.zeros_like(pools), where=pools > 0)
+    lower, top = np.split(left.reshape(-1, slices)[1:], [len(held) - 1])
+    top = (top[::-1] if frequency else top).T
+    return np.concatenate((held[:-1] * lower[:, :, None], (held[-1] * top)[None])) + (
+        new * first[:, None, :]
+    )
+
+
+def _until(came: FloatArray, rows: FloatArray) -> FloatArray:
+    """The first so many of the rows that came, by class; float array [numbers, classes]."""
+    total = came.sum(axis=1)
+    place = np.clip(np.searchsorted(total, rows, side="right") - 1, 0, len(total) - 2)
+    gap = np.maximum(total[place + 1] - total[place], 1e-300)
+    share = np.clip((rows - total[place]) / gap, 0.0, 1.0)[:, None]
+    return np.asarray(came[place] * (1 - share) + came[place + 1] * share)
+
+
+@lru_cache(maxsize=1)
+def _log_factorials() -> FloatArray:
+    """ln k! of each count told apart."""
+    return np.asarray(np.cumsum(np.log(np.maximum(np.arange(COUNTS), 1))))
