@@ -1,18 +1,20 @@
-"""Tables and the figure of docs/trust/hit-ratio.md from the newest stored result.
+"""Tables and the figure of docs/trust/hit-ratio.md from the newest stored results.
 
 python benchmarks/hit-ratio/figures.py
 """
 
 from __future__ import annotations
 
-import json
-import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.pages import stored, update
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent.parent / "docs"
@@ -52,9 +54,42 @@ def table(result: dict[str, Any]) -> str:
     for mode, score in PANELS:
         chosen = [p for p in usual if (p["mode"], p["score"]) == (mode, score)]
         lines.append(row(f"{mode} {score.upper()}", chosen))
-    if large:
-        lines.append(row("CACHING, batches of as many lookups as rows", large))
-    return "\n".join([*lines, row("all", points)])
+    for mode in ("CACHING", "HYBRID"):
+        chosen = [p for p in large if p["mode"] == mode]
+        lines.append(row(f"{mode}, batches of as many lookups as rows", chosen))
+    lines.append(row("all", points))
+    return "\n".join([*lines, "", f"{len(points)} points, {result['date']}."])
+
+
+def pricing(result: dict[str, Any]) -> str:
+    """Markdown: errors of what pricing says, by where it has it from."""
+    points = result["points"]
+    groups = {
+        "formula, CACHING": lambda p: p["source"] == "formula" and p["mode"] == "CACHING",
+        "formula, HYBRID, batch fits HBM": lambda p: (
+            p["source"] == "formula" and p["mode"] == "HYBRID" and not p["overfull"]
+        ),
+        "formula, HYBRID, batch overfills HBM": lambda p: (
+            p["source"] == "formula" and p["mode"] == "HYBRID" and p["overfull"]
+        ),
+        "table": lambda p: p["source"] == "table",
+        "all": lambda _: True,
+    }
+    lines = [
+        "| source | points | mean error | 90th percentile | worst | simulated twice: mean, worst |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, belongs in groups.items():
+        chosen = [p for p in points if belongs(p)]
+        found = np.abs([p["priced"] - np.mean(p["simulated"]) for p in chosen])
+        apart = np.abs([p["simulated"][0] - p["simulated"][1] for p in chosen])
+        worst = chosen[int(found.argmax())]
+        lines.append(
+            f"| {name} | {len(chosen)} | {found.mean():.4f} | {np.quantile(found, 0.9):.4f} | "
+            f"{found.max():.3f} (α {worst['alpha']}, x {worst['x']:.2f}, batch of "
+            f"{worst['cover']:.2f} × HBM) | {apart.mean():.4f}, {apart.max():.3f} |"
+        )
+    return "\n".join([*lines, "", f"{result['rows']:,} rows, {result['date']}."])
 
 
 def _large(point: dict[str, Any], result: dict[str, Any]) -> bool:
@@ -82,16 +117,11 @@ def draw(result: dict[str, Any], path: Path) -> None:
 
 
 def main() -> None:
-    """Draw, and rewrite the marked block."""
-    newest = sorted((HERE / "results").glob("*.json"))[-1]
-    result = json.loads(newest.read_text(encoding="utf-8"))
+    """Draw, and rewrite the marked blocks."""
+    result = stored(HERE / "results", "*-*-[0-9][0-9].json")
     draw(result, DOCS / "figures" / "hit-ratio.svg")
-    page = DOCS / "trust" / "hit-ratio.md"
-    count = len(result["points"])
-    block = f"<!-- result -->\n{table(result)}\n\n{count} points, `{newest.name}`.\n<!-- end -->"
-    text = page.read_text(encoding="utf-8")
-    text = re.sub(r"<!-- result -->.*<!-- end -->", lambda _: block, text, flags=re.S)
-    page.write_text(text, encoding="utf-8")
+    drawn = stored(HERE / "results", "*-pricing.json")
+    update(DOCS / "trust" / "hit-ratio.md", {"result": table(result), "pricing": pricing(drawn)})
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
     python benchmarks/hit-ratio/run.py [--quick] [--out results/FILE.json]
 
-A table of 20,480 rows with its ids at random, batches of 1/50 of the rows, and for caches also of
-as many lookups as rows (``--quick``: fewer points). Hit ratios of the 10th lookup a row on average;
-the formulas are given the same numbers.
+A table of 20,480 rows with its ids at random, batches of 1/50 of the rows and of as many lookups as
+rows (``--quick``: fewer points). Hit ratios of the 10th lookup a row on average; the formulas are
+given the same numbers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from milp_planner.costs.hit_ratio.batches import overfull_hits
 from milp_planner.costs.hit_ratio.caching import frequency_curve, overflow_curve, recency_curve
+from milp_planner.costs.hit_ratio.estimate import FITS
 from milp_planner.costs.hit_ratio.hybrid import hybrid_hits
 from milp_planner.costs.popularity import Popularity, zipf
 from milp_planner.simulate.streams import drawn
@@ -51,7 +53,9 @@ def simulated(
 def formula(known: Popularity, slots: int, mode: TierMode, frequency: bool, batch: int) -> float:
     """The same by formula."""
     if mode == "HYBRID":
-        return hybrid_hits(known, slots, ROWS * (PASSES - 0.5), batch, frequency)
+        overfull = known.distinct(batch) > FITS * slots
+        before = (PASSES - 1) * ROWS if batch == ROWS else (PASSES - 0.5) * ROWS
+        return (overfull_hits if overfull else hybrid_hits)(known, slots, before, batch, frequency)
     if slots < known.distinct(batch):
         return float(overflow_curve(known, batch).hits_at(np.array(slots)))
     curve = (frequency_curve if frequency else recency_curve)(known, batch)
@@ -67,8 +71,8 @@ def main() -> None:
     alphas, ratios = (ALPHAS[1::3], RATIOS[1::3]) if arguments.quick else (ALPHAS, RATIOS)
     points: list[dict[str, Any]] = []
     small = ROWS // PER_PASS
-    kinds: list[tuple[TierMode, int]] = [("HYBRID", small), ("CACHING", small), ("CACHING", ROWS)]
-    for (mode, batch), frequency, alpha in product(kinds, (False, True), alphas):
+    modes: list[TierMode] = ["HYBRID", "CACHING"]
+    for mode, batch, frequency, alpha in product(modes, (small, ROWS), (False, True), alphas):
         for ratio in ratios:
             found, slots = simulated(alpha, ratio, mode, frequency, batch)
             said = formula(zipf(ROWS, alpha), slots, mode, frequency, batch)

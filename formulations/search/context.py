@@ -12,6 +12,7 @@ from formulations.check import check
 from formulations.instance import Instance, IntArray
 from formulations.outcome import BoundSource
 from formulations.placement import Placement
+from formulations.search.parts import Sizes
 from formulations.search.state import peak_costs
 from formulations.settings import Clock, Settings
 
@@ -37,6 +38,8 @@ class Context:
         Who proved that there is no plan at all.
     work : float
         Deterministic work so far: CP-SAT's deterministic seconds.
+    sizes : dict of walker to Sizes
+        How much the neighbourhoods of each walker open, from turn to turn.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class Context:
         self.refuted: BoundSource | None = None
         self.float_filtered = False
         self.work = 0.0
+        self.sizes: dict[int, Sizes] = {}
         self.lock = threading.Lock()
 
     def offer(self, placement: Placement, source: str) -> bool:

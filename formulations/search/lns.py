@@ -17,7 +17,7 @@ from formulations.instance import Objective
 from formulations.placement import Placement
 from formulations.search.context import Context
 from formulations.search.neighbourhood import Neighbourhood, Part
-from formulations.search.parts import Chooser, sorted_peaks
+from formulations.search.parts import Chooser, Sizes, sorted_peaks
 from formulations.search.state import Load, load_of, objective_of, overflow
 
 #: Deterministic seconds for one neighbourhood.
@@ -34,6 +34,8 @@ class Walker:
     seed : int
     keep : bool array [options], optional
         Options to choose from; default: the context's.
+    sizes : Sizes, optional
+        How much neighbourhoods opened before.
     cap : int, optional
         While capacities are exceeded, the objective may not grow beyond it.
     target : int, optional
@@ -49,12 +51,13 @@ class Walker:
         target: int | None = None,
         cap: int | None = None,
         keep: np.ndarray | None = None,
+        sizes: Sizes | None = None,
     ) -> None:
         self._context, self._rng, self.target = context, random.Random(seed), target
         self._cap = cap
         self._keep = (context.keep if keep is None else keep).copy()
         self._keep[start.options] |= context.instance.allowed[start.options]  # it may stay so
-        self._chooser = Chooser(context.instance, self._keep, self._rng)
+        self._chooser = Chooser(context.instance, self._keep, self._rng, sizes)
         self._all = range(context.instance.num_tables)
         self.placement = start
         self.load = load_of(context.instance, context.costs, start, self._all)

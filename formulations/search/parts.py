@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from formulations.instance import Instance, IntArray, Objective
+from formulations.instance import Instance, IntArray, Objective, Where
 from formulations.placement import Placement
 from formulations.search.state import Load, place_use
 
 #: A neighbourhood beyond this many placing columns is too slow to build and solve.
 MAX_COLUMNS = 6_000
+_WIDE = (Where.EVERY_RANK, Where.ONE_MACHINE, Where.LIST, Where.CLUSTER)
 
 
 @dataclass
@@ -43,13 +44,21 @@ class Chooser:
     instance : Instance
     keep : bool array [options]
     rng : Random
+    sizes : Sizes, optional
+        Of an earlier search, to go on from.
     """
 
-    def __init__(self, instance: Instance, keep: np.ndarray, rng: random.Random) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        keep: np.ndarray,
+        rng: random.Random,
+        sizes: Sizes | None = None,
+    ) -> None:
         self._instance, self._rng = instance, rng
         options = np.add.reduceat(keep.astype(np.int64), instance.table_options[:-1])
         self._choices = options
-        self.sizes = Sizes()
+        self.sizes = Sizes() if sizes is None else sizes
 
     def draw(self, placement: Placement, load: Load) -> tuple[str, list[int], np.ndarray]:
         """A kind, the tables and the free ranks of the next neighbourhood."""
@@ -84,15 +93,28 @@ class Chooser:
         free[chosen] = True
         local, spread = [], []
         for table in range(self._instance.num_tables):
-            state = _reach(placement, table, free)
+            state = self._reach(placement, table, free)
             if state == "inside":
                 local.append(table)
-            elif state == "everywhere":
+            elif state == "spread":
                 spread.append(table)
         self._rng.shuffle(local)
         self._rng.shuffle(spread)
         tables = local + spread[: max(4, len(local) // 3)]
         return self._capped(tables, count), free
+
+    def _reach(self, placement: Placement, table: int, free: np.ndarray) -> str:
+        """Whether a table's shards sit inside the free ranks, partly outside, or partly outside
+        but as wide as their option has them, so that they need no free rank (``spread``)."""
+        state = "inside"
+        blocks = self._instance.blocks_of(int(placement.options[table]))
+        for block, ranks in zip(blocks, placement.ranks[table], strict=True):
+            if free[ranks].all():
+                continue
+            if self._instance.block_where[block] not in _WIDE:
+                return "outside"
+            state = "spread"
+        return state
 
     def _tables(self, placement: Placement, order: list[int]) -> tuple[list[int], np.ndarray]:
         free = self._open_ranks(order)
@@ -123,17 +145,6 @@ class Chooser:
                 break
             kept.append(table)
         return kept
-
-
-def _reach(placement: Placement, table: int, free: np.ndarray) -> str:
-    """Whether a table's shards sit inside the free ranks, everywhere, or partly outside."""
-    inside = True
-    for ranks in placement.ranks[table]:
-        if len(ranks) == len(free):
-            inside = False
-        elif not free[ranks].all():
-            return "outside"
-    return "inside" if inside else "everywhere"
 
 
 def _touches(placement: Placement, table: int, rank: int) -> bool:

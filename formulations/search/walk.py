@@ -9,6 +9,7 @@ from formulations.bounds.own import own_cost
 from formulations.instance import Objective
 from formulations.search.context import Context
 from formulations.search.lns import Walker
+from formulations.search.parts import Sizes
 from formulations.search.starts import Start
 
 #: Steps without any improvement after which a walker turns to something else.
@@ -95,24 +96,27 @@ def _walker(
     Two of three rounds choose among the options of the core, the third among all.
     """
     best = context.best
+    sizes = context.sizes.setdefault(round_ % max(1, context.settings.workers), Sizes())
     keep = context.keep if (round_ // 2) % 3 == 2 else context.core
     aims = context.instance.objective != Objective.TOTAL and bool(starts)
     start = starts[(round_ // 2) % len(starts)] if starts else None
     if start is None:
-        return (None if best is None else Walker(context, best, seed, keep=keep)), False
+        return (
+            None if best is None else Walker(context, best, seed, keep=keep, sizes=sizes)
+        ), False
     far = context.objective is None or (
         aims and 0 < start.over < _REPAIRABLE and _is_far(context, start.promise)
     )
     if far and (round_ % 2 == 0 or not aims):
         cap = int(start.promise * _FAR)
         cap = cap if context.objective is None else min(cap, context.objective - 1)
-        return Walker(context, start.placement, seed, cap=cap, keep=keep), False
+        return Walker(context, start.placement, seed, cap=cap, keep=keep, sizes=sizes), False
     if best is not None and (round_ % 2 == 0 or not aims):
-        return Walker(context, best, seed, keep=keep), False
+        return Walker(context, best, seed, keep=keep, sizes=sizes), False
     target = _next_target(context, start.promise) if best is not None else start.promise
     if context.objective is not None:
         target = min(max(target, start.promise), context.objective - 1)
-    return Walker(context, start.placement, seed, int(target * 1.002), keep=keep), True
+    return Walker(context, start.placement, seed, int(target * 1.002), None, keep, sizes), True
 
 
 def _is_far(context: Context, promise: int) -> bool:

@@ -12,6 +12,7 @@ from milp_planner.errors import BadInput
 from milp_planner.explain.budget import Budget
 from milp_planner.explain.tiers import capacity_of, peak, scope_of, uniform
 from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.match import ranks_needed
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,7 @@ def fewest_machines(
     target : int, optional
         In picoseconds; None: any plan at all.
     most : int
-        Machines to try at most.
+        Machines to try at most, where the ranks that constraints name need no more.
 
     Raises
     ------
@@ -189,7 +190,9 @@ def fewest_machines(
     """
     read, base = to_model(model), to_cluster(cluster)
     tries: list[MachineTry] = []
-    for count in range(1, most + 1):
+    # fewer machines than have the ranks that constraints name are no cluster of this model
+    least = -(-ranks_needed(read) // len(base.machines[0].ranks))
+    for count in range(least, max(least, most) + 1):
         instance = compile_for(read, with_machines(base, count), objective).instance
         outcome = budget.solve(instance, 2 / (most - count + 2))
         verdict = reaches(outcome.status, outcome.objective, outcome.bound, target)

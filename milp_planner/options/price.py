@@ -11,6 +11,7 @@ from milp_planner.costs.profile import Profile, load_profile
 from milp_planner.costs.units import IntArray, picoseconds
 from milp_planner.errors import BadInput
 from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.match import check_match
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
 from milp_planner.options.bandwidth import bandwidths, hits_of
@@ -46,9 +47,10 @@ def price(
     Raises
     ------
     BadInput
-        When a table has no legal option (the sentence says why), its sizes leave the integers an
-        Instance allows, or the profile is unknown.
+        When a constraint names a rank that is not there, a table has no legal option (the sentence
+        says why), its sizes leave the integers an Instance allows, or the profile is unknown.
     """
+    check_match(model, cluster)
     profile = load_profile(cluster.profile) if profile is None else profile
     job = job_of(model, cluster, profile, links_of(cluster) if links is None else links)
     check_sizes(job)

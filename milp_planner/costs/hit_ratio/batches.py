@@ -21,15 +21,17 @@ CLASS = 1.5
 """Rows whose shares differ by less than this factor are followed as one class."""
 SLICES = np.diff(np.geomspace(0.02, 1.0, 7), prepend=0.0)
 """HBM's slots in order, in slices; the first slots change most."""
-MOMENTS = np.concatenate(([0.0], np.geomspace(1e-4, 1.0, 16)))
-"""Parts of a batch after which the rows that came so far are counted."""
+MOMENTS = 1.6
+"""Rows of a batch that came so far are counted after lookups that grow by this factor."""
 COUNTS = 8
 """Lookup counts told apart; at more, the less popular row is taken to have fewer."""
 GROWTH, FIRST, ROOM = 0.2, 5, 0.2
 """After the first five batches several pass in one step, as long as they take no more than a fifth
 of the lookups so far and bring no more rows than a fifth of HBM."""
-UNEVEN = np.array([-1.150, -0.319, 0.319, 1.150]) / np.sqrt(HBM_BUCKET)
-"""Rows of a bucket beyond the mean, relative: normal, at the middles of four equal parts."""
+UNEVEN = np.array([1.150, 0.319]) / np.sqrt(HBM_BUCKET)
+"""Rows of a bucket beyond the mean, either way: normal, at the middles of four equal parts."""
+ALIKE = 0.01
+"""Buckets with the most and the fewest rows that differ by less stand for those between."""
 
 
 def overfull_hits(
@@ -49,8 +51,12 @@ def overfull_hits(
     Checked against the simulator (``benchmarks/hit-ratio``). Takes some 20 ms a point, so pricing
     interpolates Zipf tables from a stored grid.
     """
-    known = _merged(known)
-    followed = [_followed(known, size * (1 + part), lookups, batch, frequency) for part in UNEVEN]
+    known, followed = _merged(known), []
+    for part in UNEVEN.tolist():
+        for slots in (size * (1 - part), size * (1 + part)):
+            followed.append(_followed(known, slots, lookups, batch, frequency))
+        if abs(followed[1] - followed[0]) < ALIKE:
+            break
     return float(np.mean(followed))
 
 
@@ -65,7 +71,7 @@ def _followed(
     held = np.zeros((COUNTS if frequency else 0, len(capacity), len(known.counts)))
     while now < lookups * (1 - 1e-9):
         after = now + _step(known, size, now, batch)
-        came = _came(known, now, after)
+        came = _came(known, size, now, after)
         held, first = (_counted if frequency else _stamped)(held, known, after - now)
         held = _replaced(held, came, capacity, first, frequency)
         now = after
@@ -97,10 +103,13 @@ def _step(known: Popularity, size: float, now: float, batch: float) -> float:
     return float(batches * batch)
 
 
-def _came(known: Popularity, now: float, after: float) -> FloatArray:
-    """New rows of each class until each of the moments; float array [moments, classes]."""
+def _came(known: Popularity, size: float, now: float, after: float) -> FloatArray:
+    """New rows of each class so far, at growing parts of a step; float array [parts, classes]."""
+    whole = after - now
+    start = min(SLICES[0] * size, whole)
+    parts = start * MOMENTS ** np.arange(np.ceil(np.log(whole / start) / np.log(MOMENTS)))
     unseen = known.counts * _untouched(known, now)
-    return unseen * (1 - _untouched(known, MOMENTS * (after - now)))
+    return unseen * (1 - _untouched(known, np.concatenate(([0.0], parts, [whole]))))
 
 
 def _stamped(held: FloatArray, known: Popularity, lookups: float) -> tuple[FloatArray, FloatArray]:

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from milp_planner.costs.hit_ratio.batches import overfull_hits
 from milp_planner.costs.hit_ratio.caching import (
     CacheCurve,
     frequency_curve,
@@ -14,9 +15,9 @@ from milp_planner.costs.hit_ratio.caching import (
     recency_curve,
 )
 from milp_planner.costs.hit_ratio.hybrid import hybrid_hits
-from milp_planner.costs.hit_ratio.stored import HORIZON, grid
+from milp_planner.costs.hit_ratio.stored import HORIZON, filling_batches, grid, long_run
 from milp_planner.costs.popularity import popularity
-from milp_planner.costs.units import FloatArray
+from milp_planner.costs.units import BoolArray, FloatArray
 from milp_planner.inputs.access import Access, MissRate, Unknown, Zipf
 from milp_planner.inputs.table import Table
 
@@ -30,7 +31,8 @@ MOST_SKEWED, STEEPEST = 1.8, 3.0
 SMALLEST = 0.02
 """Cache ratio down to which both were."""
 FITS = 0.9
-"""HYBRID's formula was checked where a batch's distinct rows take at most this share of HBM."""
+"""HYBRID's fluid holds where a batch's distinct rows take at most this share of HBM; beyond, rows
+are followed batch by batch."""
 
 
 class Tier(NamedTuple):
@@ -75,9 +77,9 @@ def hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> Hit
     A measured miss-rate curve is used as it is (straight lines between its points). Without
     statistics every row is equally popular and the hit ratio is x. CACHING follows
     :mod:`~milp_planner.costs.hit_ratio.caching`, HYBRID :mod:`~milp_planner.costs.hit_ratio.hybrid`
-    after 30 lookups a row. Zipf tables of alpha above 1.8 use the stored table of simulated hit
-    ratios. ``unchecked``: x below 0.02, alpha above 3, and HYBRID where a batch's distinct rows
-    take more than 0.9 of HBM (popular rows of the first batch are then pushed out for good).
+    after 30 lookups a row, or :mod:`~milp_planner.costs.hit_ratio.batches` where a batch's distinct
+    rows take more than 0.9 of HBM. Elsewhere Zipf tables of alpha above 1.8 use the stored table of
+    simulated hit ratios. ``unchecked``: x below 0.02, and alpha above 3.
 
     Parameters
     ----------
@@ -94,14 +96,14 @@ def hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> Hit
     if not has_statistics(access):
         return _alike(ratios, "none")
     follow = _hybrid if tier.mode == "HYBRID" else _cached
-    values = follow(access, rows, ratios, tier)
-    checked, source = ratios >= SMALLEST, _formula_or_table(access)
+    values, source = follow(access, rows, ratios, tier), _formula_or_table(access)
+    checked = (ratios >= SMALLEST) | (ratios == 0)
+    overfull = _overfull(access, rows, ratios, tier)
     if source != "formula":
-        values = np.where(checked, _simulated(access, rows, ratios, tier), values)
-    elif tier.mode == "HYBRID":
-        checked &= popularity(access, rows).distinct(tier.batch) <= FITS * ratios * rows
-    checked |= (ratios == 0) | (ratios == 1)
-    return HitRatios(values, tuple(source if known else "unchecked" for known in checked))
+        values = np.where(checked & ~overfull, _simulated(access, rows, ratios, tier), values)
+    sources = np.where(overfull & (source == "table"), "formula", source)
+    sources[~checked] = "unchecked"
+    return HitRatios(values, tuple(sources.tolist()))
 
 
 def unique_hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> FloatArray:
@@ -133,23 +135,43 @@ def _measured(access: MissRate, rows: int, ratios: FloatArray) -> FloatArray:
     return 1.0 - np.interp(scaled, arguments, misses)
 
 
+def _overfull(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> BoolArray:
+    """Where the distinct rows of a batch take more of HYBRID's HBM than the fluid allows."""
+    known = popularity(access, rows)
+    inner = (ratios > 0) & (ratios < 1) & (tier.mode == "HYBRID")
+    return np.asarray(inner & (known.distinct(tier.batch) > FITS * ratios * known.rows))
+
+
 def _hybrid(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> FloatArray:
-    """Zipf from the stored grid, other statistics followed one by one."""
-    if isinstance(access, Zipf):
-        size = float(np.log10(rows))
-        if not tier.frequency:
-            return grid("hybrid.json", "lru").at((access.alpha, size), ratios)
-        batch = float(np.log10(max(tier.batch / rows, 1e-12)))
-        return grid("hybrid.json", "lfu").at((batch, access.alpha, size), ratios)
-    batch = tier.batch if tier.frequency else 0.0
-    return np.array([_followed(access, rows, x, batch, tier.frequency) for x in ratios.tolist()])
+    """Zipf from the stored grids, other statistics followed one by one."""
+    overfull = _overfull(access, rows, ratios, tier)
+    if not isinstance(access, Zipf):
+        batches = np.where(overfull | tier.frequency, tier.batch, 0.0)
+        points = zip(ratios.tolist(), batches.tolist(), overfull.tolist(), strict=True)
+        return np.array([_followed(access, rows, *point, tier.frequency) for point in points])
+    size, name = float(np.log10(rows)), "lfu" if tier.frequency else "lru"
+    batch = (float(np.log10(max(tier.batch / rows, 1e-12))),) if tier.frequency else ()
+    values = grid("hybrid.json", name).at((*batch, access.alpha, size), ratios)
+    if overfull.any():
+        sizes = ratios[overfull] * rows
+        beyond = np.log10(tier.batch / filling_batches(popularity(access, rows), sizes))
+        values[overfull] = [
+            grid("overfull.json", name).at((by, access.alpha, size), np.array([ratio]))[0]
+            for by, ratio in zip(beyond.tolist(), ratios[overfull].tolist(), strict=True)
+        ]
+    return values
 
 
 @lru_cache(maxsize=65536)
-def _followed(access: Access, rows: int, ratio: float, batch: float, frequency: bool) -> float:
+def _followed(
+    access: Access, rows: int, ratio: float, batch: float, overfull: bool, frequency: bool
+) -> float:
     known = popularity(access, rows)
     if not 0 < ratio < 1:
         return ratio
+    if overfull:
+        lookups = long_run(known.rows, batch)
+        return overfull_hits(known, ratio * known.rows, lookups, batch, frequency)
     return hybrid_hits(known, ratio * known.rows, HORIZON * known.rows, batch, frequency)
 
 

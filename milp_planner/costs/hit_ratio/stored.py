@@ -38,10 +38,11 @@ _SMALL = [0.0, 1e-4, 1e-3, 3e-3, 0.01, 0.02, 0.03, 0.05]
 _RATIO = [*_SMALL, *(round(0.1 * i, 1) for i in range(1, 10)), 0.95, 1.0]
 _ROWS = [3.0, 4.0, 5.0, 6.0, 8.0, 10.0]
 _BATCH = [-6.0, -4.0, -3.0, -2.0, -1.0, 0.0]
-_STEEP = [0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.6, 1.8, 2.2, 3.0]
-_FULL = [0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 0.95]
-_ABOVE = [0.0, 0.02, 0.04, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0, 1.3, 1.7, 2.2, 3.0]
-_BEYOND = [-0.3, -0.15, -0.08, -0.04, -0.02, *_ABOVE]
+_STEEP = [0.0, 0.3, 0.6, 0.8, 0.95, 1.1, 1.25, 1.4, 1.6, 2.0, 3.0]
+_FULL = [0.02, 0.05, 0.1, 0.25, 0.5, 0.8, 0.95]
+_SIZES = [3.0, 5.0, 7.0, 10.0]
+_ABOVE = [0.0, 0.03, 0.06, 0.1, 0.15, 0.22, 0.3, 0.4, 0.55, 0.75, 1.0, 1.4, 2.0, 3.0]
+_BEYOND = [-0.3, -0.1, -0.04, *_ABOVE]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,10 +136,10 @@ def _overfull() -> dict[str, object]:
     document: dict[str, object] = {}
     for name in ("lru", "lfu"):
         values = []
-        for beyond, alpha, rows in product(_BEYOND, _STEEP, _ROWS):
+        for beyond, alpha, rows in product(_BEYOND, _STEEP, _SIZES):
             found = [_by_batches(alpha, rows, beyond, ratio, name == "lfu") for ratio in _FULL]
             values += [0.0, *found, 1.0]
-        axes = [_BEYOND, _STEEP, _ROWS, [0.0, *_FULL, 1.0]]
+        axes = [_BEYOND, _STEEP, _SIZES, [0.0, *_FULL, 1.0]]
         document[name] = {"axes": axes, "values": [round(1e4 * value) for value in values]}
     return document
 

@@ -44,6 +44,10 @@ CASES: dict[str, Case] = {
     "unknown profile": (
         {"cluster.yaml": CLUSTER.replace("h100", "h10O")}, _PLAN, ["h10O", "did you mean 'h100'"]
     ),
+    "rank beyond the cluster": (
+        {"model.yaml": MODEL.replace("dim: 32}", "dim: 32, constraints: {ranks: [0, 9]}}")}, _PLAN,
+        ["tables[2].constraints.ranks (table ads): found rank 9; allowed: 0 to 1 of cluster pair"],
+    ),
     "no legal option": (
         {
             "model.yaml": MODEL.replace(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from formulations import Instance
 from formulations.outcome import Status
-from milp_planner import Cluster
+from milp_planner import Cluster, Model
 from milp_planner.api.compiling import compile_for
 from milp_planner.errors import BadInput
 from milp_planner.explain.smallest import fewest_machines, least_memory, reaches, with_machines
@@ -114,6 +114,15 @@ def test_the_fewest_machines() -> None:
     assert [t.reaches for t in info.tries[:-1]] == [False] * (len(info.tries) - 1)
     assert info.fewest is not None
     assert info.fewest > 1
+
+
+def test_ranks_that_constraints_name_must_be_there() -> None:
+    """A table bound to the last rank of three machines: fewer are not tried, three suffice."""
+    base = cluster(3)
+    data = MODEL.to_dict()
+    data["tables"][0]["constraints"]["ranks"] = [0, base.num_ranks - 1]
+    info = fewest_machines(Model.from_dict(data), base, "step_time", quick(120), most=2)
+    assert [t.machines for t in info.tries] == [3] and info.fewest == 3
 
 
 def test_machines_must_be_alike() -> None:

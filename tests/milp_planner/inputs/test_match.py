@@ -8,7 +8,7 @@ import pytest
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.match import check_match
+from milp_planner.inputs.match import check_match, ranks_needed
 from tests.milp_planner.inputs.builders import cluster, model, table
 
 
@@ -27,3 +27,4 @@ def test_ranks_inside_the_cluster() -> None:
     """The first and the last rank are allowed."""
     read = Model.from_dict(model(table(constraints={"ranks": [0, 3], "pin": {"ranks": [3]}})))
     check_match(read, Cluster.from_dict(cluster()))
+    assert ranks_needed(read) == 4 and ranks_needed(Model.from_dict(model(table()))) == 1
