@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cuda_routing.distributions import FloatArray, KeyLoad, histogram
+from cuda_routing.distributions import FloatArray, KeyLoad
 from cuda_routing.errors import RoutingError
 from cuda_routing.rules import Int64Array, Rule, block_size_of, check_ranks, owners
 
@@ -158,13 +158,6 @@ def balance_of_counts(counts: Any, rule: Rule | int | str, hottest_key_share: fl
     if loads.ndim != 1 or loads.size == 0 or loads.sum() <= 0:
         raise RoutingError("counts must be one number a rank, at least one above 0")
     return Balance(Rule.parse(rule), loads / loads.sum(), hottest_key_share)
-
-
-def balance_of_histogram(
-    keys: Any, counts: Any, ranks: int, rule: Rule | int | str, *, rows: int = 0
-) -> Balance:
-    """Balance of known keys with their counts; see :func:`cuda_routing.distributions.histogram`."""
-    return balance(histogram(keys, counts, rows=rows), ranks, rule)
 
 
 def _block(rows: int, ranks: int) -> int:

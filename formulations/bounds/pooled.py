@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.aggregate.cells import by_class, by_machine
+from formulations.aggregate.cells import by_machine
 from formulations.aggregate.cpsat import Limits, solve_cpsat
 from formulations.aggregate.highs import solve_highs
 from formulations.aggregate.model import Aggregate, AggregateSettings, build
@@ -113,8 +113,3 @@ def _chosen(instance: Instance, aggregate: Aggregate, values: np.ndarray) -> np.
         if values[column] > 0.5:
             options[instance.table_of[option]] = option
     return None if (options < 0).any() else options
-
-
-def pools_nothing(instance: Instance) -> bool:
-    """Whether ranks cannot be pooled more coarsely than machines (one machine, or all differ)."""
-    return by_class(instance).groups == len(instance.machines)

@@ -67,10 +67,10 @@ def add_move_rows(
     tables: Sequence[int],
     column_of: dict[int, int],
     seats_of: dict[int, list[BlockSeats]],
-) -> dict[int, int]:
-    """Limits on moves; returns the column per table that is 1 only when the table stays put."""
+) -> None:
+    """Limits on moves; a column per table is 1 only when the table stays put."""
     if instance.max_moved_tables is None and instance.max_moved_bytes is None:
-        return {}
+        return
     inside = set(tables)
     open_now = [c for c in instance.current if c.table in inside]
     stays = {
@@ -85,7 +85,6 @@ def add_move_rows(
     if instance.max_moved_bytes is not None:
         room = instance.max_moved_bytes - moved_bytes(instance, placement, outside)
         _byte_row(instance, model, open_now, column_of, stays, room)
-    return stays
 
 
 def _byte_row(

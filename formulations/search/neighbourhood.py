@@ -65,9 +65,7 @@ class Neighbourhood:
         self._placing = self.model.num_columns
         add_load_rows(instance, costs, self.model, seats.terms, rest, part)
         add_fusion_rows(instance, self.model, placement, part.tables, self._column)
-        self._stays = add_move_rows(
-            instance, self.model, placement, part.tables, self._column, self._seats
-        )
+        add_move_rows(instance, self.model, placement, part.tables, self._column, self._seats)
 
     def _add_table(self, table: int, seats: Seats) -> None:
         columns = []

@@ -23,7 +23,7 @@ from formulations.search.context import Context
 from formulations.search.lns import excess
 from formulations.search.pack import Packer
 from formulations.search.shift import shift
-from formulations.search.state import load_of, objective_of, overflow
+from formulations.search.state import load_of, overflow
 from formulations.settings import Clock, Settings
 
 #: Shares of every capacity that option choices may fill, so that packing has room.
@@ -268,11 +268,3 @@ def _targets(context: Context, options: Sequence[int] | IntArray, promise: float
     totals = per_option(context.instance, context.costs * counts)[np.asarray(options)].sum(axis=0)
     share = totals / max(1, int(totals.sum()))
     return [float(promise * s) for s in share]
-
-
-def objective_at(context: Context, placement: Placement) -> int:
-    """Objective of a placement."""
-    everything = range(context.instance.num_tables)
-    return objective_of(
-        context.instance, load_of(context.instance, context.costs, placement, everything)
-    )

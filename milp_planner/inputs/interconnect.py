@@ -109,18 +109,6 @@ def reduce_scatter_bandwidth(graph: nx.Graph, ranks: Iterable[int]) -> float:
     return _inverse(load)
 
 
-def path_bandwidth(graph: nx.Graph, sender: int, receiver: int) -> float:
-    """Bytes per second between two ranks: the narrowest link of the path, infinite to oneself.
-
-    Raises
-    ------
-    ValueError
-        When they are not connected.
-    """
-    load = [1 / bandwidth for _, _, bandwidth in _cuts(graph, {sender, receiver})]
-    return _inverse(load)
-
-
 def _cuts(graph: nx.Graph, ranks: set[int]) -> Iterator[tuple[int, int, int]]:
     """For every link that separates the ranks: how many below it, how many in all, bandwidth."""
     import networkx as nx

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from milp_planner.inputs.interconnect import (
     Interconnect,
     all_to_all_bandwidth,
-    path_bandwidth,
     reduce_scatter_bandwidth,
 )
 
@@ -50,14 +49,6 @@ def test_subset_inside_a_machine_ignores_the_fabric() -> None:
     """Ranks of one machine do not see the slow links between machines."""
     graph = links(4, 4, inter=1)
     assert all_to_all_bandwidth(graph, [4, 5]) == pytest.approx(800 * GB)
-
-
-def test_paths() -> None:
-    """The narrowest link of the path counts; to oneself nothing does."""
-    graph = links(2, 2, intra=100 * GB, inter=10 * GB)
-    assert path_bandwidth(graph, 0, 1) == pytest.approx(100 * GB)
-    assert path_bandwidth(graph, 0, 2) == pytest.approx(20 * GB)
-    assert path_bandwidth(graph, 3, 3) == float("inf")
 
 
 def test_single_rank_is_free() -> None:
