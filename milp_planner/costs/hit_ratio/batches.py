@@ -15,7 +15,7 @@ import numpy as np
 
 from milp_planner.costs.dynamicemb_storage import HBM_BUCKET
 from milp_planner.costs.popularity import Popularity
-from milp_planner.costs.units import FloatArray
+from milp_planner.costs.units import BoolArray, FloatArray
 
 CLASS = 1.5
 """Rows whose shares differ by less than this factor are followed as one class."""
@@ -35,8 +35,8 @@ ALIKE = 0.01
 
 
 def overfull_hits(
-    known: Popularity, size: float, lookups: float, batch: float, frequency: bool
-) -> float:
+    known: Popularity, sizes: FloatArray, lookups: float, batch: float, frequency: bool
+) -> FloatArray:
     """Share of the lookups that HBM serves after a number of lookups, for batches of any size.
 
     The mean over buckets with more and with fewer rows than the average: where a batch just fits,
@@ -44,38 +44,48 @@ def overfull_hits(
 
     Parameters
     ----------
-    As :func:`milp_planner.costs.hit_ratio.hybrid.hybrid_hits`.
+    known, lookups, batch, frequency
+        As :func:`milp_planner.costs.hit_ratio.hybrid.hybrid_hits`.
+    sizes : float array [n]
+        Rows HBM holds.
+
+    Returns
+    -------
+    float array [n]
 
     Notes
     -----
-    Checked against the simulator (``benchmarks/hit-ratio``). Takes some 20 ms a point, so pricing
-    interpolates Zipf tables from a stored grid.
+    Checked against the simulator (``benchmarks/hit-ratio``).
     """
-    known, followed = _merged(known), []
-    for part in UNEVEN.tolist():
-        for slots in (size * (1 - part), size * (1 + part)):
-            followed.append(_followed(known, slots, lookups, batch, frequency))
-        if abs(followed[1] - followed[0]) < ALIKE:
-            break
-    return float(np.mean(followed))
+    known = _merged(known)
+
+    def between(sizes: FloatArray, part: float) -> tuple[FloatArray, BoolArray]:
+        both = np.concatenate((sizes * (1 - part), sizes * (1 + part)))
+        low, high = np.split(_followed(known, both, lookups, batch, frequency), 2)
+        return (low + high) / 2, np.abs(high - low) >= ALIKE
+
+    found, apart = between(sizes, UNEVEN[0])
+    if apart.any():
+        found[apart] = (found[apart] + between(sizes[apart], UNEVEN[1])[0]) / 2
+    return found
 
 
 def _followed(
-    known: Popularity, size: float, lookups: float, batch: float, frequency: bool
-) -> float:
-    """The same for buckets that are all alike.
+    known: Popularity, sizes: FloatArray, lookups: float, batch: float, frequency: bool
+) -> FloatArray:
+    """The same for buckets that are all alike; float array [sizes].
 
-    ``held[score, slice, class]`` counts rows, lowest score first.
+    ``held[score, size, slice, class]`` counts rows, lowest score first.
     """
-    capacity, now = size * SLICES, 0.0
-    held = np.zeros((COUNTS if frequency else 0, len(capacity), len(known.counts)))
+    capacity, now, least = np.outer(sizes, SLICES), 0.0, float(sizes.min())
+    held = np.zeros((COUNTS if frequency else 0, *capacity.shape, len(known.counts)))
     while now < lookups * (1 - 1e-9):
-        after = now + _step(known, size, now, batch)
-        came = _came(known, size, now, after)
+        after = now + _step(known, least, now, batch)
+        came = _came(known, least, now, after)
         held, first = (_counted if frequency else _stamped)(held, known, after - now)
         held = _replaced(held, came, capacity, first, frequency)
         now = after
-    return float(held.sum(axis=(0, 1)) @ known.shares)
+    return np.asarray(held.sum(axis=(0, 2)) @ known.shares)
 
 
 def _merged(known: Popularity) -> Popularity:
@@ -115,7 +125,7 @@ def _came(known: Popularity, size: float, now: float, after: float) -> FloatArra
 def _stamped(held: FloatArray, known: Popularity, lookups: float) -> tuple[FloatArray, FloatArray]:
     """LRU: rows looked up move to a new highest score, which new rows get, too."""
     stay = _untouched(known, lookups)
-    alive = held.sum(axis=(1, 2)) > 1e-6 * held.sum()
+    alive = held.sum(axis=(1, 2, 3)) > 1e-6 * held.sum()
     moved = np.concatenate((held[alive] * stay, (held * (1 - stay)).sum(axis=0)[None]))
     first = np.zeros((len(moved), len(stay)))
     first[-1] = 1.0
@@ -139,32 +149,30 @@ def _replaced(
     held: FloatArray, came: FloatArray, capacity: FloatArray, first: FloatArray, frequency: bool
 ) -> FloatArray:
     """New rows take free slots, then those of the lowest scores, both in the order of the slots."""
-    slices, classes = held.shape[1:]
-    rows = held.sum(axis=2)
+    rows, scores = held.sum(axis=3), len(held)
     # the highest counts are not told apart: there the less popular row leaves first
-    highest = held[-1].T[::-1] if frequency else rows[-1:]
+    highest = np.moveaxis(held[-1], 2, 0)[::-1] if frequency else rows[-1:]
     pools = np.concatenate(((capacity - rows.sum(axis=0))[None], rows[:-1], highest))
-    pools = np.maximum(pools, 0.0).ravel()
-    ends = np.minimum(np.cumsum(pools), came[-1].sum())
-    taken = np.diff(ends, prepend=0.0)
-    touched = int(np.searchsorted(ends, ends[-1])) + 1
-    arrivals = np.diff(_until(came, np.concatenate(([0.0], ends[:touched]))), axis=0)
-    new = np.zeros((slices, classes))
-    np.add.at(new, np.arange(touched) % slices, arrivals)
+    pools = np.maximum(np.moveaxis(pools, 0, 1), 0.0)  # [sizes, levels, slices]
+    ends = np.minimum(np.cumsum(pools.reshape(len(pools), -1), axis=1), came[-1].sum())
+    taken = np.diff(ends, axis=1, prepend=0.0).reshape(pools.shape)
+    deep = int(np.flatnonzero(taken.any(axis=(0, 2)))[-1]) + 1 if taken.any() else 1
+    cuts = np.pad(ends[:, : deep * capacity.shape[1]], ((0, 0), (1, 0)))
+    arrivals = np.diff(_until(came, cuts), axis=1)
+    new = arrivals.reshape(len(pools), deep, *held.shape[2:]).sum(axis=1)
     left = 1 - np.divide(taken, pools, out=np.zeros_like(pools), where=pools > 0)
-    lower, top = np.split(left.reshape(-1, slices)[1:], [len(held) - 1])
-    top = (top[::-1] if frequency else top).T
-    return np.concatenate((held[:-1] * lower[:, :, None], (held[-1] * top)[None])) + (
-        new * first[:, None, :]
-    )
+    lower = np.moveaxis(left[:, 1:scores], 1, 0)[..., None]
+    top = np.moveaxis(left[:, scores:], 1, 2)[..., :: -1 if frequency else 1]
+    kept = np.concatenate((held[:-1] * lower, (held[-1] * top)[None]))
+    return np.asarray(kept + new * first[:, None, None, :])
 
 
 def _until(came: FloatArray, rows: FloatArray) -> FloatArray:
-    """The first so many of the rows that came, by class; float array [numbers, classes]."""
+    """The first so many of the rows that came, by class; float array [..., classes]."""
     total = came.sum(axis=1)
     place = np.clip(np.searchsorted(total, rows, side="right") - 1, 0, len(total) - 2)
     gap = np.maximum(total[place + 1] - total[place], 1e-300)
-    share = np.clip((rows - total[place]) / gap, 0.0, 1.0)[:, None]
+    share = np.clip((rows - total[place]) / gap, 0.0, 1.0)[..., None]
     return np.asarray(came[place] * (1 - share) + came[place + 1] * share)
 
 

@@ -15,7 +15,7 @@ from milp_planner.costs.hit_ratio.caching import (
     recency_curve,
 )
 from milp_planner.costs.hit_ratio.hybrid import hybrid_hits
-from milp_planner.costs.hit_ratio.stored import HORIZON, filling_batches, grid, long_run
+from milp_planner.costs.hit_ratio.stored import HORIZON, grid, long_run
 from milp_planner.costs.popularity import popularity
 from milp_planner.costs.units import BoolArray, FloatArray
 from milp_planner.inputs.access import Access, MissRate, Unknown, Zipf
@@ -97,13 +97,13 @@ def hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> Hit
         return _alike(ratios, "none")
     follow = _hybrid if tier.mode == "HYBRID" else _cached
     values, source = follow(access, rows, ratios, tier), _formula_or_table(access)
-    checked = (ratios >= SMALLEST) | (ratios == 0)
-    overfull = _overfull(access, rows, ratios, tier)
+    known, overfull = ratios >= SMALLEST, _overfull(access, rows, ratios, tier)
     if source != "formula":
-        values = np.where(checked & ~overfull, _simulated(access, rows, ratios, tier), values)
-    sources = np.where(overfull & (source == "table"), "formula", source)
-    sources[~checked] = "unchecked"
-    return HitRatios(values, tuple(sources.tolist()))
+        values = np.where(known & ~overfull, _simulated(access, rows, ratios, tier), values)
+    followed: Source = "formula" if source == "table" else source
+    pairs = zip((known | (ratios == 0)).tolist(), overfull.tolist(), strict=True)
+    sources = ("unchecked" if not ok else followed if over else source for ok, over in pairs)
+    return HitRatios(values, tuple(sources))
 
 
 def unique_hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> FloatArray:
@@ -143,36 +143,35 @@ def _overfull(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> Bool
 
 
 def _hybrid(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> FloatArray:
-    """Zipf from the stored grids, other statistics followed one by one."""
+    """The fluid, of Zipf from the stored grid; batch by batch where a batch overfills HBM."""
+    if isinstance(access, Zipf):
+        size, name = float(np.log10(rows)), "lfu" if tier.frequency else "lru"
+        batch = (float(np.log10(max(tier.batch / rows, 1e-12))),) if tier.frequency else ()
+        values = grid("hybrid.json", name).at((*batch, access.alpha, size), ratios)
+    else:
+        lookups = tier.batch if tier.frequency else 0.0
+        points = (_fluid(access, rows, x, lookups, tier.frequency) for x in ratios.tolist())
+        values = np.fromiter(points, np.float64, len(ratios))
     overfull = _overfull(access, rows, ratios, tier)
-    if not isinstance(access, Zipf):
-        batches = np.where(overfull | tier.frequency, tier.batch, 0.0)
-        points = zip(ratios.tolist(), batches.tolist(), overfull.tolist(), strict=True)
-        return np.array([_followed(access, rows, *point, tier.frequency) for point in points])
-    size, name = float(np.log10(rows)), "lfu" if tier.frequency else "lru"
-    batch = (float(np.log10(max(tier.batch / rows, 1e-12))),) if tier.frequency else ()
-    values = grid("hybrid.json", name).at((*batch, access.alpha, size), ratios)
     if overfull.any():
-        sizes = ratios[overfull] * rows
-        beyond = np.log10(tier.batch / filling_batches(popularity(access, rows), sizes))
-        values[overfull] = [
-            grid("overfull.json", name).at((by, access.alpha, size), np.array([ratio]))[0]
-            for by, ratio in zip(beyond.tolist(), ratios[overfull].tolist(), strict=True)
-        ]
+        values[overfull] = _by_batches(access, rows, tuple(ratios[overfull].tolist()), tier)
     return values
 
 
 @lru_cache(maxsize=65536)
-def _followed(
-    access: Access, rows: int, ratio: float, batch: float, overfull: bool, frequency: bool
-) -> float:
+def _fluid(access: Access, rows: int, ratio: float, batch: float, frequency: bool) -> float:
     known = popularity(access, rows)
     if not 0 < ratio < 1:
         return ratio
-    if overfull:
-        lookups = long_run(known.rows, batch)
-        return overfull_hits(known, ratio * known.rows, lookups, batch, frequency)
     return hybrid_hits(known, ratio * known.rows, HORIZON * known.rows, batch, frequency)
+
+
+@lru_cache(maxsize=16384)
+def _by_batches(access: Access, rows: int, ratios: tuple[float, ...], tier: Tier) -> FloatArray:
+    known = popularity(access, rows)
+    lookups = long_run(known.rows, tier.batch)
+    sizes = np.array(ratios) * known.rows
+    return overfull_hits(known, sizes, lookups, tier.batch, tier.frequency)
 
 
 def _formula_or_table(access: Access) -> Source:

@@ -1,19 +1,16 @@
 """Hit ratios stored for Zipf popularity: values over a grid of axes, interpolated.
 
-``hybrid.json`` holds the fluid of :mod:`milp_planner.costs.hit_ratio.hybrid` on a grid,
-``overfull.json`` what :mod:`milp_planner.costs.hit_ratio.batches` says of batches that HBM does not
-hold: both take milliseconds a point, too long for thousands of tables. ``simulated.json`` holds
-what the simulator measured at skews beyond those the formulas are claimed for; its script is
+``hybrid.json`` holds the fluid of :mod:`milp_planner.costs.hit_ratio.hybrid` on a grid (it takes
+milliseconds a point, too long for thousands of tables). ``simulated.json`` holds what the simulator
+measured at skews beyond those the formulas are claimed for; its script is
 ``benchmarks/hit-ratio/table.py``.
 
-    python -m milp_planner.costs.hit_ratio.stored hybrid      writes hybrid.json (a minute)
-    python -m milp_planner.costs.hit_ratio.stored overfull    writes overfull.json (ten minutes)
+    python -m milp_planner.costs.hit_ratio.stored      writes hybrid.json anew (two minutes)
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -22,9 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from milp_planner.costs.hit_ratio.batches import overfull_hits
 from milp_planner.costs.hit_ratio.hybrid import hybrid_hits
-from milp_planner.costs.popularity import Popularity, zipf
+from milp_planner.costs.popularity import zipf
 from milp_planner.costs.units import FloatArray
 
 HORIZON = 30.0
@@ -38,11 +34,6 @@ _SMALL = [0.0, 1e-4, 1e-3, 3e-3, 0.01, 0.02, 0.03, 0.05]
 _RATIO = [*_SMALL, *(round(0.1 * i, 1) for i in range(1, 10)), 0.95, 1.0]
 _ROWS = [3.0, 4.0, 5.0, 6.0, 8.0, 10.0]
 _BATCH = [-6.0, -4.0, -3.0, -2.0, -1.0, 0.0]
-_STEEP = [0.0, 0.3, 0.6, 0.8, 0.95, 1.1, 1.25, 1.4, 1.6, 2.0, 3.0]
-_FULL = [0.02, 0.05, 0.1, 0.25, 0.5, 0.8, 0.95]
-_SIZES = [3.0, 5.0, 7.0, 10.0]
-_ABOVE = [0.0, 0.03, 0.06, 0.1, 0.15, 0.22, 0.3, 0.4, 0.55, 0.75, 1.0, 1.4, 2.0, 3.0]
-_BEYOND = [-0.3, -0.1, -0.04, *_ABOVE]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,35 +76,9 @@ def long_run(rows: float, batch: float) -> float:
     return max(HORIZON * rows, LEAST_BATCHES * batch)
 
 
-def filling_batches(known: Popularity, sizes: FloatArray) -> FloatArray:
-    """Lookups of the batch whose distinct rows just fill HBM of each size, float array [sizes].
-
-    Straight lines in logarithms between 128 batches, of one lookup to 60 of the rarest row.
-    """
-    distinct, batches = _distinct_curve(known)
-    return np.exp(np.interp(np.log(sizes), distinct, batches))
-
-
-@lru_cache(maxsize=16384)
-def _distinct_curve(known: Popularity) -> tuple[FloatArray, FloatArray]:
-    rarest = float(known.shares[known.shares > 0].min())
-    batches = np.geomspace(1.0, 60.0 / rarest, 128)
-    distinct = [known.distinct(batch) for batch in batches.tolist()]
-    return np.log(distinct), np.log(batches)
-
-
 def main() -> None:
-    """Compute one of the grids and write it."""
-    makers = {"hybrid": _hybrid, "overfull": _overfull}
-    wanted = sys.argv[1] if len(sys.argv) == 2 else ""
-    if wanted not in makers:
-        sys.exit(f"name one grid: {', '.join(makers)}")
-    text = json.dumps(makers[wanted](), separators=(",", ":"))
-    Path(str(_FOLDER / f"{wanted}.json")).write_text(text + "\n", encoding="utf-8")
-
-
-def _hybrid() -> dict[str, object]:
-    document: dict[str, object] = {}
+    """Compute the fluid on its grid and write it."""
+    document = {}
     for name, batches in (("lru", [0.0]), ("lfu", _BATCH)):
         values = [
             _fluid(alpha, rows, batch, ratio, name == "lfu")
@@ -121,7 +86,8 @@ def _hybrid() -> dict[str, object]:
         ]
         axes = [batches, _ALPHA, _ROWS, _RATIO] if name == "lfu" else [_ALPHA, _ROWS, _RATIO]
         document[name] = {"axes": axes, "values": [round(1e4 * value) for value in values]}
-    return document
+    text = json.dumps(document, separators=(",", ":"))
+    Path(str(_FOLDER / "hybrid.json")).write_text(text + "\n", encoding="utf-8")
 
 
 def _fluid(alpha: float, rows: float, batch: float, ratio: float, frequency: bool) -> float:
@@ -130,25 +96,6 @@ def _fluid(alpha: float, rows: float, batch: float, ratio: float, frequency: boo
     count = round(10**rows)
     lookups = 10**batch * count
     return hybrid_hits(zipf(count, alpha), ratio * count, HORIZON * count, lookups, frequency)
-
-
-def _overfull() -> dict[str, object]:
-    document: dict[str, object] = {}
-    for name in ("lru", "lfu"):
-        values = []
-        for beyond, alpha, rows in product(_BEYOND, _STEEP, _SIZES):
-            found = [_by_batches(alpha, rows, beyond, ratio, name == "lfu") for ratio in _FULL]
-            values += [0.0, *found, 1.0]
-        axes = [_BEYOND, _STEEP, _SIZES, [0.0, *_FULL, 1.0]]
-        document[name] = {"axes": axes, "values": [round(1e4 * value) for value in values]}
-    return document
-
-
-def _by_batches(alpha: float, rows: float, beyond: float, ratio: float, frequency: bool) -> float:
-    known = zipf(round(10**rows), alpha)
-    size = ratio * known.rows
-    batch = 10**beyond * float(filling_batches(known, np.array([size]))[0])
-    return overfull_hits(known, size, long_run(known.rows, batch), batch, frequency)
 
 
 if __name__ == "__main__":

@@ -58,14 +58,23 @@ def test_only_extreme_skew_uses_the_simulated_table(mode: Literal["CACHING", "HY
         assert found.values[[0, -1]] == pytest.approx([0, 1])
 
 
-def test_a_batch_that_overfills_hybrid_is_not_checked() -> None:
-    """HYBRID then pushes popular rows out in its first batch; a cache recovers."""
-    access, ratios = Zipf(kind="zipf", alpha=0.9), np.array([0.1, 0.9])
-    sources = [
-        hit_ratios(access, 10**5, ratios, Tier(mode, False, 1e5)).sources
-        for mode in ("HYBRID", "CACHING")
-    ]
-    assert sources == [("unchecked", "formula"), ("formula", "formula")]
+@pytest.mark.parametrize(("alpha", "batch", "other"), [(0.9, 1e5, "formula"), (2.5, 1e9, "table")])
+def test_a_batch_that_overfills_hybrid_is_followed(alpha: float, batch: float, other: str) -> None:
+    """By formula whatever the skew: HYBRID loses popular rows for good, a cache recovers."""
+    access, ratios = Zipf(kind="zipf", alpha=alpha), np.array([0.02, 0.95])
+    hybrid = hit_ratios(access, 10**5, ratios, Tier("HYBRID", False, batch))
+    cache = hit_ratios(access, 10**5, ratios, Tier("CACHING", False, batch))
+    assert (hybrid.sources, cache.sources) == (("formula", other), (other, other))
+    assert hybrid.values[0] < 0.05 < 0.2 < cache.values[0]
+
+
+def test_other_statistics_are_followed_batch_by_batch() -> None:
+    """A histogram that says what Zipf's law does gets the same hit ratio in overfull batches."""
+    known, ratios = zipf(10**5, 0.9), np.array([0.1, 0.3])
+    bins = tuple((c / 10**5, c * s) for c, s in zip(known.counts, known.shares, strict=True))
+    access, tier = Histogram(kind="histogram", bins=bins), Tier("HYBRID", False, 1e5)
+    zipf_hits = hit_ratios(Zipf(kind="zipf", alpha=0.9), 10**5, ratios, tier).values
+    assert hit_ratios(access, 10**5, ratios, tier).values == pytest.approx(zipf_hits, abs=1e-6)
 
 
 @pytest.mark.parametrize("alpha", [0.6, 1.2, 1.8])
