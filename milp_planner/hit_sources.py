@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from milp_planner.costs.hit_ratio.estimate import Source, hit_ratios, tier_of
-from milp_planner.costs.profile import EfficiencyCurve
 from milp_planner.placement import Plan
 
 NAMED = 3
@@ -25,7 +24,7 @@ def hit_sources(plan: Plan) -> dict[str, Source]:
         if placed.mode == "CACHING":
             curve = profile.caching if placed.kind == "dynamicemb" else profile.uvm_caching
         prefetched = placed.mode == "CACHING" and workload.prefetch_pipeline
-        if placed.mode in ("HYBRID", "CACHING") and (prefetched or _over_hits(curve)):
+        if placed.mode in ("HYBRID", "CACHING") and (prefetched or curve.follows_hits):
             lookups = workload.batch_per_rank * table.lookups_per_sample * plan.cluster.num_ranks
             tier = tier_of(table, placed.mode, float(lookups))
             ratio = np.array([float(placed.cache_ratio)])
@@ -45,7 +44,3 @@ def hit_warnings(plan: Plan) -> list[str]:
             more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
             told.append(f"{what}: {', '.join(names[:NAMED])}{more}")
     return told
-
-
-def _over_hits(curve: EfficiencyCurve) -> bool:
-    return curve.over == "hit_ratio" or curve.given_statistics == "hit_ratio"

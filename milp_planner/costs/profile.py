@@ -41,6 +41,11 @@ class EfficiencyCurve(Spec):
             raise ValueError("points must come by rising argument; allowed: every argument once")
         return self
 
+    @property
+    def follows_hits(self) -> bool:
+        """Whether access statistics enter x_eff through the hit ratio."""
+        return "hit_ratio" in (self.over, self.given_statistics)
+
 
 class Kernel(Spec):
     """Factors of the lookup kernels; the defaults are TorchRec's."""

@@ -35,7 +35,7 @@ class Hits(NamedTuple):
     known : bool array
         Whether the table has access statistics.
     source : list of str
-        Where each ratio comes from; ``none`` for modes of one tier.
+        Where each ratio comes from; ``none`` for modes of one tier, and where no price asks for it.
     """
 
     ratio: FloatArray
@@ -55,7 +55,7 @@ def hits_of(job: Job, columns: OptionColumns) -> Hits:
     served, unique = ratio.copy(), ratio.copy()
     source: list[Source] = ["none"] * len(ratio)
     starts = np.searchsorted(columns.table, np.arange(len(tables) + 1))
-    for mode in ("CACHING", "HYBRID"):
+    for mode in ("CACHING", *(["HYBRID"] if job.profile.hybrid.follows_hits else [])):
         tiered = columns.is_mode(mode)
         for index in np.flatnonzero(stats):
             span = np.arange(starts[index], starts[index + 1])[
