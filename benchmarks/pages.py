@@ -6,8 +6,9 @@ its own.
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,3 +48,39 @@ def update(path: Path, blocks: Mapping[str, str], *, check: bool = False) -> int
         return int(new != old)
     path.write_text(new, encoding="utf-8")
     return 0
+
+
+def command(
+    about: str | None,
+    page: Path,
+    results: Path,
+    blocks: Callable[[dict[str, Any]], Mapping[str, str]],
+    draw: Callable[[dict[str, Any]], None] | None = None,
+    pattern: str = "*.json",
+) -> int:
+    """The command line of a script that shows a stored result: ``[RESULT] [--check]``.
+
+    Parameters
+    ----------
+    about
+        Its help.
+    page
+        What holds the blocks.
+    results
+        Folder of results, the newest of which (with ``pattern``) is the default.
+    blocks, draw
+        The text of every block, and the figure, from the result.
+
+    Returns
+    -------
+    int
+        Exit code: 1 with ``--check``, which writes nothing, when the page is out of date.
+    """
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("result", type=Path, nargs="?", help="default: the newest")
+    parser.add_argument("--check", action="store_true", help="only tell whether it is up to date")
+    given = parser.parse_args()
+    document = stored(given.result or results, pattern)
+    if draw is not None and not given.check:
+        draw(document)
+    return update(page, blocks(document), check=given.check)

@@ -32,6 +32,13 @@ class StoppedBy(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+def gap_between(objective: int | None, bound: int | None) -> float | None:
+    """(objective − bound)/max(1, |objective|), None where either is unknown."""
+    if objective is None or bound is None:
+        return None
+    return (objective - bound) / max(1, abs(objective))
+
+
 @dataclass(frozen=True)
 class BoundSource:
     """Which method a bound comes from.
@@ -99,9 +106,7 @@ class Outcome:
     @property
     def gap(self) -> float | None:
         """(objective − bound)/max(1, |objective|), None where either is unknown."""
-        if self.objective is None or self.bound is None:
-            return None
-        return (self.objective - self.bound) / max(1, abs(self.objective))
+        return gap_between(self.objective, self.bound)
 
     def with_(self, **changes: object) -> Outcome:
         """A copy with some fields replaced."""

@@ -6,7 +6,6 @@ docs/figures/calibration.svg; with ``--check`` the exit code tells whether the p
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,10 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.pages import stored, update
+from benchmarks.pages import command
 
-ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 PAGE = ROOT / "docs" / "trust" / "calibration.md"
 COLOURS = {"embedding": "#2f6690", "mlp": "#d1495b", "rest": "#b9b9b9"}
 
@@ -80,7 +80,7 @@ def tiers(raw: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def draw(raw: dict[str, Any], path: Path) -> None:
+def draw(raw: dict[str, Any]) -> None:
     """Shares of the step, the roofline, bandwidth over the hit ratio."""
     from matplotlib import rcParams
     from matplotlib.figure import Figure
@@ -91,8 +91,7 @@ def draw(raw: dict[str, Any], path: Path) -> None:
     _shares(left, raw["regimes"])
     _roofline(middle, raw)
     _curves(right, raw["profile"])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None})
+    figure.savefig(ROOT / "docs" / "figures" / "calibration.svg", metadata={"Date": None})
 
 
 def _shares(axis: Any, found: list[dict[str, Any]]) -> None:
@@ -145,16 +144,5 @@ def blocks(raw: dict[str, Any]) -> dict[str, str]:
     return {"environment": environment(raw), "regimes": regimes(raw), "tiers": tiers(raw)}
 
 
-def main() -> int:
-    """Write the page and the figure, or check the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true")
-    arguments = parser.parse_args()
-    raw = stored(Path(__file__).parent / "results", "*.raw.json")
-    if not arguments.check:
-        draw(raw, ROOT / "docs" / "figures" / "calibration.svg")
-    return update(PAGE, blocks(raw), check=arguments.check)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(__doc__, PAGE, HERE / "results", blocks, draw, pattern="*.raw.json"))

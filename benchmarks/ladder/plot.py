@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ sys.path[:0] = [str(HERE), str(ROOT)]
 
 from curves import Row, busy, gap_curve, growth, time_to  # noqa: E402
 
-from benchmarks.pages import stored, update  # noqa: E402
+from benchmarks.pages import command  # noqa: E402
 
 PAGE = ROOT / "docs" / "scale.md"
 FIGURES = ROOT / "docs" / "figures"
@@ -165,17 +164,5 @@ def _save(figure: Any, name: str) -> None:
     figure.savefig(FIGURES / name, metadata={"Date": None})
 
 
-def main() -> int:
-    """Rewrite page and figures, or check the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("result", type=Path, nargs="?")
-    parser.add_argument("--check", action="store_true")
-    args = parser.parse_args()
-    document = stored(args.result or HERE / "results")
-    if not args.check:
-        draw(document)
-    return update(PAGE, {BLOCK: tables(document)}, check=args.check)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(__doc__, PAGE, HERE / "results", lambda found: {BLOCK: tables(found)}, draw))

@@ -6,7 +6,6 @@ docs/figures/prediction.svg; with ``--check`` the exit code tells whether the pa
 
 from __future__ import annotations
 
-import argparse
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -15,12 +14,13 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.pages import stored, update
+from benchmarks.pages import command
 from benchmarks.prediction.model import unfitted
 from benchmarks.prediction.workload import WIDEST, Point
 from milp_planner.costs.profile import load_profile
 
-ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 PAGE = ROOT / "docs" / "trust" / "prediction.md"
 SIZES = (0, 4, 32, 256, float("inf"))
 """Limits of the groups of table sizes, MiB."""
@@ -126,7 +126,7 @@ def fitted(result: dict[str, Any]) -> str:
     )
 
 
-def draw(result: dict[str, Any], path: Path) -> None:
+def draw(result: dict[str, Any]) -> None:
     """Predicted over measured, and the distribution of the errors."""
     from matplotlib import rcParams
     from matplotlib.figure import Figure
@@ -156,8 +156,7 @@ def draw(result: dict[str, Any], path: Path) -> None:
     right.set(xlabel="relative difference, % (below)", ylabel="share of the points, %",
               xlim=(0, None), ylim=(0, 101))  # fmt: skip
     right.legend(frameon=False, loc="lower right")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None})
+    figure.savefig(ROOT / "docs" / "figures" / "prediction.svg", metadata={"Date": None})
 
 
 def blocks(result: dict[str, Any]) -> dict[str, str]:
@@ -166,16 +165,5 @@ def blocks(result: dict[str, Any]) -> dict[str, str]:
             "groups": groups(result), "unfitted": unfitted_errors(result)}  # fmt: skip
 
 
-def main() -> int:
-    """Write the page and the figure, or check the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true")
-    arguments = parser.parse_args()
-    result = stored(Path(__file__).parent / "results")
-    if not arguments.check:
-        draw(result, ROOT / "docs" / "figures" / "prediction.svg")
-    return update(PAGE, blocks(result), check=arguments.check)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(__doc__, PAGE, HERE / "results", blocks, draw))

@@ -5,13 +5,12 @@ python benchmarks/rank-patterns/table.py [results/DATE.json]
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.pages import stored, update
+from benchmarks.pages import command, stored
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "bounds.md"
@@ -45,6 +44,14 @@ def torchrec(document: dict[str, Any]) -> str:
     )
 
 
+def blocks(document: dict[str, Any]) -> dict[str, str]:
+    """The block of the page."""
+    text = table(document)
+    if any((HERE / "results").glob("torchrec-*.json")):
+        text += "\n\n" + torchrec(stored(HERE / "results", "torchrec-*.json"))
+    return {BLOCK: text}
+
+
 def _busy(document: dict[str, Any]) -> str:
     load = document["load_before"]
     return f", beside other work (load {load:g})" if load > 2 else ""
@@ -62,16 +69,5 @@ def _gap(row: dict[str, Any], name: str) -> str:
     return "no lift" if bound is None else f"{100 * (row['plan'] - bound) / row['plan']:.3g}%"
 
 
-def main() -> None:
-    """Replace what stands between the markers."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("result", type=Path, nargs="?")
-    results = HERE / "results"
-    fresh = table(stored(parser.parse_args().result or results, "2*.json"))
-    if any(results.glob("torchrec-*.json")):
-        fresh += "\n\n" + torchrec(stored(results, "torchrec-*.json"))
-    update(PAGE, {BLOCK: fresh})
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(command(__doc__, PAGE, HERE / "results", blocks, pattern="2*.json"))

@@ -6,15 +6,15 @@ docs/figures/routing-cpu.svg; with ``--check`` the exit code tells whether the p
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.pages import stored, update
+from benchmarks.pages import command
 
-ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 Cell = dict[str, Any]
 PAGE = ROOT / "docs" / "routing" / "speed.md"
 
@@ -61,7 +61,7 @@ def other_rules(cells: list[Cell]) -> str:
     return "\n".join(lines)
 
 
-def draw(result: dict[str, Any], path: Path) -> None:
+def draw(result: dict[str, Any]) -> None:
     """Rates over row length, one panel a number of ranks."""
     from matplotlib import rcParams
     from matplotlib.figure import Figure
@@ -79,8 +79,7 @@ def draw(result: dict[str, Any], path: Path) -> None:
         axis.set(title=f"{ranks} ranks", xscale="log", xlabel="keys a row", ylim=(0, None))
     figure.axes[0].set_ylabel("million keys/s, one thread")
     figure.axes[0].legend(frameon=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None})
+    figure.savefig(ROOT / "docs" / "figures" / "routing-cpu.svg", metadata={"Date": None})
 
 
 def environment(result: dict[str, Any]) -> str:
@@ -109,16 +108,5 @@ def blocks(result: dict[str, Any]) -> dict[str, str]:
     }  # fmt: skip
 
 
-def main() -> int:
-    """Write the page and the figure, or check the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true")
-    arguments = parser.parse_args()
-    result = stored(Path(__file__).parent / "results")
-    if not arguments.check:
-        draw(result, ROOT / "docs" / "figures" / "routing-cpu.svg")
-    return update(PAGE, blocks(result), check=arguments.check)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(__doc__, PAGE, HERE / "results", blocks, draw))

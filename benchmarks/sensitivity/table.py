@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.pages import stored, update
+from benchmarks.pages import command
 from milp_planner.report.terminal.sensitivity import interval_text
 from milp_planner.report.units import show_gap, show_time
 
@@ -62,11 +62,5 @@ def changed_by(info: dict[str, Any]) -> str:
     return ", ".join(parts) or "none alone"
 
 
-def main(arguments: list[str]) -> None:
-    """Rewrite the page."""
-    source = Path(arguments[0]) if arguments else HERE / "results"
-    update(PAGE, {BLOCK: table(stored(source))})
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(command(__doc__, PAGE, HERE / "results", lambda found: {BLOCK: table(found)}))

@@ -7,14 +7,13 @@ Default: the newest result.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.pages import stored, update
+from benchmarks.pages import command
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "against-torchrec.md"
@@ -88,13 +87,9 @@ def table(document: dict[str, Any]) -> str:
     return "\n".join([*lines, "", summary(rows)])
 
 
-def main() -> None:
-    """Replace what stands between the markers."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("result", type=Path, nargs="?")
-    result = parser.parse_args().result or HERE / "results"
-    update(PAGE, {BLOCK: table(stored(result, "2*.json"))})
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(
+        command(
+            __doc__, PAGE, HERE / "results", lambda found: {BLOCK: table(found)}, pattern="2*.json"
+        )
+    )

@@ -9,6 +9,7 @@ from pathlib import Path
 from formulations import Instance, Outcome, Placement, Settings, registry, solve
 from formulations.check import Verdict, check
 from formulations.fusion import mixed_groups, respread
+from formulations.outcome import gap_between
 from milp_planner.api.compiling import compile_for
 from milp_planner.api.current import read_current
 from milp_planner.api.matching import in_order, place, widened
@@ -48,16 +49,12 @@ class Audit:
     @property
     def distance(self) -> float | None:
         """(objective − bound)/max(1, |objective|): how far it may be from the best plan."""
-        if self.objective is None or self.best.bound is None:
-            return None
-        return (self.objective - self.best.bound) / max(1, abs(self.objective))
+        return gap_between(self.objective, self.best.bound)
 
     @property
     def saving(self) -> float | None:
         """(objective − best objective)/max(1, |objective|): what a known better plan saves."""
-        if self.objective is None or self.best.objective is None:
-            return None
-        return (self.objective - self.best.objective) / max(1, abs(self.objective))
+        return gap_between(self.objective, self.best.objective)
 
 
 def audit(

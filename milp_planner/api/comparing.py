@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from formulations import Instance, Objective, Outcome, Settings, registry, solve
 from formulations.check import check
 from formulations.errors import InstanceError, UnsupportedInstance
+from formulations.outcome import gap_between
 from milp_planner.api.best_bound import Claim, best_bound
 from milp_planner.api.compiling import compile_for
 from milp_planner.api.sources import ClusterSource, ModelSource
@@ -78,10 +79,9 @@ class Comparison:
     def gap(self, entry: Entry) -> float | None:
         """(objective − best bound)/max(1, |objective|) of a feasible row's plan, else None."""
         best = self.bounds.get(entry.asked)
-        value = entry.objectives.get(entry.asked)
-        if best is None or value is None or not entry.feasible:
+        if best is None or not entry.feasible:
             return None
-        return (value - best.bound) / max(1, abs(value))
+        return gap_between(entry.objectives.get(entry.asked), best.bound)
 
 
 def compare(

@@ -129,6 +129,7 @@ class Work:
             yield lambda: status.update(self._line())
 
     def _line(self) -> str:
+        from formulations.outcome import gap_between
         from milp_planner.report.units import show_cost, show_gap
 
         parts = [self.label, f"{time.perf_counter() - self._start:.1f} s"]
@@ -138,7 +139,7 @@ class Work:
         if point is not None:
             parts.append(f"best {show_cost(point.objective, self._unit)}")
             parts.append(f"bound {show_cost(point.bound, self._unit)}")
-            if point.objective is not None and point.bound is not None:
-                gap = (point.objective - point.bound) / max(1, abs(point.objective))
+            gap = gap_between(point.objective, point.bound)
+            if gap is not None:
                 parts.append(f"gap {show_gap(gap)}")
         return "  ".join(parts)

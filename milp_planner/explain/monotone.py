@@ -13,6 +13,7 @@ from itertools import product
 
 from formulations import Instance, Outcome, Placement, Status
 from formulations.check import check
+from formulations.outcome import gap_between
 from milp_planner.explain.budget import Budget
 
 Point = tuple[int, ...]
@@ -58,9 +59,7 @@ class Answer:
     @property
     def gap(self) -> float | None:
         """(objective − bound)/max(1, |objective|)."""
-        if self.objective is None or self.bound is None:
-            return None
-        return (self.objective - self.bound) / max(1, abs(self.objective))
+        return gap_between(self.objective, self.bound)
 
 
 def solve_grid(

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import get_args
 
 from milp_planner.inputs.constraints import DistType, Mode, ShardingType
 
-SHARDING_TYPES: tuple[ShardingType, ...] = (
-    "data_parallel",
-    "table_wise",
-    "column_wise",
-    "row_wise",
-    "table_row_wise",
-    "table_column_wise",
-    "grid_shard",
-)
-MODES: tuple[Mode, ...] = ("HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY")
+SHARDING_TYPES: tuple[ShardingType, ...] = get_args(ShardingType)
+MODES: tuple[Mode, ...] = get_args(Mode)
 
 WHOLE_ROWS = frozenset({"table_wise", "column_wise", "table_column_wise"})
 """Sharding types whose shards hold every row."""

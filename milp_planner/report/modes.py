@@ -7,7 +7,8 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Any
 
-from milp_planner.report.tables import MODES, TablesInfo, facets_of
+from milp_planner.options.choice import MODES
+from milp_planner.report.tables import TablesInfo, facets_of
 
 
 @dataclass(frozen=True)

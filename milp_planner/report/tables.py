@@ -11,10 +11,8 @@ import numpy as np
 from formulations import Instance, Placement
 from formulations.check import position_entries
 from formulations.instance import IntArray, Where
+from milp_planner.options.choice import MODES
 from milp_planner.report.units import memory_name
-
-#: Modes as option names spell them (design vocabulary).
-MODES = ("HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY")
 
 
 @dataclass(frozen=True)

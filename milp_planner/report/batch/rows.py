@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from formulations.outcome import gap_between
 from milp_planner.api.best_bound import Claim, best_bound
 
 Record = Mapping[str, Any]
@@ -83,9 +84,7 @@ class Row:
     @property
     def best_gap(self) -> float | None:
         """(objective − best bound)/max(1, |objective|), None where either is unknown."""
-        if self.objective is None or self.best_bound is None:
-            return None
-        return (self.objective - self.best_bound) / max(1, abs(self.objective))
+        return gap_between(self.objective, self.best_bound)
 
 
 def rows_of(records: Sequence[Record]) -> tuple[Row, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from formulations.outcome import gap_between
 from milp_planner.report.comparison import ComparisonInfo, ComparisonRow
 from milp_planner.report.html.batch import draw_bins
 from milp_planner.report.html.parts import Cell, Fact, Grid, Part, Section, Values, columns, rows
@@ -43,7 +44,7 @@ def _strip(info: ComparisonInfo, asked: str) -> list[Fact]:
         return [Fact(asked, word, "proved" if none else "nothing is proved", style)]
     mine = [r for r in info.rows if r.asked == asked and r.feasible]
     by = next(row.label for row in mine if row.objectives[asked] == best)
-    gap = None if bound is None else (best - bound.bound) / max(1, abs(best))
+    gap = None if bound is None else gap_between(best, bound.bound)
     told = "no bound is known" if gap is None else f"gap {show_gap(gap)}"
     note = f"{by}; {'proved: no plan is better' if gap == 0 else told}"
     style = "optimal" if gap == 0 else "feasible"
