@@ -76,8 +76,8 @@ class FootprintBuilder:
                 else:
                     self._block(option, column, view)
         terms = np.asarray(self._terms, dtype=np.int64).reshape(-1, 4)
-        column, cell, entry, count = (terms[:, i] for i in range(4))
-        return Footprint(column, cell, entry, count, self._seats, self._covers)
+        columns, cells, entries, counts = terms.T
+        return Footprint(columns, cells, entries, counts, self._seats, self._covers)
 
     def _cover(self, option: int, block: int, column: int, cells: Iterable[int]) -> None:
         self._covers += [(option, block, cell, column) for cell in cells]
