@@ -63,7 +63,7 @@ def recency_curve(known: Popularity, batch: float) -> CacheCurve:
     known = _used(known)
     shortest, longest = 1e-3 / float(known.shares.max()), 60.0 / float(known.shares.min())
     times = np.exp(np.linspace(np.log(shortest), np.log(longest), GRID))
-    return _tabulated(known, batch, -np.expm1(-np.outer(times, known.shares)), known.rows)
+    return _tabulated(known, batch, -np.expm1(-np.outer(times, known.shares)))
 
 
 def frequency_curve(known: Popularity, batch: float) -> CacheCurve:
@@ -82,31 +82,56 @@ def frequency_curve(known: Popularity, batch: float) -> CacheCurve:
     return CacheCurve(sizes, hits, unique)
 
 
-def overflow_curve(known: Popularity, batch: float) -> CacheCurve:
+def overflow_curve(known: Popularity, sizes: FloatArray, batch: float, batches: int) -> CacheCurve:
     """Caches that the distinct rows of a batch overfill, whatever the score.
 
     Rows of the batch are protected from each other, so those it finds stay, and missing ones enter
-    in the order of their first lookup until no other row is left, after a share τ of the batch:
-    a_k = q_k a_k + (1 − a_k) r_k with r_k = 1 − (1 − p_k)^(τ·batch), that is
-    a_k = r_k / (1 − q_k + r_k), Σ_k a_k = size. At τ = 1 the cache holds just the last batch. The
-    derivation is ours, checked against the simulator.
+    in the order of their first lookup until no other row is left, after a share τ of the batch.
+    From one batch to the next a_k becomes q_k a_k + (1 − a_k) r_k, Σ_k a_k = size, with
+    r_k = 1 − (1 − p_k)^(τ·batch). At τ = 1 the cache holds just the last batch. The derivation is
+    ours, checked against the simulator.
+
+    Parameters
+    ----------
+    sizes : float array [points]
+        Rows that caches hold, rising, at most the distinct rows of a batch.
+    batches : int
+        Batches that have passed; it ends earlier where nothing changes any more.
     """
     known = _used(known)
-    parts = np.geomspace(1e-9, 1.0, GRID)
+    parts = np.concatenate(([0.0], np.geomspace(1e-9, 1.0, GRID)))
     entered = -np.expm1(np.outer(parts * batch, np.log1p(-np.minimum(known.shares, 1 - 1e-16))))
-    held = entered / (1.0 - known.drawn(batch) + entered)
-    return _tabulated(known, batch, held, None)
+    chance, held = known.drawn(batch), np.zeros((len(sizes), len(known.counts)))
+    for _ in range(batches):
+        stay = chance * held
+        filled = (stay @ known.counts)[:, None] + ((1 - held) * known.counts) @ entered.T
+        after = stay + (1 - held) * _at(entered, filled, sizes)
+        before, held = held, after
+        if np.abs(held - before).max() < 1e-6:
+            break
+    hits, wanted = held @ (known.counts * known.shares), held @ _wanted(known, batch)
+    return CacheCurve(sizes, np.minimum(hits, 1.0), np.minimum(wanted, 1.0))
 
 
-def _tabulated(known: Popularity, batch: float, held: FloatArray, rows: float | None) -> CacheCurve:
-    """The curve of chances a_k [points, classes], from nothing on, and to all rows if given."""
+def _at(entered: FloatArray, filled: FloatArray, sizes: FloatArray) -> FloatArray:
+    """Chances to enter by class where the rows ``filled`` [sizes, parts] reach each size."""
+    found = np.empty((len(sizes), entered.shape[1]))
+    for row, (rows, size) in enumerate(zip(filled, sizes.tolist(), strict=True)):
+        high = int(np.clip(np.searchsorted(rows, size), 1, len(rows) - 1))
+        share = (size - rows[high - 1]) / max(rows[high] - rows[high - 1], 1e-300)
+        found[row] = entered[high - 1] + np.clip(share, 0.0, 1.0) * (
+            entered[high] - entered[high - 1]
+        )
+    return found
+
+
+def _tabulated(known: Popularity, batch: float, held: FloatArray) -> CacheCurve:
+    """The curve of chances a_k [points, classes], from nothing to all rows."""
     parts = (known.counts, known.counts * known.shares, _wanted(known, batch))
-    end = [] if rows is None else [1.0]
     sizes, hits, unique = (
-        np.concatenate(([0.0], values, end)) for values in (held @ np.stack(parts, axis=1)).T
+        np.concatenate(([0.0], values, [1.0])) for values in (held @ np.stack(parts, axis=1)).T
     )
-    if rows is not None:
-        sizes[-1] = rows
+    sizes[-1] = known.rows
     return CacheCurve(sizes, np.minimum(hits, 1.0), np.minimum(unique, 1.0))
 
 

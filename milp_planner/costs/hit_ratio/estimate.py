@@ -194,13 +194,14 @@ def _cached(
     known = popularity(access, rows)
     sizes = ratios * known.rows
 
-    def at(curve: CacheCurve) -> FloatArray:
+    def at(curve: CacheCurve, sizes: FloatArray) -> FloatArray:
         return curve.unique_at(sizes) if unique else curve.hits_at(sizes)
 
-    values = at(_curve(access, rows, tier))
+    values = at(_curve(access, rows, tier), sizes)
     overfull = sizes < known.distinct(tier.batch)
     if overfull.any():
-        values = np.where(overfull, at(_overflow(access, rows, tier.batch)), values)
+        curve = _overflow(access, rows, tier.batch, tuple(np.unique(sizes[overfull]).tolist()))
+        values = np.where(overfull, at(curve, sizes), values)
     return values
 
 
@@ -211,5 +212,7 @@ def _curve(access: Access, rows: int, tier: Tier) -> CacheCurve:
 
 
 @lru_cache(maxsize=16384)
-def _overflow(access: Access, rows: int, batch: float) -> CacheCurve:
-    return overflow_curve(popularity(access, rows), batch)
+def _overflow(access: Access, rows: int, batch: float, sizes: tuple[float, ...]) -> CacheCurve:
+    known = popularity(access, rows)
+    batches = round(long_run(known.rows, batch) / batch)
+    return overflow_curve(known, np.array(sizes), batch, batches)
