@@ -95,6 +95,13 @@ def test_rows_held_stay_within_the_plan(info: SimulationInfo) -> None:
         assert len(row.growth) == len(row.hot_over_time) == 10
 
 
+def test_arrays_lose_no_row(info: SimulationInfo) -> None:
+    """A TorchRec table in HBM has a place for each of its rows, hash tables do not."""
+    row = next(t for t in info.tables if t.name == "items")
+    assert (row.mode, row.lost, row.evicted) == ("HBM_ONLY", 0, 0)
+    assert 2000 < row.held <= row.predicted_slots == 2500
+
+
 def test_the_same_seed_gives_the_same(
     placed: Plan, info: SimulationInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
