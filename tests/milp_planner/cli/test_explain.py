@@ -46,6 +46,13 @@ def test_one_table_only(cli: Cli, planned: Path) -> None:
     assert "did you mean" in wrong.err
 
 
+def test_an_unknown_formulation_is_refused_before_it_begins(cli: Cli, planned: Path) -> None:
+    """Even for a question that solves nothing anew."""
+    wrong = cli("explain", planned, "--ask", "why", "-f", "cpsta")
+    assert wrong.code == 2
+    assert "did you mean 'cpsat'" in wrong.err
+
+
 def test_replan_writes_the_plan_and_diff_reads_it(cli: Cli, planned: Path, tmp_path: Path) -> None:
     """A smaller cluster, two moves allowed; the diff then says the same as the curve."""
     (tmp_path / "less.yaml").write_text(CLUSTER.replace("hbm: 2GiB", "hbm: 1GiB"))

@@ -22,7 +22,11 @@ def test_expand_is_the_product() -> None:
 
 def test_lists_of_settings_are_crossed() -> None:
     """Each value is a scenario of the formulation it belongs to, and of no other."""
-    settings = {"dp.hbm_bins_per_device": [5, 10], "dp.variant": "first", "cpsat.x": [1, 2]}
+    settings = {
+        "dp.hbm_bins_per_device": [5, 10],
+        "dp.variant": "first",
+        "cpsat.cores": [True, False],
+    }
     found = expand(suite(formulations=["dp", "greedy"], sweep={}, settings=settings))
     assert [(s.formulation, dict(s.options)) for s in found] == [
         ("dp", {"hbm_bins_per_device": 5, "variant": "first"}),
