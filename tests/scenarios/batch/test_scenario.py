@@ -51,7 +51,7 @@ def test_keys_are_unique_and_stable() -> None:
         {"certificate": True},
         {"seeds": 1},
         {"objectives": "total"},
-        {"settings": {"greedy.x": 1, "cpsat.x": 1}},
+        {"settings": {"greedy.threshold": 1, "cpsat.cores": False}},
         {"sweep": {"ranks_per_machine": 2, "hbm": ["33MiB", "9GiB"]}},
     ],
 )
