@@ -125,6 +125,9 @@ class Tiers:
     owner : int64 array [rows], optional
         Rank of every row; default: one rank.
     ranks : int
+    queue : int, optional
+        Longest queue of a bucket's next victims. Changes no result; default: what is fastest, all
+        slots in HBM with LRU, half of them where new rows are queued too.
 
     References
     ----------
@@ -134,8 +137,9 @@ class Tiers:
     """
 
     def __init__(
-        self, shape: Shape, keys: IntArray, owner: IntArray | None = None, ranks: int = 1
-    ) -> None:
+        self, shape: Shape, keys: IntArray, owner: IntArray | None = None, ranks: int = 1,
+        queue: int | None = None,
+    ) -> None:  # fmt: skip
         rows = len(keys)
         owner = np.zeros(rows, np.int64) if owner is None else owner
         hashed = fmix64(keys) & np.uint64(2**63 - 1)
@@ -146,16 +150,16 @@ class Tiers:
             hashed, shape.hbm_buckets, shape.hbm_bucket
         )
         self._rank_of = np.repeat(np.arange(ranks, dtype=np.int32), shape.hbm_buckets)
-        self._hbm = _tier(ranks * shape.hbm_buckets, shape.hbm_bucket, shape.hbm_slots > 0)
-        self._host = _tier(0, 1, False)
+        self._hbm = _tier(
+            ranks * shape.hbm_buckets, shape.hbm_bucket * (shape.hbm_slots > 0), queue,
+            shape.frequency,
+        )  # fmt: skip
+        self._host = _tier(0, 0, queue)
         self._home_host = np.zeros(0, np.int32)
         if shape.mode == "HYBRID":
             home = _bucket(hashed, shape.host_buckets, shape.host_bucket)
             self._home_host = (owner * shape.host_buckets + home).astype(np.int32)
-            self._host = _tier(ranks * shape.host_buckets, shape.host_bucket, True)
-        self._scores = np.zeros(self._hbm[0].size + self._host[0].size + 1, np.int32)
-        protects = shape.mode == "CACHING" and shape.frequency
-        self._used = np.zeros_like(self._scores) if protects else self._scores
+            self._host = _tier(ranks * shape.host_buckets, shape.host_bucket, queue)
         self._starts = [np.zeros(len(t[1]) + 2, np.int32) for t in (self._hbm, self._host)]
         self._seen = np.zeros(ranks, np.int64)
         self._kept = np.empty((4, 0), np.int32)
@@ -170,16 +174,15 @@ class Tiers:
         """
         loops = compiled_loops()
         self.now += 1
-        unique, before = self._scratch(len(batch))[:2]
-        size, _ = loops.different(self._rows, batch, self.now, unique, before)
+        missing, homes = self._scratch(len(batch))[:2]
         seen = np.zeros((self.ranks, 3, 2), np.int64)
-        misses, _ = loops.look_up(
-            self._rows, unique[:size], before[:size], self.now, self._hbm[0].size, self._rank_of,
-            self._scores, self._used, self.shape.frequency,
-            loops.IN_HBM if self.shape.mode == "CACHING" else loops.ON_HOST, seen,
+        misses = loops.look_up(
+            self._rows, batch, self.now, self._hbm[0].size,
+            loops.IN_HBM if self.shape.mode == "CACHING" else loops.ON_HOST,
+            self._rank_of, missing, homes, seen,
         )  # fmt: skip
-        lookups, (found, host_hits, new) = seen[:, :, 0], seen[:, :, 1].T
-        moved = self._insert(loops, unique[:misses], before[:misses])
+        lookups, (found, host_hits, new) = seen.sum(axis=2), seen[:, :, 1].T
+        moved = self._insert(loops, missing[:misses], homes[:misses])
         self._seen += new
         in_hbm = self._hbm[1].reshape(self.ranks, -1).sum(axis=1)
         on_host = self._seen.copy()
@@ -229,7 +232,8 @@ class Tiers:
             homes = np.take(self._home_host, moving, out=self._kept[1, : len(lost)])
             lost, left = self._place(loops, moving, homes, 1, -1)
             dropped = left.sum(axis=0)
-        rows[lost, loops.COUNT] = 0
+        if self.shape.frequency:
+            rows[lost, loops.COUNT] = 0
         return evicted, dropped, none
 
     def _place(
@@ -239,12 +243,11 @@ class Tiers:
         tier, start = (self._hbm, self._host)[host], self._starts[host]
         grouped, leaving = self._kept[2:]
         moved = np.zeros((self.ranks, 2), np.int64)
-        loops.by_bucket(keys, homes, start, grouped)
+        busy = loops.by_bucket(keys, homes, start, grouped)
         size = loops.insert(
-            self._rows, grouped, start, tier, self._scores, self._used,
-            self._hbm[0].size if host else 0,
-            self.now if self.shape.mode == "CACHING" else -1, self.shape.frequency, away,
-            leaving, moved,
+            self._rows, grouped, start, homes[:busy], tier, self._hbm[0].size if host else 0,
+            self.now if self.shape.mode == "CACHING" else -1,
+            loops.COUNT if self.shape.frequency else loops.STAMP, away, leaving, moved,
         )  # fmt: skip
         return leaving[:size], moved.T
 
@@ -273,10 +276,14 @@ def _bucket(hashed: np.ndarray, buckets: int, capacity: int) -> np.ndarray:
     return (hashed % np.uint64(buckets * capacity) // np.uint64(capacity)).astype(np.int64)
 
 
-def _tier(buckets: int, capacity: int, exists: bool) -> tuple[Any, ...]:
-    """Row held by each slot, slots filled of each bucket; and the capacity of a bucket."""
-    slots = buckets * capacity if exists else 0
-    return np.full(slots, -1, np.int32), np.zeros(buckets, np.int32), capacity
+def _tier(buckets: int, capacity: int, queue: int | None, inserts: bool = True) -> tuple[Any, ...]:
+    """Row held by each slot; slots filled of each bucket; its queue of victims, and the head."""
+    longest = -(-capacity // 2) if inserts else capacity
+    length = longest if queue is None else min(queue, capacity)
+    return (
+        np.full(buckets * capacity, -1, np.int32), np.zeros(buckets, np.int32),
+        np.zeros((buckets, length), np.int64), np.full(buckets, length, np.int32),
+    )  # fmt: skip
 
 
 def _ratio(part: IntArray, whole: IntArray) -> float:

@@ -32,13 +32,12 @@ def as_counts(step: Step) -> dict[str, int]:
     return {name: int(getattr(step, name).sum()) for name in names}
 
 
-@given(SHAPES, BATCHES, IDS)
-@settings(max_examples=150)
-def test_every_batch_equals_the_oracle(
-    shape: Shape, batches: list[list[int]], ids: list[int]
-) -> None:
-    """Same hits, evictions, write-backs, losses and contents after every batch."""
-    tiers, oracle = Tiers(shape, np.array(ids)), Oracle(shape)
+QUEUES = st.sampled_from([None, 1, 2, 3])
+
+
+def check(shape: Shape, batches: list[list[int]], ids: list[int], queue: int | None) -> None:
+    """Tiers and oracle agree after every batch."""
+    tiers, oracle = Tiers(shape, np.array(ids), queue=queue), Oracle(shape)
     for batch in batches:
         step = tiers.step(np.array(batch, dtype=np.int64))
         assert as_counts(step) == oracle.step([ids[i] for i in batch])
@@ -48,6 +47,30 @@ def test_every_batch_equals_the_oracle(
         if shape.mode != "HBM_ONLY":
             assert {ids[i] for i in tiers.on_host()} == host
         assert int(step.in_hbm.sum()) == len(held)
+
+
+@given(SHAPES, BATCHES, IDS, QUEUES)
+@settings(max_examples=150)
+def test_every_batch_equals_the_oracle(
+    shape: Shape, batches: list[list[int]], ids: list[int], queue: int | None
+) -> None:
+    """Same hits, evictions, write-backs, losses and contents after every batch."""
+    check(shape, batches, ids, queue)
+
+
+@given(SHAPES, st.integers(0, 2**32), st.floats(0.3, 2), QUEUES)
+@settings(max_examples=40)
+def test_long_runs_equal_the_oracle(
+    shape: Shape, seed: int, skew: float, queue: int | None
+) -> None:
+    """A hundred skewed batches, so that queues of victims grow old: as one by one."""
+    generator = np.random.default_rng(seed)
+    weights = np.arange(1, 41) ** -skew
+    batches = [
+        generator.choice(40, generator.integers(1, 12), p=weights / weights.sum()).tolist()
+        for _ in range(100)
+    ]
+    check(shape, batches, list(range(40)), queue)
 
 
 @given(SHAPES, BATCHES, st.integers(2, 4))

@@ -1,0 +1,61 @@
+"""What a bucket gives up first, while scores rise and rows come and go."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("numba")
+
+PLACE, STAMP, COUNT = 0, 1, 2
+BASE = 7
+
+
+@given(
+    st.integers(1, 90),
+    st.integers(1, 90),
+    st.integers(0, 2**32),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([3, 100, 2**31 - 20]),
+)
+@settings(max_examples=100)
+def test_the_lowest_scores_go_first(
+    size: int, queue: int, seed: int, cached: bool, frequency: bool, top: int
+) -> None:
+    """Batch after batch the lowest score, then the lowest slot, never a protected row.
+
+    Rows are looked up between, and new ones take the victims' slots; scores are near each other or
+    far; queues run out, overflow and are short.
+    """
+    from milp_planner.simulate.buckets import choose, push
+
+    generator = np.random.default_rng(seed)
+    score = COUNT if frequency else STAMP
+    rows = np.zeros((size, 4), np.int32)
+    rows[:, PLACE], rows[:, COUNT] = np.arange(size) + BASE, generator.integers(0, top, size)
+    rows[:, STAMP] = generator.integers(1, 30, size)
+    held, entries = np.arange(size, dtype=np.int32), np.empty(size, np.int64)
+    order, head = np.zeros(queue, np.int64), queue
+    scratch = np.empty((4, size + 1), np.int32)
+    for now in range(30, 42):
+        touched = generator.random(size) < generator.choice([0.0, 0.1, 0.6, 1.0])
+        rows[touched, STAMP] = now
+        rows[touched, COUNT] += generator.integers(1, 3)
+        need = int(generator.integers(1, size + 1) if generator.random() < 0.4 else 1)
+        pinned_at = now if cached else -1
+        wanted = sorted(range(size), key=lambda slot: (rows[slot, score], slot))
+        wanted = [slot for slot in wanted if rows[slot, STAMP] != pinned_at][:need]
+        found = np.empty(need, np.int32)
+        count, head = choose(
+            rows, held, BASE, order, head, pinned_at, score, need, found, scratch, entries
+        )
+        assert found[:count].tolist() == wanted
+        rows[wanted, PLACE] = np.array(wanted, np.int32) + BASE  # the slot's next row
+        rows[wanted, STAMP] = now
+        rows[wanted, COUNT] = generator.integers(1, 5, count)
+        fresh = rows[wanted, score].astype(np.int64) << 32 | np.array(wanted, np.int64)
+        head = push(order, head, fresh)
+        assert np.all(np.diff(order[head:]) > 0)
