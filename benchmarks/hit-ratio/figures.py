@@ -64,23 +64,22 @@ def table(result: dict[str, Any]) -> str:
 def pricing(result: dict[str, Any]) -> str:
     """Markdown: errors of what pricing says, by where it has it from."""
     points = result["points"]
+    everywhere = [p for p in points if not p["edge"]]
+    formula = [p for p in everywhere if p["source"] == "formula"]
+    hybrid = [p for p in formula if p["mode"] == "HYBRID"]
     groups = {
-        "formula, CACHING": lambda p: p["source"] == "formula" and p["mode"] == "CACHING",
-        "formula, HYBRID, batch fits HBM": lambda p: (
-            p["source"] == "formula" and p["mode"] == "HYBRID" and not p["overfull"]
-        ),
-        "formula, HYBRID, batch overfills HBM": lambda p: (
-            p["source"] == "formula" and p["mode"] == "HYBRID" and p["overfull"]
-        ),
-        "table": lambda p: p["source"] == "table",
-        "all": lambda _: True,
+        "formula, CACHING": [p for p in formula if p["mode"] == "CACHING"],
+        "formula, HYBRID, batch fits HBM": [p for p in hybrid if not p["overfull"]],
+        "formula, HYBRID, batch overfills HBM": [p for p in hybrid if p["overfull"]],
+        "table": [p for p in everywhere if p["source"] == "table"],
+        "all of these": everywhere,
+        "HYBRID, batch of 0.9–1.1 × HBM": [p for p in points if p["edge"]],
     }
     lines = [
         "| source | points | mean error | 90th percentile | worst | simulated twice: mean, worst |",
         "|---|---|---|---|---|---|",
     ]
-    for name, belongs in groups.items():
-        chosen = [p for p in points if belongs(p)]
+    for name, chosen in groups.items():
         found = np.abs([p["priced"] - np.mean(p["simulated"]) for p in chosen])
         apart = np.abs([p["simulated"][0] - p["simulated"][1] for p in chosen])
         worst = chosen[int(found.argmax())]

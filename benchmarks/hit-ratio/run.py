@@ -53,11 +53,14 @@ def simulated(
 def formula(known: Popularity, slots: int, mode: TierMode, frequency: bool, batch: int) -> float:
     """The same by formula."""
     if mode == "HYBRID":
-        overfull = known.distinct(batch) > FITS * slots
         before = (PASSES - 1) * ROWS if batch == ROWS else (PASSES - 0.5) * ROWS
-        return (overfull_hits if overfull else hybrid_hits)(known, slots, before, batch, frequency)
+        if known.distinct(batch) > FITS * slots:
+            sizes = np.array([slots], dtype=np.float64)
+            return float(overfull_hits(known, sizes, before, batch, frequency)[0])
+        return hybrid_hits(known, slots, before, batch, frequency)
     if slots < known.distinct(batch):
-        return float(overflow_curve(known, batch).hits_at(np.array(slots)))
+        sizes = np.array([slots], dtype=np.float64)
+        return float(overflow_curve(known, sizes, batch, PASSES - 1).hits[0])
     curve = (frequency_curve if frequency else recency_curve)(known, batch)
     return float(curve.hits_at(np.array(slots)))
 
