@@ -4,7 +4,8 @@ Stages, each within a share of the time (or of the work) that is left:
 
 1. plans at hand, and bounds: the LP over pooled places with its certificate, the aggregate integer
    program; its choices of options, packed;
-2. the whole model in CP-SAT over a *core*: the options nearest to what the LP chooses;
+2. where it is small, the whole model in CP-SAT over a *core*: the options nearest to what the LP
+   chooses;
 3. large-neighbourhood search;
 4. with the best plan, options ruled out by price and by probing; machines kept apart, and rank
    patterns where few shards fill a rank, for the bound; the whole model over what is left, which
@@ -49,10 +50,12 @@ from formulations.settings import Clock, Settings
 
 OPTIONS = {"whole_columns": whole()}
 _WHOLE_COLUMNS = 12_000
+#: Size up to which CP-SAT finds better plans on the whole than by neighbourhoods.
+_SEARCHED_WHOLE = 4_000
 #: Options of the first core: this many, or this many a table.
 _CORE, _CORE_PER_TABLE = 400, 4
 #: Gap above which no option is likely to be ruled out by probing.
-_NEAR = 0.03
+_NEAR = 0.01
 #: Turns of neighbourhood search, and the seconds (or work) one takes at least.
 _TURNS, _SLICE = 6, 2.0
 #: Options of the first core cost alone at most this share of what packed choices promise; those
@@ -133,6 +136,10 @@ def _small(context: Context, keep: BoolArray) -> bool:
     return columns_of_whole(context, keep) <= limit
 
 
+def _searched_whole(context: Context) -> bool:
+    return columns_of_whole(context, context.keep) <= _SEARCHED_WHOLE
+
+
 def _cores(context: Context, lp: SymmetricLP | None, starts: list[Start], share: float) -> None:
     """The whole model over cores of growing size, as long as smaller ones are solved out.
 
@@ -142,6 +149,9 @@ def _cores(context: Context, lp: SymmetricLP | None, starts: list[Start], share:
     unless the best plan is as good.
     """
     promise = min(start.promise for start in starts)
+    if context.best is not None and not _searched_whole(context):
+        context.core = context.cheap(int(_DEAREST * promise))
+        return
     size = max(_CORE, _CORE_PER_TABLE * context.instance.num_tables)
     left, dearest = _share(context, share), int(_DEAREST * promise)
     while not context.over() and left > 0:
@@ -167,25 +177,22 @@ def _cores(context: Context, lp: SymmetricLP | None, starts: list[Start], share:
 
 
 def _core(context: Context, lp: SymmetricLP | None, dearest: int, size: int) -> BoolArray:
-    if lp is None:
+    keep = context.keep if lp is None else context.cheap(dearest)
+    if lp is None or keep is context.keep:
         return context.keep
-    keep = context.keep & (own_cost(context.instance) <= dearest)
-    if np.logical_or.reduceat(keep, context.instance.table_options[:-1]).all():
-        keep = core(context.instance, lp.certificate, keep, size)
-        if keep.sum() < context.keep.sum():
-            return keep
-    return context.keep
+    keep = core(context.instance, lp.certificate, keep, size)
+    return keep if keep.sum() < context.keep.sum() else context.keep
 
 
 def _improve(context: Context, starts: list[Start], share: float) -> None:
     """Large-neighbourhood search by turns: ours, over ranks and tables, and CP-SAT's own."""
     left, turn = _share(context, share), 0
-    turns = _TURNS if _small(context, context.core) else 1
+    turns = _TURNS if _searched_whole(context) else 1
     slice_ = max(left / turns, min(left, _SLICE))
     while not context.over() and left > 0 and context.instance.num_tables:
         before, amount = context.spent(), min(left, slice_)
         keep = context.core if turn % 4 < 2 else context.keep
-        if turn % 2 == 0 and context.best is not None and _small(context, keep):
+        if turn % 2 == 0 and context.best is not None and _searched_whole(context):
             improve_whole(context, amount, keep, context.settings.seed + turn)
         else:
             walk(context, starts, context.clock.seconds() + amount, amount, turn)
@@ -213,14 +220,15 @@ def _close(context: Context, lp: SymmetricLP | None, starts: list[Start]) -> Non
     if near and not context.over() and not context.reproducible and _small(context, keep):
         by_probing(context, _share(context, 0.25), AggregateSettings())
         context.core = context.core & context.keep
-    if not context.over() and _small(context, context.keep):
+    if not context.over() and _searched_whole(context):
         solve_whole(context, context.best, _share(context, 0.75), context.keep)
 
 
 def _machines(context: Context) -> None:
     """The bound of the program that keeps machines apart, over the options left."""
     assert context.objective is not None
-    limits = context.limits(_share(context, 0.25), context.settings.seed, context.settings.workers)
+    share = _share(context, 0.5 if _searched_whole(context) else 0.15)
+    limits = context.limits(share, context.settings.seed, context.settings.workers)
     settings = AggregateSettings(keep=context.keep, upper=context.objective - 1)
     result = machine_ip(context.instance, limits, settings)
     context.spend(result.work)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.aggregate.cpsat import Limits
+from formulations.bounds.own import own_cost
 from formulations.check import check
 from formulations.instance import Instance, IntArray
 from formulations.outcome import BoundSource
@@ -86,6 +87,12 @@ class Context:
         """Count deterministic work."""
         with self.lock:
             self.work += work
+
+    def cheap(self, dearest: int) -> NDArray[np.bool_]:
+        """Options that alone cost this or less, where every table has one left; else all."""
+        keep = self.keep & (own_cost(self.instance) <= dearest)
+        every = np.logical_or.reduceat(keep, self.instance.table_options[:-1]).all()
+        return keep if every else self.keep
 
     @property
     def proved(self) -> bool:

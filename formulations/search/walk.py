@@ -5,6 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from formulations.bounds.own import own_cost
 from formulations.instance import Objective
 from formulations.search.context import Context
@@ -20,8 +23,10 @@ _EASE = 1.005
 _FAR = 1.1
 #: Nor is one with an option that alone costs this share of the promise.
 DEAR = 1.02
-#: Overflow up to which a packed choice is repaired rather than the best plan improved.
-_REPAIRABLE = 1.0
+#: Overflow a rank up to which a packed choice is worth repairing.
+_REPAIRABLE = 0.02
+#: The same in all, where the best plan holds a dear option.
+_REPAIRABLE_IF_DEAR = 1.0
 
 
 def walk(
@@ -97,37 +102,54 @@ def _walker(
     """
     best = context.best
     sizes = context.sizes.setdefault(round_ % max(1, context.settings.workers), Sizes())
-    keep = context.keep if (round_ // 2) % 3 == 2 else context.core
-    aims = context.instance.objective != Objective.TOTAL and bool(starts)
+    keep = _wide(context) if (round_ // 2) % 3 == 2 else context.core
     start = starts[(round_ // 2) % len(starts)] if starts else None
-    if start is None:
-        return (
-            None if best is None else Walker(context, best, seed, keep=keep, sizes=sizes)
-        ), False
-    far = context.objective is None or (
-        aims and 0 < start.over < _REPAIRABLE and _is_far(context, start.promise)
-    )
-    if far and (round_ % 2 == 0 or not aims):
+    aims = start is not None and _may_aim(context, start)
+    if best is not None and (start is None or not _is_far(context, start)):
+        if round_ % 2 == 0 or not aims:
+            return Walker(context, best, seed, keep=keep, sizes=sizes), False
+    elif start is None:
+        return None, False
+    elif round_ % 2 == 0 or not aims:
         cap = int(start.promise * _FAR)
         cap = cap if context.objective is None else min(cap, context.objective - 1)
         return Walker(context, start.placement, seed, cap=cap, keep=keep, sizes=sizes), False
-    if best is not None and (round_ % 2 == 0 or not aims):
-        return Walker(context, best, seed, keep=keep, sizes=sizes), False
+    assert start is not None
     target = _next_target(context, start.promise) if best is not None else start.promise
     if context.objective is not None:
         target = min(max(target, start.promise), context.objective - 1)
     return Walker(context, start.placement, seed, int(target * 1.002), None, keep, sizes), True
 
 
-def _is_far(context: Context, promise: int) -> bool:
-    """Whether a choice that promises this is a better start than the best plan.
+def _wide(context: Context) -> NDArray[np.bool_]:
+    """All options but those that alone cost more than halfway from the bound to the best plan.
+
+    With one of these in the best plan the search would end there.
+    """
+    if context.objective is None or context.bound is None:
+        return context.keep
+    return context.cheap((context.objective + context.bound) // 2)
+
+
+def _may_aim(context: Context, start: Start) -> bool:
+    """Whether a packed choice may be brought to what it promises."""
+    total = context.instance.objective == Objective.TOTAL
+    return not total and start.over <= _REPAIRABLE * context.instance.num_ranks
+
+
+def _is_far(context: Context, start: Start) -> bool:
+    """Whether a packed choice is a better start than the best plan.
 
     It is where the best plan costs much more, or holds an option that alone costs more: no
     neighbourhood takes that table away, as many others would have to make room at once.
     """
     assert context.objective is not None and context.best is not None
+    if context.instance.objective == Objective.TOTAL or start.over == 0:
+        return False
     dearest = int(own_cost(context.instance)[context.best.options].max())
-    return context.objective > promise * _FAR or dearest > promise * DEAR
+    if dearest > start.promise * DEAR:
+        return start.over < _REPAIRABLE_IF_DEAR
+    return context.objective > start.promise * _FAR and _may_aim(context, start)
 
 
 def _next_target(context: Context, objective: int) -> int:
