@@ -139,7 +139,7 @@ def draw(info: SimulationInfo) -> list[RenderableType]:
         "(rows with optimizer state)",
         f"ids of the busiest rank over the mean, all tables  {info.hot:.3f} simulated, "
         f"peak {info.hot_peak:.3f}",
-        *(_memory(memory) for memory in info.memory),
+        *(_memory(memory) for memory in info.memory if any(memory.predicted + memory.simulated)),
     ]
     if len(info.tables) > len(shown):
         parts.append(f"{len(info.tables) - len(shown)} more tables: --json lists all")
