@@ -63,7 +63,7 @@ def measure(
     for _ in range(WARM):
         tiers.step(ids[stream.draw(BATCH, generator)])
     rows_copy = tiers._rows.copy()
-    slots_copy = np.zeros(tiers._hbm[0].size + tiers._host[0].size, np.int32)
+    slots_copy = np.ones(tiers._hbm[0].size + tiers._host[0].size, np.int32)
     times, steps = np.empty((TIMED, 3)), []
     for i in range(TIMED):
         batches = [ids[stream.draw(BATCH, generator)] for _ in range(3)]
