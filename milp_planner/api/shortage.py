@@ -10,6 +10,7 @@ from typing import Any
 
 from formulations import Instance, Outcome, Settings, Status
 from formulations.diagnose import diagnose
+from formulations.instance import MAX_VALUE
 from milp_planner.inputs import Cluster, Model
 
 #: Seconds spent on the diagnosis at most, whatever the solve was given.
@@ -57,7 +58,7 @@ def with_advice(outcome: Outcome, model: Model, cluster: Cluster) -> Outcome:
 
 
 def memory_for(tier: str, usable: int, model: Model, cluster: Cluster) -> int | None:
-    """Least memory, in bytes, of which embeddings may use that much; None: no memory is enough.
+    """Least memory, in bytes, of which embeddings may use that much; None: not even 2^53 - 1 is.
 
     Turns :meth:`Cluster.usable_hbm` and :meth:`Cluster.usable_ddr` round. Where ranks reserve
     different amounts of their own, the largest counts.
@@ -77,7 +78,8 @@ def memory_for(tier: str, usable: int, model: Model, cluster: Cluster) -> int | 
     fixed = Fraction(held.ddr_bytes)
     if tier == "hbm":
         fixed = cluster.fixed_hbm(model) + max(rank.reserved_bytes for rank in cluster.ranks)
-    return math.ceil((usable + fixed) / free)
+    memory = math.ceil((usable + fixed) / free)
+    return memory if memory < MAX_VALUE else None
 
 
 def _groups(instance: Instance) -> dict[str, list[str]]:
