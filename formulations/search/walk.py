@@ -23,10 +23,9 @@ _EASE = 1.005
 _FAR = 1.1
 #: Nor is one with an option that alone costs this share of the promise.
 DEAR = 1.02
-#: Overflow a rank up to which a packed choice is worth repairing.
-_REPAIRABLE = 0.02
-#: The same in all, where the best plan holds a dear option.
-_REPAIRABLE_IF_DEAR = 1.0
+#: Overflow a rank up to which a packed choice is worth repairing, and the same where the best plan
+#: holds a dear option.
+_REPAIRABLE, _REPAIRABLE_IF_DEAR = 0.02, 0.03
 
 
 def walk(
@@ -148,7 +147,7 @@ def _is_far(context: Context, start: Start) -> bool:
         return False
     dearest = int(own_cost(context.instance)[context.best.options].max())
     if dearest > start.promise * DEAR:
-        return start.over < _REPAIRABLE_IF_DEAR
+        return start.over <= _REPAIRABLE_IF_DEAR * context.instance.num_ranks
     return context.objective > start.promise * _FAR and _may_aim(context, start)
 
 
