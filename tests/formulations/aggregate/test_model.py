@@ -84,6 +84,21 @@ def test_largest_shard_row_by_hand() -> None:
     assert pooled.objective == 7
 
 
+def test_what_lies_on_all_of_a_machine_is_part_of_the_base() -> None:
+    """A shard of 5 beside a table-row-wise 3 on either machine: 8, where ranks pooled say 6."""
+    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [("hbm", "rank", 1)], "busiest_rank")
+    for table in "ab":
+        builder.add_table(table)
+        builder.add_option("o", [Block(Where.ONE_MACHINE, [Shard({"hbm": 1}, [3])], 1)])
+    builder.add_table("big")
+    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [5])])])
+    instance = builder.build()
+    machines = AggregateSettings(cells=by_machine(instance))
+    assert solve_cpsat(build(instance, machines).model, Limits()).objective == 8
+    pooled = solve_cpsat(build(instance, replace(machines, largest=False)).model, Limits())
+    assert pooled.objective == 6
+
+
 def test_slack_leaves_room() -> None:
     """With slack 0.5 only half of each capacity may be used."""
     builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")

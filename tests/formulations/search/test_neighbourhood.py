@@ -9,10 +9,12 @@ from hypothesis import HealthCheck, given, settings
 
 from formulations.aggregate.cpsat import Limits, solve_cpsat
 from formulations.bounds.own import usable
+from formulations.build import Block, InstanceBuilder, Shard
 from formulations.check import check
-from formulations.instance import Instance, Objective
+from formulations.instance import Instance, Objective, Where
+from formulations.placement import Placement
 from formulations.search.neighbourhood import Neighbourhood, Part
-from formulations.search.parts import Chooser
+from formulations.search.parts import Chooser, Sizes
 from formulations.search.state import load_of, peak_costs
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
@@ -61,3 +63,22 @@ def test_a_part_keeps_the_plan_feasible(instance: Instance) -> None:
     verdict = check(instance, model.placement(result.values))
     assert verdict.feasible, verdict.violations
     assert verdict.objectives[instance.objective.value] == truth.objective
+
+
+def test_ranks_of_a_machine_open_what_lies_on_all_of_it() -> None:
+    """Two of four ranks open: the table-row-wise table is open as well, if not its seat."""
+    builder = InstanceBuilder([[0, 1, 2, 3], [4]], ["p"], [], "busiest_rank")
+    builder.add_table("wide")
+    builder.add_option("o", [Block(Where.ONE_MACHINE, [Shard({}, [3])], 1)])
+    for table in "abcd":
+        builder.add_table(table)
+        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [5])])])
+    instance = builder.build()
+    ranks = [[np.arange(4)], *([np.asarray([r])] for r in range(4))]
+    placement = Placement(np.arange(5), ranks)
+    load = load_of(instance, peak_costs(instance), placement, range(5))
+    chooser = Chooser(instance, usable(instance), random.Random(0), Sizes(ranks=2.0))
+    drawn = [chooser.draw(placement, load) for _ in range(50)]
+    parts = [(tables, free) for kind, tables, free in drawn if kind == "ranks"]
+    assert parts
+    assert all(0 in tables and free.sum() == 2 for tables, free in parts)
