@@ -2,9 +2,10 @@
 """Rows placed in buckets; whom a full one gives up: its lowest scores, queued.
 
 An entry is ``score << 32 | slot``, so that the order of entries is that of leaving: among equal
-scores the lowest slot first. A bucket's queue is ``queue[head:]``, ascending. Every slot without an
-entry is above the last one and stays so, for scores only rise; that a queued row was looked up
-since is found out when its turn comes. A queue that runs out is filled anew.
+scores the lowest slot first. A bucket's queue is ``queue[head:]``, ascending. Every slot without
+an entry is above ``top`` (the queue's last entry, also while it is empty; −1 before the first) and
+stays so, for scores only rise; that a queued row was looked up since is found out when its turn
+comes. A queue that runs out is filled anew.
 
 All in one file: Numba's cache does not see a change of a compiled function called from another.
 """
@@ -23,8 +24,14 @@ lookup, lookups so far, HBM bucket. A score is a STAMP or a COUNT."""
 NEVER = np.int32(2**31 - 1)
 """Score of a slot that stays."""
 
+ABOVE = np.int64(2**63 - 1)
+"""Above every entry."""
+
 STEP = 4
 """Buckets between asking for a queue, for the rows it names, for their state, and using that."""
+
+AHEAD = 12
+"""Rows of one bucket between asking for a row and using it."""
 
 FEW = 4
 """Below 1/4 of a queue counted near the lowest score, all entries are sorted."""
@@ -32,19 +39,21 @@ FEW = 4
 
 @njit(nogil=True, cache=True)
 def _ask_ahead(rows, grouped, start, tier, buckets, i):  # type: ignore[no-untyped-def]
-    """Ask for what the buckets after the i-th need: queues, then rows queued, then their state."""
-    held, fill, queues, heads = tier
+    """Ask for what the buckets after the i-th need first: queues, rows queued, their state."""
+    held, fill, queues, heads, _ = tier
     capacity, length = len(held) // len(fill), queues.shape[1]
     if i + 3 * STEP < len(buckets):
         bucket = buckets[i + 3 * STEP]
         prefetch(queues[bucket], heads[bucket])
+        prefetch(held, bucket * capacity + fill[bucket])
     for near in (False, True):
         ahead = i + (STEP if near else 2 * STEP)
         if ahead >= len(buckets):
             continue
         bucket = buckets[ahead]
-        first, last = start[bucket], start[bucket + 1]
-        for j in range(heads[bucket], min(heads[bucket] + last - first + 2, length)):
+        first, head = start[bucket], heads[bucket]
+        last = min(start[bucket + 1], first + AHEAD)
+        for j in range(head, min(head + last - first + 2, length)):
             place = bucket * capacity + np.int32(queues[bucket, j])
             if near:
                 prefetch(rows, held[place])
@@ -65,7 +74,7 @@ def insert(  # type: ignore[no-untyped-def]
     place ``away`` and are listed in ``leaving``; returns how many they are.
     ``moved[rank]`` counts the ones and the others.
     """
-    held, fill, queues, heads = tier
+    held, fill, queues, heads, tops = tier
     capacity = len(held) // len(fill)
     found, entries = np.empty(capacity, np.int32), np.empty(capacity, np.int64)
     scratch = np.empty((4, capacity + 1), np.int32)
@@ -75,86 +84,108 @@ def insert(  # type: ignore[no-untyped-def]
         bucket = buckets[i]
         coming = grouped[start[bucket] : start[bucket + 1]]
         stop, base = fill[bucket], bucket * capacity
-        slots, queue, head = held[base : base + capacity], queues[bucket], heads[bucket]
+        slots, queue = held[base : base + capacity], queues[bucket]
+        head, top = heads[bucket], tops[bucket]
         room, victims = min(capacity - stop, len(coming)), 0
         for j in range(room):
             found[j] = stop + j
         if room < len(coming):
-            victims, head = choose(
-                rows, slots[:stop], offset + base, queue, head, pinned_at, score,
+            victims, head, top = choose(
+                rows, slots[:stop], offset + base, queue, head, top, pinned_at, score, away,
                 min(len(coming) - room, stop), found[room:], scratch, entries,
             )  # fmt: skip
             for slot in found[room : room + victims]:
                 leaving[left] = slots[slot]
                 left += 1
             for key in coming[room + victims :]:
+                rows[key, PLACE] = away
                 leaving[left] = key
                 left += 1
-        placed = room + victims
-        for j in range(placed):
-            key, slot = coming[j], found[j]
-            slots[slot] = key
-            rows[key, PLACE] = offset + base + slot
-            entries[j] = np.int64(rows[key, score]) << 32 | slot
-        heads[bucket] = push(queue, head, entries[:placed])
+        placed = coming[: room + victims]
+        low = _fill_slots(rows, slots, offset + base, placed, found, score, top, entries)
+        heads[bucket], tops[bucket] = push(queue, head, top, entries[:low])
         fill[bucket] += room
         moved[bucket // per_rank, 0] += victims
-        moved[bucket // per_rank, 1] += len(coming) - placed
-    for key in leaving[:left]:
-        rows[key, PLACE] = away
+        moved[bucket // per_rank, 1] += len(coming) - len(placed)
     return left
 
 
 @njit(nogil=True, cache=True)
+def _fill_slots(rows, held, base, keys, slots, score, top, entries):  # type: ignore[no-untyped-def]
+    """Put rows into slots of a bucket; ``entries`` begins with those up to ``top``, so many."""
+    low, last = 0, len(keys) - 1
+    for i in range(len(keys)):
+        prefetch(rows, keys[min(i + AHEAD, last)])
+        key, slot = keys[i], slots[i]
+        held[slot] = key
+        rows[key, PLACE] = base + slot
+        entry = np.int64(rows[key, score]) << 32 | slot
+        entries[low] = entry
+        low += entry <= top
+    return low
+
+
+@njit(nogil=True, cache=True)
 def choose(  # type: ignore[no-untyped-def]
-    rows, held, base, queue, head, pinned_at, score, need, found, scratch, entries
+    rows, held, base, queue, head, top, pinned_at, score, away, need, found, scratch, entries
 ):
-    """Find the ``need`` slots of a bucket whose rows go next; they are in ``found``.
+    """Find the ``need`` slots of a bucket whose rows go next, to ``away``; they are in ``found``.
 
     ``held`` are the rows in its slots, ``base`` is the place of the first. Rows looked up in batch
-    ``pinned_at`` stay. Returns how many were found, and the head of the queue without them.
+    ``pinned_at`` stay. Returns how many were found, and the queue's head and top without them.
     """
-    count, pins, end = 0, 0, len(queue)
-    pinned = scratch[0]
+    count, pins, risen, end = 0, 0, 0, len(queue)
+    pinned, lowest = scratch[0], ABOVE
     while count < need:
+        if risen and (head == end or lowest < queue[head]):
+            head, top = push(queue, head, top, entries[:risen])
+            risen, lowest = 0, ABOVE
         if head == end:
-            for slot in found[:count]:
-                rows[held[slot], PLACE] = -1
             head, pins = _refill(rows, held, base, queue, pinned_at, score, scratch)
+            top = _top(queue, head)
             if head == end:
                 break
+        prefetch(rows, held[np.int32(queue[min(head + AHEAD, end - 1)])])
         queued = queue[head]
         slot = np.int32(queued)
         key = held[slot]
         entry = np.int64(rows[key, score]) << 32 | slot
         stays = rows[key, STAMP] == pinned_at
+        goes = (entry == queued) & (not stays)
         found[count] = slot
-        count += (entry == queued) & (not stays)
+        rows[key, PLACE] = away if goes else base + slot
+        count += goes
         head += 1
-        if entry <= queue[end - 1] and (stays or entry != queued):  # seldom: guessed right
+        if entry <= top and not goes:  # seldom: guessed right
             if stays:
                 pinned[pins] = slot
                 pins += 1
             else:
-                entries[0] = entry
-                head = push(queue, head, entries[:1])
-    for i in range(pins):
-        entries[i] = np.int64(rows[held[pinned[i]], score]) << 32 | pinned[i]
-    return count, push(queue, head, entries[:pins])
+                entries[risen] = entry
+                lowest = min(lowest, entry)
+                risen += 1
+    for slot in pinned[:pins]:
+        entry = np.int64(rows[held[slot], score]) << 32 | slot
+        entries[risen] = entry
+        risen += entry <= top
+    return count, *push(queue, head, top, entries[:risen])
 
 
 @njit(nogil=True, cache=True)
-def push(queue, head, entries):  # type: ignore[no-untyped-def]
-    """Queue the entries that are not above the last; returns the head."""
-    if head == len(queue):
-        return head
-    size, last = 0, queue[-1]
-    for entry in entries:
-        entries[size] = entry
-        size += entry <= last
-    if size > 1:
-        entries[:size].sort()
-    return _merge(queue, head, entries[:size])
+def push(queue, head, top, entries):  # type: ignore[no-untyped-def]
+    """Queue entries that are not above ``top``; returns the head and the top."""
+    if not len(entries):
+        return head, top
+    if len(entries) > 1:
+        entries.sort()
+    head = _merge(queue, head, entries)
+    return head, _top(queue, head)
+
+
+@njit(nogil=True, cache=True)
+def _top(queue, head):  # type: ignore[no-untyped-def]
+    """A queue's last entry, −1 if it has none."""
+    return queue[-1] if head < len(queue) else np.int64(-1)
 
 
 @njit(nogil=True, cache=True)
@@ -172,7 +203,7 @@ def _merge(queue, head, entries):  # type: ignore[no-untyped-def]
             count -= 1
     new, i, j = head - count, 0, head
     while i < count:
-        ours, theirs = entries[i], queue[j]
+        ours, theirs = entries[i], queue[j] if j < len(queue) else ABOVE
         first = ours < theirs
         queue[new] = ours if first else theirs
         new += 1
@@ -192,6 +223,7 @@ def _refill(rows, held, base, queue, pinned_at, score, scratch):  # type: ignore
     pinned, scores, stays, _ = scratch[:, : size + 1]
     for slot in range(size):  # only loads that may miss the cache
         key = held[slot]
+        prefetch(rows, held[min(slot + AHEAD, size - 1)])
         stay = rows[key, STAMP] == pinned_at
         gone = rows[key, PLACE] != base + slot
         stays[slot] = stay

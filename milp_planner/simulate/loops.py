@@ -15,7 +15,7 @@ from milp_planner.simulate.buckets import COUNT, HOME, PLACE, STAMP, insert
 from milp_planner.simulate.prefetch import prefetch
 
 __all__ = ["COUNT", "HOME", "IN_HBM", "NOWHERE", "ON_HOST", "PLACE", "STAMP"]
-__all__ += ["by_bucket", "insert", "look_up"]
+__all__ += ["by_bucket", "insert", "look_up", "send"]
 
 IN_HBM, ON_HOST, NOWHERE = 0, 1, 2
 """Where a row is found: second axis of ``seen``."""
@@ -69,3 +69,13 @@ def by_bucket(keys, homes, start, grouped):  # type: ignore[no-untyped-def]
             homes[busy] = bucket
             busy += 1
     return busy
+
+
+@njit(nogil=True, cache=True)
+def send(leaving, home_of, keys, homes):  # type: ignore[no-untyped-def]
+    """Copy rows that leave to ``keys``, and the bucket each goes to to ``homes``."""
+    last = len(leaving) - 1
+    for i in range(len(leaving)):
+        prefetch(home_of, leaving[min(i + AHEAD, last)])
+        keys[i] = leaving[i]
+        homes[i] = home_of[leaving[i]]

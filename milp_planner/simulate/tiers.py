@@ -227,9 +227,8 @@ class Tiers:
         lost, left = self._place(loops, missing, homes, 0, -1)
         evicted = dropped = left.sum(axis=0)
         if self.shape.mode == "HYBRID":
-            moving = self._kept[0, : len(lost)]
-            moving[:] = lost
-            homes = np.take(self._home_host, moving, out=self._kept[1, : len(lost)])
+            moving, homes = self._kept[:2, : len(lost)]
+            loops.send(lost, self._home_host, moving, homes)
             lost, left = self._place(loops, moving, homes, 1, -1)
             dropped = left.sum(axis=0)
         if self.shape.frequency:
@@ -277,12 +276,13 @@ def _bucket(hashed: np.ndarray, buckets: int, capacity: int) -> np.ndarray:
 
 
 def _tier(buckets: int, capacity: int, queue: int | None, inserts: bool = True) -> tuple[Any, ...]:
-    """Row held by each slot; slots filled of each bucket; its queue of victims, and the head."""
+    """Row held by each slot; slots filled of each bucket; its queue of victims, head and top."""
     longest = -(-capacity // 2) if inserts else capacity
     length = longest if queue is None else min(queue, capacity)
     return (
         np.full(buckets * capacity, -1, np.int32), np.zeros(buckets, np.int32),
         np.zeros((buckets, length), np.int64), np.full(buckets, length, np.int32),
+        np.full(buckets, -1, np.int64),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 pytest.importorskip("numba")
 
 PLACE, STAMP, COUNT = 0, 1, 2
-BASE = 7
+BASE, AWAY = 7, -1
 
 
 @given(
@@ -38,7 +38,7 @@ def test_the_lowest_scores_go_first(
     rows[:, PLACE], rows[:, COUNT] = np.arange(size) + BASE, generator.integers(0, top, size)
     rows[:, STAMP] = generator.integers(1, 30, size)
     held, entries = np.arange(size, dtype=np.int32), np.empty(size, np.int64)
-    order, head = np.zeros(queue, np.int64), queue
+    order, head, top = np.zeros(queue, np.int64), queue, np.int64(-1)
     scratch = np.empty((4, size + 1), np.int32)
     for now in range(30, 42):
         touched = generator.random(size) < generator.choice([0.0, 0.1, 0.6, 1.0])
@@ -49,13 +49,18 @@ def test_the_lowest_scores_go_first(
         wanted = sorted(range(size), key=lambda slot: (rows[slot, score], slot))
         wanted = [slot for slot in wanted if rows[slot, STAMP] != pinned_at][:need]
         found = np.empty(need, np.int32)
-        count, head = choose(
-            rows, held, BASE, order, head, pinned_at, score, need, found, scratch, entries
-        )
+        count, head, top = choose(
+            rows, held, BASE, order, head, top, pinned_at, score, AWAY, need,
+            found, scratch, entries,
+        )  # fmt: skip
         assert found[:count].tolist() == wanted
+        assert np.flatnonzero(rows[:, PLACE] == AWAY).tolist() == sorted(wanted)
         rows[wanted, PLACE] = np.array(wanted, np.int32) + BASE  # the slot's next row
         rows[wanted, STAMP] = now
         rows[wanted, COUNT] = generator.integers(1, 5, count)
         fresh = rows[wanted, score].astype(np.int64) << 32 | np.array(wanted, np.int64)
-        head = push(order, head, fresh)
+        head, top = push(order, head, top, fresh[fresh <= top])
+        entries_now = rows[:, score].astype(np.int64) << 32 | np.arange(size)
+        queued = order[head:] & (2**32 - 1)
+        assert np.all(np.delete(entries_now, queued) > top)
         assert np.all(np.diff(order[head:]) > 0)
