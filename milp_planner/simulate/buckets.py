@@ -30,7 +30,7 @@ ABOVE = np.int64(2**63 - 1)
 STEP = 4
 """Buckets between asking for a queue, for the rows it names, for their state, and using that."""
 
-AHEAD = 12
+AHEAD = 16
 """Rows of one bucket between asking for a row and using it."""
 
 FEW = 4
@@ -145,7 +145,8 @@ def choose(  # type: ignore[no-untyped-def]
             top = _top(queue, head)
             if head == end:
                 break
-        prefetch(rows, held[np.int32(queue[min(head + AHEAD, end - 1)])])
+        if need > AHEAD:
+            prefetch(rows, held[np.int32(queue[min(head + AHEAD, end - 1)])])
         queued = queue[head]
         slot = np.int32(queued)
         key = held[slot]
