@@ -3,7 +3,7 @@
 Stages, each within a share of the time (or of the work) that is left:
 
 1. plans at hand, and bounds: the LP over pooled places with its certificate, the aggregate integer
-   program; its choices of options, packed;
+   program, on small instances also with machines kept apart; their choices of options, packed;
 2. where it is small, the whole model in CP-SAT over a *core*: the options nearest to what the LP
    chooses;
 3. large-neighbourhood search;
@@ -26,10 +26,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.aggregate.linear import FREE
 from formulations.aggregate.model import AggregateSettings
 from formulations.bounds.own import own_cost, usable
 from formulations.bounds.patterns import pattern_bound, worth_trying
-from formulations.bounds.pooled import machine_ip
+from formulations.bounds.pooled import PooledBound, machine_ip
 from formulations.certify import (
     SymmetricLP,
     best_symmetric_lp,
@@ -44,14 +45,15 @@ from formulations.presolve import presolve
 from formulations.search.context import Context
 from formulations.search.exact import columns_of_whole, improve_whole, repair_whole, solve_whole
 from formulations.search.filter import by_price, by_probing, core
-from formulations.search.starts import Start, fallback, given, packed
+from formulations.search.pack import Packer
+from formulations.search.starts import Start, fallback, given, pack_best, packed
 from formulations.search.walk import DEAR, walk
 from formulations.settings import Clock, Settings
 
 OPTIONS = {"whole_columns": whole()}
 _WHOLE_COLUMNS = 12_000
 #: Size up to which CP-SAT finds better plans on the whole than by neighbourhoods.
-_SEARCHED_WHOLE = 4_000
+_SEARCHED_WHOLE = 5_000
 #: Options of the first core: this many, or this many a table.
 _CORE, _CORE_PER_TABLE = 400, 4
 #: Gap above which no option is likely to be ruled out by probing.
@@ -63,6 +65,8 @@ _TURNS, _SLICE = 6, 2.0
 _DEAREST, _WIDER, _MUCH_WIDER = 1.01, 1.1, 4.0
 #: A packed choice is repaired until it costs this share of its promise, or at least this one.
 _REACH = (1.2, 1.5)
+#: The program that keeps machines apart is asked for choices up to this multiple of the bound.
+_PROMISED = 1.2
 BoolArray = NDArray[np.bool_]
 
 _LAGRANGIAN = BoundSource("lagrangian", exact=True)
@@ -90,7 +94,8 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
         proof = infeasibility_certificate(instance, seconds, settings.stop)
         if proof is not None:
             return infeasible("scale", _LAGRANGIAN, certificate=proof)
-    starts = _promising(instance, starts + _packed(context, lp))
+    starts += _packed(context, lp)
+    starts = _promising(context, starts + _by_machine(context, starts))
     _cores(context, lp, starts, 0.3)
     _improve(context, starts, 0.25 if _small(context, context.keep) else 0.7)
     _close(context, lp, starts)
@@ -119,9 +124,32 @@ def _packed(context: Context, lp: SymmetricLP | None) -> list[Start]:
     return starts or [fallback(context, abs(bound))]
 
 
-def _promising(instance: Instance, starts: list[Start]) -> list[Start]:
-    """The best compromise of promise and overflow first, those that hold a dear option last."""
-    own, promise = own_cost(instance), min(start.promise for start in starts)
+def _by_machine(context: Context, starts: list[Start]) -> list[Start]:
+    """The choice of the program that keeps machines apart, packed; its bound counts as well.
+
+    Where machines cannot share memory it promises far more than the one that pools them, and
+    less does not come true.
+    """
+    several = len(context.instance.machines) > 1
+    if not several or not _searched_whole(context) or context.over() or context.reproducible:
+        return []
+    least = context.bound or min(start.promise for start in starts)
+    upper = min(context.objective or FREE, int(_PROMISED * least)) - 1
+    result = _machines(context, 0.35, upper)
+    if result.options is None or result.value is None:
+        return []
+    packer = Packer(context.instance, context.costs)
+    return [pack_best(context, packer, result.options, result.value, len(starts))]
+
+
+def _promising(context: Context, starts: list[Start]) -> list[Start]:
+    """The best compromise of promise and overflow first, those that hold a dear option last.
+
+    None promises less than the bound: less does not come true.
+    """
+    least = context.bound if context.bound is not None else -FREE
+    starts = [replace(start, promise=max(start.promise, least)) for start in starts]
+    own, promise = own_cost(context.instance), min(start.promise for start in starts)
 
     def rank(start: Start) -> tuple[bool, float]:
         dearest = int(own[start.placement.options].max(initial=0))
@@ -213,7 +241,7 @@ def _close(context: Context, lp: SymmetricLP | None, starts: list[Start]) -> Non
         keep = by_price(context.instance, lp.certificate, keep, context.objective)
     context.keep, context.core = keep, context.core & keep
     if len(context.instance.machines) > 1 and _small(context, keep):
-        _machines(context)
+        _machines(context, 0.4 if _searched_whole(context) else 0.15, context.objective - 1)
     if not context.over() and worth_trying(context.instance, keep):
         _patterns(context)
     near = context.objective - (context.bound or 0) <= _NEAR * abs(context.objective)
@@ -224,15 +252,13 @@ def _close(context: Context, lp: SymmetricLP | None, starts: list[Start]) -> Non
         solve_whole(context, context.best, _share(context, 0.75), context.keep)
 
 
-def _machines(context: Context) -> None:
+def _machines(context: Context, share: float, upper: int) -> PooledBound:
     """The bound of the program that keeps machines apart, over the options left."""
-    assert context.objective is not None
-    share = _share(context, 0.5 if _searched_whole(context) else 0.15)
-    limits = context.limits(share, context.settings.seed, context.settings.workers)
-    settings = AggregateSettings(keep=context.keep, upper=context.objective - 1)
-    result = machine_ip(context.instance, limits, settings)
+    limits = context.limits(_share(context, share), context.settings.seed, context.settings.workers)
+    result = machine_ip(context.instance, limits, AggregateSettings(keep=context.keep, upper=upper))
     context.spend(result.work)
-    _lift_below(context, result.bound, result.infeasible, result.source)
+    _lift_below(context, result.bound, result.infeasible, result.source, upper)
+    return result
 
 
 def _patterns(context: Context) -> None:
@@ -242,17 +268,17 @@ def _patterns(context: Context) -> None:
     low = context.bound if context.bound is not None else 0
     result = pattern_bound(context.instance, low, context.objective, limits, context.keep)
     context.spend(result.work)
-    _lift_below(context, result.bound, False, result.source)
+    _lift_below(context, result.bound, False, result.source, context.objective - 1)
 
 
 def _lift_below(
-    context: Context, bound: int | None, nothing_left: bool, source: BoundSource
+    context: Context, bound: int | None, nothing_left: bool, source: BoundSource, upper: int
 ) -> None:
-    """Take a bound that holds only for plans below the best one."""
+    """Take a bound that holds only for plans of at most ``upper``."""
     if nothing_left:
-        context.lift(context.objective, source)
-    elif bound is not None and context.objective is not None:
-        context.lift(min(bound, context.objective), source)
+        context.lift(upper + 1, source)
+    elif bound is not None:
+        context.lift(min(bound, upper + 1), source)
 
 
 def _outcome(context: Context, lp: SymmetricLP | None) -> Outcome:

@@ -104,16 +104,15 @@ def _walker(
     keep = _wide(context) if (round_ // 2) % 3 == 2 else context.core
     start = starts[(round_ // 2) % len(starts)] if starts else None
     aims = start is not None and _may_aim(context, start)
-    if best is not None and (start is None or not _is_far(context, start)):
-        if round_ % 2 == 0 or not aims:
-            return Walker(context, best, seed, keep=keep, sizes=sizes), False
-    elif start is None:
+    descends = round_ % 2 == 0 or not aims
+    if best is not None and descends and not (start and _is_dear(context, start)):
+        return Walker(context, best, seed, keep=keep, sizes=sizes), False
+    if start is None:
         return None, False
-    elif round_ % 2 == 0 or not aims:
+    if descends or _is_far(context, start):
         cap = int(start.promise * _FAR)
         cap = cap if context.objective is None else min(cap, context.objective - 1)
         return Walker(context, start.placement, seed, cap=cap, keep=keep, sizes=sizes), False
-    assert start is not None
     target = _next_target(context, start.promise) if best is not None else start.promise
     if context.objective is not None:
         target = min(max(target, start.promise), context.objective - 1)
@@ -136,19 +135,23 @@ def _may_aim(context: Context, start: Start) -> bool:
     return not total and start.over <= _REPAIRABLE * context.instance.num_ranks
 
 
-def _is_far(context: Context, start: Start) -> bool:
-    """Whether a packed choice is a better start than the best plan.
+def _is_dear(context: Context, start: Start) -> bool:
+    """Whether the best plan holds an option that alone costs more than a packed choice promises.
 
-    It is where the best plan costs much more, or holds an option that alone costs more: no
-    neighbourhood takes that table away, as many others would have to make room at once.
+    No neighbourhood takes that table away, as many others would have to make room at once, so the
+    packed choice is the better start.
     """
-    assert context.objective is not None and context.best is not None
+    assert context.best is not None
     if context.instance.objective == Objective.TOTAL or start.over == 0:
         return False
     dearest = int(own_cost(context.instance)[context.best.options].max())
-    if dearest > start.promise * DEAR:
-        return start.over <= _REPAIRABLE_IF_DEAR * context.instance.num_ranks
-    return context.objective > start.promise * _FAR and _may_aim(context, start)
+    little = start.over <= _REPAIRABLE_IF_DEAR * context.instance.num_ranks
+    return little and dearest > start.promise * DEAR
+
+
+def _is_far(context: Context, start: Start) -> bool:
+    """Whether the best plan costs so much that a packed choice is repaired before it is aimed."""
+    return start.over > 0 and (context.objective or 0) > start.promise * _FAR
 
 
 def _next_target(context: Context, objective: int) -> int:
