@@ -133,9 +133,10 @@ def _by_machine(context: Context, starts: list[Start]) -> list[Start]:
     several = len(context.instance.machines) > 1
     if not several or not _searched_whole(context) or context.over() or context.reproducible:
         return []
-    least = context.bound or min(start.promise for start in starts)
-    upper = min(context.objective or FREE, int(_PROMISED * least)) - 1
-    result = _machines(context, 0.35, upper)
+    upper = int(_PROMISED * (context.bound or min(start.promise for start in starts)))
+    if context.objective is not None:
+        upper = min(upper, context.objective - 1)
+    result = _machines(context, 0.35, max(0, upper))
     if result.options is None or result.value is None:
         return []
     packer = Packer(context.instance, context.costs)
