@@ -161,7 +161,7 @@ class Tiers:
             self._home_host = (owner * shape.host_buckets + home).astype(np.int32)
             self._host = _tier(ranks * shape.host_buckets, shape.host_bucket, queue)
         self._starts = [np.zeros(len(t[1]) + 2, np.int32) for t in (self._hbm, self._host)]
-        self._seen = np.zeros(ranks, np.int64)
+        self._in_hbm, self._on_host = np.zeros((2, ranks), np.int64)
         self._kept = np.empty((4, 0), np.int32)
 
     def step(self, batch: IntArray) -> Step:
@@ -183,17 +183,24 @@ class Tiers:
         )  # fmt: skip
         lookups, (found, host_hits, new) = seen.sum(axis=2), seen[:, :, 1].T
         moved = self._insert(loops, missing[:misses], homes[:misses])
-        self._seen += new
-        in_hbm = self._hbm[1].reshape(self.ranks, -1).sum(axis=1)
-        on_host = self._seen.copy()
-        if self.shape.mode == "HYBRID":
-            on_host = self._host[1].reshape(self.ranks, -1).sum(axis=1)
-        elif self.shape.mode == "HBM_ONLY":
-            on_host = np.zeros_like(in_hbm)
+        self._hold(host_hits, new, *moved)
         return Step(
             lookups.sum(axis=1), found + host_hits + new, lookups[:, loops.IN_HBM].copy(),
-            found, host_hits, new, *moved, in_hbm, on_host,
+            found, host_hits, new, *moved, self._in_hbm, self._on_host,
         )  # fmt: skip
+
+    def _hold(
+        self, host_hits: IntArray, new: IntArray, evicted: IntArray, dropped: IntArray,
+        bypassed: IntArray,
+    ) -> None:  # fmt: skip
+        """Rows held after a batch; new arrays, as earlier steps keep theirs."""
+        mode = self.shape.mode
+        if mode == "CACHING" and self.shape.hbm_slots:
+            self._in_hbm = self._in_hbm + host_hits + new - bypassed - evicted
+        elif self.shape.hbm_slots:
+            self._in_hbm = self._in_hbm + new - evicted
+        arrived = new if mode in ("CACHING", "HOST_ONLY") else evicted - dropped
+        self._on_host = self._on_host + arrived
 
     def in_hbm(self) -> IntArray:
         """Rows now in HBM, ascending."""

@@ -47,6 +47,8 @@ def check(shape: Shape, batches: list[list[int]], ids: list[int], queue: int | N
         if shape.mode != "HBM_ONLY":
             assert {ids[i] for i in tiers.on_host()} == host
         assert int(step.in_hbm.sum()) == len(held)
+        on_host = oracle.seen if shape.mode in ("CACHING", "HOST_ONLY") else host
+        assert int(step.on_host.sum()) == (0 if shape.mode == "HBM_ONLY" else len(on_host))
 
 
 @given(SHAPES, BATCHES, IDS, QUEUES)
