@@ -95,7 +95,7 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
         if proof is not None:
             return infeasible("scale", _LAGRANGIAN, certificate=proof)
     starts += _packed(context, lp)
-    starts = _promising(context, starts + _by_machine(context, starts))
+    starts = _promising(instance, _by_machine(context, starts))
     _cores(context, lp, starts, 0.3)
     _improve(context, starts, 0.25 if _small(context, context.keep) else 0.7)
     _close(context, lp, starts)
@@ -125,32 +125,29 @@ def _packed(context: Context, lp: SymmetricLP | None) -> list[Start]:
 
 
 def _by_machine(context: Context, starts: list[Start]) -> list[Start]:
-    """The choice of the program that keeps machines apart, packed; its bound counts as well.
+    """Adds the choice of the program that keeps machines apart, packed; its bound counts as well.
 
     Where machines cannot share memory it promises far more than the one that pools them, and
-    less does not come true.
+    less does not come true: then no start promises less than the bound.
     """
     several = len(context.instance.machines) > 1
     if not several or not _searched_whole(context) or context.over() or context.reproducible:
-        return []
+        return starts
     upper = int(_PROMISED * (context.bound or min(start.promise for start in starts)))
     if context.objective is not None:
         upper = min(upper, context.objective - 1)
     result = _machines(context, 0.35, max(0, upper))
-    if result.options is None or result.value is None:
-        return []
-    packer = Packer(context.instance, context.costs)
-    return [pack_best(context, packer, result.options, result.value, len(starts))]
-
-
-def _promising(context: Context, starts: list[Start]) -> list[Start]:
-    """The best compromise of promise and overflow first, those that hold a dear option last.
-
-    None promises less than the bound: less does not come true.
-    """
+    if result.options is not None and result.value is not None:
+        packer = Packer(context.instance, context.costs)
+        packed_ = pack_best(context, packer, result.options, result.value, len(starts))
+        starts = [*starts, packed_]
     least = context.bound if context.bound is not None else -FREE
-    starts = [replace(start, promise=max(start.promise, least)) for start in starts]
-    own, promise = own_cost(context.instance), min(start.promise for start in starts)
+    return [replace(start, promise=max(start.promise, least)) for start in starts]
+
+
+def _promising(instance: Instance, starts: list[Start]) -> list[Start]:
+    """The best compromise of promise and overflow first, those that hold a dear option last."""
+    own, promise = own_cost(instance), min(start.promise for start in starts)
 
     def rank(start: Start) -> tuple[bool, float]:
         dearest = int(own[start.placement.options].max(initial=0))
