@@ -33,6 +33,12 @@ STEP = 4
 AHEAD = 16
 """Rows of one bucket between asking for a row and using it."""
 
+DIGIT = 6
+"""Bits by which entries are distributed at a time."""
+
+MANY = 32
+"""Entries from which distributing them is faster than comparing them."""
+
 FEW = 4
 """Below 1/4 of a queue counted near the lowest score, all entries are sorted."""
 
@@ -177,10 +183,36 @@ def push(queue, head, top, entries):  # type: ignore[no-untyped-def]
     """Queue entries that are not above ``top``; returns the head and the top."""
     if not len(entries):
         return head, top
-    if len(entries) > 1:
+    if len(entries) >= MANY:
+        entries = _sorted_by_digits(entries)
+    elif len(entries) > 1:
         entries.sort()
     head = _merge(queue, head, entries)
     return head, _top(queue, head)
+
+
+@njit(nogil=True, cache=True)
+def _sorted_by_digits(entries):  # type: ignore[no-untyped-def]
+    """Sort numbers from 0 on (radix sort, lowest digit first); digits all have are passed over."""
+    other, starts = np.empty_like(entries), np.empty(1 << DIGIT, np.int64)
+    mask, differ = (1 << DIGIT) - 1, np.int64(0)
+    for entry in entries:
+        differ |= entry ^ entries[0]
+    for shift in range(0, 63, DIGIT):
+        if not differ >> shift & mask:
+            continue
+        starts[:] = 0
+        for entry in entries:
+            starts[entry >> shift & mask] += 1
+        total = 0
+        for digit in range(len(starts)):
+            starts[digit], total = total, total + starts[digit]
+        for entry in entries:
+            digit = entry >> shift & mask
+            other[starts[digit]] = entry
+            starts[digit] += 1
+        entries, other = other, entries
+    return entries
 
 
 @njit(nogil=True, cache=True)

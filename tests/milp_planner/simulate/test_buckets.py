@@ -64,3 +64,15 @@ def test_the_lowest_scores_go_first(
         queued = order[head:] & (2**32 - 1)
         assert np.all(np.delete(entries_now, queued) > top)
         assert np.all(np.diff(order[head:]) > 0)
+
+
+@given(st.lists(st.integers(0, 2**63 - 2) | st.integers(0, 5000), min_size=1, max_size=90))
+@settings(max_examples=100)
+def test_entries_are_queued_in_order(entries: list[int]) -> None:
+    """An empty queue takes entries, few or many, near or far, and has them ascending."""
+    from milp_planner.simulate.buckets import push
+
+    queue = np.zeros(len(entries), np.int64)
+    head, top = push(queue, len(queue), np.int64(2**63 - 1), np.array(entries, np.int64))
+    assert (head, top) == (0, max(entries))
+    assert queue.tolist() == sorted(entries)
