@@ -24,7 +24,7 @@ FEW = settings(max_examples=15, deadline=None, suppress_health_check=list(Health
 
 def run(instance: Instance, **changes: object) -> Outcome:
     """Solve with one worker within a little work."""
-    base = Settings(time_limit=20.0, work_limit=0.3, workers=1)
+    base = Settings(time_limit=120.0, work_limit=0.3, workers=1)
     return solve(instance, "scale", replace(base, **changes))  # type: ignore[arg-type]
 
 
