@@ -16,7 +16,7 @@ Anytime: the best plan found is kept whenever it ends.
 
 ``work_limit`` counts CP-SAT's deterministic seconds; with ``workers=1`` a run is reproducible.
 Settings of its own (``Settings.options``): ``whole_columns`` (int, default 12,000), the size up to
-which a whole model is tried.
+which a whole model is tried at all; to improve a plan, up to 5,000 at most.
 """
 
 from __future__ import annotations
@@ -163,7 +163,8 @@ def _small(context: Context, keep: BoolArray) -> bool:
 
 
 def _searched_whole(context: Context) -> bool:
-    return columns_of_whole(context, context.keep) <= _SEARCHED_WHOLE
+    columns = columns_of_whole(context, context.keep)
+    return columns <= _SEARCHED_WHOLE and _small(context, context.keep)
 
 
 def _cores(context: Context, lp: SymmetricLP | None, starts: list[Start], share: float) -> None:

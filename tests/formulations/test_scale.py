@@ -94,6 +94,14 @@ def test_reproducible_with_one_worker(objective: str) -> None:
     assert first.placement.ranks[0][0].tolist() == second.placement.ranks[0][0].tolist()
 
 
+def test_a_limit_on_the_whole_model_is_kept() -> None:
+    """Above ``whole_columns`` no plan comes from the whole model, though it is small."""
+    free, limited = (run(many(), options=o) for o in ({}, {"whole_columns": 1}))
+    assert "cpsat" in {point.source for point in free.trace}
+    assert limited.placement is not None
+    assert "cpsat" not in {point.source for point in limited.trace}
+
+
 def test_never_worse_than_the_hint() -> None:
     """A good plan given as a hint is kept or improved."""
     instance = many()
