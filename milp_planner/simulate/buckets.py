@@ -5,7 +5,9 @@ An entry is ``score << 32 | slot``, so that the order of entries is that of leav
 scores the lowest slot first. A bucket's queue is ``queue[head:]``, ascending. Every slot without
 an entry is above ``top`` (the queue's last entry, also while it is empty; −1 before the first) and
 stays so, for scores only rise; that a queued row was looked up since is found out when its turn
-comes. A queue that runs out is filled anew.
+comes. A queue that runs out is filled anew: from all rows of the bucket, or, where a batch replaces
+many, with the slots of the lowest score ``known`` (their rows' when they were placed or last had
+their turn, and not lower now), so that only rows whose turn comes are read.
 
 All in one file: Numba's cache does not see a change of a compiled function called from another.
 """
@@ -33,6 +35,9 @@ STEP = 4
 AHEAD = 16
 """Rows of one bucket between asking for a row and using it."""
 
+SPARE = 1
+"""Rows asked for beside those to be replaced: some stay."""
+
 DIGIT = 6
 """Bits by which entries are distributed at a time."""
 
@@ -46,12 +51,13 @@ FEW = 4
 @njit(nogil=True, cache=True)
 def _ask_ahead(rows, grouped, start, tier, buckets, i):  # type: ignore[no-untyped-def]
     """Ask for what the buckets after the i-th need first: queues, rows queued, their state."""
-    held, fill, queues, heads, _ = tier
+    held, fill, queues, heads = tier.held, tier.fill, tier.queues, tier.heads
     capacity, length = len(held) // len(fill), queues.shape[1]
     if i + 3 * STEP < len(buckets):
         bucket = buckets[i + 3 * STEP]
         prefetch(queues[bucket], heads[bucket])
-        prefetch(held, bucket * capacity + fill[bucket])
+        if fill[bucket] < capacity:
+            prefetch(held, bucket * capacity + fill[bucket])
     for near in (False, True):
         ahead = i + (STEP if near else 2 * STEP)
         if ahead >= len(buckets):
@@ -59,12 +65,13 @@ def _ask_ahead(rows, grouped, start, tier, buckets, i):  # type: ignore[no-untyp
         bucket = buckets[ahead]
         first, head = start[bucket], heads[bucket]
         last = min(start[bucket + 1], first + AHEAD)
-        for j in range(head, min(head + last - first + 2, length)):
+        for j in range(head, min(head + last - first + SPARE, length)):
             place = bucket * capacity + np.int32(queues[bucket, j])
             if near:
                 prefetch(rows, held[place])
             else:
                 prefetch(held, place)
+                prefetch(tier.known, place)
         if near:
             for key in grouped[first:last]:
                 prefetch(rows, key)
@@ -80,8 +87,8 @@ def insert(  # type: ignore[no-untyped-def]
     place ``away`` and are listed in ``leaving``; returns how many they are.
     ``moved[rank]`` counts the ones and the others.
     """
-    held, fill, queues, heads, tops = tier
-    capacity = len(held) // len(fill)
+    fill, queues, heads, tops = tier.fill, tier.queues, tier.heads, tier.tops
+    capacity = len(tier.held) // len(fill)
     found, entries = np.empty(capacity, np.int32), np.empty(capacity, np.int64)
     scratch = np.empty((4, capacity + 1), np.int32)
     left, per_rank = 0, len(fill) // len(moved)
@@ -89,26 +96,26 @@ def insert(  # type: ignore[no-untyped-def]
         _ask_ahead(rows, grouped, start, tier, buckets, i)
         bucket = buckets[i]
         coming = grouped[start[bucket] : start[bucket + 1]]
-        stop, base = fill[bucket], bucket * capacity
-        slots, queue = held[base : base + capacity], queues[bucket]
+        stop, base, queue = fill[bucket], bucket * capacity, queues[bucket]
+        held, known = tier.held[base : base + capacity], tier.known[base : base + capacity]
         head, top = heads[bucket], tops[bucket]
         room, victims = min(capacity - stop, len(coming)), 0
         for j in range(room):
             found[j] = stop + j
         if room < len(coming):
             victims, head, top = choose(
-                rows, slots[:stop], offset + base, queue, head, top, pinned_at, score, away,
+                rows, held[:stop], known, offset + base, queue, head, top, pinned_at, score, away,
                 min(len(coming) - room, stop), found[room:], scratch, entries,
             )  # fmt: skip
             for slot in found[room : room + victims]:
-                leaving[left] = slots[slot]
+                leaving[left] = held[slot]
                 left += 1
             for key in coming[room + victims :]:
                 rows[key, PLACE] = away
                 leaving[left] = key
                 left += 1
         placed = coming[: room + victims]
-        low = _fill_slots(rows, slots, offset + base, placed, found, score, top, entries)
+        low = _fill_slots(rows, held, known, offset + base, placed, found, score, top, entries)
         heads[bucket], tops[bucket] = push(queue, head, top, entries[:low])
         fill[bucket] += room
         moved[bucket // per_rank, 0] += victims
@@ -117,13 +124,17 @@ def insert(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _fill_slots(rows, held, base, keys, slots, score, top, entries):  # type: ignore[no-untyped-def]
+def _fill_slots(  # type: ignore[no-untyped-def]
+    rows, held, known, base, keys, slots, score, top, entries
+):
     """Put rows into slots of a bucket; ``entries`` begins with those up to ``top``, so many."""
     low, last = 0, len(keys) - 1
     for i in range(len(keys)):
         prefetch(rows, keys[min(i + AHEAD, last)])
         key, slot = keys[i], slots[i]
         held[slot] = key
+        if len(known):
+            known[slot] = rows[key, score]
         rows[key, PLACE] = base + slot
         entry = np.int64(rows[key, score]) << 32 | slot
         entries[low] = entry
@@ -133,11 +144,12 @@ def _fill_slots(rows, held, base, keys, slots, score, top, entries):  # type: ig
 
 @njit(nogil=True, cache=True)
 def choose(  # type: ignore[no-untyped-def]
-    rows, held, base, queue, head, top, pinned_at, score, away, need, found, scratch, entries
+    rows, held, known, base, queue, head, top, pinned_at, score, away, need, found, scratch, entries
 ):
     """Find the ``need`` slots of a bucket whose rows go next, to ``away``; they are in ``found``.
 
-    ``held`` are the rows in its slots, ``base`` is the place of the first. Rows looked up in batch
+    ``held`` are the rows in its slots, ``known`` scores below which theirs are not (NEVER while out
+    of turn; may be empty), ``base`` is the place of the first. Rows looked up in batch
     ``pinned_at`` stay. Returns how many were found, and the queue's head and top without them.
     """
     count, pins, risen, end = 0, 0, 0, len(queue)
@@ -147,23 +159,30 @@ def choose(  # type: ignore[no-untyped-def]
             head, top = push(queue, head, top, entries[:risen])
             risen, lowest = 0, ABOVE
         if head == end:
-            head, pins = _refill(rows, held, base, queue, pinned_at, score, scratch)
+            if need > AHEAD and len(known):
+                head = _queue_level(known[: len(held)], queue, scratch[1])
+            else:
+                head, pins = _queue_all(rows, held, base, queue, pinned_at, score, scratch)
             top = _top(queue, head)
             if head == end:
                 break
         if need > AHEAD:
             prefetch(rows, held[np.int32(queue[min(head + AHEAD, end - 1)])])
         queued = queue[head]
-        slot = np.int32(queued)
-        key = held[slot]
-        entry = np.int64(rows[key, score]) << 32 | slot
+        slot = np.uint32(queued)
+        key = np.uint32(held[slot])
+        value = rows[key, score]
+        entry = np.int64(value) << 32 | slot
         stays = rows[key, STAMP] == pinned_at
         goes = (entry == queued) & (not stays)
+        back = (entry <= top) & (not goes)
         found[count] = slot
+        if len(known):
+            known[slot] = value | (NEVER * np.int32(goes | (back & stays)))
         rows[key, PLACE] = away if goes else base + slot
         count += goes
         head += 1
-        if entry <= top and not goes:  # seldom: guessed right
+        if back:  # seldom: guessed right
             if stays:
                 pinned[pins] = slot
                 pins += 1
@@ -171,11 +190,23 @@ def choose(  # type: ignore[no-untyped-def]
                 entries[risen] = entry
                 lowest = min(lowest, entry)
                 risen += 1
-    for slot in pinned[:pins]:
-        entry = np.int64(rows[held[slot], score]) << 32 | slot
-        entries[risen] = entry
-        risen += entry <= top
+    risen = _release(rows, held, known, pinned[:pins], score, top, entries, risen)
     return count, *push(queue, head, top, entries[:risen])
+
+
+@njit(nogil=True, cache=True)
+def _release(  # type: ignore[no-untyped-def]
+    rows, held, known, pinned, score, top, entries, size
+):
+    """Add entries of rows that stayed, up to ``top``; returns how many ``entries`` there are."""
+    for slot in pinned:
+        value = rows[held[slot], score]
+        if len(known):
+            known[slot] = value
+        entry = np.int64(value) << 32 | slot
+        entries[size] = entry
+        size += entry <= top
+    return size
 
 
 @njit(nogil=True, cache=True)
@@ -246,7 +277,28 @@ def _merge(queue, head, entries):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _refill(rows, held, base, queue, pinned_at, score, scratch):  # type: ignore[no-untyped-def]
+def _queue_level(known, queue, chosen):  # type: ignore[no-untyped-def]
+    """Queue the slots of the lowest score known: none without an entry can be below.
+
+    Returns the head.
+    """
+    low, front = NEVER, np.uint64(0)
+    for slot in range(len(known)):
+        low = min(low, known[slot])
+    if low == NEVER:
+        return len(queue)
+    for slot in range(len(known)):
+        chosen[front] = slot
+        front += np.uint64(known[slot] == low)
+    size = min(np.int64(front), len(queue))
+    head = len(queue) - size
+    for i in range(size):
+        queue[head + i] = np.int64(low) << 32 | chosen[i]
+    return head
+
+
+@njit(nogil=True, cache=True)
+def _queue_all(rows, held, base, queue, pinned_at, score, scratch):  # type: ignore[no-untyped-def]
     """Queue a bucket's lowest scores; returns the head, and how many rows stay.
 
     Their slots are at the front of ``scratch[0]``. They are not queued, nor are slots whose row has

@@ -31,19 +31,20 @@ def look_up(rows, keys, now, hbm_slots, served, rank_of, missing, homes, seen): 
     ``seen[rank, where]`` counts lookups of rows met before in the batch, and different rows.
     Returns how many rows are ``missing``, as they come first; their HBM buckets are in ``homes``.
     """
-    size, last = 0, len(keys) - 1
+    size, last = np.uint64(0), len(keys) - 1  # unsigned: an index that needs no check of its sign
+    counts, stride = seen.reshape(-1), seen.shape[1] * seen.shape[2]
     for i in range(len(keys)):
         prefetch(rows, keys[min(i + AHEAD, last)])
-        key = keys[i]
+        key = np.uint64(keys[i])
         place, home = rows[key, PLACE], rows[key, HOME]
         first = rows[key, STAMP] != now
         rows[key, STAMP] = now
         rows[key, COUNT] += 1
         where = (place < 0) * NOWHERE + (place >= hbm_slots) * ON_HOST
-        seen[rank_of[home], where, np.int64(first)] += 1
+        counts[np.uint64(rank_of[np.uint64(home)] * stride + where * 2 + first)] += 1
         missing[size] = key
         homes[size] = home
-        size += first & (where > served)
+        size += np.uint64(first & (where > served))
     return size
 
 

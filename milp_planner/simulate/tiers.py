@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -107,6 +107,29 @@ class Step:
         return _ratio(self.unique, self.lookups)
 
 
+class Tier(NamedTuple):
+    """Slots of one tier on all ranks, bucket after bucket, as the compiled loops take them.
+
+    Attributes
+    ----------
+    held : int32 array [slots]
+        Row in each slot.
+    known : int32 array [slots]
+        A score that the row's is not below; empty where it is not kept.
+    fill : int32 array [buckets]
+        Slots filled.
+    queues, heads, tops
+        Of each bucket's next victims: see ``buckets``.
+    """
+
+    held: np.ndarray
+    known: np.ndarray
+    fill: np.ndarray
+    queues: np.ndarray
+    heads: np.ndarray
+    tops: np.ndarray
+
+
 class Tiers:
     """One table's rows on its ranks.
 
@@ -152,7 +175,7 @@ class Tiers:
         self._rank_of = np.repeat(np.arange(ranks, dtype=np.int32), shape.hbm_buckets)
         self._hbm = _tier(
             ranks * shape.hbm_buckets, shape.hbm_bucket * (shape.hbm_slots > 0), queue,
-            shape.frequency,
+            queues_new=shape.frequency, knows=shape.mode == "CACHING" and not shape.frequency,
         )  # fmt: skip
         self._host = _tier(0, 0, queue)
         self._home_host = np.zeros(0, np.int32)
@@ -160,7 +183,7 @@ class Tiers:
             home = _bucket(hashed, shape.host_buckets, shape.host_bucket)
             self._home_host = (owner * shape.host_buckets + home).astype(np.int32)
             self._host = _tier(ranks * shape.host_buckets, shape.host_bucket, queue)
-        self._starts = [np.zeros(len(t[1]) + 2, np.int32) for t in (self._hbm, self._host)]
+        self._starts = [np.zeros(len(t.fill) + 2, np.int32) for t in (self._hbm, self._host)]
         self._in_hbm, self._on_host = np.zeros((2, ranks), np.int64)
         self._kept = np.empty((4, 0), np.int32)
 
@@ -177,7 +200,7 @@ class Tiers:
         missing, homes = self._scratch(len(batch))[:2]
         seen = np.zeros((self.ranks, 3, 2), np.int64)
         misses = loops.look_up(
-            self._rows, batch, self.now, self._hbm[0].size,
+            self._rows, batch, self.now, self._hbm.held.size,
             loops.IN_HBM if self.shape.mode == "CACHING" else loops.ON_HOST,
             self._rank_of, missing, homes, seen,
         )  # fmt: skip
@@ -205,11 +228,11 @@ class Tiers:
     def in_hbm(self) -> IntArray:
         """Rows now in HBM, ascending."""
         place = self._rows[:, 0]
-        return np.flatnonzero((place >= 0) & (place < self._hbm[0].size))
+        return np.flatnonzero((place >= 0) & (place < self._hbm.held.size))
 
     def on_host(self) -> IntArray:
         """Rows now on the host and not in HBM, ascending."""
-        return np.flatnonzero(self._rows[:, 0] >= self._hbm[0].size)
+        return np.flatnonzero(self._rows[:, 0] >= self._hbm.held.size)
 
     def _scratch(self, size: int) -> np.ndarray:
         """Four arrays of at least that size, kept: fresh pages cost more than the work in them."""
@@ -229,7 +252,7 @@ class Tiers:
             rows[missing, loops.PLACE] = 0
             return none, none, none
         if self.shape.mode == "CACHING":
-            _, (evicted, bypassed) = self._place(loops, missing, homes, 0, self._hbm[0].size)
+            _, (evicted, bypassed) = self._place(loops, missing, homes, 0, self._hbm.held.size)
             return evicted, none, bypassed
         lost, left = self._place(loops, missing, homes, 0, -1)
         evicted = dropped = left.sum(axis=0)
@@ -251,7 +274,7 @@ class Tiers:
         moved = np.zeros((self.ranks, 2), np.int64)
         busy = loops.by_bucket(keys, homes, start, grouped)
         size = loops.insert(
-            self._rows, grouped, start, homes[:busy], tier, self._hbm[0].size if host else 0,
+            self._rows, grouped, start, homes[:busy], tier, self._hbm.held.size if host else 0,
             self.now if self.shape.mode == "CACHING" else -1,
             loops.COUNT if self.shape.frequency else loops.STAMP, away, leaving, moved,
         )  # fmt: skip
@@ -282,14 +305,16 @@ def _bucket(hashed: np.ndarray, buckets: int, capacity: int) -> np.ndarray:
     return (hashed % np.uint64(buckets * capacity) // np.uint64(capacity)).astype(np.int64)
 
 
-def _tier(buckets: int, capacity: int, queue: int | None, inserts: bool = True) -> tuple[Any, ...]:
-    """Row held by each slot; slots filled of each bucket; its queue of victims, head and top."""
-    longest = -(-capacity // 2) if inserts else capacity
+def _tier(
+    buckets: int, capacity: int, queue: int | None, queues_new: bool = True, knows: bool = False
+) -> Tier:
+    """An empty tier; new rows are queued too with LFU and on the host."""
+    slots, longest = buckets * capacity, -(-capacity // 2) if queues_new else capacity
     length = longest if queue is None else min(queue, capacity)
-    return (
-        np.full(buckets * capacity, -1, np.int32), np.zeros(buckets, np.int32),
-        np.zeros((buckets, length), np.int64), np.full(buckets, length, np.int32),
-        np.full(buckets, -1, np.int64),
+    return Tier(
+        held=np.full(slots, -1, np.int32), known=np.zeros(slots * knows, np.int32),
+        fill=np.zeros(buckets, np.int32), queues=np.zeros((buckets, length), np.int64),
+        heads=np.full(buckets, length, np.int32), tops=np.full(buckets, -1, np.int64),
     )  # fmt: skip
 
 

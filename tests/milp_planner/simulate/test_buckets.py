@@ -19,16 +19,17 @@ BASE, AWAY = 7, -1
     st.integers(0, 2**32),
     st.booleans(),
     st.booleans(),
+    st.booleans(),
     st.sampled_from([3, 100, 2**31 - 20]),
 )
-@settings(max_examples=100)
+@settings(max_examples=150)
 def test_the_lowest_scores_go_first(
-    size: int, queue: int, seed: int, cached: bool, frequency: bool, top: int
+    size: int, queue: int, seed: int, cached: bool, frequency: bool, knows: bool, top: int
 ) -> None:
     """Batch after batch the lowest score, then the lowest slot, never a protected row.
 
     Rows are looked up between, and new ones take the victims' slots; scores are near each other or
-    far; queues run out, overflow and are short.
+    far; queues run out, overflow and are short; many go at once or one, with known scores or none.
     """
     from milp_planner.simulate.buckets import choose, push
 
@@ -38,6 +39,7 @@ def test_the_lowest_scores_go_first(
     rows[:, PLACE], rows[:, COUNT] = np.arange(size) + BASE, generator.integers(0, top, size)
     rows[:, STAMP] = generator.integers(1, 30, size)
     held, entries = np.arange(size, dtype=np.int32), np.empty(size, np.int64)
+    known = rows[:, score] - generator.integers(0, 2, size, np.int32) if knows else held[:0].copy()
     order, head, top = np.zeros(queue, np.int64), queue, np.int64(-1)
     scratch = np.empty((4, size + 1), np.int32)
     for now in range(30, 42):
@@ -50,7 +52,7 @@ def test_the_lowest_scores_go_first(
         wanted = [slot for slot in wanted if rows[slot, STAMP] != pinned_at][:need]
         found = np.empty(need, np.int32)
         count, head, top = choose(
-            rows, held, BASE, order, head, top, pinned_at, score, AWAY, need,
+            rows, held, known, BASE, order, head, top, pinned_at, score, AWAY, need,
             found, scratch, entries,
         )  # fmt: skip
         assert found[:count].tolist() == wanted
@@ -58,6 +60,8 @@ def test_the_lowest_scores_go_first(
         rows[wanted, PLACE] = np.array(wanted, np.int32) + BASE  # the slot's next row
         rows[wanted, STAMP] = now
         rows[wanted, COUNT] = generator.integers(1, 5, count)
+        known[wanted if knows else []] = rows[wanted if knows else [], score]
+        assert np.all(known <= rows[: len(known), score])
         fresh = rows[wanted, score].astype(np.int64) << 32 | np.array(wanted, np.int64)
         head, top = push(order, head, top, fresh[fresh <= top])
         entries_now = rows[:, score].astype(np.int64) << 32 | np.arange(size)

@@ -75,6 +75,21 @@ def test_long_runs_equal_the_oracle(
     check(shape, batches, list(range(40)), queue)
 
 
+@given(st.integers(40, 150), st.integers(0, 2**32), st.booleans(), QUEUES)
+@settings(max_examples=20)
+def test_batches_that_replace_many_equal_the_oracle(
+    slots: int, seed: int, frequency: bool, queue: int | None
+) -> None:
+    """Large buckets of a cache that give up tens of rows at a time, then one by one."""
+    generator = np.random.default_rng(seed)
+    weights = np.arange(1, 401) ** -0.6
+    batches = [
+        generator.choice(400, generator.choice([3, 30, 120]), p=weights / weights.sum()).tolist()
+        for _ in range(60)
+    ]
+    check(Shape("CACHING", slots, 0, frequency, 64), batches, list(range(400)), queue)
+
+
 @given(SHAPES, BATCHES, st.integers(2, 4))
 @settings(max_examples=40)
 def test_ranks_are_tables_of_their_own(shape: Shape, batches: list[list[int]], ranks: int) -> None:
