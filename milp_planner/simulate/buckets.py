@@ -23,6 +23,9 @@ PLACE, STAMP, COUNT, HOME = 0, 1, 2, 3
 """Columns of ``rows``: slot (−1 nowhere, from ``hbm_slots`` on the host), batch of the last
 lookup, lookups so far, HBM bucket. A score is a STAMP or a COUNT."""
 
+HEAD, TOP, FILL = 0, 1, 2
+"""Columns of a tier's ``state`` of a bucket: its queue's head and top, slots filled."""
+
 NEVER = np.int32(2**31 - 1)
 """Score of a slot that stays."""
 
@@ -30,7 +33,7 @@ ABOVE = np.int64(2**63 - 1)
 """Above every entry."""
 
 STEP = 4
-"""Buckets between asking for a queue, for the rows it names, for their state, and using that."""
+"""Buckets between asking for one's state, its queue, the rows it names, theirs, and using them."""
 
 AHEAD = 16
 """Rows of one bucket between asking for a row and using it."""
@@ -51,19 +54,21 @@ FEW = 4
 @njit(nogil=True, cache=True)
 def _ask_ahead(rows, grouped, start, tier, buckets, i):  # type: ignore[no-untyped-def]
     """Ask for what the buckets after the i-th need first: queues, rows queued, their state."""
-    held, fill, queues, heads = tier.held, tier.fill, tier.queues, tier.heads
-    capacity, length = len(held) // len(fill), queues.shape[1]
+    held, queues, state = tier.held, tier.queues, tier.state
+    capacity, length = len(held) // len(state), queues.shape[1]
+    if i + 4 * STEP < len(buckets):
+        prefetch(state, buckets[i + 4 * STEP])
     if i + 3 * STEP < len(buckets):
         bucket = buckets[i + 3 * STEP]
-        prefetch(queues[bucket], heads[bucket])
-        if fill[bucket] < capacity:
-            prefetch(held, bucket * capacity + fill[bucket])
+        prefetch(queues[bucket], state[bucket, HEAD])
+        if state[bucket, FILL] < capacity:
+            prefetch(held, bucket * capacity + state[bucket, FILL])
     for near in (False, True):
         ahead = i + (STEP if near else 2 * STEP)
         if ahead >= len(buckets):
             continue
         bucket = buckets[ahead]
-        first, head = start[bucket], heads[bucket]
+        first, head = start[bucket], state[bucket, HEAD]
         last = min(start[bucket + 1], first + AHEAD)
         for j in range(head, min(head + last - first + SPARE, length)):
             place = bucket * capacity + np.int32(queues[bucket, j])
@@ -87,18 +92,17 @@ def insert(  # type: ignore[no-untyped-def]
     place ``away`` and are listed in ``leaving``; returns how many they are.
     ``moved[rank]`` counts the ones and the others.
     """
-    fill, queues, heads, tops = tier.fill, tier.queues, tier.heads, tier.tops
-    capacity = len(tier.held) // len(fill)
+    capacity = len(tier.held) // len(tier.state)
     found, entries = np.empty(capacity, np.int32), np.empty(capacity, np.int64)
     scratch = np.empty((4, capacity + 1), np.int32)
-    left, per_rank = 0, len(fill) // len(moved)
+    left, per_rank = 0, len(tier.state) // len(moved)
     for i in range(len(buckets)):
         _ask_ahead(rows, grouped, start, tier, buckets, i)
         bucket = buckets[i]
         coming = grouped[start[bucket] : start[bucket + 1]]
-        stop, base, queue = fill[bucket], bucket * capacity, queues[bucket]
+        base, queue, state = bucket * capacity, tier.queues[bucket], tier.state[bucket]
+        head, top, stop = state[HEAD], state[TOP], state[FILL]
         held, known = tier.held[base : base + capacity], tier.known[base : base + capacity]
-        head, top = heads[bucket], tops[bucket]
         room, victims = min(capacity - stop, len(coming)), 0
         for j in range(room):
             found[j] = stop + j
@@ -116,8 +120,8 @@ def insert(  # type: ignore[no-untyped-def]
                 left += 1
         placed = coming[: room + victims]
         low = _fill_slots(rows, held, known, offset + base, placed, found, score, top, entries)
-        heads[bucket], tops[bucket] = push(queue, head, top, entries[:low])
-        fill[bucket] += room
+        state[HEAD], state[TOP] = push(queue, head, top, entries[:low])
+        state[FILL] += room
         moved[bucket // per_rank, 0] += victims
         moved[bucket // per_rank, 1] += len(coming) - len(placed)
     return left

@@ -116,18 +116,16 @@ class Tier(NamedTuple):
         Row in each slot.
     known : int32 array [slots]
         A score that the row's is not below; empty where it is not kept.
-    fill : int32 array [buckets]
-        Slots filled.
-    queues, heads, tops
-        Of each bucket's next victims: see ``buckets``.
+    queues : int64 array [buckets, longest]
+        Each bucket's next victims: see ``buckets``.
+    state : int64 array [buckets, 4]
+        Of each bucket, together in one line of memory: its queue's head and top, slots filled.
     """
 
     held: np.ndarray
     known: np.ndarray
-    fill: np.ndarray
     queues: np.ndarray
-    heads: np.ndarray
-    tops: np.ndarray
+    state: np.ndarray
 
 
 class Tiers:
@@ -183,7 +181,7 @@ class Tiers:
             home = _bucket(hashed, shape.host_buckets, shape.host_bucket)
             self._home_host = (owner * shape.host_buckets + home).astype(np.int32)
             self._host = _tier(ranks * shape.host_buckets, shape.host_bucket, queue)
-        self._starts = [np.zeros(len(t.fill) + 2, np.int32) for t in (self._hbm, self._host)]
+        self._starts = [np.zeros(len(t.state) + 2, np.int32) for t in (self._hbm, self._host)]
         self._in_hbm, self._on_host = np.zeros((2, ranks), np.int64)
         self._kept = np.empty((4, 0), np.int32)
 
@@ -313,8 +311,8 @@ def _tier(
     length = longest if queue is None else min(queue, capacity)
     return Tier(
         held=np.full(slots, -1, np.int32), known=np.zeros(slots * knows, np.int32),
-        fill=np.zeros(buckets, np.int32), queues=np.zeros((buckets, length), np.int64),
-        heads=np.full(buckets, length, np.int32), tops=np.full(buckets, -1, np.int64),
+        queues=np.zeros((buckets, length), np.int64),
+        state=np.tile(np.array([length, -1, 0, 0], np.int64), (buckets, 1)),
     )  # fmt: skip
 
 
