@@ -1,16 +1,21 @@
 """The table of docs/trust/simulator.md from the newest stored result.
 
-python benchmarks/simulator/table.py
+python benchmarks/simulator/table.py [RESULT] [--check]
 """
 
 from __future__ import annotations
 
-import json
-import re
+import sys
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.pages import command  # noqa: E402
+
+PAGE = ROOT / "docs" / "trust" / "simulator.md"
 GOAL = 3
 
 
@@ -39,29 +44,23 @@ def summary(cases: list[dict[str, Any]], batch: int) -> str:
     return " ".join(sentences)
 
 
-def main() -> None:
-    """Rewrite the marked block."""
-    newest = sorted((HERE / "results").glob("*.json"))[-1]
-    result = json.loads(newest.read_text(encoding="utf-8"))
+def blocks(result: dict[str, Any]) -> dict[str, str]:
+    """The marked block of the page."""
     cases = result["cases"]
     lines = [
         "| rows | α | x | tiers | hit ratio | evicted | simulated, ns | touch, ns | × "
-        "| gather, ns | × |"
+        "| gather, ns | × |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+        *(
+            f"| {c['rows']:,} | {c['alpha']} | {c['x']} | {c['mode']} {c['score'].upper()} | "
+            f"{c['hit']} | {c['evicted']:,} | {c['simulated_ns']} | {c['touch_ns']} | "
+            f"{c['touch_ratio']} | {c['gather_ns']} | {c['gather_ratio']} |"
+            for c in cases
+        ),
     ]
-    lines.append("|---|---|---|---|---|---|---|---|---|---|---|")
-    lines += [
-        f"| {c['rows']:,} | {c['alpha']} | {c['x']} | {c['mode']} {c['score'].upper()} | "
-        f"{c['hit']} | {c['evicted']:,} | {c['simulated_ns']} | {c['touch_ns']} | "
-        f"{c['touch_ratio']} | {c['gather_ns']} | {c['gather_ratio']} |"
-        for c in cases
-    ]
-    lines += ["", f"{summary(cases, result['batch'])} `{newest.name}`."]
-    block = "\n".join(["<!-- result -->", *lines, "<!-- end -->"])
-    page = HERE.parent.parent / "docs" / "trust" / "simulator.md"
-    text = page.read_text(encoding="utf-8")
-    text = re.sub(r"<!-- result -->.*<!-- end -->", lambda _: block, text, flags=re.S)
-    page.write_text(text, encoding="utf-8")
+    text = f"{summary(cases, result['batch'])} Measured {result['date']}."
+    return {"result": "\n".join([*lines, "", text])}
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(command(__doc__, PAGE, HERE / "results", blocks))
