@@ -1,9 +1,9 @@
 """Synthetic instances shaped like TorchRec's: any number of tables and ranks, from a seed.
 
-Rows are log-uniform, dimensions and pooling factors mixed. Every table offers six options:
-table-wise, column-wise and row-wise, each in HBM or cached from DDR, with costs from bytes moved
-over round bandwidths (HBM 900 GB/s, cached 90 GB/s, exchange 25 GB/s). They are for growth
-measurements only: nothing is calibrated.
+Rows are log-uniform, dimensions and pooling factors mixed. Every table offers six options, four
+where it is too narrow for columns: table-wise, column-wise and row-wise, each in HBM or cached from
+DDR, with costs from bytes moved over round bandwidths (HBM 900 GB/s, cached 90 GB/s, exchange
+25 GB/s). They are for growth measurements only: nothing is calibrated.
 """
 
 from __future__ import annotations
