@@ -14,7 +14,7 @@ from math import hypot
 from typing import cast
 
 from milp_planner.calibrate.sweep import Mode, Sweep, SweepPoint
-from milp_planner.calibrate.timing import TooNoisy
+from milp_planner.calibrate.timing import MAX_SPREAD, TooNoisy, quiet
 from milp_planner.costs.profile import EfficiencyCurve, Profile, Spreadable
 from milp_planner.errors import BadInput
 
@@ -45,7 +45,7 @@ class Fit:
     spread: dict[Spreadable, float] = field(default_factory=dict)
 
 
-def fit_sweep(sweep: Sweep, base: Profile) -> Fit:
+def fit_sweep(sweep: Sweep, base: Profile, max_spread: float = MAX_SPREAD) -> Fit:
     """Fit the curve of every mode that the sweep has.
 
     Parameters
@@ -54,15 +54,18 @@ def fit_sweep(sweep: Sweep, base: Profile) -> Fit:
         With at least one HBM_ONLY time, which x_eff = 1 stands for.
     base : Profile
         Bandwidths where the sweep states none.
+    max_spread : float
+        Above this relative spread of a time nothing is fitted.
 
     Raises
     ------
     BadInput
         Without an HBM_ONLY time, or with an x that its mode cannot have.
     TooNoisy
-        Where times contradict each other beyond their spread: a tiered lookup faster than HBM or
-        slower than the host link, or slower at a larger x.
+        Where a time spreads too far, or times contradict each other beyond their spread: a tiered
+        lookup faster than HBM or slower than the host link, or slower at a larger x.
     """
+    quiet(sweep.points, max_spread)
     hbm, link = sweep.hbm or base.hbm, sweep.host_link or base.host_link
     if link >= hbm:
         raise BadInput(
@@ -97,15 +100,17 @@ def fit_sweep(sweep: Sweep, base: Profile) -> Fit:
     return Fit(curves, host_only, divisor, known)
 
 
-def fitted_profile(sweep: Sweep, base: Profile) -> Profile:
+def fitted_profile(sweep: Sweep, base: Profile, max_spread: float = MAX_SPREAD) -> Profile:
     """The base profile with everything the sweep determines put in its place.
+
+    Parameters as in :func:`fit_sweep`.
 
     Raises
     ------
     BadInput, TooNoisy
         As :func:`fit_sweep`.
     """
-    fit = fit_sweep(sweep, base)
+    fit = fit_sweep(sweep, base, max_spread)
     hbm, link = sweep.hbm or base.hbm, sweep.host_link or base.host_link
     kernel = base.kernel
     if fit.divisor is not None:
@@ -148,7 +153,7 @@ def _check_order(sweep: Sweep, mode: Mode, points: list[SweepPoint]) -> None:
                 f"{sweep.name}: two points of mode {mode} at x = {below.x:g}; allowed: one (in a "
                 "CSV file, repeats are merged)"
             )
-        allowed = 1 + SLACK + 2 * hypot(below.spread, above.spread)
+        allowed = _allowed(below, above)
         if above.ms > below.ms * allowed:
             raise TooNoisy(
                 f"{sweep.name}: {mode} takes {above.ms:.3g} ms at x = {above.x:g} but "
@@ -159,15 +164,23 @@ def _check_order(sweep: Sweep, mode: Mode, points: list[SweepPoint]) -> None:
 
 def _x_eff(sweep: Sweep, point: SweepPoint, reference: SweepPoint, share: float) -> float:
     speed = reference.ms / point.ms
-    allowed = 1 + SLACK + 2 * hypot(point.spread, reference.spread)
+    allowed = _allowed(point, reference)
     if speed > allowed or speed * allowed < share:
         limit = "faster than HBM_ONLY" if speed > 1 else "slower than the host link alone"
         raise TooNoisy(
-            f"{sweep.name}: {point.mode} at x = {point.x:g} takes {point.ms:.3g} ms, which is "
+            f"{sweep.name}: {point.name} takes {point.ms:.3g} ms, which is "
             f"{limit} ({reference.ms if speed > 1 else reference.ms / share:.3g} ms): these times "
             "contradict the bandwidths and nothing is fitted to them"
         )
     return round(min(max((speed - share) / (1 - share), 0.0), 1.0), 6)
+
+
+def _allowed(first: SweepPoint, second: SweepPoint) -> float:
+    """Ratio of two times that is no contradiction; a spread beyond the usual limit earns no more.
+
+    Whoever moves that limit accepts noise, not a table that is faster than HBM.
+    """
+    return 1 + SLACK + 2 * hypot(min(first.spread, MAX_SPREAD), min(second.spread, MAX_SPREAD))
 
 
 def _relative(points: list[SweepPoint], reference: SweepPoint, share: float) -> float:

@@ -79,11 +79,11 @@ def calibration(
     """
     quiet([samples[probe.name] for probe in plan.probes], max_spread)
     sweep = _sweep(name, machine, plan, samples)
-    profile = _profile(name, machine, plan, samples, sweep)
+    profile = _profile(name, machine, plan, samples, sweep, max_spread)
     runtime = _runtime_sweep(sweep, plan, samples)
     if runtime is not None:
         measured = {"name": name, "description": profile.description}
-        profile = fitted_profile(runtime, profile).model_copy(update=measured)
+        profile = fitted_profile(runtime, profile, max_spread).model_copy(update=measured)
     near, far = _ends(plan, samples)
     flops = plan.matmul_flops / samples[plan.matmul.name].median
     gather, cached = (machine.load.rows_bytes(DIM) / tier.median for tier in (far, near))
@@ -120,9 +120,10 @@ def _profile(
     plan: MeasurementPlan,
     samples: dict[str, Sample],
     sweep: Sweep,
+    max_spread: float,
 ) -> Profile:
     base, launch = load_profile("torchrec-default"), samples[plan.launch.name]
-    fit, (near, far) = fit_sweep(sweep, base), _ends(plan, samples)
+    fit, (near, far) = fit_sweep(sweep, base, max_spread), _ends(plan, samples)
     spread: dict[Spreadable, float] = {
         "hbm": near.spread, "host_link": far.spread, "ddr": far.spread,
         "launch_seconds": launch.spread, **fit.spread,

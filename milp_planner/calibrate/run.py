@@ -7,11 +7,9 @@ from collections.abc import Callable
 from milp_planner.calibrate.machine import Machine
 from milp_planner.calibrate.plan import measurement_plan
 from milp_planner.calibrate.result import Calibration, calibration
-from milp_planner.calibrate.timing import measure
+from milp_planner.calibrate.timing import MAX_SPREAD, measure
 from milp_planner.errors import BadInput
 
-MAX_SPREAD = 0.25
-"""Repeats may differ by this much, half their interquartile range over the median."""
 _WARMUPS = 2
 
 Progress = Callable[[int, int, str], None]

@@ -41,6 +41,11 @@ class SweepPoint(Spec):
     spread: Share = 0.0
     """Relative spread of the time, 0.1 for ±10%; 0: not stated."""
 
+    @property
+    def name(self) -> str:
+        """Which of a sweep's times it is."""
+        return f"{self.mode} at x = {self.x:g}"
+
 
 class Sweep(Spec):
     """Times of one and the same lookup in different modes."""

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from milp_planner.errors import PlannerError
 
+MAX_SPREAD = 0.25
+"""Repeats may differ by this much, half their interquartile range over the median."""
 Lap = Callable[[str], None]
 """Ends a named part of a probe's run: called with the part's name, it reads the clock."""
 
@@ -47,6 +49,22 @@ class Probe:
     times: int = 1
 
 
+class Timed(Protocol):
+    """A time with the relative spread of its repeats."""
+
+    @property
+    def name(self) -> str:
+        """What was timed."""
+
+    @property
+    def ms(self) -> float:
+        """Milliseconds."""
+
+    @property
+    def spread(self) -> float:
+        """Relative: 0.1 for ±10%."""
+
+
 @dataclass(frozen=True)
 class Sample:
     """Seconds of one probe over the rounds.
@@ -68,6 +86,11 @@ class Sample:
     def median(self) -> float:
         """Median seconds."""
         return median(self.seconds)
+
+    @property
+    def ms(self) -> float:
+        """Median milliseconds."""
+        return 1e3 * self.median
 
     @property
     def spread(self) -> float:
@@ -124,20 +147,21 @@ def measure(
     return {name: _sample(name, runs) for name, runs in taken.items()}
 
 
-def quiet(samples: Sequence[Sample], limit: float) -> None:
-    """Refuse timings whose rounds differ too much.
+def quiet(times: Sequence[Timed], limit: float) -> None:
+    """Refuse times whose repeats differ too much.
 
     Raises
     ------
     TooNoisy
-        Naming the worst probe, its spread and the limit.
+        Naming the worst, its spread, the limit, and the others beyond it.
     """
-    worst = max(samples, key=lambda sample: sample.spread)
-    if worst.spread > limit:
+    noisy = sorted((t for t in times if t.spread > limit), key=lambda t: -t.spread)
+    if noisy:
+        worst, *others = noisy
+        more = f"; beyond it, too: {', '.join(t.name for t in others)}" if others else ""
         raise TooNoisy(
-            f"{worst.name}: its repeats spread by ±{worst.spread:.0%} around "
-            f"{1e3 * worst.median:.3g} ms; allowed: ±{limit:.0%} (is something else running? "
-            "--max-spread moves the limit)"
+            f"{worst.name}: its repeats spread by ±{worst.spread:.0%} around {worst.ms:.3g} ms; "
+            f"allowed: ±{limit:.0%} (is something else running? --max-spread moves the limit){more}"
         )
 
 

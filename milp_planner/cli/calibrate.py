@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from milp_planner.cli.options import JsonOption, SeedOption, positive, whole
+from milp_planner.cli.options import JsonOption, SeedOption, given, positive, whole
 
 if TYPE_CHECKING:
     from milp_planner.calibrate import Calibration
@@ -73,12 +73,13 @@ MaxSpreadOption = Annotated[
     typer.Option(
         "--max-spread", parser=positive, metavar="SHARE",
         help="Refuse to fit when repeats spread by more (half their interquartile range over the "
-        "median).",
+        "median; in a sweep its column spread, or half the range of repeats).",
     ),
 ]  # fmt: skip
 
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
+    context: typer.Context,
     output: ProfileOutputOption = None,
     device: DeviceOption = Device.CPU,
     quick: QuickOption = False,
@@ -96,15 +97,19 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     Exit code 1, and nothing written, when the measurements are too noisy or contradict each other.
     """
     from milp_planner.cli import console
+    from milp_planner.errors import BadInput
     from milp_planner.files import check_writable
 
+    measuring = given(context, "device", "quick", "threads", "seed")
+    if raw is not None and measuring:
+        raise BadInput(f"{', '.join(measuring)}: for a measurement; --raw measures nothing")
     target = output or (None if json else Path(PROFILE_FILE))
     if target is not None:
         _check_name(target)
         check_writable(target)
         check_writable(target.with_suffix(".raw.json"))
     if raw is not None:
-        _fit(raw, base, target, json)
+        _fit(raw, base, max_spread, target, json)
         return
     if base is not None:
         raise typer.BadParameter("--base goes with --raw; a measurement brings all its numbers")
@@ -149,7 +154,7 @@ def _measure(
         )
 
 
-def _fit(raw: Path, base: str | None, target: Path | None, json: bool) -> None:
+def _fit(raw: Path, base: str | None, max_spread: float, target: Path | None, json: bool) -> None:
     """Fit a sweep of somebody's and write the profile."""
     from milp_planner.calibrate import fitted_profile, read_sweep
     from milp_planner.calibrate.profile_text import profile_text
@@ -158,7 +163,7 @@ def _fit(raw: Path, base: str | None, target: Path | None, json: bool) -> None:
     from milp_planner.files import write_atomically
 
     sweep = read_sweep(raw)
-    profile = fitted_profile(sweep, load_profile(base or sweep.base))
+    profile = fitted_profile(sweep, load_profile(base or sweep.base), max_spread)
     if target is not None:
         write_atomically(target, profile_text(profile))
     if json:

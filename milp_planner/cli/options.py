@@ -44,6 +44,16 @@ def whole(least: int, most: int) -> Callable[[str | int], int]:
     return parse
 
 
+def given(context: typer.Context, *parameters: str) -> list[str]:
+    """Those of some options that were typed, as typed: what stands in their place may be theirs."""
+    sources = ((name, context.get_parameter_source(name)) for name in parameters)
+    return [
+        f"--{name.replace('_', '-')}"
+        for name, source in sources
+        if source is not None and source.name == "COMMANDLINE"
+    ]
+
+
 ModelArgument = Annotated[
     str,
     typer.Argument(

@@ -14,7 +14,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-from typer.models import ArgumentInfo
+from typer.models import ArgumentInfo, Context
 
 from milp_planner.cli.commands import COMMANDS
 from milp_planner.cli.main import EPILOG
@@ -51,6 +51,8 @@ def parameters(function: Callable[..., None]) -> list[Parameter]:
     """Arguments and options of a command, read from its annotations."""
     found = []
     for name, param in inspect.signature(function, eval_str=True).parameters.items():
+        if param.annotation is Context:
+            continue
         declared, info = get_args(param.annotation)
         argument = isinstance(info, ArgumentInfo)
         required = param.default is inspect.Parameter.empty

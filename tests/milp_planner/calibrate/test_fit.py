@@ -117,6 +117,15 @@ def test_a_contradiction_within_the_spread_is_fitted() -> None:
         fit_sweep(sweep_of([(m, x, ms, 0.0) for m, x, ms, _ in points]), BASE)
 
 
+def test_no_spread_excuses_a_lookup_faster_than_hbm() -> None:
+    """Whoever accepts any noise still gets no curve from a time at a quarter of HBM's."""
+    points = [("HBM_ONLY", 1.0, 1.0, 1.0), ("HYBRID", 0.1, 0.25, 1.0)]
+    with pytest.raises(TooNoisy, match="its repeats spread"):
+        fit_sweep(sweep_of(points), BASE)
+    with pytest.raises(TooNoisy, match="faster than HBM_ONLY"):
+        fit_sweep(sweep_of(points), BASE, max_spread=1.0)
+
+
 @pytest.mark.parametrize(
     ("points", "sentence"),
     [

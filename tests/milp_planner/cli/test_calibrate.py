@@ -88,6 +88,31 @@ def test_noise_writes_nothing(fake: FakeMachine, cli: Cli, tmp_path: Path) -> No
     assert set(tmp_path.iterdir()) == before
 
 
+NOISY = """\
+mode,x,ms,spread
+HBM_ONLY,1,1.0,0.1
+CACHING,0.1,5,0.95
+CACHING,0.5,6,0.95
+HYBRID,0.1,2.5,0.2
+"""
+
+
+def test_a_noisy_sweep_is_refused_as_a_noisy_measurement_is(cli: Cli, tmp_path: Path) -> None:
+    """Exit code 1, all points beyond the limit named, no file; --max-spread moves the limit."""
+    (tmp_path / "noisy.csv").write_text(NOISY)
+    before = set(tmp_path.iterdir())
+    done = cli("calibrate", "--raw", "noisy.csv", "-o", "fit.yaml")
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert "CACHING at x = 0.1: its repeats spread by ±95%" in done.err
+    assert "CACHING at x = 0.5" in done.err and "HYBRID" not in done.err
+    strict = cli("calibrate", "--raw", "noisy.csv", "-o", "fit.yaml", "--max-spread", "0.01")
+    assert strict.code == 1 and "HYBRID at x = 0.1" in strict.err and "HBM_ONLY" in strict.err
+    assert set(tmp_path.iterdir()) == before
+    calm = "\n".join(line.replace("0.95", "0.2") for line in NOISY.splitlines())
+    (tmp_path / "calm.csv").write_text(calm)
+    assert cli("calibrate", "--raw", "calm.csv", "-o", "fit.yaml").code == 0
+
+
 def test_an_interrupt_writes_nothing(
     fake: FakeMachine, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +156,9 @@ def test_a_published_sweep_is_fitted_without_torch(
         (["-o", "profile.txt"], "a profile is a .yaml file"),
         (["--base", "h100"], "--base goes with --raw"),
         (["--raw", "absent.json"], "no such file"),
+        (["--raw", "a.csv", "--device", "cpu"], "--device: for a measurement; --raw measures no"),
+        (["--raw", "a.csv", "--quick", "--seed", "0"], "--quick, --seed: for a measurement"),
+        (["--raw", "a.csv", "--threads", "1"], "--threads: for a measurement"),
         (["--device", "tpu"], "tpu"),
         (["--max-spread", "0"], "a positive number"),
     ],
