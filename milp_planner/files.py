@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from milp_planner.errors import BadInput
@@ -30,31 +31,76 @@ def write_atomically(path: str | Path, content: str | bytes) -> Path:
         When the folder is absent or not writable, or ``path`` is a folder.
     """
     target = Path(path)
-    data = content.encode() if isinstance(content, str) else content
-    check_writable(target)
+    write_together({target: content})
+    return target
+
+
+def write_together(contents: Mapping[Path, str | bytes]) -> None:
+    """Replace several files, each as :func:`write_atomically` does, all of them or none.
+
+    All contents are on the disk before the first rename; where a rename fails, what the earlier
+    ones replaced is put back.
+
+    Raises
+    ------
+    BadInput
+        As :func:`write_atomically`.
+    """
+    for target in contents:
+        check_writable(target)
+    ready: dict[Path, str] = {}
+    replaced: dict[Path, bytes | None] = {}
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-    except OSError as error:
-        raise BadInput(f"cannot write {target}: {error.strerror}") from None
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(name, _mode_of(target))
-        os.replace(name, target)
+        for target, content in contents.items():
+            ready[target] = _temporary(target)
+            _fill(ready[target], content, _mode_of(target))
+        several = len(ready) > 1
+        for target, name in ready.items():
+            old = target.read_bytes() if several and target.exists() else None
+            os.replace(name, target)
+            if several:
+                replaced[target] = old
     except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
+        for name in ready.values():
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+        for done, old in replaced.items():
+            _put_back(done, old)
         if isinstance(error, OSError):
             raise BadInput(f"cannot write {target}: {error.strerror}") from None
         raise
-    return target
+
+
+def _temporary(target: Path) -> str:
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+    os.close(handle)
+    return name
+
+
+def _fill(name: str, content: str | bytes, mode: int) -> None:
+    with open(name, "wb") as stream:
+        stream.write(content.encode() if isinstance(content, str) else content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.chmod(name, mode)
+
+
+def _put_back(target: Path, old: bytes | None) -> None:
+    with contextlib.suppress(OSError):
+        if old is None:
+            target.unlink()
+        else:
+            target.write_bytes(old)
 
 
 def write_json(path: str | Path, value: object) -> Path:
     """Write a value as indented JSON with :func:`write_atomically`."""
-    return write_atomically(path, json.dumps(value, indent=1) + "\n")
+    return write_atomically(path, json_text(value))
+
+
+def json_text(value: object) -> str:
+    """A value as the JSON that files hold."""
+    return json.dumps(value, indent=1) + "\n"
 
 
 def check_writable(path: str | Path) -> None:

@@ -177,10 +177,10 @@ def _fit(raw: Path, base: str | None, max_spread: float, target: Path | None, js
 
 def _write(found: Calibration, target: Path) -> None:
     from milp_planner.calibrate.profile_text import profile_text
-    from milp_planner.files import write_atomically, write_json
+    from milp_planner.files import json_text, write_together
 
-    write_json(target.with_suffix(".raw.json"), found.to_dict())
-    write_atomically(target, profile_text(found.profile))
+    raw = target.with_suffix(".raw.json")
+    write_together({raw: json_text(found.to_dict()), target: profile_text(found.profile)})
 
 
 def _said(target: Path | None) -> None:

@@ -55,6 +55,30 @@ def test_an_interruption_keeps_the_old_file(
     assert [p.name for p in tmp_path.iterdir()] == ["plan.json"]
 
 
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_several_files_appear_together_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, error: BaseException
+) -> None:
+    """What stops the second write or rename leaves the folder as it was before the first."""
+    (tmp_path / "old").write_text("before")
+    targets = {tmp_path / "old": "after", tmp_path / "new": "x", tmp_path / "last": "y"}
+    original, calls = getattr(os, call), []
+
+    def stop(*given: object) -> None:
+        calls.append(given)
+        if len(calls) == 3:
+            raise error
+        original(*given)
+
+    with monkeypatch.context() as patched, pytest.raises((BadInput, KeyboardInterrupt)):
+        patched.setattr(os, call, stop)
+        files.write_together(targets)
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"old": "before"}
+    files.write_together(targets)
+    assert {p: p.read_text() for p in tmp_path.iterdir()} == targets
+
+
 def test_permissions_are_those_of_any_new_file(tmp_path: Path) -> None:
     """A new file obeys the umask, a replaced one keeps its own permissions."""
     plain = tmp_path / "plain"

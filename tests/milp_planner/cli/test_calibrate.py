@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -111,6 +112,24 @@ def test_a_noisy_sweep_is_refused_as_a_noisy_measurement_is(cli: Cli, tmp_path: 
     calm = "\n".join(line.replace("0.95", "0.2") for line in NOISY.splitlines())
     (tmp_path / "calm.csv").write_text(calm)
     assert cli("calibrate", "--raw", "calm.csv", "-o", "fit.yaml").code == 0
+
+
+def test_the_profile_and_its_measurements_appear_together(
+    fake: FakeMachine, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the second file cannot be put in place, the first is not there either."""
+    rename = os.replace
+
+    def refuse(source: str, target: Path) -> None:
+        if target.suffix == ".yaml":
+            raise OSError(1, "Operation not permitted")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "replace", refuse)
+    before = set(tmp_path.iterdir())
+    done = cli("calibrate", "-o", "mine.yaml")
+    assert done.code == 2 and "cannot write mine.yaml: Operation not permitted" in done.err
+    assert set(tmp_path.iterdir()) == before
 
 
 def test_an_interrupt_writes_nothing(
