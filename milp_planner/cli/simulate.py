@@ -137,8 +137,8 @@ def draw(info: SimulationInfo) -> list[RenderableType]:
         f"{show_bytes(round(info.exchange))}",
         f"host link a step, busiest rank  {show_bytes(round(max(info.rank_pcie_bytes)))} "
         "(rows with optimizer state)",
-        f"ids of the busiest rank over the mean, all tables  {info.hot:.3f} simulated, "
-        f"peak {info.hot_peak:.3f}",
+        f"ids of the busiest rank over the mean, all tables  {info.predicted_hot:.3f} → "
+        f"{info.hot:.3f} (peak {info.hot_peak:.3f})",
         *(_memory(memory) for memory in info.memory if any(memory.predicted + memory.simulated)),
     ]
     if len(info.tables) > len(shown):

@@ -12,7 +12,7 @@ from milp_planner.costs.dynamicemb_storage import runtime_value_bytes
 from milp_planner.costs.hit_ratio.estimate import hit_ratios, tier_of
 from milp_planner.costs.hit_ratio.stored import long_run
 from milp_planner.costs.storage import state_multiple
-from milp_planner.costs.units import IntArray
+from milp_planner.costs.units import FloatArray, IntArray
 from milp_planner.inputs.table import Table
 from milp_planner.options.choice import BY_MACHINE
 from milp_planner.options.traffic import Traffic
@@ -44,10 +44,10 @@ class TableJob:
         Tiers of one rank.
     predicted_hit, source
         What pricing says of the hit ratio, and where it has it from.
-    predicted_ids : float
-        Ids a step that the busiest rank is expected to receive.
-    predicted_hot : float
-        The same over the mean.
+    expected_ids : float array [ranks]
+        Ids a step that each rank of the split is expected to receive, hot rows as priced.
+    even_ids : float
+        The same if no row were hot.
     """
 
     table: Table
@@ -59,8 +59,8 @@ class TableJob:
     shape: Shape
     predicted_hit: float
     source: str
-    predicted_ids: float
-    predicted_hot: float
+    expected_ids: FloatArray
+    even_ids: float
 
     def owners(self, ids: IntArray) -> IntArray:
         """Rank, counted inside the split, that owns each id."""
@@ -135,6 +135,7 @@ def job_of(plan: Plan, index: int, traffic: Traffic) -> TableJob:
         dedup = float(traffic.dedup_lookups[index])
         factors = rank_factors(table.access, table.rows, ranks, rule, dedup)
     senders = 1 if placed.sharding_type == "data_parallel" else everyone
+    even = float(traffic.ids[index]) * senders / ranks
     return TableJob(
         table=table,
         placed=placed,
@@ -145,8 +146,8 @@ def job_of(plan: Plan, index: int, traffic: Traffic) -> TableJob:
         shape=shape_of(table, placed, ranks),
         predicted_hit=hit,
         source=source,
-        predicted_ids=float(traffic.ids[index]) * senders / ranks * max(factors),
-        predicted_hot=max(factors),
+        expected_ids=np.broadcast_to(even * np.array(factors), ranks),
+        even_ids=even,
     )
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from milp_planner.costs.access import distinct_rows
 from milp_planner.costs.units import FloatArray, IntArray
 from milp_planner.errors import BadInput
-from milp_planner.options.shard_seconds import EXCHANGE_BYTES
 from milp_planner.options.traffic import traffic_of
 from milp_planner.placement import Plan
 from milp_planner.simulate.job import job_of
 from milp_planner.simulate.memory import MemoryInfo, memory_of
+from milp_planner.simulate.ranks import hottest, loads_of
 from milp_planner.simulate.table import TableRun, replay_table, simulate_table
 
 
@@ -102,8 +102,9 @@ class SimulationInfo:
         Bytes a step between host and HBM of each rank.
     predicted_exchange, exchange : float
         Bytes a step on the busiest rank, all tables: ids in, embeddings out.
-    hot, hot_peak : float
-        Ids of the busiest rank over the mean, all tables: over all batches, highest batch.
+    predicted_hot, hot, hot_peak : float
+        Ids of the busiest rank over the mean, all tables: predicted, over all batches, highest
+        batch.
     memory : tuple of MemoryInfo
         HBM of every rank and DDR of every machine.
     """
@@ -116,6 +117,7 @@ class SimulationInfo:
     rank_pcie_bytes: tuple[float, ...]
     predicted_exchange: float
     exchange: float
+    predicted_hot: float
     hot: float
     hot_peak: float
     memory: tuple[MemoryInfo, ...]
@@ -173,68 +175,32 @@ def simulate_plan(
 def _info(
     plan: Plan, runs: list[TableRun], batches: int, seed: int, outputs: FloatArray
 ) -> SimulationInfo:
-    ranks = plan.cluster.num_ranks
-    least = min(len(run.ids) for run in runs)
-    ids, said = np.zeros((least, ranks)), np.zeros(ranks)
-    sent, said_sent, pcie = np.zeros(ranks), np.zeros(ranks), np.zeros(ranks)
-    for index, run in enumerate(runs):
-        holders = run.job.holders(ranks)
-        received = run.ids[-least:][:, holders[:, 1]]
-        np.add.at(ids.T, holders[:, 0], received.T)
-        np.add.at(said, holders[:, 0], run.job.predicted_ids)
-        np.add.at(sent, holders[:, 0], _bytes(plan, run, received.mean(axis=0), outputs[index]))
-        predicted = np.full(len(holders), run.job.predicted_ids)
-        np.add.at(said_sent, holders[:, 0], _bytes(plan, run, predicted, outputs[index]))
-        np.add.at(pcie, holders[:, 0], _pcie(plan, run)[holders[:, 1]])
-    hot = ids.max(axis=1) / np.maximum(ids.mean(axis=1), 1e-12)
+    loads = loads_of(plan, runs, outputs)
     return SimulationInfo(
         name=f"{plan.model.name} on {plan.cluster.name}",
         batches=batches,
         seed=seed,
-        tables=tuple(_table_info(plan, run) for run in runs),
-        rank_ids=tuple(ids.mean(axis=0).tolist()),
-        rank_pcie_bytes=tuple(pcie.tolist()),
-        predicted_exchange=float(said_sent.max()),
-        exchange=float(sent.max()),
-        hot=_uneven(ids),
-        hot_peak=float(hot.max()),
+        tables=tuple(
+            _table_info(run, moved)
+            for run, moved in zip(runs, loads.table_link.tolist(), strict=True)
+        ),
+        rank_ids=tuple(loads.ids.mean(axis=0).tolist()),
+        rank_pcie_bytes=tuple(loads.host_link.mean(axis=0).tolist()),
+        predicted_exchange=float(loads.expected_exchange.max()),
+        exchange=float(loads.exchange.mean(axis=0).max()),
+        predicted_hot=float(loads.expected_ids.max()) / loads.even_ids,
+        hot=_uneven(loads.ids),
+        hot_peak=float(hottest(loads.ids).max()),
         memory=memory_of(plan, runs, outputs),
     )
 
 
 def _uneven(ids: FloatArray) -> float:
     """Busiest rank over the mean, of the ids of all batches [batches, ranks]."""
-    total = ids.sum(axis=0)
-    return float(total.max() / max(total.mean(), 1e-12))
+    return float(hottest(ids.sum(axis=0)))
 
 
-def _bytes(plan: Plan, run: TableRun, ids: FloatArray, outputs: float) -> FloatArray:
-    """Ids in (8 bytes each) and embeddings out of each shard; replicas exchange nothing."""
-    job, workload = run.job, plan.model.workload
-    if job.placed.sharding_type == "data_parallel":
-        return np.zeros_like(ids)
-    rows = ids if job.table.output == "sequence" else np.full_like(ids, outputs * job.senders)
-    return 8 * ids + rows * job.placed.column_width * EXCHANGE_BYTES[workload.exchange_dtype]
-
-
-def _pcie(plan: Plan, run: TableRun) -> FloatArray:
-    """Bytes a step between host and HBM of each rank of the split.
-
-    Rows with their optimizer state. HYBRID and HOST_ONLY read a row on the host and, in training,
-    write it back; CACHING fetches what is missing and known, and writes back what it evicts; HYBRID
-    moves what HBM pushes out.
-    """
-    job, total = run.job, run.total
-    training = plan.model.workload.mode == "training"
-    row = job.row_bytes(job.placed.column_width, training)
-    uses = np.where(training and job.placed.mode != "CACHING", 2, 1)
-    rows = total.host_hits * uses
-    if job.placed.mode in ("HYBRID", "CACHING"):
-        rows = rows + total.evicted
-    return rows * row / run.batches / run.rate
-
-
-def _table_info(plan: Plan, run: TableRun) -> TableInfo:
+def _table_info(run: TableRun, host_link: float) -> TableInfo:
     job, total = run.job, run.total
     tiered = job.placed.mode in ("HYBRID", "CACHING")
     asked, lookups = total.lookups > 0, job.lookups * job.senders
@@ -257,18 +223,18 @@ def _table_info(plan: Plan, run: TableRun) -> TableInfo:
         unique_hit=total.unique_hit_ratio if tiered else None,
         predicted_unique_fraction=distinct / lookups,
         unique_fraction=total.unique_fraction if run.rate == 1 else None,
-        predicted_ids=job.predicted_ids,
+        predicted_ids=float(job.expected_ids.max()),
         ids=float(run.ids.mean(axis=0).max()),
-        predicted_hot=job.predicted_hot,
+        predicted_hot=float(job.expected_ids.max()) / job.even_ids,
         hot=_uneven(run.ids),
-        hot_peak=float(run.hot.max()),
+        hot_peak=float(hottest(run.ids).max()),
         predicted_slots=float(job.shape.hbm_buckets * job.shape.hbm_bucket),
         held=float(total.in_hbm.max()) / run.rate,
-        pcie_bytes=float(_pcie(plan, run).sum()),
+        pcie_bytes=host_link,
         evicted=each(total.evicted),
         lost=each(total.dropped),
         bypassed=each(total.bypassed),
         rank_hit=tuple(None if np.isnan(r) else float(r) for r in ratios) if tiered else (),
         growth=tuple(float(s.in_hbm.sum()) / run.rate for s in run.steps),
-        hot_over_time=tuple(run.hot.tolist()),
+        hot_over_time=tuple(hottest(run.ids).tolist()),
     )

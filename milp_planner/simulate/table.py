@@ -61,11 +61,6 @@ class TableRun:
             total = total + step
         return total
 
-    @property
-    def hot(self) -> FloatArray:
-        """Ids of the busiest rank over the mean, a batch each."""
-        return self.ids.max(axis=1) / np.maximum(self.ids.mean(axis=1), 1e-12)
-
 
 def simulate_table(job: TableJob, batches: int, seed: int) -> TableRun:
     """Draw lookups from the table's statistics and replay them."""

@@ -1,0 +1,68 @@
+"""Loads of every rank: exchange, host link, hot ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from milp_planner.api import plan
+from milp_planner.inputs import Cluster, Model
+from milp_planner.placement import Plan
+
+pytest.importorskip("numba")
+
+from milp_planner.simulate.plan import simulate_plan
+
+ITEMS = {"rows": 5_000, "dim": 16, "kind": "dynamicemb", "output": "sequence",
+         "sequence_length": 20, "constraints": {"modes": "HBM_ONLY"}}  # fmt: skip
+
+
+def planned(*tables: dict[str, Any], hbm: str = "80GiB", **workload: Any) -> Plan:
+    """Two ranks, 256 samples each."""
+    work = {"batch_per_rank": 256, "fusion": "free", **workload}
+    links = {"intra_machine": "450GB/s"}
+    cluster = {"name": "c", "profile": "h100", "machines": 1, "ranks_per_machine": 2,
+               "hbm": hbm, "ddr": "2TB", "interconnect": links}  # fmt: skip
+    model = Model.from_dict({"name": "m", "workload": work, "tables": list(tables)})
+    return plan(model, Cluster.from_dict(cluster), formulation="greedy")
+
+
+def top(name: str, owner: int) -> dict[str, Any]:
+    """Items of which one id, on a known rank, has 80% of the lookups."""
+    return {
+        "name": name,
+        **ITEMS,
+        "access": {"kind": "top_ids", "ids": [{"share": 0.8, "id": owner}]},
+    }
+
+
+@pytest.mark.parametrize(("second", "hot"), [(1, 1.0), (2, 1.8)])
+def test_known_hot_ids_load_their_own_rank(second: int, hot: float) -> None:
+    """On different ranks they cancel out; on the same they add up: as predicted within 1%."""
+    info = simulate_plan(planned(top("a", 0), top("b", second)), 10)
+    ids = 2 * 256 * 20 * hot
+    assert info.predicted_exchange == pytest.approx(ids * (8 + 16 * 4))
+    assert info.exchange == pytest.approx(info.predicted_exchange, rel=0.01)
+    assert info.predicted_hot == pytest.approx(hot)
+    assert info.hot == pytest.approx(hot, rel=0.01)
+
+
+def test_unknown_hot_ids_are_predicted_at_their_worst() -> None:
+    """Any rank may own the hottest rows: no rank receives more than predicted, as prices do."""
+    access = {"kind": "top_ids", "ids": [{"share": 0.8}]}
+    tables = [{"name": name, **ITEMS, "access": access} for name in "ab"]
+    info = simulate_plan(planned(*tables), 4)
+    assert 1.8 <= info.predicted_hot <= 2
+    assert info.hot <= info.predicted_hot
+    assert info.exchange <= info.predicted_exchange
+
+
+def test_columns_are_exchanged_as_they_are_cut() -> None:
+    """Two shards of 64 columns move what one of 128 does, and each receives every id."""
+    table = {"name": "a", "rows": 5_000, "dim": 128, "pooling_factor": 3}
+    cut = {**table, "constraints": {"sharding_types": "column_wise", "column_widths": [64]}}
+    info = simulate_plan(planned(cut), 2)
+    received = 2 * 256 * 3
+    assert info.rank_ids == (received, received)
+    assert info.exchange == info.predicted_exchange == 8 * received + 2 * 256 * 64 * 4
