@@ -79,13 +79,23 @@ def _rows_moved(plan: Plan, run: TableRun) -> FloatArray:
     """Rows a step between host and HBM, float array [steps, ranks of the split].
 
     HYBRID and HOST_ONLY read a row on the host and, in training, write it back; CACHING fetches
-    what is missing and known, and writes back what it evicts; HYBRID moves what HBM pushes out.
+    what is missing and writes back what it evicts; HYBRID moves what HBM pushes out. A row seen
+    for the first time is fetched too where it lies in an array (TorchRec); a hash table makes it in
+    HBM. TorchRec's kernel on host memory reads a row for every id, as pricing charges; all others
+    move each different row of a batch once. Nothing moves without HBM.
     """
-    mode, training = run.job.placed.mode, plan.model.workload.mode == "training"
-    uses = 2 if training and mode != "CACHING" else 1
-    rows = np.array([step.host_hits for step in run.steps]) * float(uses)
+    job, training = run.job, plan.model.workload.mode == "training"
+    mode, array = job.placed.mode, job.placed.kind == "torchrec"
+    if all(rank.hbm_bytes == 0 for rank in plan.cluster.ranks):
+        return np.zeros((len(run.steps), job.ranks))
+    uses = 2.0 if training and mode != "CACHING" else 1.0
+    if array and mode == "HOST_ONLY":
+        return uses * run.ids
+    rows = np.array([step.host_hits for step in run.steps]) * uses
     if mode in ("HYBRID", "CACHING"):
         rows += np.array([step.evicted for step in run.steps])
+    if array and mode == "CACHING":
+        rows += np.array([step.new for step in run.steps])
     return np.asarray(rows * (len(run.steps) / run.batches / run.rate))
 
 

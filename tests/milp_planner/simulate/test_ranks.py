@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from milp_planner.api import plan
@@ -66,3 +67,54 @@ def test_columns_are_exchanged_as_they_are_cut() -> None:
     received = 2 * 256 * 3
     assert info.rank_ids == (received, received)
     assert info.exchange == info.predicted_exchange == 8 * received + 2 * 256 * 64 * 4
+
+
+ARRAY = {"name": "t", "rows": 60_000, "dim": 64, "pooling_factor": 8, "optimizer": "sgd"}
+LOOKUPS = 2 * 256 * 8
+
+
+def constrained(mode: str, **constraints: Any) -> dict[str, Any]:
+    """The array in one mode."""
+    return {**ARRAY, "constraints": {"modes": mode, **constraints}}
+
+
+def test_arrays_are_fetched_from_the_first_lookup_on() -> None:
+    """8,192 rows never seen before fetch all of them, and write back what left the cache."""
+    found = planned(constrained("CACHING", cache_ratios=[0.2], sharding_types="row_wise"))
+    row = simulate_plan(found, 4, 0, {"t": np.arange(2 * LOOKUPS)}).tables[0]
+    assert row.hit == 0
+    assert row.pcie_bytes == (LOOKUPS + row.evicted) * 64 * 4
+
+
+def test_hash_tables_make_new_rows_in_hbm() -> None:
+    """A dynamicemb cache fetches no row that it never saw."""
+    table = {**constrained("CACHING", cache_ratios=[0.2]), "kind": "dynamicemb"}
+    found = planned(table)
+    row = simulate_plan(found, 4, 0, {"t": np.arange(2 * LOOKUPS)}).tables[0]
+    assert (row.hit, row.pcie_bytes) == (0, row.evicted * 64 * 4)
+
+
+@pytest.mark.parametrize(("mode", "ways"), [("training", 2), ("inference", 1)])
+def test_arrays_on_the_host_are_read_for_every_id(mode: str, ways: int) -> None:
+    """One row over and over is read each time, as pricing charges it, and written in training."""
+    found = planned(constrained("HOST_ONLY"), mode=mode)
+    info = simulate_plan(found, 4, 0, {"t": np.full(8 * LOOKUPS, 7)})
+    assert info.tables[0].pcie_bytes == ways * LOOKUPS * 64 * 4
+    assert sum(info.rank_pcie_bytes) == info.tables[0].pcie_bytes
+
+
+def test_every_column_shard_fetches_its_part() -> None:
+    """Shards of 64 and 32 columns each fetch their columns of every row."""
+    cut = constrained(
+        "CACHING", cache_ratios=[0.2], sharding_types="column_wise", column_widths=[64]
+    )
+    info = simulate_plan(planned({**cut, "dim": 96}), 4, 0, {"t": np.arange(2 * LOOKUPS)})
+    row = info.tables[0]
+    assert row.pcie_bytes == (LOOKUPS + row.evicted) * 96 * 4
+    assert sorted(info.rank_pcie_bytes) == [row.pcie_bytes / 3, row.pcie_bytes * 2 / 3]
+
+
+def test_without_hbm_nothing_crosses_the_host_link() -> None:
+    """Processors read their own memory."""
+    info = simulate_plan(planned(ARRAY, hbm="0GiB"), 2)
+    assert info.rank_pcie_bytes == (0, 0)
