@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from milp_planner.costs.units import IntArray
+    from milp_planner.inputs.model import Model
     from milp_planner.placement import Plan
     from milp_planner.simulate.memory import MemoryInfo
     from milp_planner.simulate.plan import SimulationInfo, TableInfo
@@ -66,7 +67,8 @@ def run(
     from milp_planner.simulate.plan import simulate_plan
     from milp_planner.simulate.tiers import compiled_loops
 
-    found, traces = assume(read_plan(plan), skew), read_traces(trace or [])
+    found = assume(read_plan(plan), skew)
+    traces = read_traces(trace or [], found.model)
     compiled_loops()
     with console.err().status("simulating", spinner="line") as status:
         info = simulate_plan(
@@ -99,18 +101,21 @@ def assume(plan: Plan, skew: str | None) -> Plan:
     return replace(plan, model=with_skew(plan.model, skew))
 
 
-def read_traces(given: list[str]) -> dict[str, IntArray]:
+def read_traces(given: list[str], model: Model) -> dict[str, IntArray]:
     """Keys by table, from ``TABLE=FILE``.
 
     Raises
     ------
     BadInput
-        Anything else, a table named twice, or a file that holds no keys.
+        Anything else, a table named twice, or a file that holds no keys or some that the model's
+        table cannot have.
     """
     from cuda_routing.errors import RoutingError
     from milp_planner.errors import BadInput
     from milp_planner.simulate.streams import read_keys
+    from milp_planner.simulate.table import check_keys
 
+    tables = {table.name: table for table in model.tables}
     traces: dict[str, IntArray] = {}
     for text in given:
         name, equals, file = text.partition("=")
@@ -122,6 +127,8 @@ def read_traces(given: list[str]) -> dict[str, IntArray]:
             traces[name] = read_keys([Path(file)])
         except RoutingError as error:
             raise BadInput(f"--trace: {error}") from None
+        if name in tables:
+            check_keys(tables[name], traces[name], f"--trace: {file}")
     return traces
 
 

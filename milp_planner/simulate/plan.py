@@ -16,7 +16,7 @@ from milp_planner.placement import Plan
 from milp_planner.simulate.job import job_of
 from milp_planner.simulate.memory import MemoryInfo, memory_of
 from milp_planner.simulate.ranks import hottest, loads_of
-from milp_planner.simulate.table import TableRun, replay_table, simulate_table
+from milp_planner.simulate.table import TableRun, check_trace, replay_table, simulate_table
 
 
 @dataclass(frozen=True)
@@ -150,8 +150,8 @@ def simulate_plan(
     Raises
     ------
     BadInput
-        The plan has no placement, a trace names no table of it or is too short, or numba is
-        absent.
+        The plan has no placement, a trace names no table of it or cannot be replayed (see
+        :func:`milp_planner.simulate.table.check_trace`), or numba is absent.
     """
     if not plan.tables:
         raise BadInput("the plan places no table (none was found); there is nothing to simulate")
@@ -161,9 +161,12 @@ def simulate_plan(
         if name not in names:
             raise BadInput(f"--trace: no table {name!r} in the plan; there are: {', '.join(names)}")
     traffic = traffic_of(plan.model, plan.cluster.num_ranks, needs_distinct=False)
+    jobs = [job_of(plan, index, traffic) for index in range(len(names))]
+    for job in jobs:
+        if job.table.name in traces:
+            check_trace(job, traces[job.table.name])
     runs = []
-    for index, name in enumerate(names):
-        job = job_of(plan, index, traffic)
+    for name, job in zip(names, jobs, strict=True):
         if name in traces:
             runs.append(replay_table(job, traces[name], batches))
         else:

@@ -10,9 +10,10 @@ import numpy as np
 from milp_planner.costs.popularity import popularity
 from milp_planner.costs.units import FloatArray, IntArray
 from milp_planner.errors import BadInput
+from milp_planner.inputs.table import Table
 from milp_planner.simulate.job import TableJob, known_ids, warmup_lookups
 from milp_planner.simulate.streams import Drawn, drawn, scattered
-from milp_planner.simulate.tiers import Step, Tiers
+from milp_planner.simulate.tiers import Shape, Step, Tiers
 
 MAX_ROWS = 1 << 16
 """Rows of a table beyond which a sample of them stands for all."""
@@ -21,6 +22,8 @@ MAX_LOOKUPS = 1 << 18
 every rank's lookups."""
 LEAST_LOOKUPS = 20_000
 """Lookups that a hit ratio is to stand on: batches of a sample are repeated until then."""
+MAX_SLOTS = 1 << 28
+"""Slots of a table whose trace is replayed: never on a sample, 16 bytes a slot, 4 GiB in all."""
 WARM_SHARE = 100
 """A warm-up batch has at least 1/100 of the rows, so that warming up takes few batches."""
 
@@ -89,21 +92,57 @@ def simulate_table(job: TableJob, batches: int, seed: int) -> TableRun:
     return TableRun(job, rate, warmed, steps, np.array(received), part, batches * repeat)
 
 
-def replay_table(job: TableJob, keys: IntArray, batches: int) -> TableRun:
-    """Replay a trace of the table's keys, in order; the first half of its batches warms up.
+def check_keys(table: Table, keys: IntArray, where: str) -> None:
+    """Refuse keys that a table cannot have: an array (TorchRec) has rows 0 to rows - 1.
 
     Raises
     ------
     BadInput
-        The trace has less than two batches of all ranks.
+        ``where``, the first such key, and what is allowed.
     """
-    lookups = job.lookups * job.senders
-    whole = len(keys) // lookups
-    if whole < 2:
+    if table.kind == "torchrec" and len(keys) and not 0 <= keys.min() <= keys.max() < table.rows:
+        wrong = int(np.argmax((keys < 0) | (keys >= table.rows)))
         raise BadInput(
-            f"the trace of table {job.table.name!r} has {len(keys):,} keys; allowed: at least two "
+            f"{where}: key number {wrong + 1:,} is {int(keys[wrong])}; allowed: 0 to "
+            f"{table.rows - 1}, the rows of table {table.name!r}"
+        )
+
+
+def check_trace(job: TableJob, keys: IntArray) -> None:
+    """Refuse a trace that cannot be replayed.
+
+    Raises
+    ------
+    BadInput
+        The table cannot have one of the keys, there are less than two batches of all ranks, or the
+        table has too many slots to replay every one.
+    """
+    name, lookups = job.table.name, job.lookups * job.senders
+    check_keys(job.table, keys, f"the trace of table {name!r}")
+    if len(keys) < 2 * lookups:
+        raise BadInput(
+            f"the trace of table {name!r} has {len(keys):,} keys; allowed: at least two "
             f"batches of {lookups:,} ({job.lookups:,} on each of {job.senders} ranks)"
         )
+    slots = _slots(job.shape) * job.ranks
+    if slots > MAX_SLOTS:
+        raise BadInput(
+            f"--trace: table {name!r} has {slots:,} slots; allowed: at most {MAX_SLOTS:,} (4 GiB "
+            "here), as traces are not sampled; drop --trace for this table, and its lookups are "
+            "drawn from its statistics"
+        )
+
+
+def _slots(shape: Shape) -> int:
+    """Slots that the tiers of one rank keep a state for: a host that holds every row needs none."""
+    near = shape.hbm_buckets * shape.hbm_bucket if shape.hbm_slots else 0
+    return near + shape.host_buckets * shape.host_bucket * (shape.mode == "HYBRID")
+
+
+def replay_table(job: TableJob, keys: IntArray, batches: int) -> TableRun:
+    """Replay a trace (:func:`check_trace`) in order; the first half of its batches warms up."""
+    lookups = job.lookups * job.senders
+    whole = len(keys) // lookups
     ids, rows = np.unique(keys, return_inverse=True)
     counted = min(batches, whole // 2)
     tiers = Tiers(job.shape, job.local(ids), job.owners(ids), job.ranks)

@@ -41,10 +41,12 @@ def test_memory_beyond_what_is_reserved_is_told() -> None:
 def test_bad_input_is_a_sentence(cli: Cli, planned: Path, tmp_path: Path) -> None:
     """Wrong traces, skew and numbers leave with code 2 and say what is allowed."""
     (tmp_path / "keys.csv").write_text("1\nx\n")
+    (tmp_path / "far.csv").write_text("1\n1000000000000\n")
     wrong = {
         "TABLE=FILE": ["--trace", "users"],
         "no file of keys": ["--trace", "users=absent.npy"],
         "keys.csv": ["--trace", "users=keys.csv"],
+        "far.csv: key number 2 is 1000000000000; allowed: 0 to": ["--trace", "ads=far.csv"],
         "dlrm-2021, dlrm-2022": ["--skew", "flat"],
         "a whole number, 1 to 10000": ["--batches", "0"],
     }
