@@ -56,6 +56,10 @@ class TableInfo:
         Rows in HBM after each counted batch, all ranks.
     hot_over_time : tuple of float
         Busiest rank over the mean, each counted batch.
+    hit_over_time : tuple of float
+        Hit ratio of each counted batch; empty where no tier serves a part.
+    evicted_over_time : tuple of float
+        Rows pushed out of HBM in each counted batch.
     """
 
     name: str
@@ -84,6 +88,8 @@ class TableInfo:
     rank_hit: tuple[float | None, ...]
     growth: tuple[float, ...]
     hot_over_time: tuple[float, ...]
+    hit_over_time: tuple[float, ...]
+    evicted_over_time: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -105,6 +111,9 @@ class SimulationInfo:
     predicted_hot, hot, hot_peak : float
         Ids of the busiest rank over the mean, all tables: predicted, over all batches, highest
         batch.
+    hot_over_time, exchange_over_time, pcie_over_time : tuple of float
+        Of the busiest rank in each of the last batches that every table has counted: ids over the
+        mean, bytes exchanged, bytes between host and HBM.
     memory : tuple of MemoryInfo
         HBM of every rank and DDR of every machine.
     """
@@ -120,6 +129,9 @@ class SimulationInfo:
     predicted_hot: float
     hot: float
     hot_peak: float
+    hot_over_time: tuple[float, ...]
+    exchange_over_time: tuple[float, ...]
+    pcie_over_time: tuple[float, ...]
     memory: tuple[MemoryInfo, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -179,6 +191,7 @@ def _info(
     plan: Plan, runs: list[TableRun], batches: int, seed: int, outputs: FloatArray
 ) -> SimulationInfo:
     loads = loads_of(plan, runs, outputs)
+    hot = hottest(loads.ids)
     return SimulationInfo(
         name=f"{plan.model.name} on {plan.cluster.name}",
         batches=batches,
@@ -193,7 +206,10 @@ def _info(
         exchange=float(loads.exchange.mean(axis=0).max()),
         predicted_hot=float(loads.expected_ids.max()) / loads.even_ids,
         hot=_uneven(loads.ids),
-        hot_peak=float(hottest(loads.ids).max()),
+        hot_peak=float(hot.max()),
+        hot_over_time=tuple(hot.tolist()),
+        exchange_over_time=tuple(loads.exchange.max(axis=1).tolist()),
+        pcie_over_time=tuple(loads.host_link.max(axis=1).tolist()),
         memory=memory_of(plan, runs, outputs),
     )
 
@@ -204,7 +220,7 @@ def _uneven(ids: FloatArray) -> float:
 
 
 def _table_info(run: TableRun, host_link: float) -> TableInfo:
-    job, total = run.job, run.total
+    job, total, hot = run.job, run.total, hottest(run.ids)
     tiered = job.placed.mode in ("HYBRID", "CACHING")
     asked, lookups = total.lookups > 0, job.lookups * job.senders
     distinct = distinct_rows(job.table.access, job.table.rows, job.lookups, job.senders)
@@ -230,7 +246,7 @@ def _table_info(run: TableRun, host_link: float) -> TableInfo:
         ids=float(run.ids.mean(axis=0).max()),
         predicted_hot=float(job.expected_ids.max()) / job.even_ids,
         hot=_uneven(run.ids),
-        hot_peak=float(hottest(run.ids).max()),
+        hot_peak=float(hot.max()),
         predicted_slots=float(job.shape.hbm_buckets * job.shape.hbm_bucket),
         held=float(total.in_hbm.max()) / run.rate,
         pcie_bytes=host_link,
@@ -239,5 +255,7 @@ def _table_info(run: TableRun, host_link: float) -> TableInfo:
         bypassed=each(total.bypassed),
         rank_hit=tuple(None if np.isnan(r) else float(r) for r in ratios) if tiered else (),
         growth=tuple(float(s.in_hbm.sum()) / run.rate for s in run.steps),
-        hot_over_time=tuple(hottest(run.ids).tolist()),
+        hot_over_time=tuple(hot.tolist()),
+        hit_over_time=tuple(step.hit_ratio for step in run.steps) if tiered else (),
+        evicted_over_time=tuple(each(step.evicted) * len(run.steps) for step in run.steps),
     )

@@ -125,3 +125,29 @@ def test_bad_traces_are_refused(placed: Plan) -> None:
         simulate_plan(placed, 4, 0, {"nowhere": np.zeros(9, np.int64)})
     with pytest.raises(BadInput, match="at least two batches of 4,096"):
         simulate_plan(placed, 4, 0, {"hybrid": np.zeros(4096, np.int64)})
+
+
+def test_series_add_up_to_the_means(info: SimulationInfo) -> None:
+    """One value a step of hits, evicted rows, hot rank, exchange and host link."""
+    for row in info.tables:
+        assert len(row.hit_over_time) == (10 if row.hit is not None else 0)
+        assert np.mean(row.evicted_over_time) == pytest.approx(row.evicted)
+        if row.hit is not None:
+            assert np.mean(row.hit_over_time) == pytest.approx(row.hit, abs=1e-3)
+    for series in (info.hot_over_time, info.exchange_over_time, info.pcie_over_time):
+        assert len(series) == 10
+    assert max(info.hot_over_time) == info.hot_peak >= info.hot
+    assert np.mean(info.exchange_over_time) >= info.exchange > 0
+    assert np.mean(info.pcie_over_time) >= max(info.rank_pcie_bytes) > 0
+
+
+def test_a_change_in_a_trace_shows_over_time(placed: Plan) -> None:
+    """A step of new keys pushes the known ones out: these miss once, then hit again."""
+    batch = 2 * 256 * 8
+    known = np.arange(batch) % 64
+    keys = np.concatenate([np.tile(known, 5), np.arange(batch) + 10**6, np.tile(known, 2)])
+    info = simulate_plan(placed, 4, 0, {"cache": keys})
+    row = next(t for t in info.tables if t.name == "cache")
+    assert row.hit_over_time == (1, 0, 0, 1)
+    assert [evicted > 0 for evicted in row.evicted_over_time] == [False, True, True, False]
+    assert len(info.pcie_over_time) == 4
