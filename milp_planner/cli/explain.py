@@ -39,10 +39,12 @@ from milp_planner.cli.options import (
 
 if TYPE_CHECKING:
     from milp_planner.explain.answers import Answers
+    from milp_planner.explain.robust import RobustInfo
     from milp_planner.placement import Plan
 
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
+    context: typer.Context,
     plan: PlanArgument,
     ask: AskOption = None,
     table: TableOption = None,
@@ -74,12 +76,14 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     Why each table is where it is and what the alternatives cost, what more memory buys, the
     smallest cluster that does, what changing the plan takes, and how wrong a price may be. Every
     figure is solved again or is a bound that says so. -o writes the plan that replan (at its
-    largest limit), robust or --sensitivity --robust finds.
+    largest limit), robust or --sensitivity --robust finds. Exit code 3 when a robust plan was asked
+    for and none found.
     """
     from dataclasses import replace
 
     from milp_planner.api.plan_files import read_plan, write_plan
     from milp_planner.cli import explain_asked
+    from milp_planner.cli.exits import finish
     from milp_planner.cli.limits import make_settings
     from milp_planner.cli.work import Work
     from milp_planner.explain.answers import answer
@@ -88,6 +92,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     questions = explain_asked.parse_questions(ask or [])
     if sensitivity:
         questions.append("sensitivity")
+    explain_asked.refuse_strays(context, questions, robust)
     _check_output(questions, robust, output)
     asked = explain_asked.basic(table, alternatives, extra, target, limits)
     asked = explain_asked.with_sources(asked, model, cluster, against)
@@ -103,10 +108,29 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     if output is not None and found is not None:
         write_plan(found, output)
     _show(read, answers, everything, json)
-    if work.interrupted:
-        raise typer.Exit(130)
+    failed = _without_plan(answers, robust)
+    if failed is not None:
+        _say_unfound(failed, output)
     if read.outcome.status.value == "infeasible" or (answers.replan and not answers.replanned):
-        raise typer.Exit(1)
+        failed = "infeasible"
+    finish(failed or "feasible", work.interrupted)
+
+
+def _without_plan(answers: Answers, robust: bool) -> str | None:
+    """Status of a robust plan that was asked for and not found."""
+    asked: list[RobustInfo | None] = [answers.robust] if answers.robust else []
+    if answers.sensitivity and robust:
+        common = answers.sensitivity.common
+        asked.append(common.robust if common else None)
+    missing = [each for each in asked if each is None or each.objective is None]
+    return None if not missing else missing[0].status if missing[0] else "unknown"
+
+
+def _say_unfound(status: str, output: Path | None) -> None:
+    from milp_planner.cli.failures import say
+
+    why = "none exists" if status == "infeasible" else "none was found in the time given"
+    say(f"robust plan: {why}{'' if output is None else f'; {output} was not written'}")
 
 
 def _show(read: Plan, answers: Answers, everything: bool, json: bool) -> None:

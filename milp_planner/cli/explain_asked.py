@@ -5,8 +5,47 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
+from milp_planner.cli.options import given
+
 if TYPE_CHECKING:
     from milp_planner.explain.answers import Asked
+
+
+#: The question that each option is for.
+_FOR = {
+    "table": "why", "alternatives": "why", "extra": "staircase", "grid": "frontier",
+    "target": "smallest", "limits": "replan", "model": "replan", "cluster": "replan",
+    "against": "diff", "scenario": "robust", "weights": "robust", "worst": "robust",
+    "spread": "sensitivity", "draws": "sensitivity",
+}  # fmt: skip
+
+
+def refuse_strays(context: typer.Context, questions: list[str], common: bool) -> None:
+    """Refuse options for a question that is not asked, which would change nothing.
+
+    Parameters
+    ----------
+    context : typer.Context
+    questions : list of str
+        As asked; empty: those that are asked of any plan by default.
+    common : bool
+        Whether sensitivity makes a robust plan, too.
+
+    Raises
+    ------
+    BadInput
+        Naming the options and their question.
+    """
+    from milp_planner.errors import BadInput
+
+    asked = questions or ["why", "staircase"]
+    for question in dict.fromkeys(_FOR.values()):
+        names = [n for n, theirs in _FOR.items() if theirs == question and question not in asked]
+        strays = given(context, *(n for n in names if not (common and n == "worst")))
+        if strays:
+            raise BadInput(f"{', '.join(strays)}: for --ask {question}, which is not asked")
 
 
 def parse_questions(given: list[str]) -> list[str]:

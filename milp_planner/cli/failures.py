@@ -21,7 +21,7 @@ def report(error: BaseException) -> int:
     if isinstance(error, typer.Exit):
         return int(error.exit_code)
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):
-        _say("interrupted")
+        say("interrupted")
         return INTERRUPTED
     if isinstance(error, BrokenPipeError):
         _drop_output()
@@ -29,7 +29,7 @@ def report(error: BaseException) -> int:
     if isinstance(error, _USAGE_ERROR):
         return _report_usage(error)
     if isinstance(error, PlannerError):
-        _say(str(error))
+        say(str(error))
         return error.exit_code
     return _report_mathematics(error)
 
@@ -49,7 +49,7 @@ def _report_usage(error: BaseException) -> int:
         print(message)  # the help text itself
         return BAD_INPUT
     hint = f" (see {context.command_path} --help)" if context is not None else ""
-    _say(" ".join(message.split()) + hint)
+    say(" ".join(message.split()) + hint)
     return BAD_INPUT
 
 
@@ -58,20 +58,21 @@ def _report_mathematics(error: BaseException) -> int:
     from formulations.errors import InstanceError, InternalError, MissingSolver
 
     if isinstance(error, (InstanceError, MissingSolver)):
-        _say(str(error))
+        say(str(error))
         return BAD_INPUT
     if isinstance(error, InternalError):
-        _say(str(error))
+        say(str(error))
         return INTERNAL
     traceback.print_exception(error)
-    _say(
+    say(
         f"internal error ({type(error).__name__}): this is a bug in milp-planner; please report it "
         "with the command and the lines above"
     )
     return INTERNAL
 
 
-def _say(sentence: str) -> None:
+def say(sentence: str) -> None:
+    """Tell something on stderr, beside the answer or instead of one."""
     print(f"milp-planner: {sentence}", file=sys.stderr)
 
 

@@ -116,19 +116,22 @@ def sensitivity(
     Returns
     -------
     (SensitivityInfo, (Instance, Placement) or None)
-        The second: the robust plan on the Instance at the prices as they are.
+        The second: the robust plan on the Instance at the prices as they are; None where none was
+        asked for or found, or time did not suffice for one draw.
 
     Raises
     ------
     BadInput
         When the plan places nothing or its prices are not from here, or for a spread or a number
-        of draws out of range.
+        of draws out of range (a robust plan needs one).
     """
     placement = plan.outcome.placement
     if placement is None:
         raise BadInput("explain sensitivity: the plan places nothing; ask why-not")
     if draws < 0:
         raise BadInput(f"draws is {draws}; needs a whole number from 0")
+    if common is not None and draws == 0:
+        raise BadInput("a robust plan is made for draws, and draws is 0; needs 1 or more")
     known = parameters(plan, assumed)
     solving = budget if common is None else budget.part(0.6)
     here = _here(plan)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -139,6 +142,64 @@ def test_sensitivity_on_a_terminal_and_as_json(cli: Cli, planned: Path) -> None:
     assert drawn.code == 0
     assert f"all at once, 3 draws: the plan changes in {found['summary']['changes']}" in drawn.out
     assert max(len(line) for line in drawn.out.splitlines()) <= 100
+
+
+@pytest.mark.parametrize("draws", [True, False])
+def test_a_robust_plan_that_is_not_found_is_told(
+    cli: Cli, planned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, draws: bool
+) -> None:
+    """Time for no draw, or none found for the draws: exit code 3, a sentence, and no file."""
+    module = import_module("milp_planner.explain.sensitivity")
+    monkeypatch.setattr(module.Search, "singles", lambda *_: ((), ()))  # not asked about here
+    if draws:
+        found = module.robust
+
+        def none(*given: Any, **named: Any) -> Any:
+            info, combined, _ = found(*given, **named)
+            unknown = replace(info, objective=None, status="unknown", options={})
+            return unknown, combined, None
+
+        monkeypatch.setattr(module, "robust", none)
+    else:
+        monkeypatch.setattr(module.Search, "draws", lambda *_: ())
+    ask = ("--sensitivity", "--robust", "--draws", 1, "-o", "sure.json", "--json")
+    done = cli("explain", planned, *ask, *FAST)
+    assert done.code == 3
+    sentence = "robust plan: none was found in the time given; sure.json was not written\n"
+    assert done.err == f"milp-planner: {sentence}"
+    assert done.json["sensitivity"]["summary"]["draws"] == int(draws)
+    assert not (tmp_path / "sure.json").exists()
+
+
+def test_a_common_plan_that_cannot_be_is_told(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """A scenario with no room: proved infeasible, exit code 1, the sentence, and no file."""
+    tiny = CLUSTER.replace("hbm: 2GiB", "hbm: 16MiB").replace("ddr: 4GiB", "ddr: 16MiB")
+    (tmp_path / "tiny.yaml").write_text(tiny)
+    ask = ("--ask", "robust", "--scenario", "@tiny.yaml", "-o", "both.json")
+    done = cli("explain", planned, *ask, *FAST)
+    assert done.code == 1
+    assert done.err.endswith("robust plan: none exists; both.json was not written\n")
+    assert not (tmp_path / "both.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("stray", "sentence"),
+    [
+        (("--spread", "0.3"), "--spread: for --ask sensitivity, which is not asked"),
+        (("--ask", "why", "--draws", "20"), "--draws: for --ask sensitivity"),
+        (("--ask", "staircase", "--table", "ads"), "--table: for --ask why"),
+        (("--limits", "1", "--model", "m.yaml"), "--limits, --model: for --ask replan"),
+        (("--sensitivity", "--worst"), "--worst: for --ask robust"),
+        (("--sensitivity", "--robust", "--draws", "0"), "draws is 0; needs 1 or more"),
+    ],
+)
+def test_options_that_would_change_nothing_are_refused(
+    cli: Cli, planned: Path, stray: tuple[str, ...], sentence: str
+) -> None:
+    """Exit 2 and one line, also where the value is the default."""
+    done = cli("explain", planned, *stray, *FAST)
+    assert done.code == 2
+    assert sentence in done.err and done.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
