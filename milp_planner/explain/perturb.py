@@ -12,8 +12,8 @@ from formulations import Instance
 from milp_planner.compile import compile_instance
 from milp_planner.costs.profile import EfficiencyCurve, Profile
 from milp_planner.errors import BadInput
+from milp_planner.explain.steeper import is_skewed, steeper
 from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.access import Zipf
 from milp_planner.options import Options, price
 from milp_planner.placement import Plan
 
@@ -21,8 +21,6 @@ BANDWIDTHS = ("hbm", "ddr", "host_link")
 CURVES = ("caching", "hybrid", "uvm_caching")
 LINKS = ("intra_machine", "inter_machine")
 SKEW = "skew"
-_STEEPEST = 10.0
-"""The largest exponent a model file may give."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,8 @@ class Parameter:
     name : str
         A field of the profile (bandwidths, ``launch_seconds``, ``host_only``; ``caching``,
         ``hybrid``, ``uvm_caching``: the whole x_eff curve), a link of the cluster, or ``skew``:
-        every Zipf exponent, and a measured busiest rank's excess over the mean, by one factor.
+        the power that all tables' access statistics are raised to
+        (:func:`milp_planner.explain.steeper.steeper`).
     spread : float
         Relative: 0.2 is ±20%.
     measured : bool
@@ -71,7 +70,7 @@ def parameters(plan: Plan, assumed: float) -> tuple[Parameter, ...]:
     names += ["launch_seconds"] if profile.kernel.launch_seconds > 0 else []
     if links is not None:
         names += [name for name in LINKS if getattr(links, name) is not None]
-    names += [SKEW] if any(_is_skewed(plan.model)) else []
+    names += [SKEW] if any(is_skewed(table.access) for table in plan.model.tables) else []
     known: dict[str, float] = dict(profile.spread.items())
     return tuple(Parameter(n, known.get(n, assumed), n in known) for n in names)
 
@@ -157,28 +156,12 @@ def _cluster(cluster: Cluster, factors: Mapping[str, float]) -> Cluster:
 
 
 def _model(model: Model, factors: Mapping[str, float]) -> Model:
-    factor = factors.get(SKEW, 1.0)
-    tables = []
-    for table in model.tables:
-        access = table.access
-        changed: dict[str, Any] = {}
-        if isinstance(access, Zipf):
-            changed["alpha"] = min(_STEEPEST, access.alpha * factor)
-        if access.measured_skew is not None:
-            load = 1 + (access.measured_skew.max_over_mean - 1) * factor
-            changed["measured_skew"] = access.measured_skew.model_copy(
-                update={"max_over_mean": load}
-            )
-        there = access.model_copy(update=changed)
-        tables.append(table.model_copy(update={"access": there}) if changed else table)
-    return model.model_copy(update={"tables": tuple(tables)})
-
-
-def _is_skewed(model: Model) -> list[bool]:
-    return [
-        (isinstance(t.access, Zipf) and t.access.alpha > 0) or t.access.measured_skew is not None
-        for t in model.tables
-    ]
+    power = factors.get(SKEW, 1.0)
+    tables = tuple(
+        table.model_copy(update={"access": steeper(table.access, table.rows, power)})
+        for table in model.tables
+    )
+    return model.model_copy(update={"tables": tables})
 
 
 def _rate(rate: int, factor: float) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -54,6 +55,37 @@ def test_a_factor_is_the_number_times_it(plan: Plan, name: str) -> None:
     options = price(Model.from_dict(tables), Cluster.from_dict(site), Profile.from_dict(hardware))
     found = repriced(plan, {name: factor})
     assert same_prices(found, compile_instance(options))
+    assert not same_prices(found, plan.instance)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (  # 0.1 of the rows with p, 0.9 with p / 9: to the power 1.5, p / 27
+            {"kind": "histogram", "bins": [(0.1, 0.5), (0.9, 0.5)]},
+            {"kind": "histogram", "bins": [(0.1, 0.75), (0.9, 0.25)]},
+        ),
+        (  # the same rows as an ideal cache takes them
+            {"kind": "miss_rate", "points": [(0.1, 0.5), (1.0, 0.0)]},
+            {"kind": "miss_rate", "points": [(0.1, 0.25), (1.0, 0.0)]},
+        ),
+        (  # 1000 times as popular as any other of the million
+            {"kind": "top_ids", "ids": [{"share": 1 / 1001, "id": 3}]},
+            {"kind": "top_ids", "ids": [{"share": 0.030653, "id": 3}]},
+        ),
+    ],
+    ids=["histogram", "miss_rate", "top_ids"],
+)
+def test_skew_changes_every_statistic(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """A factor of 1.5 prices like the file that holds what it makes of the statistics, by hand."""
+    curve = {"points": [[0.0, 0.0]], "given_statistics": "hit_ratio", "origin": "made up"}
+    plan = planned(1, 1, {**TABLE, "access": before}, caching=curve, hybrid=curve)
+    assert "skew" in {p.name for p in parameters(plan, 0.2)}
+    tables = plan.model.to_dict()
+    tables["tables"][0]["access"] = after
+    options = price(Model.from_dict(tables), plan.cluster, plan.profile)
+    found = repriced(plan, {"skew": 1.5})
+    assert found.shard_cost == pytest.approx(compile_instance(options).shard_cost, rel=1e-3)
     assert not same_prices(found, plan.instance)
 
 
