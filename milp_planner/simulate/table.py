@@ -24,6 +24,7 @@ LEAST_LOOKUPS = 20_000
 """Lookups that a hit ratio is to stand on: batches of a sample are repeated until then."""
 MAX_SLOTS = 1 << 28
 """Slots of a table whose trace is replayed: never on a sample, 16 bytes a slot, 4 GiB in all."""
+GOLDEN = (5**0.5 - 1) / 2
 WARM_SHARE = 100
 """A warm-up batch has at least 1/100 of the rows, so that warming up takes few batches."""
 
@@ -75,8 +76,8 @@ def simulate_table(job: TableJob, batches: int, seed: int) -> TableRun:
     thin = stream.thinned(rate) if rate < 1 else stream
     first = known_ids(job.table) if rate == 1 else ()
     ids = scattered(np.arange(thin.rows), thin.rows, order, first)
-    if rate < 1:  # ids of the sample spread over those of the table
-        ids = np.minimum((ids / rate).astype(np.int64), job.table.rows - 1)
+    if rate < 1:
+        ids = _spread(thin.rows, job.table.rows)[ids]
     tiers = Tiers(job.thinned(rate), job.local(ids), job.owners(ids), job.ranks)
     warmed = _warm(tiers, thin, max(round(lookups * rate), 1), generator)
     count = max(round(lookups * rate), 1)
@@ -155,6 +156,17 @@ def replay_table(job: TableJob, keys: IntArray, batches: int) -> TableRun:
             received.append(_received(job, list(keys[part].reshape(job.senders, -1))))
     warmed = (whole - counted) * lookups / len(ids)
     return TableRun(job, 1.0, warmed, steps, np.array(received), 1.0, counted)
+
+
+def _spread(sample: int, rows: int) -> IntArray:
+    """Ids of a sample of the rows, one from each of so many even parts.
+
+    Even steps would all fall on the same few ranks where the step is a multiple of their number;
+    places that follow the golden ratio inside the parts fall on all ranks alike.
+    """
+    edges = np.arange(sample + 1, dtype=np.int64) * rows // sample
+    places = np.arange(sample) * GOLDEN % 1.0
+    return edges[:-1] + (places * np.diff(edges)).astype(np.int64)
 
 
 def _warm(tiers: Tiers, stream: Drawn, batch: int, generator: np.random.Generator) -> float:
