@@ -1,14 +1,28 @@
-"""Where the hit ratios come from that a plan's prices rest on, and a sentence where to beware."""
+"""Hit ratios that a plan's prices rest on, where they come from, a sentence where to beware."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from milp_planner.costs.dynamicemb_storage import held_ratio
 from milp_planner.costs.hit_ratio.estimate import Source, hit_ratios, tier_of
 from milp_planner.placement import Plan
 
 NAMED = 3
 """Tables a sentence names."""
+
+
+def hit_ratio_of(plan: Plan, index: int) -> tuple[float, Source]:
+    """Hit ratio of one placed table in HYBRID or CACHING as pricing has it, and its source."""
+    table, placed, ranks = plan.model.tables[index], plan.tables[index], plan.cluster.num_ranks
+    lookups = plan.model.workload.batch_per_rank * table.lookups_per_sample * ranks
+    x, ratio = placed.cache_ratio, np.array([float(placed.cache_ratio)])
+    if table.kind == "dynamicemb":
+        slots = (x.numerator, x.denominator)
+        ratio = np.atleast_1d(held_ratio(table.rows, ranks, table.bucket_capacity, slots))
+    tier = tier_of(table, placed.mode, float(lookups))
+    found = hit_ratios(table.access, table.rows, ratio, tier)
+    return float(found.values[0]), found.sources[0]
 
 
 def hit_sources(plan: Plan) -> dict[str, Source]:
@@ -19,16 +33,13 @@ def hit_sources(plan: Plan) -> dict[str, Source]:
     """
     found: dict[str, Source] = {}
     workload, profile = plan.model.workload, plan.profile
-    for table, placed in zip(plan.model.tables, plan.tables, strict=False):
+    for index, placed in enumerate(plan.tables):
         curve = profile.hybrid
         if placed.mode == "CACHING":
             curve = profile.caching if placed.kind == "dynamicemb" else profile.uvm_caching
         prefetched = placed.mode == "CACHING" and workload.prefetch_pipeline
         if placed.mode in ("HYBRID", "CACHING") and (prefetched or curve.follows_hits):
-            lookups = workload.batch_per_rank * table.lookups_per_sample * plan.cluster.num_ranks
-            tier = tier_of(table, placed.mode, float(lookups))
-            ratio = np.array([float(placed.cache_ratio)])
-            found[table.name] = hit_ratios(table.access, table.rows, ratio, tier).sources[0]
+            found[placed.name] = hit_ratio_of(plan, index)[1]
     return found
 
 

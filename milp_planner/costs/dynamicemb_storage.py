@@ -10,7 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from milp_planner.costs.units import BoolArray, IntArray, ceil_div, round_up
+from milp_planner.costs.units import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Integers,
+    ceil_div,
+    round_up,
+)
 
 ALIGN = 16
 SLOT_BYTES = 8 + 8 + 1
@@ -99,6 +106,42 @@ def torcheasyrec_tiers(
     return Tiers(hbm, ddr, whole + (rest > 0))
 
 
+def hbm_slots(rows: Integers, bucket: Integers, ratio: tuple[Integers, Integers]) -> IntArray:
+    """Slots of one rank's HBM tier, in whole buckets, without a cache's overflow slots.
+
+    S = rows rounded up to the table's bucket capacity; ceil(S · x) rounded up to buckets of 1024
+    (at x = 1: of the table's own capacity), 0 at x = 0.
+
+    Parameters
+    ----------
+    rows, bucket : int or int64 array
+        Rows a rank, slots of a bucket of the table.
+    ratio : pair of ints or int64 arrays
+        x as numerator and denominator.
+    """
+    over, under = ratio
+    own: IntArray = np.where(over == under, bucket, np.int64(HBM_BUCKET))
+    return round_up(ceil_div(round_up(rows, bucket) * over, under), own)
+
+
+def held_ratio(
+    rows: Integers, ranks: int, bucket: Integers, ratio: tuple[Integers, Integers]
+) -> FloatArray:
+    """Share of a table's rows that its HBM tiers really have slots for, at most 1; float array.
+
+    The cache ratio, but for small tables, whose slots round up to a bucket on every rank.
+
+    Parameters
+    ----------
+    rows : int or int64 array
+        Rows of the whole table, split over ``ranks``.
+    bucket, ratio
+        As :func:`hbm_slots`.
+    """
+    slots = hbm_slots(ceil_div(rows, ranks), bucket, ratio) * ranks
+    return np.minimum(slots / rows, 1.0)
+
+
 def runtime_tiers(
     rows: IntArray,
     value_bytes: IntArray,
@@ -124,10 +167,9 @@ def runtime_tiers(
     NVIDIA/recsys-examples, ``corelib/dynamicemb`` (``key_value_table``, caching storage).
     """
     over, under = ratio
-    slots = ceil_div(rows, bucket) * bucket
-    only_hbm = over == under
-    hbm_bucket: IntArray = np.where(only_hbm, bucket, np.int64(HBM_BUCKET))
-    hot = ceil_div(ceil_div(slots * over, under), hbm_bucket) * hbm_bucket
+    slots = round_up(rows, bucket)
+    hbm_bucket: IntArray = np.where(over == under, bucket, np.int64(HBM_BUCKET))
+    hot = hbm_slots(rows, bucket, ratio)
     hot = np.where(keeps_all & (over > 0), hot + OVERFLOW_SLOTS, hot)
     rest = np.where(keeps_all, slots, slots - slots * over // under)
     cold = round_up(rest, HOST_BUCKET)

@@ -9,6 +9,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 Numbers = FloatArray | IntArray
+Integers = IntArray | int
 
 PICOSECONDS = 10**12
 """Picoseconds in a second."""
@@ -30,11 +31,11 @@ def picoseconds(seconds: FloatArray) -> IntArray:
     return np.rint(np.asarray(seconds, dtype=np.float64) * PICOSECONDS).astype(np.int64)
 
 
-def ceil_div(numerator: IntArray | int, denominator: IntArray | int) -> IntArray:
+def ceil_div(numerator: Integers, denominator: Integers) -> IntArray:
     """Integer division rounded up, exact (denominator above 0)."""
     return -(-np.asarray(numerator, dtype=np.int64) // np.asarray(denominator, dtype=np.int64))
 
 
-def round_up(value: IntArray | int, multiple: int) -> IntArray:
+def round_up(value: Integers, multiple: Integers) -> IntArray:
     """The least multiple of ``multiple`` that is at least ``value``."""
     return ceil_div(value, multiple) * multiple

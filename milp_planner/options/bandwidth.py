@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from milp_planner.costs import lookup
+from milp_planner.costs.dynamicemb_storage import held_ratio
 from milp_planner.costs.hit_ratio.estimate import (
     Source,
     has_statistics,
@@ -26,12 +27,12 @@ class Hits(NamedTuple):
     Attributes
     ----------
     ratio : float array
-        Share of the lookups it serves; the cache ratio where nothing is known of the access.
+        Share of the lookups it serves; of the rows it holds where nothing is known of the access.
     unique : float array
-        Share of a step's distinct rows that a cache holds, where a prefetch asks for it; else the
-        cache ratio.
+        Share of a step's distinct rows that a cache holds, where a prefetch asks for it; else of
+        all rows.
     cover : float array
-        Its rows over the distinct rows of a step.
+        Rows it holds over the distinct rows of a step.
     known : bool array
         Whether the table has access statistics.
     source : list of str
@@ -48,7 +49,7 @@ class Hits(NamedTuple):
 def hits_of(job: Job, columns: OptionColumns) -> Hits:
     """Hit ratio, batch cover and whether statistics exist, of every option."""
     tables = job.model.tables
-    ratio = columns.over / columns.under
+    ratio = _held(job, columns)
     distinct = np.maximum(job.traffic.distinct, 1.0)
     cover = ratio * (job.tables.rows / distinct)[columns.table]
     stats = np.array([has_statistics(t.access) for t in tables], dtype=np.bool_)
@@ -72,6 +73,13 @@ def hits_of(job: Job, columns: OptionColumns) -> Hits:
                 for option, place in zip(span.tolist(), back.tolist(), strict=True):
                     source[option] = found.sources[place]
     return Hits(served, unique, cover, stats[columns.table], source)
+
+
+def _held(job: Job, columns: OptionColumns) -> FloatArray:
+    """Share of the rows that HBM has slots for: x, rounded up to buckets in dynamicemb tables."""
+    of, x = columns.table, (columns.over, columns.under)
+    held = held_ratio(job.tables.rows[of], job.ranks, job.tables.bucket[of], x)
+    return np.where(job.tables.dynamic[of], held, columns.over / columns.under)
 
 
 def bandwidths(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:

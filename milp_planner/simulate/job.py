@@ -8,11 +8,11 @@ import numpy as np
 
 from cuda_routing.rules import Rule, block_size_of, local_keys, owners
 from milp_planner.costs.access import hot_ids, rank_factors
-from milp_planner.costs.dynamicemb_storage import runtime_value_bytes
-from milp_planner.costs.hit_ratio.estimate import hit_ratios, tier_of
+from milp_planner.costs.dynamicemb_storage import hbm_slots, runtime_value_bytes
 from milp_planner.costs.hit_ratio.stored import long_run
 from milp_planner.costs.storage import state_multiple
 from milp_planner.costs.units import FloatArray, IntArray
+from milp_planner.hit_sources import hit_ratio_of
 from milp_planner.inputs.table import Table
 from milp_planner.options.choice import BY_MACHINE
 from milp_planner.options.traffic import Traffic
@@ -123,12 +123,9 @@ def job_of(plan: Plan, index: int, traffic: Traffic) -> TableJob:
     elif placed.sharding_type in BY_MACHINE:
         ranks = len(plan.instance.machines[int(plan.instance.machine_of[placed.ranks[0][0]])])
     raw = float(traffic.raw_ids[index])
-    ratio, tiered = float(placed.cache_ratio), placed.mode in ("HYBRID", "CACHING")
     hit, source = float(placed.mode == "HBM_ONLY"), "none"
-    if tiered:
-        tier = tier_of(table, placed.mode, raw * everyone)
-        found = hit_ratios(table.access, table.rows, np.array([ratio]), tier)
-        hit, source = float(found.values[0]), found.sources[0]
+    if placed.mode in ("HYBRID", "CACHING"):
+        hit, source = hit_ratio_of(plan, index)
     factors: tuple[float, ...] = (1.0,)
     if ranks > 1:
         rule = placed.dist_type or "continuous"
@@ -162,7 +159,8 @@ def shape_of(table: Table, placed: PlacedTable, ranks: int) -> Shape:
     ratio = placed.cache_ratio
     if placed.kind == "dynamicemb":
         slots = placed.capacity_per_rank or -(-table.rows // ranks)
-        hbm = -(-slots * ratio.numerator // ratio.denominator)
+        x = (ratio.numerator, ratio.denominator)
+        hbm = int(hbm_slots(slots, table.bucket_capacity, x))
         kept = slots * ratio.numerator // ratio.denominator if placed.mode == "HYBRID" else 0
         if placed.mode == "HBM_ONLY":
             return Shape("HBM_ONLY", slots, frequency=frequency, hbm_bucket=table.bucket_capacity)

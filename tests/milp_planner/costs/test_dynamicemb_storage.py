@@ -47,6 +47,19 @@ def test_published_vectors(
     assert tiers("torcheasyrec", rows, row, ratio, True) == [hbm, caching, values]
 
 
+@given(st.integers(1, 10**9), st.integers(1, 64), st.integers(1, 64), st.integers(1, 9))
+def test_slots_of_hbm(rows: int, ranks: int, sixteens: int, tenths: int) -> None:
+    """The first multiple of 1024 from x of a rank's slots on, over the rows of the table."""
+    bucket, ratio = 16 * sixteens, Fraction(tenths, 10)
+    room = math.ceil(Fraction(rows, ranks) / bucket) * bucket
+    slots = math.ceil(room * ratio / 1024) * 1024
+    found = emb.hbm_slots(-(-rows // ranks), bucket, (tenths, 10))
+    assert found == slots
+    held = emb.held_ratio(rows, ranks, bucket, (tenths, 10))
+    assert held == pytest.approx(min(slots * ranks / rows, 1))
+    assert tenths / 10 <= held <= 1
+
+
 @given(
     st.integers(1, 10**9), st.integers(1, 512), st.integers(0, 100), st.integers(1, 100),
     st.booleans(),

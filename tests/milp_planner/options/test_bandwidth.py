@@ -62,19 +62,19 @@ def test_dynamicemb_on_the_published_curve() -> None:
 def test_statistics_replace_the_fit_where_the_profile_says_so() -> None:
     """TorchEasyRec: x_eff = 1 − miss rate when a curve is known, in both tiered modes."""
     curve = {"kind": "miss_rate", "points": [[0.3, 0.2], [1.0, 0.0]]}
-    values = found(job("a10", {**DYN, "access": curve}))
+    values = found(job("a10", {**DYN, "rows": 10 * 8192, "access": curve}))
     expected = (0.8 * 897 + 0.2 * 32) / 10 * GIB
     assert values["row_wise/CACHING/0.3/roundrobin"] == pytest.approx(expected)
     assert values["row_wise/HYBRID/0.3/roundrobin"] == pytest.approx(expected)
 
 
 def test_batch_cover_is_cache_rows_over_distinct_rows() -> None:
-    """On h100 a cache of 0.4 of the rows, half of them touched a step, covers 0.8 of a batch."""
+    """On h100 a cache of 0.4 of the rows, in buckets half of them, over the rows of a step."""
     work = job("h100", {**DYN, "rows": 8192 * 8, "pooling_factor": 8.0})
     touched = float(work.traffic.distinct[0]) / (8192 * 8)
     columns, names = option_columns(work)
     cover = hits_of(work, columns).cover[names.index("row_wise/CACHING/0.4/roundrobin")]
-    assert cover == pytest.approx(0.4 / touched)
+    assert cover == pytest.approx(4 * 1024 / 8192 / touched)
     x_eff = np.interp(cover, [0, 0.8, 1.0], [0.0318, 0.0722, 0.1623])
     value = found(work)["row_wise/CACHING/0.4/roundrobin"]
     assert value == pytest.approx((x_eff * 3350e9 + (1 - x_eff) * 64e9) / 2.26)

@@ -95,18 +95,18 @@ def test_prefetch_is_a_phase_of_cached_tables() -> None:
 @pytest.mark.parametrize("strategy", ["timestamp", "lfu"])
 @pytest.mark.parametrize("batch", [32, 2048])
 def test_prefetch_counts_the_misses_of_a_simulated_cache(strategy: str, batch: int) -> None:
-    """Distinct rows that a simulated cache of a fifth of the rows lacks, within a tenth."""
+    """Distinct rows that a simulated cache of two fifths of the rows lacks, within a tenth."""
     pytest.importorskip("numba")
     rows, lookups = 20_480, batch * 8 * 4
     table = {"rows": rows, "kind": "dynamicemb", "dim": 64, "pooling_factor": 4.0,
              "access": {"kind": "zipf", "alpha": 0.9}, "score_strategy": strategy,
-             "constraints": {"modes": "CACHING", "cache_ratios": [0.2]}}  # fmt: skip
+             "constraints": {"modes": "CACHING", "cache_ratios": [0.4]}}  # fmt: skip
     options = priced(table, prefetch_pipeline=True, batch_per_rank=batch)
-    found = options.entries.cost[entry(options, "row_wise/CACHING/0.2/roundrobin"), 4]
+    found = options.entries.cost[entry(options, "row_wise/CACHING/0.4/roundrobin"), 4]
     misses = found / 1e12 * 32 * GIB / 256 * 8
     generator = np.random.default_rng(0)
     stream, ids = drawn(zipf(rows, 0.9)), generator.permutation(rows)
-    tiers = Tiers(Shape("CACHING", rows // 5, frequency=strategy == "lfu"), np.arange(rows))
+    tiers = Tiers(Shape("CACHING", rows * 2 // 5, frequency=strategy == "lfu"), np.arange(rows))
     for _ in range(20 * rows // lookups + 4):
         tiers.step(ids[stream.draw(lookups, generator)])
     steps = [tiers.step(ids[stream.draw(lookups, generator)]) for _ in range(8)]
