@@ -71,8 +71,9 @@ def memory_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> tuple[Me
     cpu_only = all(rank.hbm_bytes == 0 for rank in plan.cluster.ranks)
     for run, bags in zip(runs, outputs.tolist(), strict=True):
         holders = run.job.holders(instance.num_ranks).tolist()
+        held, hosted = (most.max(axis=0).tolist() for most in rows_held(run))
         for shard, (rank, part) in zip(plan.shards(run.job.table.name), holders, strict=True):
-            hbm, ddr = _tiers(plan, run, shard, part)
+            hbm, ddr = _tiers(plan, run, shard, held[part], hosted[part])
             ids, buffer = _buffers(plan, run, shard, part, bags)
             machine = int(instance.machine_of[rank])
             most = max(shard.use[resources[i].name] for i in on_ranks)
@@ -103,20 +104,34 @@ def _info(
     )
 
 
-def _tiers(plan: Plan, run: TableRun, shard: PlacedShard, part: int) -> tuple[float, float]:
+def rows_held(run: TableRun) -> tuple[FloatArray, FloatArray]:
+    """Rows in HBM and on the host after every step, float arrays [steps, ranks of the split].
+
+    Those of a sample, scaled up; its last bucket is never whole, so at most what the rank's slots
+    take.
+    """
+    shape = run.job.shape
+    near = np.array([step.in_hbm for step in run.steps]) / run.rate
+    far = np.array([step.on_host for step in run.steps]) / run.rate
+    if shape.mode == "HYBRID":
+        far = np.minimum(far, shape.host_buckets * shape.host_bucket)
+    return np.minimum(near, shape.hbm_buckets * shape.hbm_bucket), far
+
+
+def _tiers(
+    plan: Plan, run: TableRun, shard: PlacedShard, held: float, hosted: float
+) -> tuple[float, float]:
     """Bytes of one shard's rows in HBM and on the host, with what is kept beside them."""
     job, shape = run.job, run.job.shape
     row = job.row_bytes(shard.columns[1] - shard.columns[0], plan.model.workload.mode == "training")
-    held = max(int(step.in_hbm[part]) for step in run.steps) / run.rate
     if job.table.kind == "dynamicemb":
         near = shape.hbm_buckets * (shape.hbm_slots > 0)
         far = shape.host_buckets * (shape.host_slots > 0)
         slots = near * shape.hbm_bucket + far * shape.host_bucket
         beside = (SLOT_BYTES + COUNTER_BYTES) * slots + BUCKET_BYTES * (near + far)
         beside += admission_counter(job.table.admission_capacity or 0)
-        host = max(int(step.on_host[part]) for step in run.steps) / run.rate
         elsewhere = shape.mode == "CACHING" and job.table.external_storage is not None
-        return held * row + beside, 0.0 if elsewhere else host * row
+        return held * row + beside, 0.0 if elsewhere else hosted * row
     assert shard.rows is not None
     rows = shard.rows[1] - shard.rows[0]
     if shape.mode == "HBM_ONLY":

@@ -14,7 +14,7 @@ from milp_planner.errors import BadInput
 from milp_planner.options.traffic import traffic_of
 from milp_planner.placement import Plan
 from milp_planner.simulate.job import job_of
-from milp_planner.simulate.memory import MemoryInfo, memory_of
+from milp_planner.simulate.memory import MemoryInfo, memory_of, rows_held
 from milp_planner.simulate.ranks import hottest, loads_of
 from milp_planner.simulate.table import TableRun, check_trace, replay_table, simulate_table
 
@@ -45,7 +45,7 @@ class TableInfo:
     predicted_hot, hot, hot_peak : float
         Busiest rank over the mean: predicted, simulated over all batches, highest batch.
     predicted_slots, held : float
-        Rows a rank's HBM has room for, and the most any rank held (scaled up where sampled).
+        Rows a rank's HBM has room for, and the most any rank held (see :func:`rows_held`).
     pcie_bytes : float
         Bytes a step between host and HBM, all ranks.
     evicted, lost, bypassed : float
@@ -220,7 +220,7 @@ def _uneven(ids: FloatArray) -> float:
 
 
 def _table_info(run: TableRun, host_link: float) -> TableInfo:
-    job, total, hot = run.job, run.total, hottest(run.ids)
+    job, total, hot, (held, _) = run.job, run.total, hottest(run.ids), rows_held(run)
     tiered = job.placed.mode in ("HYBRID", "CACHING")
     asked, lookups = total.lookups > 0, job.lookups * job.senders
     distinct = distinct_rows(job.table.access, job.table.rows, job.lookups, job.senders)
@@ -248,13 +248,13 @@ def _table_info(run: TableRun, host_link: float) -> TableInfo:
         hot=_uneven(run.ids),
         hot_peak=float(hot.max()),
         predicted_slots=float(job.shape.hbm_buckets * job.shape.hbm_bucket),
-        held=float(total.in_hbm.max()) / run.rate,
+        held=float(held.max()),
         pcie_bytes=host_link,
         evicted=each(total.evicted),
         lost=each(total.dropped),
         bypassed=each(total.bypassed),
         rank_hit=tuple(None if np.isnan(r) else float(r) for r in ratios) if tiered else (),
-        growth=tuple(float(s.in_hbm.sum()) / run.rate for s in run.steps),
+        growth=tuple(held.sum(axis=1).tolist()),
         hot_over_time=tuple(hot.tolist()),
         hit_over_time=tuple(step.hit_ratio for step in run.steps) if tiered else (),
         evicted_over_time=tuple(each(step.evicted) * len(run.steps) for step in run.steps),

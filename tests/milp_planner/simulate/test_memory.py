@@ -10,6 +10,7 @@ import pytest
 from milp_planner.api import plan
 from milp_planner.inputs import Cluster, Model
 from milp_planner.placement import Plan
+from milp_planner.simulate import table as simulated_table
 from milp_planner.simulate.memory import MemoryInfo
 from milp_planner.simulate.plan import simulate_plan
 
@@ -91,3 +92,18 @@ def test_without_hbm_everything_is_in_ddr() -> None:
     hbm, ddr = memory(planned(TABLES[2:4], hbm="0GiB"))
     assert set(hbm.simulated) == set(hbm.predicted) == {0}
     assert ddr.simulated == pytest.approx(ddr.predicted, rel=0.1)
+
+
+def test_a_sample_holds_no_more_than_the_slots_it_stands_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The sample's whole sets of 32 slots, scaled up, do not overflow an array's cache."""
+    monkeypatch.setattr(simulated_table, "MAX_ROWS", 10_000)
+    cache = {"modes": "CACHING", "cache_ratios": [0.1], "sharding_types": "table_wise"}
+    table = {"name": "t", "rows": 1_000_000, "dim": 128, "pooling_factor": 8, "constraints": cache}
+    found = planned([table], machines=1)
+    row = simulate_plan(found, 2).tables[0]
+    assert row.sampled < 0.02
+    assert row.held == row.growth[-1] == row.predicted_slots == 100_000
+    hbm, _ = memory(found)
+    assert hbm.simulated == hbm.predicted
