@@ -143,7 +143,7 @@ def _profile(
             "host_only": fit.host_only,
             "uvm_caching": fit.curves["CACHING"],
             "spread": {key: round(min(value, 0.99), 4) for key, value in spread.items()},
-            "origin": _origin(machine),
+            "origin": _origin(machine, _copied(plan, samples)),
         }
     )
     return Profile.from_dict(made.to_dict())
@@ -240,14 +240,25 @@ def _description(machine: Machine) -> str:
     )
 
 
-def _origin(machine: Machine) -> dict[str, str]:
+def _copied(plan: MeasurementPlan, samples: dict[str, Sample]) -> float | None:
+    """Bytes per second of a plain copy over the link between the tiers, where there is one."""
+    if plan.copy is None:
+        return None
+    probe, size = plan.copy
+    return size / samples[probe.name].median
+
+
+def _origin(machine: Machine, copied: float | None) -> dict[str, str]:
     here = "milp-planner calibrate: "
     wide = f"lookups of {DIM * 4}-byte rows, all bytes the planner charges over the time, {{}}"
     link = "the same as ddr: no link lies between a CPU's tiers"
+    if copied is not None:
+        link = f"{here}rows gathered and sent over the time of both; "
+        link += f"a plain copy over the link alone reaches {copied / 1e9:.3g} GB/s"
     return {
         "hbm": here + wide.format(machine.near),
         "ddr": here + wide.format("rows in host memory"),
-        "host_link": link if machine.device == "cpu" else here + "rows fetched over their time",
+        "host_link": link,
         "host_only": here + "rows in host memory alone",
         "kernel": here + "launch_seconds, narrow_penalties, backward_multiple (sparse gradient "
         "and SGD update over forward); divisors are 1, as measured bandwidths need none; the "
