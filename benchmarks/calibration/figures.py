@@ -29,10 +29,11 @@ def environment(raw: dict[str, Any]) -> str:
         f" **The machine was shared with other work (load average {load:.0f} on {where['cores']} "
         "cores).**" if load is not None and load > where["cores"] + 1 else ""
     )  # fmt: skip
+    took = f"; {raw['seconds']:.0f} s in all" if "seconds" in raw else "; wall time not stored"
     return (
         f"Measured {where['date']} on {where['processor']} with {where['threads']} of "
         f"{where['cores']} cores, {where['last_level_cache'] / 2**20:.0f} MiB last-level cache, "
-        f"torch {where['torch']}.{busy}"
+        f"torch {where['torch']}{took}.{busy}"
     )
 
 

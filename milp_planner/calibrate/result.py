@@ -35,6 +35,8 @@ class Calibration:
         The roofline: a matrix product; rows read from the far tier.
     facts : dict
         The machine.
+    seconds : float
+        Wall time of the measurement, what was prepared between its runs included.
     """
 
     profile: Profile
@@ -44,6 +46,7 @@ class Calibration:
     peak_flops: float
     gather_bandwidth: float
     facts: dict[str, object]
+    seconds: float
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: everything measured and everything made of it."""
@@ -54,6 +57,7 @@ class Calibration:
         ]  # fmt: skip
         return {
             "machine": self.facts,
+            "seconds": self.seconds,
             "peak_flops": self.peak_flops,
             "gather_bandwidth": self.gather_bandwidth,
             "regimes": [each.to_dict() for each in self.regimes],
@@ -69,6 +73,7 @@ def calibration(
     plan: MeasurementPlan,
     samples: dict[str, Sample],
     max_spread: float,
+    seconds: float,
 ) -> Calibration:
     """Judge the measurements and fit a profile to them.
 
@@ -103,6 +108,7 @@ def calibration(
         peak_flops=flops,
         gather_bandwidth=gather,
         facts=machine.facts(),
+        seconds=seconds,
     )
 
 

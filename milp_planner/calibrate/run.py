@@ -46,6 +46,7 @@ def calibrate(
     TooNoisy
         When the measurements contradict themselves or each other.
     """
+    start = machine.now()
     plan = measurement_plan(machine, quick)
     total, done = len(plan.probes) * (plan.rounds + _WARMUPS), 0
 
@@ -58,7 +59,7 @@ def calibrate(
     samples = measure(
         plan.probes, plan.rounds, machine.now, warmups=_WARMUPS, seed=seed, on_step=step
     )
-    return calibration(name, machine, plan, samples, max_spread)
+    return calibration(name, machine, plan, samples, max_spread, machine.now() - start)
 
 
 def find_machine(device: str, *, quick: bool, threads: int | None, seed: int) -> Machine:

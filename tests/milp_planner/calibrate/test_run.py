@@ -84,6 +84,15 @@ def test_a_calibration_repeats_exactly_on_an_exact_machine() -> None:
     assert first.runs == second.runs
 
 
+def test_the_wall_time_is_stored() -> None:
+    """All that passed on the machine's clock, untimed rounds included, is in what is written."""
+    machine = FakeMachine(clock=100.0)
+    found = calibrate(machine, quick=True)
+    timed = sum(sum(sample.seconds) for sample in found.samples.values())
+    assert found.to_dict()["seconds"] == pytest.approx(machine.clock - 100.0)
+    assert found.seconds > 1.2 * timed  # 2 of 7 rounds; launch's calls count once each there
+
+
 def test_progress_counts_every_run() -> None:
     """The last report says that all is done, and none is left out."""
     seen: list[tuple[int, int]] = []
