@@ -84,18 +84,26 @@ def unfitted_errors(result: dict[str, Any]) -> str:
     newest = max((ROOT / "benchmarks" / "calibration" / "results").glob("*.yaml"))
     profile = load_profile(newest)
     fields = Point.__dataclass_fields__
-    lines = ["| table | points | median signed error, rows of 256 floats | narrower rows |",
-             "|---|---|---|---|"]  # fmt: skip
-    for low, high in pairwise(SIZES):
-        found: dict[bool, list[float]] = {True: [], False: []}
-        for row in result["points"]:
-            point = Point(**{name: row[name] for name in fields})
-            if low <= point.rows * point.width * 4 / 2**20 < high:
-                seconds = unfitted(profile, point, result["last_level_cache"])
-                found[point.width == WIDEST].append(seconds / row["embedding"] - 1)
-        errors = [f"{np.median(v):+.0%}" if v else "" for v in (found[True], found[False])]
-        count = sum(map(len, found.values()))
-        lines.append(f"| {_size(low, high)} | {count} | {' | '.join(errors)} |")
+    points = [Point(**{name: row[name] for name in fields}) for row in result["points"]]
+    measured = np.array([row["embedding"] for row in result["points"]])
+    cache = result["last_level_cache"]
+    errors = np.array([unfitted(profile, point, cache) for point in points]) / measured - 1
+    held, widest = (np.array(v) for v in zip(*((p.held_out, p.width == WIDEST) for p in points),
+                                             strict=True))  # fmt: skip
+    median, high = np.percentile(np.abs(errors[held]), [50, 90])
+    lines = [
+        f"Over the {held.sum()} held-out points the absolute error is {median:.1%} in the median, "
+        f"{high:.1%} at the 90th percentile.",
+        "",
+        "| table | points | median signed error, rows of 256 floats | narrower rows |",
+        "|---|---|---|---|",
+    ]
+    sizes = np.array([point.rows * point.width * 4 / 2**20 for point in points])
+    for low, most in pairwise(SIZES):
+        here = (sizes >= low) & (sizes < most)
+        found = (errors[here & widest], errors[here & ~widest])
+        cells = [f"{np.median(v):+.0%}" if len(v) else "" for v in found]
+        lines.append(f"| {_size(low, most)} | {here.sum()} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

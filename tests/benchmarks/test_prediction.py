@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 
@@ -11,9 +12,10 @@ import pytest
 from benchmarks.calibration import figures as calibration_figures
 from benchmarks.pages import stored, update
 from benchmarks.prediction import figures as prediction_figures
-from benchmarks.prediction.model import Fitted, _profile, fit
+from benchmarks.prediction.model import Fitted, _profile, fit, unfitted
 from benchmarks.prediction.run import judged, summary
 from benchmarks.prediction.workload import Point, cumulated, draw, points
+from milp_planner.costs.profile import load_profile
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -63,6 +65,21 @@ def test_errors_are_those_of_the_held_out_points_alone() -> None:
         rows.append(judged(point, found, fitted))
     assert summary(rows)["error_100"] == pytest.approx(0.2)
     assert summary(rows)["points"] == 1
+
+
+def test_the_unfitted_profile_is_judged_on_the_held_out_points() -> None:
+    """Held-out times made 0.8 and 0.5 of what the stored profile says: errors of 25% and 100%."""
+    newest = max((RESULTS / "calibration" / "results").glob("*.yaml"))
+    profile, cache = load_profile(newest), 2**25
+    rows = [
+        {**asdict(point), "embedding": unfitted(profile, point, cache) * factor}
+        for held, factors in ((True, (0.8, 0.8, 0.8, 0.5)), (False, (0.01,)))
+        for point, factor in zip(points(len(factors), held), factors, strict=True)
+    ]
+    text = prediction_figures.unfitted_errors({"points": rows, "last_level_cache": cache})
+    assert "4 held-out points the absolute error is 25.0% in the median, 77.5% at the 90th" in text
+    whole = [line.split("|") for line in text.splitlines()[4:]]
+    assert sum(int(cells[2]) for cells in whole) == 5
 
 
 @pytest.mark.parametrize(
