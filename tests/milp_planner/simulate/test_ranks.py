@@ -50,7 +50,7 @@ def test_known_hot_ids_load_their_own_rank(second: int, hot: float) -> None:
 
 
 def test_unknown_hot_ids_are_predicted_at_their_worst() -> None:
-    """Any rank may own the hottest rows: no rank receives more than predicted, as prices do."""
+    """Any rank may own the row with 80% of the lookups; every rank is predicted to, as priced."""
     access = {"kind": "top_ids", "ids": [{"share": 0.8}]}
     tables = [{"name": name, **ITEMS, "access": access} for name in "ab"]
     info = simulate_plan(planned(*tables), 4)
