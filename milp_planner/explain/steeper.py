@@ -10,7 +10,15 @@ from typing import assert_never
 import numpy as np
 
 from milp_planner.costs.units import FloatArray
-from milp_planner.inputs.access import Access, Histogram, MissRate, TopIds, Unknown, Zipf
+from milp_planner.inputs.access import (
+    Access,
+    Histogram,
+    MissRate,
+    Sample,
+    TopIds,
+    Unknown,
+    Zipf,
+)
 
 _STEEPEST = 10.0
 """The largest Zipf exponent a model file may give."""
@@ -54,7 +62,7 @@ def steeper(access: Access, rows: int, power: float) -> Access:
         return _top_ids(access, rows, power)
     if isinstance(access, MissRate):
         return _miss_rate(access, power)
-    if isinstance(access, Unknown):
+    if isinstance(access, Unknown | Sample):  # a sample was read into a histogram
         return access
     assert_never(access)
 

@@ -122,12 +122,21 @@ class MissRate(_Access):
         return self
 
 
+class Sample(_Access):
+    """Keys of real lookups; read with the model into a histogram."""
+
+    kind: Literal["sample"]
+    """The word sample."""
+    keys: Annotated[str, Field(min_length=1)]
+    """File of keys as they were looked up, its path relative to the model file."""
+
+
 def name_as_kind(value: object) -> object:
     """The bare word ``unknown`` stands for ``{kind: unknown}``."""
     return {"kind": value} if isinstance(value, str) else value
 
 
 Access = Annotated[
-    Annotated[Unknown | Zipf | Histogram | TopIds | MissRate, Field(discriminator="kind")],
+    Annotated[Unknown | Zipf | Histogram | TopIds | MissRate | Sample, Field(discriminator="kind")],
     BeforeValidator(name_as_kind),
 ]

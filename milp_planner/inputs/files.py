@@ -29,7 +29,7 @@ def load_model(path: str | Path) -> Model:
         valid name.
     """
     file = Path(path)
-    return build(Model, with_tables(read_document(file), file.parent))
+    return build(Model, with_tables(read_document(file), file.parent), file.parent)
 
 
 def load_cluster(path: str | Path) -> Cluster:
@@ -63,8 +63,10 @@ def read_document(path: Path) -> Document:
     return document
 
 
-def build(cls: type[AnySpec], document: Document) -> AnySpec:
+def build(cls: type[AnySpec], document: Document, folder: Path | None = None) -> AnySpec:
     """Check a document against an input class; findings name file and line.
+
+    Files that fields name lie in ``folder``.
 
     Raises
     ------
@@ -72,7 +74,7 @@ def build(cls: type[AnySpec], document: Document) -> AnySpec:
         For the finding that most likely caused the others.
     """
     try:
-        return cls.model_validate(document.data)
+        return cls.model_validate(document.data, context={"folder": folder})
     except ValidationError as error:
         findings = [
             (finding, _as_written(path, document.data))

@@ -96,7 +96,8 @@ def _check_untaken(defaults: dict[str, Any], tables: list[Any] | tuple[Any, ...]
         if all(isinstance(table, dict) and name in table for table in tables)
     }
     try:
-        Table.model_validate({"name": "any", "rows": 1, "dim": 1, **untaken})
+        table = {"name": "any", "rows": 1, "dim": 1, **untaken}
+        Table.model_validate(table, context={"folder": None})  # no file of keys is read
     except ValidationError as error:
         for finding, path in likeliest_first(Table, error):
             if finding["loc"]:  # else the fields together, which no table has so

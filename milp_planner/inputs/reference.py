@@ -28,6 +28,7 @@ CLASSES: dict[str, type[Spec]] = {
         access.TopIds,
         access.HotId,
         access.MissRate,
+        access.Sample,
         access.MeasuredSkew,
         constraints.Constraints,
         constraints.Pin,

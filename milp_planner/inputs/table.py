@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from milp_planner.inputs.access import Access, Unknown
+from milp_planner.inputs.access import Access, Histogram, Sample, Unknown
 from milp_planner.inputs.constraints import Constraints, DistType
 from milp_planner.inputs.problems import problem_at
 from milp_planner.inputs.spec import Count, Spec, as_tuple, one_or_many
@@ -101,10 +102,41 @@ class Table(Spec):
             return (self.name,)
         return tuple(f"{self.name}_{i}" for i in range(self.num_features))
 
+    @field_validator("access", mode="after")
+    @classmethod
+    def _read_keys(cls, access: Access, info: ValidationInfo) -> Access:
+        """A sample becomes a histogram; its file lies in the folder that the context names."""
+        folder = (info.context or {}).get("folder", Path())
+        if not isinstance(access, Sample) or folder is None or "rows" not in info.data:
+            return access
+        return histogram_of(access, folder, info.data["rows"], info.data.get("kind") == "torchrec")
+
     @model_validator(mode="after")
     def _consistent(self) -> Table:
         check_table(self)
         return self
+
+
+def histogram_of(sample: Sample, folder: Path, rows: int, arrays: bool) -> Histogram:
+    """The classes of popularity that a sample of keys speaks for; measured figures are kept.
+
+    Raises
+    ------
+    PydanticCustomError
+        With the field and one clause, as :func:`check_table`.
+    """
+    from milp_planner.inputs.sample import bins_of  # needs NumPy, which reading files does not
+
+    try:
+        bins = bins_of(folder / sample.keys, rows, arrays)
+    except ValueError as error:
+        raise problem_at(str(error), "keys") from None
+    return Histogram(
+        kind="histogram",
+        bins=bins,
+        unique_fraction=sample.unique_fraction,
+        measured_skew=sample.measured_skew,
+    )
 
 
 def check_table(table: Table) -> None:
