@@ -1,4 +1,4 @@
-"""The table of docs/trust/simulator.md from the newest stored result.
+"""The tables of docs/trust/simulator.md from the newest stored results.
 
 python benchmarks/simulator/table.py [RESULT] [--check]
 """
@@ -13,10 +13,11 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.pages import command  # noqa: E402
+from benchmarks.pages import command, stored  # noqa: E402
 
 PAGE = ROOT / "docs" / "trust" / "simulator.md"
 GOAL = 3
+MIB, GIB = 1 << 20, 1 << 30
 
 
 def summary(cases: list[dict[str, Any]], batch: int) -> str:
@@ -44,8 +45,43 @@ def summary(cases: list[dict[str, Any]], batch: int) -> str:
     return " ".join(sentences)
 
 
+def plans_table(result: dict[str, Any]) -> str:
+    """Whole plans, predicted → simulated; two ends where the seeds differ."""
+    lines = [
+        "| model, cluster | tables with a cache: hit ratio | difference, mean (worst) "
+        "| exchange, MiB | hot rank | HBM, GiB | DDR, GiB |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for case in result["cases"]:
+        hit, skew = case["hit"], f", {case['skew']}" if case["skew"] else ""
+        shown = apart = "–"
+        if hit["tables"]:
+            shown = f"{hit['tables']}: {hit['predicted']:.3f} → {hit['simulated']:.3f}"
+            apart = f"{hit['mean_difference']:.4f} ({hit['worst_difference']:.4f})"
+        memory = (
+            f"{case[kind]['predicted'] / GIB:.2f} → {case[kind]['simulated'] / GIB:.2f}"
+            if case[kind]["predicted"]
+            else "–"
+            for kind in ("hbm", "ddr")
+        )
+        lines.append(
+            f"| {case['model']}, {case['cluster']}{skew} | {shown} | {apart} | "
+            f"{ends(case['exchange'], MIB, 1)} | {ends(case['hot'], 1, 3)} | {' | '.join(memory)} |"
+        )
+    what = f"Plans of at most {result['limit']} seconds; {result['batches']} steps, "
+    return "\n".join([*lines, "", f"{what}{result['seeds']} seeds. Simulated {result['date']}."])
+
+
+def ends(case: dict[str, Any], unit: float, digits: int) -> str:
+    """Predicted → simulated, lowest to highest."""
+    found = [f"{value / unit:,.{digits}f}" for value in sorted(case["simulated"])]
+    low, high = found[0], found[-1]
+    simulated = low if low == high else f"{low} … {high}"
+    return f"{case['predicted'] / unit:,.{digits}f} → {simulated}"
+
+
 def blocks(result: dict[str, Any]) -> dict[str, str]:
-    """The marked block of the page."""
+    """The marked blocks of the page: speed, and the newest stored plans."""
     cases = result["cases"]
     lines = [
         "| rows | α | x | tiers | hit ratio | evicted | simulated, ns | touch, ns | × "
@@ -59,8 +95,9 @@ def blocks(result: dict[str, Any]) -> dict[str, str]:
         ),
     ]
     text = f"{summary(cases, result['batch'])} Measured {result['date']}."
-    return {"result": "\n".join([*lines, "", text])}
+    plans = stored(HERE / "results", "*-plans.json")
+    return {"result": "\n".join([*lines, "", text]), "plans": plans_table(plans)}
 
 
 if __name__ == "__main__":
-    raise SystemExit(command(__doc__, PAGE, HERE / "results", blocks))
+    raise SystemExit(command(__doc__, PAGE, HERE / "results", blocks, pattern="*-[0-9][0-9].json"))
