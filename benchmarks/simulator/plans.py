@@ -1,6 +1,6 @@
 """Whole plans of shipped models: what was predicted beside what is simulated.
 
-    python benchmarks/simulator/plans.py [--out results/DATE-plans.json]      (four minutes)
+    python benchmarks/simulator/plans.py [--out results/DATE-plans.json]      (five minutes)
 
 Each case is planned for step_time, 40 seconds at most, and simulated for five steps, with three
 seeds: each draws the lookups, and which rows are the hot ones. Models without access statistics

@@ -69,7 +69,13 @@ def plans_table(result: dict[str, Any]) -> str:
             f"{ends(case['exchange'], MIB, 1)} | {ends(case['hot'], 1, 3)} | {' | '.join(memory)} |"
         )
     what = f"Plans of at most {result['limit']} seconds; {result['batches']} steps, "
-    return "\n".join([*lines, "", f"{what}{result['seeds']} seeds. Simulated {result['date']}."])
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"{what}{result['seeds']} seeds. `benchmarks/simulator/plans.py`, {result['date']}.",
+        ]
+    )
 
 
 def ends(case: dict[str, Any], unit: float, digits: int) -> str:
