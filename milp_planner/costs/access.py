@@ -86,8 +86,9 @@ def rank_factors(
     """Lookups of each rank over the mean, for rows split over ranks.
 
     Known hot ids load the rank that owns them. The load of hot rows whose ids are not known is
-    charged to *every* rank at the size the busiest one is expected to have: a stated worst case,
-    since any of them may be it. A measured skew replaces the statistics.
+    charged to *every* rank at the size the busiest one is expected to have, since any of them may
+    be it; for the ids of a real table it may be less or more. A measured skew replaces the
+    statistics.
 
     Parameters
     ----------
