@@ -31,6 +31,12 @@ from milp_planner.simulate.tiers import Shape, TierMode, Tiers
 BATCH, WARM, TIMED = 1 << 17, 24, 42
 FILL = 10  # lookups a row before, in batches of 2^20: HBM is full in every case
 CASES = [(10**6, 1.2, 0.2), (10**6, 0.9, 0.2), (10**7, 1.2, 0.2), (10**7, 1.05, 0.5)]
+HARDER: list[tuple[int, float, float, TierMode, bool, int]] = [
+    (10**6, 0.6, 0.1, "CACHING", False, BATCH),
+    (10**6, 0.9, 0.2, "CACHING", False, BATCH // 32),
+    (10**6, 0.9, 0.2, "HYBRID", False, BATCH // 32),
+]
+"""What costs more a lookup: hardly any skew in a small cache, and small batches."""
 
 
 @njit
@@ -53,7 +59,7 @@ def touch(rows, slots, keys, now):  # type: ignore[no-untyped-def]
 
 
 def measure(
-    rows: int, alpha: float, ratio: float, mode: TierMode, frequency: bool
+    rows: int, alpha: float, ratio: float, mode: TierMode, frequency: bool, size: int = BATCH
 ) -> dict[str, object]:
     """One case."""
     generator = np.random.default_rng(0)
@@ -63,10 +69,11 @@ def measure(
     for _ in range(0, FILL * rows, 1 << 20):
         tiers.step(ids[stream.draw(1 << 20, generator)])
     for _ in range(WARM):
-        tiers.step(ids[stream.draw(BATCH, generator)])
-    state, times, steps = tiers._rows, np.empty((TIMED, 3)), []
-    for i in range(TIMED):
-        batches = [ids[stream.draw(BATCH, generator)] for _ in range(2)]
+        tiers.step(ids[stream.draw(size, generator)])
+    timed = TIMED * min(BATCH // size, 8)
+    state, times, steps = tiers._rows, np.empty((timed, 3)), []
+    for i in range(timed):
+        batches = [ids[stream.draw(size, generator)] for _ in range(2)]
         for loop in (i % 2, 1 - i % 2):
             begin = time.thread_time()
             if loop:
@@ -75,14 +82,14 @@ def measure(
                 steps.append(tiers.step(batches[0]))
             times[i, loop] = time.thread_time() - begin
     scores = np.ones(tiers._hbm.held.size + tiers._host.held.size, np.int32)
-    for i in range(TIMED):
-        batch = ids[stream.draw(BATCH, generator)]
+    for i in range(timed):
+        batch = ids[stream.draw(size, generator)]
         begin = time.thread_time()
         touch(state, scores, batch, i)
         times[i, 2] = time.thread_time() - begin
-    ours, gathered, touched = times.mean(axis=0) / BATCH * 1e9
+    ours, gathered, touched = times.mean(axis=0) / size * 1e9
     return {
-        "rows": rows, "alpha": alpha, "x": ratio, "mode": mode,
+        "rows": rows, "batch": size, "alpha": alpha, "x": ratio, "mode": mode,
         "score": "lfu" if frequency else "lru",
         "hit": round(float(np.mean([step.hit_ratio for step in steps])), 3),
         "evicted": round(float(np.mean([step.evicted.sum() for step in steps]))),
@@ -104,8 +111,10 @@ def main() -> None:
     for case, (mode, frequency) in product(CASES, kinds):
         cases.append(measure(*case, mode, frequency))
         print(cases[-1], flush=True)
+    harder = [measure(*case) for case in HARDER]
+    print(*harder, sep="\n", flush=True)
     if arguments.out:
-        result = {"date": date.today().isoformat(), "batch": BATCH, "cases": cases}
+        result = {"date": date.today().isoformat(), "cases": cases, "harder": harder}
         arguments.out.write_text(json.dumps(result, indent=0) + "\n", encoding="utf-8")
 
 
