@@ -53,7 +53,7 @@ FEW = 4
 
 @njit(nogil=True, cache=True)
 def _ask_ahead(rows, grouped, start, tier, buckets, i):  # type: ignore[no-untyped-def]
-    """Ask for what the buckets after the i-th need first: queues, rows queued, their state."""
+    """Ask for what the buckets after the i-th need first: state, queue, rows queued and coming."""
     held, queues, state = tier.held, tier.queues, tier.state
     capacity, length = len(held) // len(state), queues.shape[1]
     if i + 4 * STEP < len(buckets):
@@ -76,7 +76,7 @@ def _ask_ahead(rows, grouped, start, tier, buckets, i):  # type: ignore[no-untyp
                 prefetch(rows, held[place])
             else:
                 prefetch(held, place)
-                prefetch(tier.known, place)
+                prefetch(tier.known, place)  # to no effect where none is kept
         if near:
             for key in grouped[first:last]:
                 prefetch(rows, key)

@@ -119,7 +119,8 @@ class Tier(NamedTuple):
     queues : int64 array [buckets, longest]
         Each bucket's next victims: see ``buckets``.
     state : int64 array [buckets, 4]
-        Of each bucket, together in one line of memory: its queue's head and top, slots filled.
+        Of each bucket, together in one line of memory: its queue's head and top, slots filled
+        (the fourth column only pads).
     """
 
     held: np.ndarray
