@@ -1,5 +1,7 @@
 # make demo   plan, compare and verify on a fresh machine (no torch)
 # make test   install what the tests need and run them; optional parts skip visibly
+# make docs   regenerate docs/cli.md and docs/schemas
+# make site   the documentation as a web site, in site/
 # make lint   what CI checks beside the tests
 PYTHON ?= python3
 VENV ?= .venv
@@ -9,7 +11,7 @@ BIN := $(VENV)/bin
 PLANNER := $(BIN)/milp-planner
 SOURCES := $(shell find milp_planner formulations cuda_routing scenarios -type f ! -name '*.pyc')
 
-.PHONY: demo test lint docs clean
+.PHONY: demo test lint docs site clean
 
 demo: $(VENV)/.installed
 	mkdir -p $(OUT)
@@ -36,10 +38,13 @@ lint: $(VENV)/.dev-installed
 docs: $(VENV)/.dev-installed
 	$(BIN)/python -m milp_planner.cli.reference docs/cli.md
 	$(BIN)/python -m milp_planner.inputs.schemas docs/schemas
-	$(BIN)/python -m milp_planner.integrations.exports.plan_schema docs/schemas/plan.schema.json
+	$(BIN)/python -m milp_planner.plans.schema docs/schemas/plan.schema.json
+
+site: $(VENV)/.docs-installed
+	$(BIN)/python -m mkdocs build --strict
 
 clean:
-	rm -rf $(OUT) build *.egg-info
+	rm -rf $(OUT) build site *.egg-info
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -54,6 +59,10 @@ $(VENV)/.installed: pyproject.toml $(SOURCES) | $(VENV)/bin/python
 $(VENV)/.tests-installed: pyproject.toml | $(VENV)/bin/python
 	@echo 'installing into $(VENV), with what the tests need ...'
 	$(BIN)/python -m pip install -qq -e '.[test]'
+	touch $@ $(VENV)/.installed
+
+$(VENV)/.docs-installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install -qq -e '.[docs]'
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.dev-installed: pyproject.toml | $(VENV)/bin/python

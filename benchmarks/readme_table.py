@@ -12,7 +12,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.pages import stored, update
-from milp_planner.report.units import show_gap, show_seconds, show_time
+from milp_planner.drawing.units import show_gap, show_seconds, show_time
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = "results: benchmarks/readme_table.py"

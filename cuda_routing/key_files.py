@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any
 
 import numpy as np
@@ -22,6 +23,11 @@ RAW: dict[str, np.dtype[Any]] = {
     ".i32": np.dtype("<i4"),
 }
 TEXT = (".txt", ".csv")
+#: What NumPy raises for a damaged .npy: its header is a Python literal.
+_DAMAGED = (
+    ValueError, OSError, EOFError, SyntaxError, TypeError, KeyError, OverflowError, MemoryError,
+    RecursionError, TokenError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -70,8 +76,8 @@ def _pieces(path: Path, chunk: int) -> Iterator[NDArray[Any]]:
 def _from_npy(path: Path, chunk: int) -> Iterator[NDArray[Any]]:
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise RoutingError(f"{path} is no .npy array: {error}") from None
+    except _DAMAGED as error:
+        raise RoutingError(f"{path} is no .npy array: {' '.join(str(error).split())}") from None
     if array.dtype.kind not in "iu" or array.dtype.itemsize not in (4, 8):
         raise RoutingError(f"{path} holds {array.dtype}, keys must be 32 or 64-bit integers")
     flat = array.reshape(-1)

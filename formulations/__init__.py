@@ -5,13 +5,13 @@ what every option uses and costs and where its shards may sit; a formulation ret
 :class:`Outcome`; :func:`check` judges it without any solver.
 """
 
-from formulations.build import Block, InstanceBuilder, Shard
-from formulations.check import Verdict, check
 from formulations.errors import InstanceError, InternalError, UnsupportedInstance
 from formulations.instance import Instance, Objective, Resource, Scope, Where
-from formulations.instance_file import read_instance, write_instance
-from formulations.outcome import BoundSource, Outcome, Status, StoppedBy
-from formulations.placement import Placement
+from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance.file import read_instance, write_instance
+from formulations.result.check import Verdict, check
+from formulations.result.outcome import BoundSource, Outcome, Status, StoppedBy
+from formulations.result.placement import Placement
 from formulations.settings import Settings
 from formulations.solve import solve
 

@@ -1,68 +1,85 @@
-"""Pick by shape: the exact model where only options are chosen, else bounds and search together.
+"""The default: the exact model where it can prove, beside bounds and search.
 
-Where every shard's place is fixed, ``cpsat`` proves thousands of tables in seconds. Where shards
-have a choice of place, ``scale`` starts: its bounds and option filter let the exact model, which it
-runs too, finish what it could not start. A small instance under ``step_time`` that it leaves open
-goes on in ``cpsat`` from the best plan: with several phases the pooled bounds are weak and the
-exact model's own are not. What is left of the time goes into polishing the plan.
+Where every shard's place is fixed, ``cpsat`` proves thousands of tables in seconds and runs alone.
+Small instances go to the conductor (:mod:`formulations.conduct.conductor`), where the exact model
+runs from the first second beside compiled search; larger ones to ``scale``, then, from its plan, to
+the conductor, as neither is best everywhere (docs/scale.md). What is left of the time goes into
+polishing the plan.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from formulations import cpsat, scale
-from formulations.cpsat_model.finish import polished
-from formulations.instance import Instance, Objective
-from formulations.outcome import Outcome, Status, found
+from formulations import exact, scale
+from formulations.clock import Clock
+from formulations.conduct.conductor import conduct
+from formulations.conduct.finish import finished, prepare, ready
+from formulations.instance import Instance
+from formulations.polish import polished
 from formulations.presolve import Presolved, placement_variables, presolve
-from formulations.settings import Clock, Settings
+from formulations.result.outcome import Outcome, Status, found
+from formulations.result.placement import Placement
+from formulations.settings import Settings
 
+#: Placement variables up to which the conductor is asked: about 50 tables on 8 ranks.
+SMALL = 2_000
 #: Placement variables up to which the plan is polished in one exact model.
 POLISH_UP_TO = 20_000
+#: Share of the time limit that the conductor has after ``scale``, from its plan.
+CONDUCTED = 0.4
 #: Share of the time limit kept for polishing, and the most seconds of it.
 KEEP, MOST = 0.08, 5.0
-#: Placement variables up to which ``cpsat`` goes on under ``step_time``, and its share of the time.
-EXACT_UP_TO, EXACT_SHARE = 10_000, 0.55
 
 #: Those of both; each reads its own.
-OPTIONS = {**cpsat.OPTIONS, **scale.OPTIONS}
+OPTIONS = {**exact.OPTIONS, **scale.OPTIONS}
 
 
 def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
-    """Solve with ``cpsat``, or with ``scale`` and then ``cpsat``; see ``formulations.solve``."""
+    """Solve with ``cpsat`` or with everything together; see ``formulations.solve``."""
     presolved = presolve(instance)
     variables = placement_variables(instance, presolved)
     if variables == 0:
-        return cpsat.solve(instance, settings, clock)
-    timed = settings.work_limit is None
-    polish = settings.polish and timed and variables <= POLISH_UP_TO
-    small = timed and instance.objective == Objective.STEP_TIME and variables <= EXACT_UP_TO
-    limit = settings.time_limit or 0.0
-    with clock.holding_back(min(MOST, KEEP * limit) if polish else 0.0):
-        with clock.holding_back(EXACT_SHARE * limit if small else 0.0):
-            outcome = scale.solve(instance, settings, clock)
-        if small and outcome.status in (Status.FEASIBLE, Status.UNKNOWN) and not clock.over():
-            outcome = _continued(instance, outcome, settings, clock)
-    if polish and not clock.over():
+        return exact.solve(instance, settings, clock)
+    timed = settings.work_limit is None and settings.polish
+    kept = min(MOST, KEEP * (settings.time_limit or 0.0)) if timed else 0.0
+    with clock.holding_back(kept):
+        if variables <= SMALL:
+            outcome = conduct(instance, settings, clock, "auto")
+        else:
+            outcome = _at_scale(instance, settings, clock, timed)
+    if timed and variables <= POLISH_UP_TO and not clock.over():
         outcome = _polished(instance, presolved, outcome, settings, clock)
     return outcome
 
 
-def _continued(instance: Instance, before: Outcome, settings: Settings, clock: Clock) -> Outcome:
-    """The exact model from the best plan so far; the better plan and the better bound of both."""
+def _at_scale(instance: Instance, settings: Settings, clock: Clock, timed: bool) -> Outcome:
+    """``scale``; then less host memory, fewer shards and a lower total, where that is free."""
+    compiling = prepare() if timed else None
+    held = CONDUCTED * (settings.time_limit or 0.0) if timed else 0.0
+    try:
+        with clock.holding_back(held):
+            outcome = scale.solve(instance, settings, clock)
+    finally:
+        loaded = ready(compiling)
+    open_ = outcome.status in (Status.FEASIBLE, Status.UNKNOWN)
+    if loaded and open_ and not clock.over():
+        outcome = _conducted(instance, outcome, settings, clock)
+    if outcome.placement is None or not loaded or clock.interrupted():
+        return outcome
+    return _with(instance, outcome, finished(instance, outcome.placement))
+
+
+def _conducted(instance: Instance, before: Outcome, settings: Settings, clock: Clock) -> Outcome:
+    """The conductor from the best plan so far; the better plan and the better bound of both."""
     hint = before.placement if before.placement is not None else settings.hint
-    after = cpsat.solve(instance, replace(settings, hint=hint, polish=False), clock)
-    if after.status == Status.INFEASIBLE or before.bound is None:
+    after = conduct(instance, replace(settings, hint=hint), clock, "auto")
+    if after.placement is None or before.bound is None or before.bound <= (after.bound or 0):
         return after
-    if after.bound is not None and after.bound >= before.bound:
-        return after
-    if after.placement is None:
-        return before
     return found(
         instance, "auto", after.placement, after.stopped_by, before.bound, before.bound_source,
         certificate=before.certificate, certified_bound=before.certified_bound,
-        detail=before.detail,
+        detail=after.detail, solver=before.solver, version=before.version,
     )  # fmt: skip
 
 
@@ -72,8 +89,13 @@ def _polished(
     if outcome.placement is None or outcome.objective is None:
         return outcome
     plan = polished(instance, presolved, outcome.placement, settings, clock)
+    return _with(instance, outcome, finished(instance, plan) if ready() else plan)
+
+
+def _with(instance: Instance, outcome: Outcome, plan: Placement) -> Outcome:
+    """The outcome with another plan, unless that costs more."""
     better = found(instance, "auto", plan, outcome.stopped_by, outcome.bound, outcome.bound_source)
-    if better.objective is None or better.objective > outcome.objective:
+    if better.objective is None or better.objective > (outcome.objective or 0):
         return outcome
     return outcome.with_(
         placement=plan, objective=better.objective, objectives=better.objectives,

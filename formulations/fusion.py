@@ -13,9 +13,9 @@ from itertools import product
 
 import numpy as np
 
-from formulations.facts import option_facts
+from formulations.baselines.facts import option_facts
 from formulations.instance import Instance, IntArray, Scope
-from formulations.placement import Placement
+from formulations.result.placement import Placement
 
 
 def without_fusion(instance: Instance) -> Instance:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance import BlockView, Instance, IntArray, Objective, Scope, Where
+from formulations.instance.seating import pinned_ranks
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,7 @@ def _limits_moves(instance: Instance) -> bool:
 
 
 def _fits(instance: Instance) -> NDArray[np.bool_]:
-    """Options whose every block, alone, can be placed, bool array [options]."""
+    """Options whose every block, alone, can be placed, where pins say, bool array [options]."""
     fits = np.ones(instance.num_options, dtype=bool)
     simple = _shared_every_rank(instance)
     room = _room_of_all(instance)
@@ -92,6 +93,8 @@ def _fits(instance: Instance) -> NDArray[np.bool_]:
         option = int(instance.option_of[index])
         if fits[option] and not _block_fits(instance, instance.block(int(index))):
             fits[option] = False
+    for option, ranks in pinned_ranks(instance).items():
+        fits[option] &= ranks is not None
     return fits
 
 

@@ -1,7 +1,7 @@
-"""What any plan must cost that uses an option: reduced costs of the Lagrangian, in integers.
+"""What any plan must cost that uses an option: reduced costs at a certificate's multipliers.
 
 At multipliers λ of the capacities (and weights of the ranks), Σ_t min_o v_o − λ·capacity is a
-bound on every plan, with v_o the priced value of option o. A plan that uses o of table t costs
+bound on every plan, with v_o the price of option o. A plan that uses o of table t costs
 at least that bound plus v_o − min of t, so once a plan of value U is known, every option whose
 bound reaches U can go: no better plan uses it (reduced-cost fixing; Fisher 1981, "The Lagrangian
 relaxation method for solving integer programming problems", Management Science 27).
@@ -9,14 +9,22 @@ relaxation method for solving integer programming problems", Management Science 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.bounds.lagrangian import priced_options
-from formulations.certificate import Certificate
+from formulations.errors import InstanceError
 from formulations.instance import Instance, IntArray, Where
+from formulations.proof.build import build_rows
+from formulations.proof.narrow import bare, forced_sums
+from formulations.proof.prove import symmetric_lp
+from formulations.proof.read import vector_of
+from formulations.proof.rows import Rows
+from formulations.proof.weights import Weights, choice_prices, option_prices
+from formulations.result.certificate import Certificate
 
 #: Stands for "no plan of interest uses it".
 NEVER = np.iinfo(np.int64).max
@@ -29,7 +37,7 @@ class OptionBounds:
     Attributes
     ----------
     bound : int
-        No plan costs less.
+        No plan costs less; :data:`NEVER` when some table has no option.
     of_option : int64 array [options]
         No plan that uses the option costs less; :data:`NEVER` for options removed before.
     certificate : Certificate
@@ -68,38 +76,130 @@ def option_bounds(instance: Instance, kept: NDArray[np.bool_]) -> OptionBounds |
         None when that LP has no solution (the instance is then infeasible, unless the solver
         gave up).
     """
-    from formulations.certify import symmetric_lp
-
-    relaxed = symmetric_lp(instance)
-    if relaxed is None:
-        return None
-    return bounds_at(instance, kept, relaxed.certificate)
+    relaxed = symmetric_lp(instance, targets=False)
+    return None if relaxed is None else bounds_at(instance, kept, relaxed.certificate)
 
 
 def bounds_at(
     instance: Instance, kept: NDArray[np.bool_], certificate: Certificate
 ) -> OptionBounds:
-    """Bounds of every option at given multipliers, exact.
+    """Bounds of every option at the multipliers of a certificate's root, exact.
 
-    Limits on fusion and moves are relaxed: that lowers bounds and never raises them.
+    The instance may differ from the certificate's in capacities: multipliers are valid for any.
+
+    Parameters
+    ----------
+    instance : Instance
+    kept : bool array [options]
+        Options some plan of interest may use.
+    certificate : Certificate
+        Of kind ``bound``.
+
+    Raises
+    ------
+    InstanceError
+        When the certificate is one of infeasibility or does not fit the instance.
     """
-    values = priced_options(instance, certificate)
-    ceiling = max(values.max(initial=0), 0) + 1
-    least = np.minimum.reduceat(np.where(kept, values, ceiling), instance.table_options[:-1])
-    paid = sum(
-        price * int(room)
-        for resource in instance.resources
-        for price, room in zip(certificate.prices[resource.name], resource.capacity, strict=True)
-    )
-    total = int(least.sum()) - paid
-    slack = total + values - least[instance.table_of]
-    of_option = np.full(instance.num_options, NEVER, dtype=np.int64)
-    of_option[kept] = [_ceil(int(s), certificate.denominator) for s in slack[kept]]
-    return OptionBounds(_ceil(total, certificate.denominator), of_option, certificate)
+    rows = build_rows(instance)
+    keep = kept & rows.possible
+    bound, of_option = None, np.full(instance.num_options, NEVER, dtype=np.int64)
+    of_option[keep] = -NEVER
+    for weights in _root_weights(rows, certificate):
+        forced, total = forced_sums(rows, keep, option_prices(rows, choice_prices(rows, weights)))
+        if total == float("inf"):
+            return OptionBounds(NEVER, np.full_like(of_option, NEVER), certificate)
+        these = [_ceil(f - weights.room, weights.level) for f in forced[keep]]
+        of_option[keep] = np.maximum(of_option[keep], np.asarray(these, dtype=np.int64))
+        value = _ceil(int(total) - weights.room, weights.level)
+        bound = value if bound is None else max(bound, value)
+    if bound is None:
+        raise InstanceError("certificate: it has no multipliers of costs at its root")
+    return OptionBounds(bound, of_option, certificate)
+
+
+def relaxed_bound(instance: Instance, certificate: Certificate) -> int | None:
+    """What a certificate's multipliers prove of an instance; None where nothing can be said.
+
+    With options that alone cost its target left out, no bound goes above the target; without, none
+    is as tight below it.
+    """
+    found = []
+    for limit in (None, certificate.target):
+        try:
+            keep = _below(instance, limit)
+            bound = bounds_at(instance, keep, certificate).bound
+        except InstanceError:
+            continue
+        if limit is not None:
+            bound = min(bound, limit)
+        if bound != NEVER:
+            found.append(bound)
+    return max(found, default=None)
+
+
+def forced_bounds(instance: Instance, certificate: Certificate) -> list[int | None]:
+    """For every option, a bound on all plans that use it; None: no plan does.
+
+    Raises
+    ------
+    InstanceError
+        As :func:`bounds_at`.
+    """
+    free = bounds_at(instance, _below(instance, None), certificate).of_option
+    cut = np.full_like(free, NEVER)
+    if certificate.target is not None:
+        keep = _below(instance, certificate.target)
+        cut = bounds_at(instance, keep, certificate).of_option
+        cut = np.minimum(cut, certificate.target)
+    return [
+        None if f == NEVER else max(f, c) for f, c in zip(free.tolist(), cut.tolist(), strict=True)
+    ]
+
+
+def slope(instance: Instance, certificate: Certificate, names: Sequence[str]) -> float:
+    """−Σ λ over all places of some resources: what the bound changes with a byte at each place.
+
+    The multipliers are those of the linear program over the whole instance.
+
+    References
+    ----------
+    Geoffrion, "Lagrangean relaxation for integer programming", Mathematical Programming Study 2
+    (1974): the dual function is linear in the right-hand side at fixed multipliers.
+    """
+    rows = build_rows(instance)
+    vector = certificate.vectors[0]
+    level = vector_of(rows, vector).level
+    total = 0
+    for resource in instance.resources:
+        if resource.name in names:
+            value = vector.get("capacity", {}).get(resource.name, 0)
+            total += sum(value) if isinstance(value, list) else value * len(resource.capacity)
+    return -float(Fraction(total, level))
+
+
+def _below(instance: Instance, target: int | None) -> NDArray[np.bool_]:
+    """Options that a plan below a target may use, by the bare rule."""
+    rows = build_rows(instance)
+    return bare(rows, rows.possible, None if target is None else target - 1)
+
+
+def _root_weights(rows: Rows, certificate: Certificate) -> Iterator[Weights]:
+    """The first vector, and those used at the root where they pool like ranks as well."""
+    if certificate.kind != "bound" or not certificate.vectors:
+        raise InstanceError("certificate: a proof of infeasibility carries no bound")
+    for index in dict.fromkeys([0, *certificate.nodes[0].get("use", [])]):
+        try:
+            weights = vector_of(rows, certificate.vectors[index])
+        except InstanceError:
+            if index == 0:
+                raise
+            continue
+        if weights.level:
+            yield weights
 
 
 def _ceil(value: int, divisor: int) -> int:
-    return -(-value // divisor)
+    return max(-NEVER, min(NEVER - 1, -(-value // divisor)))
 
 
 def places_are_fixed(instance: Instance, kept: NDArray[np.bool_]) -> bool:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 
+from formulations.clock import Clock
 from formulations.errors import InstanceError
 from formulations.instance import Instance
 from formulations.options import Options
-from formulations.outcome import Outcome
-from formulations.settings import Clock, Settings
+from formulations.result.outcome import Outcome
+from formulations.settings import Settings
 
 Solver = Callable[[Instance, Settings, Clock], Outcome]
 
@@ -28,7 +29,8 @@ class Formulation:
         of ``settings.options`` by name; imported on first use.
     proves : str
         What it can prove by itself: ``optimum`` (or that no plan exists), ``optimum or gap``
-        (a bound always, the optimum where plan and bound meet) or ``nothing``.
+        (a bound always, the optimum where plan and bound meet), ``gap`` (a bound in floating
+        point, which proves neither) or ``nothing``.
     summary : str
         One line for ``milp-planner list formulations``.
     """
@@ -57,19 +59,25 @@ class Formulation:
 
 _ALL = (
     Formulation(
-        "auto", "formulations.auto", "optimum or gap", "picks by size: exact first, else scale"
+        "auto", "formulations.auto", "optimum or gap", "cpsat, conductor or scale, by shape"
     ),
-    Formulation("cpsat", "formulations.cpsat", "optimum", "the exact model in CP-SAT"),
+    Formulation("cpsat", "formulations.exact", "optimum", "the exact model in CP-SAT"),
     Formulation(
-        "mip", "formulations.mip", "optimum", "the exact model through PuLP (HiGHS or CBC)"
+        "mip", "formulations.mip", "gap", "the exact model through PuLP (HiGHS or CBC)"
     ),
     Formulation(
         "scale", "formulations.scale", "optimum or gap",
-        "bounds, packing, LNS for large instances",
+        "bounds, annealing and LNS, of any size",
     ),
-    Formulation("dp", "formulations.dp", "nothing", "the published 2-D DP over memory bins"),
-    Formulation("greedy", "formulations.greedy", "nothing", "TorchRec's greedy proposers"),
-    Formulation("uniform", "formulations.uniform", "nothing", "TorchRec's uniform proposer"),
+    Formulation(
+        "dp", "formulations.baselines.dp", "nothing", "the published 2-D DP over memory bins"
+    ),
+    Formulation(
+        "greedy", "formulations.baselines.greedy", "nothing", "TorchRec's greedy proposers"
+    ),
+    Formulation(
+        "uniform", "formulations.baselines.uniform", "nothing", "TorchRec's uniform proposer"
+    ),
 )  # fmt: skip
 
 FORMULATIONS: dict[str, Formulation] = {f.name: f for f in _ALL}

@@ -7,9 +7,8 @@ Stages, each within a share of the time (or of the work) that is left:
 2. where it is small, the whole model in CP-SAT over a *core*: the options nearest to what the LP
    chooses;
 3. large-neighbourhood search;
-4. with the best plan, options ruled out by price and by probing; machines kept apart, and rank
-   patterns where few shards fill a rank, for the bound; the whole model over what is left, which
-   may prove the plan;
+4. with the best plan, options ruled out by price and by probing; machines kept apart for the
+   bound; the whole model over what is left, which may prove the plan;
 5. large-neighbourhood search until the end.
 
 Anytime: the best plan found is kept whenever it ends.
@@ -26,29 +25,26 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.aggregate.linear import FREE
-from formulations.aggregate.model import AggregateSettings
 from formulations.bounds.own import own_cost, usable
-from formulations.bounds.patterns import pattern_bound, worth_trying
 from formulations.bounds.pooled import PooledBound, machine_ip
-from formulations.certify import (
-    SymmetricLP,
-    best_symmetric_lp,
-    infeasibility_certificate,
-    with_certificate,
-)
-from formulations.check import check
+from formulations.clock import Clock
 from formulations.instance import Instance
+from formulations.model.build import Parts
+from formulations.model.linear import FREE
 from formulations.options import whole
-from formulations.outcome import BoundSource, Outcome, StoppedBy, found, infeasible, nothing
 from formulations.presolve import presolve
+from formulations.proof.prove import SymmetricLP, prove_infeasible, symmetric_lp
+from formulations.result.certify import with_certificate
+from formulations.result.check import check
+from formulations.result.outcome import BoundSource, Outcome, StoppedBy, found, infeasible, nothing
 from formulations.search.context import Context
 from formulations.search.exact import columns_of_whole, improve_whole, repair_whole, solve_whole
 from formulations.search.filter import by_price, by_probing, core
 from formulations.search.pack import Packer
 from formulations.search.starts import Start, fallback, given, pack_best, packed
 from formulations.search.walk import DEAR, walk
-from formulations.settings import Clock, Settings
+from formulations.settings import Settings
+from formulations.solvers.cpsat import solver
 
 OPTIONS = {"whole_columns": whole()}
 _WHOLE_COLUMNS = 12_000
@@ -69,7 +65,7 @@ _REACH = (1.2, 1.5)
 _PROMISED = 1.2
 BoolArray = NDArray[np.bool_]
 
-_LAGRANGIAN = BoundSource("lagrangian", exact=True)
+_CERTIFICATE = BoundSource("certificate", exact=True)
 
 
 def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
@@ -91,9 +87,9 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     lp = _lp(context)
     if lp is None and context.best is None and not clock.over():
         seconds = None if context.reproducible else _share(context, 0.3)
-        proof = infeasibility_certificate(instance, seconds, settings.stop)
+        proof = prove_infeasible(instance, seconds, settings.stop)
         if proof is not None:
-            return infeasible("scale", _LAGRANGIAN, certificate=proof)
+            return infeasible("scale", _CERTIFICATE, certificate=proof)
     starts += _packed(context, lp)
     starts = _promising(instance, _by_machine(context, starts))
     _cores(context, lp, starts, 0.3)
@@ -105,16 +101,15 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
 
 def _share(context: Context, share: float) -> float:
     """Seconds (or work units) that a share of what is left amounts to."""
-    left = min(context.clock.remaining(), context.work_left())
-    return share * left if left != float("inf") else 60.0 * share
+    return context.clock.share(share)
 
 
 def _lp(context: Context) -> SymmetricLP | None:
     seconds = None if context.reproducible else _share(context, 0.15)
     stop = context.settings.stop
-    lp = best_symmetric_lp(context.instance, context.objective, time_limit=seconds, stop=stop)
+    lp = symmetric_lp(context.instance, context.objective, time_limit=seconds, stop=stop)
     if lp is not None:
-        context.lift(lp.bound, _LAGRANGIAN)
+        context.lift(lp.bound, _CERTIFICATE)
     return lp
 
 
@@ -196,10 +191,11 @@ def _cores(context: Context, lp: SymmetricLP | None, starts: list[Start], share:
                     break
             starts[0] = replace(starts[0], placement=base)
         result = solve_whole(context, base, left + before - context.spent(), context.core)
-        if result.status == "feasible" or context.core is context.keep:
+        planned = result.values is not None
+        if (planned and not result.done) or context.core is context.keep:
             return
         left += before - context.spent()
-        wider = _WIDER if result.status == "optimal" else _MUCH_WIDER
+        wider = _WIDER if planned else _MUCH_WIDER
         size, dearest = 2 * size, max(dearest + 1, int(wider * dearest))
 
 
@@ -241,33 +237,30 @@ def _close(context: Context, lp: SymmetricLP | None, starts: list[Start]) -> Non
     context.keep, context.core = keep, context.core & keep
     if len(context.instance.machines) > 1 and _small(context, keep):
         _machines(context, 0.4 if _searched_whole(context) else 0.15, context.objective - 1)
-    if not context.over() and worth_trying(context.instance, keep):
-        _patterns(context)
     near = context.objective - (context.bound or 0) <= _NEAR * abs(context.objective)
     if near and not context.over() and not context.reproducible and _small(context, keep):
-        by_probing(context, _share(context, 0.25), AggregateSettings())
+        by_probing(context, _share(context, 0.25), Parts())
         context.core = context.core & context.keep
     if not context.over() and _searched_whole(context):
         solve_whole(context, context.best, _share(context, 0.75), context.keep)
+    if context.float_filtered and context.met and not context.over():
+        _close_exactly(context, keep)
+
+
+def _close_exactly(context: Context, keep: BoolArray) -> None:
+    """The whole model once more, without what floating point dropped: that proved no optimum."""
+    assert context.best is not None
+    context.keep, context.float_filtered = keep, False
+    solve_whole(context, context.best, _share(context, 1.0), keep)
 
 
 def _machines(context: Context, share: float, upper: int) -> PooledBound:
     """The bound of the program that keeps machines apart, over the options left."""
     limits = context.limits(_share(context, share), context.settings.seed, context.settings.workers)
-    result = machine_ip(context.instance, limits, AggregateSettings(keep=context.keep, upper=upper))
+    result = machine_ip(context.instance, limits, Parts(keep=context.keep, limit=upper))
     context.spend(result.work)
     _lift_below(context, result.bound, result.infeasible, result.source, upper)
     return result
-
-
-def _patterns(context: Context) -> None:
-    """The bound from what one rank may hold, over the options left."""
-    assert context.objective is not None
-    limits = context.limits(_share(context, 0.15), context.settings.seed, context.settings.workers)
-    low = context.bound if context.bound is not None else 0
-    result = pattern_bound(context.instance, low, context.objective, limits, context.keep)
-    context.spend(result.work)
-    _lift_below(context, result.bound, False, result.source, context.objective - 1)
 
 
 def _lift_below(
@@ -282,7 +275,7 @@ def _lift_below(
 
 def _outcome(context: Context, lp: SymmetricLP | None) -> Outcome:
     if context.refuted is not None:
-        return infeasible("scale", context.refuted)
+        return infeasible("scale", context.refuted, placement=context.best, **solver())
     if context.best is None:
         note = "no plan was found; this does not prove that none exists"
         outcome = nothing("scale", _stopped(context), note)
@@ -294,7 +287,7 @@ def _outcome(context: Context, lp: SymmetricLP | None) -> Outcome:
         )  # fmt: skip
     if lp is not None and context.settings.certificate:
         outcome = with_certificate(context.instance, outcome, lp.certificate)
-    return outcome.with_(detail={"work": round(context.work, 3)})
+    return outcome.with_(detail={"work": round(context.work, 3)}, **solver())
 
 
 def _stopped(context: Context) -> StoppedBy:

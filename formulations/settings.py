@@ -1,19 +1,13 @@
-"""What a caller may ask of any formulation, and the clock they all obey."""
+"""What a caller may ask of any formulation."""
 
 from __future__ import annotations
 
 import os
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from formulations.placement import Placement
-
-
-class OutOfTime(Exception):
-    """A long step was left half done: the time is over, or the caller asked to stop."""
+from formulations.result.placement import Placement
 
 
 @dataclass(frozen=True)
@@ -34,6 +28,11 @@ class TracePoint:
     objective: int | None
     bound: int | None
     source: str
+
+    @property
+    def known(self) -> tuple[int | None, int | None]:
+        """Objective and bound."""
+        return self.objective, self.bound
 
 
 def available_cores() -> int:
@@ -91,61 +90,3 @@ class Settings:
             "polish": self.polish,
             **{str(k): v for k, v in self.options.items()},
         }
-
-
-class Clock:
-    """Time since a solve began, against its limit and the caller's stop flag; keeps the trace."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._start = time.perf_counter()
-        self._lock = threading.Lock()
-        self._held_back = 0.0
-        self.trace: list[TracePoint] = []
-
-    def seconds(self) -> float:
-        """Seconds since the start."""
-        return time.perf_counter() - self._start
-
-    def remaining(self) -> float:
-        """Seconds left (infinite without a limit, never negative)."""
-        limit = self._settings.time_limit
-        if limit is None:
-            return float("inf")
-        return max(0.0, limit - self._held_back - self.seconds())
-
-    @contextmanager
-    def holding_back(self, seconds: float) -> Iterator[None]:
-        """Keep some of the time for what comes after: it does not count as remaining meanwhile."""
-        self._held_back += seconds
-        try:
-            yield
-        finally:
-            self._held_back -= seconds
-
-    def interrupted(self) -> bool:
-        """Whether the caller asked to stop."""
-        return self._settings.stop.is_set()
-
-    def over(self) -> bool:
-        """Whether to stop now, for either reason."""
-        return self.interrupted() or self.remaining() <= 0.0
-
-    def check(self) -> None:
-        """Leave a long step, such as building a model, from inside.
-
-        Raises
-        ------
-        OutOfTime
-            When it is time to stop.
-        """
-        if self.over():
-            raise OutOfTime
-
-    def record(self, objective: int | None, bound: int | None, source: str) -> None:
-        """Note an improvement and tell the caller."""
-        point = TracePoint(round(self.seconds(), 4), objective, bound, source)
-        with self._lock:
-            self.trace.append(point)
-        if self._settings.on_progress is not None:
-            self._settings.on_progress(point)

@@ -1,15 +1,21 @@
-"""One entry for every formulation: run it, time it, attach a certificate."""
+"""One entry for every formulation: run it, time it, attach a certificate, doubt what it claims."""
 
 from __future__ import annotations
 
-from formulations import registry
-from formulations.instance import Instance
-from formulations.outcome import Outcome
-from formulations.settings import Clock, Settings
+from dataclasses import replace
 
-#: Share of the time limit kept for the certificate, the most seconds of it, and the least that it
-#: is given however little is left.
-KEEP, MOST_SECONDS, LEAST_SECONDS = 0.05, 2.0, 0.3
+from formulations import registry
+from formulations.clock import Clock
+from formulations.evidence import best_plan, contradiction, without_claims
+from formulations.instance import Instance
+from formulations.interrupt import interruptible
+from formulations.result.outcome import Outcome
+from formulations.settings import Settings
+
+#: Share of the time limit kept for the certificate and the most seconds of it: on one machine,
+#: where trees are small, and on several. The least that it is given however little is left.
+KEEP, MOST_SECONDS = (0.05, 0.15), (5.0, 30.0)
+LEAST_SECONDS = 0.5
 
 
 def solve(
@@ -27,7 +33,10 @@ def solve(
     Returns
     -------
     Outcome
-        Its placement, if any, has passed :func:`formulations.check.check`.
+        Its placement, if any, has passed :func:`formulations.result.check.check`. A claim that
+        something known contradicts is not handed out: it is solved again, then told as feasible.
+        Ctrl-C, or a notebook's interrupt, ends the search: ``stopped_by`` is ``interrupted`` then,
+        and the outcome is the best known; a second one raises ``KeyboardInterrupt``.
 
     Raises
     ------
@@ -37,18 +46,20 @@ def solve(
         When an exact model returns an answer that the check rejects.
     """
     settings = settings or Settings()
-    chosen = registry.get(formulation)
-    chosen.check(settings.options)
-    clock = Clock(settings)
-    certify_for = _kept_for_certificate(settings)
-    with clock.holding_back(certify_for):
-        outcome = chosen.load()(instance, settings, clock)
-    if settings.certificate and outcome.certificate is None and not clock.interrupted():
-        from formulations.certify import certify
+    registry.get(formulation).check(settings.options)
+    return interruptible(lambda: _solve(instance, formulation, settings), settings.stop)
 
-        timed = settings.time_limit is not None and settings.work_limit is None
-        seconds = max(LEAST_SECONDS, clock.remaining()) if timed else None
-        outcome = certify(instance, outcome, seconds)
+
+def _solve(instance: Instance, formulation: str, settings: Settings) -> Outcome:
+    chosen = registry.get(formulation)
+    clock = Clock(settings)
+    outcome = _certified(instance, chosen, settings, clock)
+    doubt = contradiction(instance, outcome, settings, clock)
+    if doubt is not None:
+        outcome = _again(instance, chosen, outcome, settings, clock, doubt)
+    told = {point.known for point in clock.trace[-1:]} | {(None, None)}
+    if (outcome.objective, outcome.bound) not in told:
+        clock.record(outcome.objective, outcome.bound, formulation)
     return outcome.with_(
         formulation=formulation,
         seconds=clock.seconds(),
@@ -57,7 +68,54 @@ def solve(
     )
 
 
-def _kept_for_certificate(settings: Settings) -> float:
+def _certified(
+    instance: Instance, chosen: registry.Formulation, settings: Settings, clock: Clock
+) -> Outcome:
+    """What a formulation answers, with a certificate where time is kept for one."""
+    with clock.holding_back(_kept_for_certificate(instance, settings)):
+        outcome = chosen.load()(instance, settings, clock)
+    closed = outcome.certificate is not None and outcome.certified_bound == outcome.objective
+    if not settings.certificate or closed or clock.interrupted():
+        return outcome
+    from formulations.result.certify import certify
+
+    timed = settings.time_limit is not None and settings.work_limit is None
+    return certify(instance, outcome, max(LEAST_SECONDS, clock.remaining()) if timed else None)
+
+
+def _again(
+    instance: Instance,
+    chosen: registry.Formulation,
+    before: Outcome,
+    settings: Settings,
+    clock: Clock,
+    doubt: str,
+) -> Outcome:
+    """Solved once more with another seed, from the best plan; without claims if that is no better.
+
+    Everything claimed so far is forgotten, the trace's bounds with it.
+    """
+    clock.forget_bounds()
+    other = replace(
+        settings, workers=1, seed=settings.seed + 1, hint=best_plan(instance, before, settings)
+    )
+    if not clock.over():
+        outcome = _certified(instance, chosen, other, clock)
+        if contradiction(instance, outcome, other, clock) is None:
+            return outcome
+        clock.forget_bounds()
+        before = outcome
+    told = without_claims(instance, before, other, doubt)
+    if not settings.certificate:
+        return told
+    from formulations.result.certify import certify
+
+    certified = certify(instance, told, LEAST_SECONDS)
+    return told if contradiction(instance, certified, other, clock) else certified
+
+
+def _kept_for_certificate(instance: Instance, settings: Settings) -> float:
     if not settings.certificate or settings.work_limit is not None:
         return 0.0
-    return min(MOST_SECONDS, KEEP * (settings.time_limit or 0.0))
+    several = len(instance.machines) > 1
+    return min(MOST_SECONDS[several], KEEP[several] * (settings.time_limit or 0.0))

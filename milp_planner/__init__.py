@@ -6,6 +6,7 @@ combination, proves it, and checks it without a solver::
     from milp_planner import plan
 
     best = plan("model.yaml", "cluster.yaml", objective="step_time")
+    best.save("plan.json")
 
 Everything public is loaded on first use, so that importing the package costs nothing.
 """
@@ -15,27 +16,58 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from milp_planner.api import audit, compare, plan, verify
-    from milp_planner.inputs import Cluster, Model
+from milp_planner.version import __version__
 
-__all__ = ["Cluster", "Model", "audit", "compare", "plan", "verify"]
+if TYPE_CHECKING:
+    from milp_planner.features.audit.call import audit
+    from milp_planner.features.check.call import check
+    from milp_planner.features.compare.call import compare
+    from milp_planner.features.explain.call import explain
+    from milp_planner.features.plan.call import plan
+    from milp_planner.features.report.call import report
+    from milp_planner.features.simulate.plan import simulate_plan as simulate
+    from milp_planner.features.verify.call import verify
+    from milp_planner.inputs import Cluster, Model
+    from milp_planner.integrations.exports import write as export
+    from milp_planner.plans.placement import Plan
+    from milp_planner.plans.plan_file import read_plan
+
+__all__ = [
+    "Cluster",
+    "Model",
+    "Plan",
+    "__version__",
+    "audit",
+    "check",
+    "compare",
+    "explain",
+    "export",
+    "plan",
+    "read_plan",
+    "report",
+    "simulate",
+    "verify",
+]
 
 _HOME = {
-    "Model": "milp_planner.inputs",
-    "Cluster": "milp_planner.inputs",
-    "plan": "milp_planner.api",
-    "compare": "milp_planner.api",
-    "verify": "milp_planner.api",
-    "audit": "milp_planner.api",
+    "Model": ("milp_planner.inputs", "Model"),
+    "Cluster": ("milp_planner.inputs", "Cluster"),
+    "Plan": ("milp_planner.plans.placement", "Plan"),
+    "audit": ("milp_planner.features.audit.call", "audit"),
+    "check": ("milp_planner.features.check.call", "check"),
+    "compare": ("milp_planner.features.compare.call", "compare"),
+    "explain": ("milp_planner.features.explain.call", "explain"),
+    "export": ("milp_planner.integrations.exports", "write"),
+    "plan": ("milp_planner.features.plan.call", "plan"),
+    "read_plan": ("milp_planner.plans.plan_file", "read_plan"),
+    "report": ("milp_planner.features.report.call", "report"),
+    "simulate": ("milp_planner.features.simulate.plan", "simulate_plan"),
+    "verify": ("milp_planner.features.verify.call", "verify"),
 }
 
 
 def __getattr__(name: str) -> object:
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("milp-planner")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    module, found = _HOME[name]
+    return getattr(import_module(module), found)

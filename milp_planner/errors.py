@@ -2,6 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+CHECK = "milp-planner check MODEL CLUSTER"
+"""The command that lists every problem of a model and a cluster."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with an input.
+
+    Attributes
+    ----------
+    message : str
+        What was found and what is allowed.
+    field : str
+        As people write it, ``tables[3].rows``; empty for what no field holds.
+    file : str
+        Name of the file; empty where it is told by the message or there is none.
+    line : int or None
+        Line of the field, from 1; None where the file has none (JSON, Python).
+    """
+
+    message: str
+    field: str = ""
+    file: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}" if self.line is not None else self.file
+        return ": ".join(part for part in (where, self.field, self.message) if part)
+
 
 class PlannerError(Exception):
     """Anything milp-planner reports as one sentence instead of a traceback.
@@ -19,6 +51,32 @@ class BadInput(PlannerError):
     """A file, field or argument is wrong: says what, where and what is allowed."""
 
     exit_code = 2
+
+    def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
+        super().__init__(message)
+        self._problems = tuple(problems)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Every problem that was found, the one that the sentence tells first."""
+        return self._problems or (Problem(str(self)),)
+
+    @classmethod
+    def of(cls, problems: Sequence[Problem], listed_by: str = "") -> BadInput:
+        """Several problems as one error: the first one's sentence, and how many follow.
+
+        Parameters
+        ----------
+        problems
+            At least one, the likeliest cause first.
+        listed_by
+            The command that lists them all; empty where there is none.
+        """
+        more = len(problems) - 1
+        rest = f" (and {more} more problem{'s' if more > 1 else ''})"
+        if listed_by:
+            rest = f" (and {more} more: {listed_by} lists {'them' if more > 1 else 'it'})"
+        return cls(f"{problems[0]}{rest if more else ''}", problems)
 
 
 class MissingExtra(PlannerError):

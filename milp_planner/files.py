@@ -72,7 +72,7 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
 
 
 def _temporary(target: Path) -> str:
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".milp-planner.", suffix=".tmp")
     os.close(handle)
     return name
 
@@ -109,9 +109,17 @@ def check_writable(path: str | Path) -> None:
     Raises
     ------
     BadInput
-        When ``path`` is a folder, or its folder is absent or not writable.
+        When ``path`` is a folder or a name the system does not take, or its folder is absent or
+        not writable.
     """
     target = Path(path)
+    try:
+        target.lstat()
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise BadInput(f"cannot write {target}: {reason}") from None
     if target.is_dir():
         raise BadInput(f"cannot write {target}: it is a folder; give a file name")
     if target.exists() and not target.is_file():
@@ -120,6 +128,18 @@ def check_writable(path: str | Path) -> None:
         raise BadInput(f"cannot write {target}: the folder {target.parent} does not exist")
     if not os.access(target.parent, os.W_OK):
         raise BadInput(f"cannot write {target}: the folder {target.parent} is not writable")
+
+
+def check_absent(path: Path) -> None:
+    """Refuse to overwrite a file that nobody named.
+
+    Raises
+    ------
+    BadInput
+        When there is something of that name already.
+    """
+    if path.exists() or path.is_symlink():
+        raise BadInput(f"{path} is there already; -o {path} overwrites it")
 
 
 def _mode_of(target: Path) -> int:

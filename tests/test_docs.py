@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from tests.milp_planner.cli.conftest import CLUSTER, MODEL
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+EVERY = sorted([*PAGES, *(ROOT / "docs").glob("*/*.md")])
 _SNIPPET = re.compile(r"```python\n(.*?)```", re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
@@ -33,7 +36,7 @@ def test_python_snippets_run(page: str, tmp_path: Path, monkeypatch: pytest.Monk
         runpy.run_path(str(tmp_path / f"snippet_{number}.py"))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", EVERY, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page: Path) -> None:
     """Every relative link of a page names a file of the project."""
     for target in _LINK.findall(page.read_text(encoding="utf-8")):
@@ -56,3 +59,33 @@ def test_readme_names_the_commands_make_runs() -> None:
     for line in ("make demo", "make test", "-m pip install .\n", "-m pip install -e '.[test]'",
                  "-m pytest"):  # fmt: skip
         assert line in readme
+
+
+_COMMAND = re.compile(r"^\s*(?:\$ )?milp-planner ([a-z][a-z-]*)(.*)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", EVERY, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_commands_shown_exist(page: Path) -> None:
+    """Every command line in a code block names a command that there is, and options it takes."""
+    from milp_planner.cli.commands import COMMANDS
+    from milp_planner.cli.reference import parameters
+
+    known = {command.name: command for command in COMMANDS}
+    for block in re.findall(r"```(?:bash|sh|console)?\n(.*?)```", page.read_text("utf-8"), re.S):
+        for name, rest in _COMMAND.findall(block.replace("\\\n", " ")):
+            assert name in known, f"{page.name} shows `milp-planner {name}`"
+            options = {word for p in parameters(known[name].load()) for word in p.names.split()}
+            takes = {word.strip("`,") for word in options} | {"--help", "-h"}
+            for word in re.findall(r"(?<=\s)--?[a-z][a-z-]*", rest.split("#")[0]):
+                assert word in takes, f"{page.name}: `milp-planner {name}` takes no {word}"
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    """What `make site` does: links, anchors and every name in the Python reference resolve."""
+    pytest.importorskip("mkdocstrings", reason="the docs extra is not installed")
+    pytest.importorskip("material", reason="the docs extra is not installed")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "from_dict" in (tmp_path / "tutorial.html").read_text("utf-8")
+    assert (tmp_path / "search" / "search_index.json").stat().st_size > 100_000

@@ -15,7 +15,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from milp_planner.report.units import show_time
+from milp_planner.drawing.units import show_time
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -16,9 +16,9 @@ from typing import Any
 from formulations import Settings
 from formulations.settings import available_cores
 from milp_planner import plan
+from milp_planner.features.plan.ranks import ranks_of
+from milp_planner.features.plan.verdict import verdict_of
 from milp_planner.files import write_json
-from milp_planner.report.ranks import ranks_of
-from milp_planner.report.verdict import verdict_of
 from scenarios import catalog
 
 HERE = Path(__file__).parent

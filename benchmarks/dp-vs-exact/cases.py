@@ -15,16 +15,16 @@ from functools import lru_cache
 import numpy as np
 
 from formulations import Instance, Objective, Settings
-from formulations.check import compute_loads
+from formulations.baselines.facts import option_facts
+from formulations.baselines.partition import Partitioner
 from formulations.diagnose.ask import Asker
 from formulations.diagnose.capacity import least_capacity
 from formulations.diagnose.questions import with_capacity
-from formulations.facts import option_facts
 from formulations.fusion import without_fusion
-from formulations.partition import Partitioner
-from milp_planner.compile import compile_instance
+from formulations.result.check import compute_loads
 from milp_planner.inputs import Cluster
-from milp_planner.options.price import price
+from milp_planner.plans.compile import compile_instance
+from milp_planner.pricing.price import price
 from scenarios.generator import generate
 
 GENEROUS = 2**45

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from formulations import Settings, solve
 from milp_planner import Model
-from milp_planner.api.compiling import compile_for
 from milp_planner.files import write_json
+from milp_planner.plans.compile import compile_for
 from scenarios.catalog import find_cluster
 from scenarios.generator import generate
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from formulations import Instance, InstanceBuilder, Settings, Where, solve
-from formulations.build import Block, Shard
+from formulations.instance.build import Block, Shard
 
 #: Bytes a second: HBM, host memory over PCIe, and the exchange between ranks. Round figures that
 #: give the options a realistic spread; no hardware is claimed.

@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from milp_planner.costs.hit_ratio.estimate import FITS, Tier, hit_ratios
-from milp_planner.costs.hit_ratio.stored import long_run
-from milp_planner.costs.popularity import zipf
+from milp_planner.features.simulate.streams import drawn
+from milp_planner.features.simulate.tiers import Shape, Tiers
 from milp_planner.inputs.access import Zipf
-from milp_planner.simulate.streams import drawn
-from milp_planner.simulate.tiers import Shape, Tiers
+from milp_planner.pricing.hit_ratio.estimate import FITS, Tier, hit_ratios
+from milp_planner.pricing.hit_ratio.stored import long_run
+from milp_planner.pricing.popularity import zipf
 
 ROWS, BUCKET, SEEDS = 51_200, 1024, (1, 2)
 ENOUGH = 20_000

@@ -1,6 +1,6 @@
 """The simulator's hit ratios at Zipf exponents of 1.8 and more, for which no formula is claimed.
 
-Rewrites milp_planner/costs/hit_ratio/simulated.json (2 minutes).
+Rewrites milp_planner/pricing/hit_ratio/simulated.json (2 minutes).
 
 python benchmarks/hit-ratio/table.py
 """
@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from milp_planner.costs.popularity import zipf
-from milp_planner.simulate.streams import drawn
-from milp_planner.simulate.tiers import Shape, TierMode, Tiers
+from milp_planner.features.simulate.streams import drawn
+from milp_planner.features.simulate.tiers import Shape, TierMode, Tiers
+from milp_planner.pricing.popularity import zipf
 
 ROWS = 102_400
 ALPHAS = [1.8, 2.0, 2.5, 3.0]
@@ -53,7 +53,7 @@ def main() -> None:
         axes = [BATCHES, ALPHAS, [*RATIOS, 1.0]]
         name = f"{mode.lower()}-{score}"
         document[name] = {"axes": axes, "values": [round(1e4 * value) for value in values]}
-    target = resources.files("milp_planner.costs.hit_ratio") / "simulated.json"
+    target = resources.files("milp_planner.pricing.hit_ratio") / "simulated.json"
     text = json.dumps(document, separators=(",", ":"))
     Path(str(target)).write_text(text + "\n", encoding="utf-8")
 

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.pages import command
 from benchmarks.prediction.model import unfitted
 from benchmarks.prediction.workload import WIDEST, Point
-from milp_planner.costs.profile import load_profile
+from milp_planner.pricing.profile import load_profile
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from milp_planner.calibrate.machine import Load
-from milp_planner.calibrate.micro_dlrm import DENSE, MicroDlrm, Shape
-from milp_planner.calibrate.timing import Lap, Probe
+from milp_planner.features.calibrate.machine import Load
+from milp_planner.features.calibrate.micro_dlrm import DENSE, MicroDlrm, Shape
+from milp_planner.features.calibrate.timing import Lap, Probe
 
 FEATURES = 3
 WIDEST = 256

@@ -30,9 +30,9 @@ LARGEST = ("torchrec", 5000, 128)
 
 def measure(kind: str, tables: int, machines: int) -> dict[str, object]:
     """Price and compile one generated model on machines of eight H100."""
-    from milp_planner.compile import compile_instance
     from milp_planner.inputs import Cluster
-    from milp_planner.options import price
+    from milp_planner.plans.compile import compile_instance
+    from milp_planner.pricing import price
     from scenarios.generator import generate
 
     model = generate(tables, 0, kind)

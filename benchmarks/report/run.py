@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.pages import update  # noqa: E402
-from tests.milp_planner.report.html.browser import Browser, browser  # noqa: E402
+from tests.milp_planner.features.browser import Browser, browser  # noqa: E402
 
 HERE = Path(__file__).parent
 DOCS = ROOT / "docs"

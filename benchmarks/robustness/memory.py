@@ -28,8 +28,8 @@ def main() -> None:
     parser.add_argument("-o", type=Path, default=None)
     given = parser.parse_args()
     from formulations import write_instance
-    from milp_planner.api.compiling import compile_for
     from milp_planner.inputs import Cluster
+    from milp_planner.plans.compile import compile_for
     from scenarios.catalog import find_cluster
     from scenarios.generator import generate
 

@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from formulations import Instance, Settings, solve  # noqa: E402
-from milp_planner.api.compiling import compile_for  # noqa: E402
-from milp_planner.api.plan_files import read_plan  # noqa: E402
+from milp_planner.plans.compile import compile_for  # noqa: E402
+from milp_planner.plans.plan_file import read_plan  # noqa: E402
 from scenarios.catalog import find_cluster, find_model  # noqa: E402
 from tests.robustness.test_stops import ARGUMENTS, judge, start  # noqa: E402
 
@@ -39,12 +39,12 @@ def kills(folder: Path, count: int) -> dict[str, object]:
     """Kill ``plan -o`` at moments drawn evenly over its whole run."""
     target = folder / "plan.json"
     begun = time.monotonic()
-    start(folder, *ARGUMENTS).wait()
+    start(folder, *ARGUMENTS, "-o", str(target)).wait()
     whole = time.monotonic() - begun
     draw, found = random.Random(0), Counter[str]()
     for _ in range(count):
         old = target.read_bytes()
-        running = start(folder, *ARGUMENTS)
+        running = start(folder, *ARGUMENTS, "-o", str(target))
         time.sleep(draw.uniform(0.02, 1.1) * whole)
         running.kill()
         running.wait()

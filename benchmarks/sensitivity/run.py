@@ -17,7 +17,7 @@ from typing import Any
 
 from formulations import Settings
 from milp_planner import plan
-from milp_planner.explain import Budget, sensitivity
+from milp_planner.features.explain import Budget, sensitivity
 from scenarios import catalog
 
 HERE = Path(__file__).parent

@@ -24,9 +24,9 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 
-from milp_planner.costs.popularity import zipf
-from milp_planner.simulate.streams import drawn
-from milp_planner.simulate.tiers import Shape, TierMode, Tiers
+from milp_planner.features.simulate.streams import drawn
+from milp_planner.features.simulate.tiers import Shape, TierMode, Tiers
+from milp_planner.pricing.popularity import zipf
 
 BATCH, WARM, TIMED = 1 << 17, 24, 42
 FILL = 10  # lookups a row before, in batches of 2^20: HBM is full in every case

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.milp_planner.report.html.browser import Browser, browser  # noqa: E402
+from tests.milp_planner.features.browser import Browser, browser  # noqa: E402
 
 TARGET = ROOT / "docs" / "figures" / "report"
 WIDTH = 1060

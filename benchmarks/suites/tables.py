@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.pages import update
-from milp_planner.report.units import show_gap
+from milp_planner.drawing.units import show_gap
 from scenarios.batch import connect
 from scenarios.batch.suite import load_suite
 

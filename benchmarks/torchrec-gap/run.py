@@ -1,23 +1,24 @@
 """Solve instances written from TorchRec's enumerator and compare with its own plan.
 
-    python benchmarks/torchrec-gap/run.py FOLDER [--only NAME …] [--formulation scale]
+    python benchmarks/torchrec-gap/run.py FOLDER [--only NAME …] [--seeds 0 1 2] [--output FILE]
 
-FOLDER holds ``*.json.gz`` instances whose ``reference`` is TorchRec's default plan. One row per
-instance goes to ``results/DATE.json`` as soon as it is known; a second call skips what is there.
-``table.py`` turns a result into a table.
+FOLDER holds instances (``*.json`` or ``*.json.gz``) whose ``reference`` is TorchRec's default plan.
+One row per instance and seed goes to ``results/DATE.json`` as soon as it is known; a second call
+skips what is there. ``table.py`` turns a result into a table.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import itertools
 import json
 import platform
 from pathlib import Path
 
 from formulations import Instance, Outcome, Settings, read_instance, solve
+from formulations.result.verify import verify
 from formulations.settings import available_cores
-from formulations.verify import verify
 
 HERE = Path(__file__).resolve().parent
 
@@ -46,15 +47,21 @@ def first_better(outcome: Outcome, reference: int | None) -> float | None:
     return None
 
 
-def row(path: Path, formulation: str, workers: int) -> dict[str, object]:
-    """Solve one instance."""
+def name_of(path: Path) -> str:
+    """The instance's name in tables."""
+    return path.name.removesuffix(".gz").removesuffix(".json").removeprefix("torchrec_")
+
+
+def row(path: Path, formulation: str, workers: int, seed: int) -> dict[str, object]:
+    """Solve one instance with one seed."""
     instance = read_instance(path)
     limit = time_limit(instance)
-    outcome = solve(instance, formulation, Settings(time_limit=limit, workers=workers))
+    outcome = solve(instance, formulation, Settings(time_limit=limit, workers=workers, seed=seed))
     reference, seconds = reference_of(instance)
     source = outcome.bound_source
     return {
-        "instance": path.name.removesuffix(".json.gz").removeprefix("torchrec_"),
+        "instance": name_of(path),
+        "seed": seed,
         "tables": instance.num_tables,
         "ranks": instance.num_ranks,
         "reference": reference,
@@ -83,7 +90,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", nargs="*", default=[], help="parts of instance names")
-    parser.add_argument("--formulation", default="scale")
+    parser.add_argument("--formulation", default="auto")
+    parser.add_argument("--seeds", nargs="*", type=int, default=[0])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--output", type=Path)
     args = parser.parse_args()
@@ -98,18 +106,24 @@ def main() -> None:
     }
     if output.exists():
         document = json.loads(output.read_text())
-    done = {r["instance"] for r in document["rows"]}
-    paths = sorted(args.folder.glob("*.json.gz"), key=lambda p: p.stat().st_size)
-    for path in paths:
-        name = path.name.removesuffix(".json.gz").removeprefix("torchrec_")
-        if name in done or (args.only and not any(part in name for part in args.only)):
+    done = {(r["instance"], r["seed"]) for r in document["rows"]}
+    paths = sorted(
+        (p for p in args.folder.iterdir() if p.name.endswith((".json", ".json.gz"))),
+        key=lambda p: (read_instance(p).num_options, p.name),
+    )
+    for seed, path in itertools.product(args.seeds, paths):
+        name = name_of(path)
+        if (name, seed) in done or (args.only and not any(part in name for part in args.only)):
             continue
-        found = row(path, args.formulation, args.workers)
+        found = row(path, args.formulation, args.workers, seed)
         document["rows"].append(found)
         temporary = output.with_suffix(".tmp")
         temporary.write_text(json.dumps(document, indent=1))
         temporary.replace(output)
-        print(f"{name}: {found['status']} {found['objective']} gap {found['gap']}", flush=True)
+        print(
+            f"{name} seed {seed}: {found['status']} {found['objective']} gap {found['gap']}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

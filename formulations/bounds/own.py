@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from formulations.instance import Instance, IntArray, Objective, Scope, Where
+from formulations.instance.seating import pinned_ranks
 
 
 def shard_counts(instance: Instance) -> IntArray:
@@ -68,7 +69,7 @@ def usable(instance: Instance) -> np.ndarray:
 
     Necessary conditions only: no shard above the largest place; a shard on every rank not above
     the smallest; all shards together not above all capacity; enough ranks (or machines) for
-    shards that must part.
+    shards that must part; a pin's ranks are some it may take.
     """
     if not instance.num_options:
         return np.zeros(0, dtype=bool)
@@ -86,6 +87,8 @@ def usable(instance: Instance) -> np.ndarray:
     total = total_use(instance)
     for index, resource in enumerate(instance.resources):
         mask &= total[:, index] <= int(resource.capacity.sum())
+    for option, ranks in pinned_ranks(instance).items():
+        mask[option] &= ranks is not None
     for block in np.flatnonzero(instance.block_distinct & (instance.block_count > 1)):
         if instance.block_count[block] > _different_places(instance, int(block)):
             mask[instance.option_of[block]] = False

@@ -15,10 +15,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from formulations.build import Block, InstanceBuilder, Shard
 from formulations.convert.scale import common_scale, scaled
 from formulations.convert.shape import matrix, numbers, one_of, positive
 from formulations.instance import Instance, Objective, Scope
+from formulations.instance.build import Block, InstanceBuilder, Shard
 
 FIELDS = ("agents", "items", "cost", "weight", "capacity")
 

@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from formulations.build import Block, InstanceBuilder, Shard
 from formulations.convert.scale import common_scale, scaled
 from formulations.convert.shape import matrix, numbers, one_of, positive
 from formulations.errors import InstanceError
 from formulations.instance import Instance, Objective, Scope, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
 
 FIELDS = ("groups", "items_per_group", "resources", "capacity", "profit", "weight")
 

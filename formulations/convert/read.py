@@ -6,12 +6,11 @@ import difflib
 from pathlib import Path
 from typing import Any
 
-from formulations import strict_json
 from formulations.convert.gap import gap_to_instance, is_gap
 from formulations.convert.mmkp import is_mmkp, mmkp_to_instance
 from formulations.errors import InstanceError
-from formulations.instance import Instance
-from formulations.instance_file import FORMAT, instance_from_dict
+from formulations.instance import Instance, strict_json
+from formulations.instance.file import FORMAT, instance_from_dict
 
 _ALLOWED = f"allowed: {FORMAT!r}, or the MMKP and GAP layouts of docs/dp-vs-exact.md"
 

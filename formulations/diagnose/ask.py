@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from formulations.diagnose.questions import without_costs
 from formulations.instance import Instance
-from formulations.outcome import Outcome, Status, StoppedBy, nothing
 from formulations.presolve import placement_variables
+from formulations.result.outcome import Outcome, Status, StoppedBy, nothing
 from formulations.settings import Settings
 from formulations.solve import solve
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from formulations.check import check
 from formulations.diagnose.ask import EXACT_ALONE, Asker
 from formulations.diagnose.questions import lendable, use_as_cost, with_capacity
 from formulations.instance import Instance, Objective, Resource, Scope
-from formulations.outcome import Outcome, Status
-from formulations.placement import Placement
 from formulations.presolve import placement_variables
+from formulations.result.check import check
+from formulations.result.outcome import Outcome, Status
+from formulations.result.placement import Placement
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from formulations.diagnose.ask import Asker
 from formulations.diagnose.questions import droppable
 from formulations.instance import Instance
-from formulations.outcome import Status
+from formulations.result.outcome import Status
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from formulations.build import Block, InstanceBuilder, Shard
 from formulations.diagnose.arrays import appended, members, rearranged
 from formulations.fusion import without_fusion
 from formulations.instance import Instance, IntArray, Objective, Scope, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
 
 #: Name of the option that leaves a table out, and prefix of the tables that lend capacity.
 DROPPED = "(dropped)"

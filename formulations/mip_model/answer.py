@@ -6,7 +6,7 @@ import numpy as np
 
 from formulations.instance import Instance, IntArray, Where
 from formulations.mip_model.model import MipModel
-from formulations.placement import Placement, fixed_ranks, machine_ranks
+from formulations.result.placement import Placement, fixed_ranks, machine_ranks
 
 
 def rounded(model: MipModel) -> Placement | None:

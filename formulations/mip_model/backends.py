@@ -10,8 +10,9 @@ from typing import Any
 
 import pulp
 
+from formulations.clock import Clock
 from formulations.errors import MissingSolver
-from formulations.settings import Clock, Settings
+from formulations.settings import Settings
 
 
 class Claim(StrEnum):
@@ -69,8 +70,8 @@ def _highs(problem: pulp.LpProblem, settings: Settings, clock: Clock, tolerance:
             lp.solverModel.addRow = checked
 
         def callSolver(self, lp: pulp.LpProblem) -> None:
-            if clock.remaining() != float("inf"):
-                lp.solverModel.setOptionValue("time_limit", max(0.01, clock.remaining()))
+            if clock.seconds_left() != float("inf"):
+                lp.solverModel.setOptionValue("time_limit", max(0.01, clock.seconds_left()))
             super().callSolver(lp)
 
     clock.check()
@@ -109,7 +110,7 @@ def _stopper(settings: Settings) -> Callable[..., None]:
 
 def _cbc(problem: pulp.LpProblem, settings: Settings, clock: Clock, tolerance: float) -> Report:
     clock.check()
-    seconds = clock.remaining()
+    seconds = clock.seconds_left()
     solver = _bundled_cbc(
         msg=False,
         gapRel=0.0,

@@ -78,7 +78,6 @@ def _limit_bytes(
 
     Where a table stays, both are equal: nothing is left of it.
     """
-    unit = float(max(1, limit))
     row: dict[pulp.LpVariable, float] = defaultdict(float)
     stays = 0
     for variable, entry, count in _shards(model):
@@ -87,6 +86,7 @@ def _limit_bytes(
     for variable, size in moved.values():
         row[variable] += size
         stays += size
+    unit = float(max(1, limit, *row.values()))
     model.add({v: c / unit for v, c in row.items()}, "<=", (limit + stays) / unit)
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.aggregate.cpsat import Limits
 from formulations.bounds.own import own_cost
-from formulations.check import check
+from formulations.clock import Clock, Limits
 from formulations.instance import Instance, IntArray
-from formulations.outcome import BoundSource
-from formulations.placement import Placement
+from formulations.result.check import check
+from formulations.result.outcome import BoundSource
+from formulations.result.placement import Placement
 from formulations.search.parts import Sizes
 from formulations.search.state import peak_costs
-from formulations.settings import Clock, Settings
+from formulations.settings import Settings
 
 
 class Context:
@@ -37,8 +38,6 @@ class Context:
         Whether options were dropped by floating-point arithmetic.
     refuted : BoundSource or None
         Who proved that there is no plan at all.
-    work : float
-        Deterministic work so far: CP-SAT's deterministic seconds.
     sizes : dict of walker to Sizes
         How much the neighbourhoods of each walker open, from turn to turn.
     """
@@ -56,7 +55,6 @@ class Context:
         self.source: BoundSource | None = None
         self.refuted: BoundSource | None = None
         self.float_filtered = False
-        self.work = 0.0
         self.sizes: dict[int, Sizes] = {}
         self.lock = threading.Lock()
 
@@ -70,23 +68,34 @@ class Context:
             if self.objective is not None and objective >= self.objective:
                 return False
             self.best, self.objective = placement, objective
+            if self.bound is not None and self.bound > objective and not self.exact:
+                self.bound = self.source = None  # floating point was wrong
+                self.clock.forget_bounds()
         self.clock.record(objective, self.bound, source)
         return True
 
     def lift(self, bound: int | None, source: BoundSource) -> None:
-        """Take a bound if it is the best so far."""
+        """Take a bound if it is the best so far, or the first in integers that meets the plan."""
         if bound is None:
             return
         with self.lock:
-            if self.bound is not None and bound <= self.bound:
+            if self.objective is not None and not source.exact:
+                bound = min(bound, self.objective)
+            meets = self.objective is not None and bound >= self.objective
+            proves = meets and source.exact and not self.exact
+            if self.bound is not None and bound <= self.bound and not proves:
                 return
             self.bound, self.source = bound, source
         self.clock.record(self.objective, bound, source.method)
 
     def spend(self, work: float) -> None:
         """Count deterministic work."""
-        with self.lock:
-            self.work += work
+        self.clock.spend(work)
+
+    @property
+    def work(self) -> float:
+        """Deterministic work so far."""
+        return self.clock.work
 
     def cheap(self, dearest: int) -> NDArray[np.bool_]:
         """Options that alone cost this or less, where every table has one left; else all."""
@@ -95,44 +104,41 @@ class Context:
         return keep if every else self.keep
 
     @property
-    def proved(self) -> bool:
-        """Whether the best plan is known to be optimal, or that there is none."""
-        return self.refuted is not None or (
+    def exact(self) -> bool:
+        """Whether the best bound was derived in integers."""
+        return self.source is not None and self.source.exact
+
+    @property
+    def met(self) -> bool:
+        """Whether the best bound reaches the best plan, be it in floating point."""
+        return (
             self.objective is not None and self.bound is not None and (self.bound >= self.objective)
         )
 
+    @property
+    def proved(self) -> bool:
+        """Whether the best plan is known to be optimal, or that there is none."""
+        return self.refuted is not None or (self.met and self.exact)
+
     def over(self) -> bool:
         """Whether to stop: proved, out of time or work, or interrupted."""
-        return self.proved or self.clock.over() or self.work_left() <= 0
+        return self.proved or self.clock.over()
 
     def work_left(self) -> float:
         """Work units left (infinite without a limit)."""
-        limit = self.settings.work_limit
-        return float("inf") if limit is None else limit - self.work
+        return self.clock.remaining() if self.clock.counts else float("inf")
 
     def spent(self) -> float:
         """Deterministic work so far in a reproducible run, else seconds."""
-        return self.work if self.reproducible else self.clock.seconds()
+        return self.clock.now()
 
     @property
     def reproducible(self) -> bool:
         """Whether only deterministic limits may steer the search."""
-        return self.settings.work_limit is not None
+        return self.clock.counts
 
-    def limits(self, amount: float, seed: int, workers: int = 1, gap: float = 0.0) -> Limits:
-        """Limits for one solve of about ``amount`` seconds, within what is left.
-
-        In a reproducible run the amount is deterministic work and the wall clock only a last
-        resort; otherwise it is wall time.
-        """
-        seconds = self.clock.remaining()
-        if not self.reproducible:
-            seconds = min(seconds, amount)
-        return Limits(
-            seconds=seconds,
-            work=min(amount, self.work_left()) if self.reproducible else None,
-            workers=workers,
-            seed=seed,
-            stop=self.settings.stop,
-            gap=gap,
-        )
+    def limits(
+        self, amount: float | None, seed: int = 0, workers: int = 1, gap: float = 0.0
+    ) -> Limits:
+        """Limits for one solve of about ``amount`` units of the clock, within what is left."""
+        return replace(self.clock.limits(amount, seed, workers), gap=gap)

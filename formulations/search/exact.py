@@ -1,29 +1,22 @@
-"""The whole placement as one neighbourhood: exact when CP-SAT finishes."""
+"""The exact model as part of the search: over some options, below a limit, or repairing."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from formulations.aggregate.cpsat import CpsatResult, Limits, solve_cpsat
+from formulations.clock import Limits
 from formulations.instance import IntArray
-from formulations.outcome import BoundSource
-from formulations.placement import Placement
+from formulations.model.build import Model, Parts, build
+from formulations.model.decode import decode
+from formulations.model.encode import encode
+from formulations.model.partition import by_rank
+from formulations.model.symmetry import renamed
+from formulations.result.outcome import BoundSource
+from formulations.result.placement import Placement
 from formulations.search.context import Context
-from formulations.search.neighbourhood import Neighbourhood, Part
 from formulations.search.state import load_of, objective_of
-
-
-def whole_model(
-    context: Context, base: Placement, keep: np.ndarray, limit: int | None, repair: bool = False
-) -> Neighbourhood:
-    """Every table and rank open, with the options given and plans of at most a limit."""
-    instance = context.instance
-    everywhere = np.ones(instance.num_ranks, dtype=bool)
-    part = Part(range(instance.num_tables), everywhere, keep, limit, repair)
-    rest = load_of(instance, context.costs, base, [])
-    return Neighbourhood(instance, context.costs, base, rest, part)
+from formulations.solvers.answer import Answer, Found
+from formulations.solvers.cpsat import Asked, Use, solve_cpsat
 
 
 def columns_of_whole(context: Context, keep: np.ndarray) -> int:
@@ -41,18 +34,19 @@ def repair_whole(
     Placement
         The least overfull one found; offered as a plan.
     """
-    neighbourhood = whole_model(context, base, keep, target, repair=True)
+    parts = Parts(keep=keep, limit=target, repair=True, soft=True)
+    model = build(context.instance, by_rank(context.instance), parts)
     limits = context.limits(work, context.settings.seed, context.settings.workers)
-    result = solve_cpsat(neighbourhood.model, limits, neighbourhood.hint())
-    context.spend(result.work)
-    if result.values is None:
+    answer = solve_cpsat(model.linear, limits, encode(model, base), Asked(Use.PLANS))
+    context.spend(answer.work)
+    if answer.values is None:
         return base
-    placement = neighbourhood.placement(result.values)
+    placement = decode(model, answer.values)
     context.offer(placement, "cpsat")
     return placement
 
 
-def solve_whole(context: Context, base: Placement, work: float, keep: np.ndarray) -> CpsatResult:
+def solve_whole(context: Context, base: Placement, work: float, keep: np.ndarray) -> Answer:
     """Search the whole model, over some options, for a plan better than the best.
 
     Parameters
@@ -69,12 +63,16 @@ def solve_whole(context: Context, base: Placement, work: float, keep: np.ndarray
     if upper is not None and base is not context.best:
         load = load_of(context.instance, context.costs, base, range(context.instance.num_tables))
         upper = max(upper, objective_of(context.instance, load))
-    neighbourhood = whole_model(context, base, keep, upper)
+    counts = keep is context.keep
+    # Cuts and rank order serve a proof; plans are found sooner without.
+    parts = Parts(keep=keep, limit=upper, cuts=counts, ordered=counts)
+    model = build(context.instance, by_rank(context.instance), parts)
     limits = context.limits(work, context.settings.seed, context.settings.workers)
-    result = _solve(context, neighbourhood, limits)
-    if keep is context.keep:
-        _learn(context, result, upper)
-    return result
+    hint = renamed(model.columns.candidates, base) if counts else base
+    answer = _solve(context, model, limits, hint, Use.CLAIMS if counts else Use.PLANS)
+    if counts:
+        _learn(context, answer, upper)
+    return answer
 
 
 def improve_whole(context: Context, work: float, keep: np.ndarray, seed: int) -> None:
@@ -83,32 +81,31 @@ def improve_whole(context: Context, work: float, keep: np.ndarray, seed: int) ->
         return
     keep = keep.copy()
     keep[context.best.options] = True
-    neighbourhood = whole_model(context, context.best, keep, context.objective)
+    parts = Parts(keep=keep, limit=context.objective, cuts=False)
+    model = build(context.instance, by_rank(context.instance), parts)
     limits = context.limits(work, seed, context.settings.workers)
-    _solve(context, neighbourhood, replace(limits, improve=True))
+    _solve(context, model, limits, context.best, Use.IMPROVE)
 
 
-def _solve(context: Context, neighbourhood: Neighbourhood, limits: Limits) -> CpsatResult:
-    """Solve from the hint; every plan found is offered."""
+def _solve(context: Context, model: Model, limits: Limits, base: Placement, use: Use) -> Answer:
+    """Solve from a placement; every plan found is offered."""
 
     def offer(values: IntArray) -> None:
-        context.offer(neighbourhood.placement(values), "cpsat")
+        context.offer(decode(model, values), "cpsat")
 
-    result = solve_cpsat(neighbourhood.model, limits, neighbourhood.hint(), offer)
-    context.spend(result.work)
-    if result.values is not None:
-        offer(result.values)
-    return result
+    answer = solve_cpsat(model.linear, limits, encode(model, base), Asked(use, on_values=offer))
+    context.spend(answer.work)
+    return answer
 
 
-def _learn(context: Context, result: CpsatResult, upper: int | None) -> None:
-    """What the whole model, with every option that matters, proved below ``upper``."""
+def _learn(context: Context, answer: Answer, upper: int | None) -> None:
+    """What the whole model, with every option that matters, proved up to ``upper``."""
     source = BoundSource("cpsat", exact=True)
     if context.float_filtered:
         source = BoundSource("cpsat after highs filter", exact=False)
-    if result.status == "infeasible" and upper is None:
+    if answer.status == Found.INFEASIBLE and upper is None:
         context.refuted = source
-    elif result.status == "infeasible":
+    elif answer.status == Found.INFEASIBLE:
         context.lift(upper, source)
-    elif result.bound is not None:
-        context.lift(result.bound if upper is None else min(upper, result.bound), source)
+    elif answer.bound is not None:
+        context.lift(answer.bound if upper is None else min(upper, answer.bound), source)

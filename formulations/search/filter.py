@@ -7,13 +7,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.aggregate.highs import solve_highs
-from formulations.aggregate.model import AggregateSettings, build
 from formulations.bounds.own import own_cost
-from formulations.certificate import Certificate
 from formulations.instance import Instance, IntArray
+from formulations.model.build import Parts, build
+from formulations.model.partition import by_class
 from formulations.reduce import bounds_at
+from formulations.result.certificate import Certificate
 from formulations.search.context import Context
+from formulations.solvers.answer import Found
+from formulations.solvers.highs import solve_highs
 
 BoolArray = NDArray[np.bool_]
 
@@ -58,8 +60,8 @@ def core(instance: Instance, certificate: Certificate, keep: BoolArray, size: in
     return keep & bounds_at(instance, keep, certificate).cheapest(instance, extra)
 
 
-def by_probing(context: Context, seconds: float, settings: AggregateSettings) -> int:
-    """Drop options that no solution of the aggregate model below the best plan uses.
+def by_probing(context: Context, seconds: float, parts: Parts) -> int:
+    """Drop options that no solution of the pooled model below the best plan uses.
 
     HiGHS is asked for a solution cheaper than the best plan with as many options of a set as
     possible that no solution has shown yet. When there is none, the whole set goes; when the
@@ -74,7 +76,7 @@ def by_probing(context: Context, seconds: float, settings: AggregateSettings) ->
     assert context.objective is not None
     before = int(context.keep.sum())
     room = context.objective + max(1, int(context.objective * 1e-6))
-    base = replace(settings, upper=room, typical=room)
+    base = replace(parts, limit=room, typical=room)
     end = context.clock.seconds() + seconds
     seen = np.zeros(context.instance.num_options, dtype=bool)
     seen[context.best.options if context.best is not None else []] = True
@@ -101,23 +103,20 @@ def by_probing(context: Context, seconds: float, settings: AggregateSettings) ->
 
 
 def _probe(
-    context: Context, asked: IntArray, settings: AggregateSettings, seconds: float
+    context: Context, asked: IntArray, parts: Parts, seconds: float
 ) -> tuple[str, list[int]]:
     """Whether some solution below the best plan uses an option asked for: none, some, unknown."""
-    aggregate = build(context.instance, replace(settings, keep=context.keep))
-    columns = {aggregate.column_of[o]: o for o in asked.tolist()}
-    aggregate.model.objective = dict.fromkeys(columns, -1)
-    result = solve_highs(
-        aggregate.model,
-        whole=True,
-        time_limit=min(seconds, context.clock.remaining()),
-        workers=context.settings.workers,
-        gap=0.5,
-        stop=context.settings.stop,
-    )
-    if result.status == "infeasible" or (result.bound is not None and result.bound > -0.5):
+    model = build(context.instance, by_class(context.instance), replace(parts, keep=context.keep))
+    mine = np.isin(model.columns.candidates.option, asked)
+    columns = model.columns.x[mine]
+    model.linear.minimise(columns, np.full(len(columns), -1))
+    model.linear.scale = 1
+    limits = context.limits(seconds, workers=context.settings.workers, gap=0.5)
+    result = solve_highs(model.linear, whole=True, limits=limits)
+    if result.status == Found.INFEASIBLE or (result.bound is not None and result.bound >= 0):
         return "none", []
     if result.values is None:
         return "unknown", []
-    shown = [o for c, o in columns.items() if result.values[c] > 0.5]
+    taken = result.values[columns] > 0.5
+    shown = model.columns.candidates.option[mine][taken].tolist()
     return ("some", shown) if shown else ("unknown", [])

@@ -11,14 +11,17 @@ import random
 
 import numpy as np
 
-from formulations.aggregate.cpsat import solve_cpsat
-from formulations.check import check
 from formulations.instance import Objective
-from formulations.placement import Placement
+from formulations.model.build import Parts, build
+from formulations.model.decode import decode
+from formulations.model.encode import encode
+from formulations.model.partition import by_rank
+from formulations.result.check import check
+from formulations.result.placement import Placement
 from formulations.search.context import Context
-from formulations.search.neighbourhood import Neighbourhood, Part
 from formulations.search.parts import Chooser, Sizes, sorted_peaks
 from formulations.search.state import Load, load_of, objective_of, overflow
+from formulations.solvers.cpsat import Asked, Use, solve_cpsat
 
 #: Deterministic seconds for one neighbourhood.
 _WORK = 1.5
@@ -79,20 +82,19 @@ class Walker:
         """Open one neighbourhood; returns whether the placement got better."""
         context = self._context
         kind, tables, free = self._chooser.draw(self.placement, self.load)
-        own = load_of(context.instance, context.costs, self.placement, tables)
-        repair = self.over > 0
-        soft = self.target is not None
-        part = Part(tables, free, self._keep, self._limit(), repair, soft)
-        model = Neighbourhood(
-            context.instance, context.costs, self.placement, self.load.minus(own), part
-        )
+        parts = Parts(
+            keep=self._keep, limit=self._limit(), base=self.placement, tables=np.asarray(tables),
+            repair=self.over > 0, soft=self.target is not None,
+        )  # fmt: skip
+        model = build(context.instance, by_rank(context.instance, free), parts)
         limits = context.limits(_WORK, self._rng.randrange(2**31))
-        result = solve_cpsat(model.model, limits, model.hint())
-        context.spend(result.work)
+        hint = encode(model, self.placement)
+        answer = solve_cpsat(model.linear, limits, hint, Asked(Use.PLANS))
+        context.spend(answer.work)
         better = False
-        if result.values is not None:
-            better = self._accept(model.placement(result.values))
-        self._chooser.sizes.learn(kind, result.status in ("optimal", "infeasible"), better)
+        if answer.values is not None:
+            better = self._accept(decode(model, answer.values))
+        self._chooser.sizes.learn(kind, answer.done, better)
         self.failures = 0 if better else self.failures + 1
         return better
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.check import position_entries
 from formulations.instance import BlockView, Instance, IntArray, Objective, Scope, Where
-from formulations.placement import Placement, fixed_ranks, machine_ranks
+from formulations.instance.seating import pinned_ranks
+from formulations.result.check import position_entries
+from formulations.result.placement import Placement, fixed_ranks, machine_ranks
 
 FloatArray = NDArray[np.float64]
 
@@ -48,7 +49,7 @@ class Packer:
         self._features = np.concatenate([costs, instance.shard_use], axis=1).astype(np.float64)
         self._peaks = 0 if instance.objective == Objective.TOTAL else costs.shape[1]
         self._first_use = costs.shape[1]
-        self._pins = {(p.table, p.option): p.ranks for p in instance.pins if p.ranks is not None}
+        self._pins = pinned_ranks(instance)
 
     def pack(
         self,
@@ -75,7 +76,7 @@ class Packer:
         items: list[_Item] = []
         for table, option in enumerate(int(o) for o in options):
             ranks.append([])
-            pinned = self._pins.get((table, option))
+            pinned = self._pins.get(option)
             for index, block in enumerate(self._instance.blocks_of(option)):
                 fixed = fixed_ranks(self._instance, block)
                 if pinned is not None and fixed is None:

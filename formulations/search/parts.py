@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulations.instance import Instance, IntArray, Objective, Where
-from formulations.placement import Placement
+from formulations.result.placement import Placement
 from formulations.search.state import Load, place_use
 
 #: A neighbourhood beyond this many placing columns is too slow to build and solve.

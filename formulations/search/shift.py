@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance import Instance, IntArray, Objective, Scope, Where
-from formulations.placement import Placement
+from formulations.result.placement import Placement
 from formulations.search.state import load_of
 
 FloatArray = NDArray[np.float64]

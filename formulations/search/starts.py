@@ -10,21 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations import registry
-from formulations.aggregate.highs import solve_highs
-from formulations.aggregate.model import AggregateSettings, build
 from formulations.bounds.own import own_cost
 from formulations.bounds.pooled import exact_pooled_ip, pooled_ip
-from formulations.check import check
+from formulations.clock import Clock
 from formulations.errors import UnsupportedInstance
 from formulations.instance import Instance, IntArray, Objective
-from formulations.outcome import BoundSource
-from formulations.placement import Placement
+from formulations.instance.seating import seated
+from formulations.model.build import Parts, build
+from formulations.model.partition import by_class
+from formulations.result.check import check
+from formulations.result.outcome import BoundSource
+from formulations.result.placement import Placement
 from formulations.search.context import Context
 from formulations.search.lns import excess
 from formulations.search.pack import Packer
 from formulations.search.shift import shift
 from formulations.search.state import load_of, overflow
-from formulations.settings import Clock, Settings
+from formulations.settings import Settings
+from formulations.solvers.answer import Found
+from formulations.solvers.highs import solve_highs
 
 #: Shares of every capacity that option choices may fill, so that packing has room.
 SLACKS = (1.0, 0.99, 0.97, 0.94, 0.9, 0.8)
@@ -78,15 +82,16 @@ def _as_start(context: Context, placement: Placement) -> Iterator[Start]:
 
 
 def _current(instance: Instance) -> Placement | None:
-    """The plan in production, where it covers every table."""
+    """The plan in production, where it covers every table and can still be."""
     if len(instance.current) != instance.num_tables or not instance.num_tables:
         return None
-    now = {c.table: c for c in instance.current}
-    if any(now[t].option < 0 for t in range(instance.num_tables)):
+    now = sorted(instance.current, key=lambda c: c.table)
+    ranks = [seated(instance, c.option, c.ranks) for c in now]
+    if any(r is None for r in ranks):
         return None
     return Placement(
-        np.asarray([now[t].option for t in range(instance.num_tables)], dtype=np.int64),
-        [[np.asarray(r, dtype=np.int64) for r in now[t].ranks] for t in range(instance.num_tables)],
+        np.asarray([c.option for c in now], dtype=np.int64),
+        [[np.asarray(r, dtype=np.int64) for r in own or ()] for own in ranks],
     )
 
 
@@ -131,15 +136,13 @@ def packed(context: Context, bound: int, seconds: float) -> Iterator[Start]:
         late = not context.reproducible and context.clock.seconds() > end
         if context.over() or (late and index):
             return
-        settings = AggregateSettings(keep=context.keep, slack=slack, typical=max(1, bound))
+        parts = Parts(keep=context.keep, slack=slack, typical=max(1, bound))
+        limits = context.limits(seconds, context.settings.seed)
         if context.reproducible:
-            choice = exact_pooled_ip(
-                context.instance, context.limits(seconds, context.settings.seed), settings
-            )
-            context.spend(choice.work)
+            choice = exact_pooled_ip(context.instance, limits, parts)
         else:
-            left = min(seconds, context.clock.remaining())
-            choice = pooled_ip(context.instance, settings, left, stop=context.settings.stop)
+            choice = pooled_ip(context.instance, parts, limits)
+        context.spend(choice.work)
         if slack == 1.0:
             context.lift(choice.bound, choice.source)
         if choice.options is None or choice.value is None:
@@ -196,17 +199,19 @@ def _round(
     instance = context.instance
     if not np.logical_or.reduceat(keep, instance.table_options[:-1]).all():
         return None
-    aggregate = build(instance, AggregateSettings(keep=keep, typical=max(1, typical), slack=slack))
-    seconds = None if context.reproducible else 0.1 * context.clock.remaining()
-    stop = context.settings.stop
-    result = solve_highs(aggregate.model, whole=False, time_limit=seconds, stop=stop)
-    if result.status != "optimal" or result.values is None:
+    parts = Parts(keep=keep, typical=max(1, typical), slack=slack)
+    model = build(instance, by_class(instance), parts)
+    limits = context.limits(0.1 * context.clock.remaining())
+    result = solve_highs(model.linear, whole=False, limits=limits)
+    context.spend(result.work)
+    if result.status != Found.OPTIMAL or result.values is None:
         return None
     share = np.full(instance.num_options, -1.0)
-    share[list(aggregate.column_of)] = result.values[list(aggregate.column_of.values())]
+    share[model.columns.candidates.option] = 0.0
+    np.add.at(share, model.columns.candidates.option, result.values[model.columns.x])
     ends = instance.table_options.tolist()
     options = [a + int(np.argmax(share[a:b])) for a, b in pairwise(ends)]
-    return np.asarray(options, dtype=np.int64), int(result.objective or 0)
+    return np.asarray(options, dtype=np.int64), int(result.value or 0)
 
 
 def fallback(context: Context, promise: int) -> Start:

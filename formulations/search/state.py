@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.check import position_entries
 from formulations.instance import Instance, IntArray, Objective, Scope, Where
-from formulations.placement import Placement
+from formulations.result.check import position_entries
+from formulations.result.placement import Placement
 
 
 @dataclass(frozen=True, eq=False)

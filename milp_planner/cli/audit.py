@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,21 +14,52 @@ from milp_planner.cli.options import (
     ModelArgument,
     ObjectiveName,
     ObjectiveOption,
+    OutputOption,
+    ProfileOption,
     SeedOption,
     SettingOption,
     TimeLimitOption,
     WorkersOption,
 )
 
+if TYPE_CHECKING:
+    from milp_planner.features.audit.call import Audit
+
 PlanArgument = Annotated[
     Path,
     typer.Argument(
         metavar="PLAN",
-        help="plan.json, or a CSV with the columns table, mode, ratio, sharding_type, ranks "
-        "(and, if wanted, dist_type, column_width).",
+        help="plan.json; a CSV with the columns table, mode, ratio, sharding_type, ranks (and, if "
+        "wanted, dist_type, column_width); TorchRec's ShardingPlan as export writes it; or the "
+        "statistics that TorchRec prints.",
         show_default=False,
     ),
 ]
+
+PageOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--page", metavar="FILE", help="Write the report of the best plan too.", show_default=False
+    ),
+]
+
+StepsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--steps",
+        metavar="FOLDER",
+        help="Write the plan after each move on the way to the best one: 0001.json, 0002.json, …",
+        show_default=False,
+    ),
+]
+
+
+def _write_steps(result: Audit, folder: Path) -> None:
+    from milp_planner.plans.plan_file import write_plan
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, placement in enumerate(() if result.way is None else result.way[1], start=1):
+        write_plan(result.step(placement), folder / f"{number:04}.json")
 
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
@@ -41,29 +72,38 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     seed: SeedOption = 0,
     workers: WorkersOption = None,
     settings: SettingOption = None,
+    profile: ProfileOption = None,
+    output: OutputOption = None,
+    page: PageOption = None,
+    steps: StepsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Judge the plan you run today.
 
-    Does it fit, how far is it from the proved bound, and which ranks are to blame? Exit code 1
-    when it does not fit.
+    Does it fit, how far is it from the proved bound, and which ranks are to blame? With -o the
+    best plan found is kept. Exit code 1 when today's plan does not fit.
     """
-    from milp_planner import api
+    import milp_planner
     from milp_planner.cli import console
     from milp_planner.cli.limits import make_settings
-    from milp_planner.cli.sources import find
+    from milp_planner.cli.options import find, find_today
     from milp_planner.cli.work import Work
-    from milp_planner.report.audit import audit_of
-    from milp_planner.report.terminal.audit import draw_audit
+    from milp_planner.features.audit.facts import audit_of, draw_audit
+    from milp_planner.features.report.call import report
+    from milp_planner.files import check_writable
+    from milp_planner.plans.plan_file import write_plan
 
+    for target in filter(None, (output, page)):
+        check_writable(target)
     limits = make_settings(
         time_limit, seed=seed, workers=workers, options=settings, formulation=formulation
     )
-    inputs = find(model, cluster)
+    inputs = find(model, cluster, profile)
+    today = find_today(plan, inputs[0])
     work = Work("pricing", prepares=True)
     result = work.run(
-        lambda: api.audit(
-            plan,
+        lambda: milp_planner.audit(
+            today,
             *inputs,
             formulation=formulation,
             objective=objective.value,
@@ -72,10 +112,18 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         )
     )
     info = audit_of(result)
+    if output is not None:
+        write_plan(result.plan, output)
+    if page is not None:
+        report(result.plan, page)
+    if steps is not None:
+        _write_steps(result, steps)
     if json:
         console.emit_json(info.to_dict())
     else:
         console.out().print(draw_audit(info, f"audit of {plan}"))
+        for target in filter(None, (output, page)):
+            console.out().print(f"written: {target}", markup=False)
     if work.interrupted:
         raise typer.Exit(130)
     if not info.fits:

@@ -116,7 +116,7 @@ def _finish(batch: Batch) -> None:
 
     if batch.interrupted:
         raise typer.Exit(INTERRUPTED)
-    if not all(judgement.holds for judgement in batch.judgements):
+    if any(judgement.holds is False for judgement in batch.judgements):
         raise typer.Exit(FALLS_SHORT)
     if FAILED in batch.counts:
         raise typer.Exit(INTERNAL)
@@ -130,14 +130,14 @@ def _answer(folder: Path, query: str) -> list[dict[str, Any]]:
 
     try:
         return [dict(row) for row in connect(folder).execute(query)]
-    except sqlite3.Error as error:
-        raise BadInput(f"--query: {error}") from None
+    except (sqlite3.Error, sqlite3.Warning) as error:
+        raise BadInput(f"--query: {error}; allowed: one SELECT of the table results") from None
 
 
 def _show(batch: Batch, rows: list[dict[str, Any]] | None, folder: Path) -> None:
     from milp_planner.cli import console
-    from milp_planner.cli.report_runs import info_of
-    from milp_planner.report.terminal.batch import draw_batch, draw_rows
+    from milp_planner.cli.report import info_of
+    from milp_planner.features.batch.info import draw_batch, draw_rows
 
     out = console.out()
     out.print(draw_batch(info_of(batch)))
@@ -168,8 +168,8 @@ def _progress(name: str) -> Iterator[Callable[[dict[str, Any] | None, int, int],
     )
 
     columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        TextColumn("left"), TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
+        TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
     )  # fmt: skip
     failed = 0
     with Progress(*columns, console=err, transient=True, speed_estimate_period=600) as bar:

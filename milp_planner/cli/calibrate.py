@@ -11,7 +11,7 @@ import typer
 from milp_planner.cli.options import JsonOption, SeedOption, given, positive, whole
 
 if TYPE_CHECKING:
-    from milp_planner.calibrate import Calibration
+    from milp_planner.features.calibrate import Calibration
 
 PROFILE_FILE = "profile.yaml"
 
@@ -27,7 +27,7 @@ ProfileOutputOption = Annotated[
     Path | None,
     typer.Option(
         "--output", "-o", metavar="FILE",
-        help=f"Where the profile goes (YAML), the measurements beside it as .raw.json; default: "
+        help=f"Where the profile goes (YAML), the measurements next to it as .raw.json; default: "
         f"{PROFILE_FILE}, or nowhere with --json.",
         show_default=False,
     ),
@@ -120,7 +120,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     if json:
         console.emit_json(found.to_dict())
         return
-    from milp_planner.report.terminal.calibration import draw
+    from milp_planner.features.calibrate.terminal import draw
 
     for part in draw(found):
         console.out().print(part)
@@ -132,8 +132,8 @@ def _measure(
 ) -> Calibration:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from milp_planner.calibrate import calibrate, find_machine
     from milp_planner.cli import console
+    from milp_planner.features.calibrate import calibrate, find_machine
 
     err = console.err()
     with Progress(
@@ -156,11 +156,11 @@ def _measure(
 
 def _fit(raw: Path, base: str | None, max_spread: float, target: Path | None, json: bool) -> None:
     """Fit a sweep of somebody's and write the profile."""
-    from milp_planner.calibrate import fitted_profile, read_sweep
-    from milp_planner.calibrate.profile_text import profile_text
     from milp_planner.cli import console
-    from milp_planner.costs.profile import load_profile
+    from milp_planner.features.calibrate import fitted_profile, read_sweep
+    from milp_planner.features.calibrate.profile_text import profile_text
     from milp_planner.files import write_atomically
+    from milp_planner.pricing.profile import load_profile
 
     sweep = read_sweep(raw)
     profile = fitted_profile(sweep, load_profile(base or sweep.base), max_spread)
@@ -169,14 +169,14 @@ def _fit(raw: Path, base: str | None, max_spread: float, target: Path | None, js
     if json:
         console.emit_json(profile.to_dict())
         return
-    from milp_planner.report.terminal.calibration import draw_curves
+    from milp_planner.features.calibrate.terminal import draw_curves
 
     console.out().print(draw_curves(profile))
     _said(target)
 
 
 def _write(found: Calibration, target: Path) -> None:
-    from milp_planner.calibrate.profile_text import profile_text
+    from milp_planner.features.calibrate.profile_text import profile_text
     from milp_planner.files import json_text, write_together
 
     raw = target.with_suffix(".raw.json")

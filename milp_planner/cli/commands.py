@@ -34,6 +34,7 @@ class Command:
 COMMANDS = (
     Command("plan", "milp_planner.cli.plan", "Plan"),
     Command("compare", "milp_planner.cli.compare", "Plan"),
+    Command("check", "milp_planner.cli.check", "Plan"),
     Command("solve", "milp_planner.cli.solve", "Plan"),
     Command("batch", "milp_planner.cli.batch", "Plan"),
     Command("verify", "milp_planner.cli.verify", "Judge"),
@@ -44,7 +45,9 @@ COMMANDS = (
     Command("route", "milp_planner.cli.route", "Judge"),
     Command("export", "milp_planner.cli.export", "Trainers"),
     Command("import-plan", "milp_planner.cli.import_plan", "Trainers"),
+    Command("import-stats", "milp_planner.cli.import_stats", "Trainers"),
     Command("import-torchrec", "milp_planner.cli.import_torchrec", "Trainers"),
+    Command("torchrec-dry-run", "milp_planner.cli.torchrec_dry_run", "Trainers"),
     Command("calibrate", "milp_planner.cli.calibrate", "Start"),
     Command("list", "milp_planner.cli.list_shipped", "Start"),
     Command("init", "milp_planner.cli.init", "Start"),

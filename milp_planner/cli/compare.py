@@ -64,18 +64,17 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
     Each row is one formulation asked for one objective: its plan under all three objectives,
     whether the solver-free check accepts it, and its gap to the best bound proved by any row. A
-    plan that ignores fusion groups is shown as planned and as the runtime would run it; beside the
-    DP stands a DP that knows them. Settings name their formulation: --set dp.variant=first. What
-    -o writes, milp-planner report draws.
+    plan that ignores fusion groups is shown as planned and as the runtime would run it, and the DP
+    is run a second time with fusion groups in mind. Settings name their formulation: --set
+    dp.variant=first. `milp-planner report` draws what -o writes.
     """
-    from milp_planner.api.comparing import DEFAULT, OBJECTIVES, compare
     from milp_planner.cli import console
     from milp_planner.cli.limits import make_settings, parse_formulations, parse_numbers
-    from milp_planner.cli.sources import find
+    from milp_planner.cli.options import find
     from milp_planner.cli.work import Work
+    from milp_planner.features.compare.call import DEFAULT, OBJECTIVES, compare
+    from milp_planner.features.compare.facts import comparison_of, draw_comparison
     from milp_planner.files import check_writable, write_json
-    from milp_planner.report.comparison import comparison_of
-    from milp_planner.report.terminal.comparison import draw_comparison
 
     names = DEFAULT if formulations == "all" else parse_formulations(formulations)
     limits = make_settings(time_limit, seed=seed, workers=workers, options=settings)

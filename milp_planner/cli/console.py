@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+from milp_planner.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,9 +17,7 @@ WIDTH = 100
 
 def out() -> Console:
     """Console on stdout, never wider than 100 columns so that pasted output stays readable."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
+    console = _console()
     if console.width > WIDTH or not console.is_terminal:
         console.width = WIDTH
     return console
@@ -24,9 +25,23 @@ def out() -> Console:
 
 def err() -> Console:
     """Console on stderr."""
-    from rich.console import Console
+    return _console(stderr=True)
 
-    return Console(stderr=True, highlight=False)
+
+def _console(**options: bool) -> Console:
+    """A console that prints names as they are: no markup, no emoji codes, no escape sequences."""
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
+    class Literal(Console):
+        def render(
+            self, renderable: RenderableType, options: ConsoleOptions | None = None
+        ) -> Iterator[Segment]:
+            for segment in super().render(renderable, options):
+                text = segment.text if segment.control else printable(segment.text)
+                yield segment._replace(text=text)
+
+    return Literal(highlight=False, markup=False, emoji=False, **options)  # type: ignore[arg-type]
 
 
 def emit_json(value: object) -> None:

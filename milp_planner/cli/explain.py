@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from milp_planner.cli.explain_options import (
+from milp_planner.cli.explain_asked import (
     AgainstOption,
     AlternativesOption,
     AskOption,
@@ -38,9 +38,9 @@ from milp_planner.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from milp_planner.explain.answers import Answers
-    from milp_planner.explain.robust import RobustInfo
-    from milp_planner.placement import Plan
+    from milp_planner.features.explain.answers import Answers
+    from milp_planner.features.explain.robust import RobustInfo
+    from milp_planner.plans.placement import Plan
 
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
@@ -81,13 +81,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """
     from dataclasses import replace
 
-    from milp_planner.api.plan_files import read_plan, write_plan
     from milp_planner.cli import explain_asked
-    from milp_planner.cli.exits import finish
+    from milp_planner.cli.failures import finish
     from milp_planner.cli.limits import make_settings
     from milp_planner.cli.work import Work
-    from milp_planner.explain.answers import answer
-    from milp_planner.explain.budget import Budget
+    from milp_planner.features.explain.answers import answer
+    from milp_planner.features.explain.budget import Budget
+    from milp_planner.plans.plan_file import read_plan, write_plan
 
     questions = explain_asked.parse_questions(ask or [])
     if sensitivity:
@@ -135,16 +135,16 @@ def _say_unfound(status: str, output: Path | None) -> None:
 
 def _show(read: Plan, answers: Answers, everything: bool, json: bool) -> None:
     from milp_planner.cli import console
-    from milp_planner.explain.answer_files import answers_to_dict
-    from milp_planner.hit_sources import hit_warnings
-    from milp_planner.report.terminal.explain import draw_answers
+    from milp_planner.features.explain.answer_files import answers_to_dict
+    from milp_planner.features.explain.draw import draw_answers
+    from milp_planner.plans.hit_sources import hit_warnings
 
     if json:
         console.emit_json(answers_to_dict(read, answers))
         return
     console.out().print(draw_answers(answers, everything))
     for warning in hit_warnings(read):
-        console.out().print(warning, markup=False)
+        console.out().print(warning)
 
 
 def _check_output(questions: list[str], robust: bool, output: Path | None) -> None:

@@ -1,17 +1,16 @@
-"""What ``milp-planner explain`` is asked, read from its options."""
+"""What ``explain`` and ``report`` are asked: their options, and the questions read from them."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from milp_planner.cli.options import given
+from milp_planner.cli.options import given, whole
 
 if TYPE_CHECKING:
-    from milp_planner.explain.answers import Asked
-
+    from milp_planner.features.explain.answers import Asked
 
 #: The question that each option is for.
 _FOR = {
@@ -57,7 +56,7 @@ def parse_questions(given: list[str]) -> list[str]:
         For an unknown one, with the nearest.
     """
     from milp_planner.errors import BadInput
-    from milp_planner.explain.answers import QUESTIONS
+    from milp_planner.features.explain.answers import QUESTIONS
     from milp_planner.inputs.problems import choice
 
     names = [part.strip() for text in given for part in text.split(",") if part.strip()]
@@ -118,7 +117,7 @@ def basic(
 ) -> Asked:
     """What needs no file: tables, sizes, target and limits."""
     from milp_planner.errors import BadInput
-    from milp_planner.explain.answers import Asked
+    from milp_planner.features.explain.answers import Asked
 
     parts = [part.strip() for part in limits.split(",")]
     plain = [part.isascii() and part.isdigit() for part in parts]
@@ -142,7 +141,7 @@ def with_sources(
     """The model, the cluster and the plan that a question compares with."""
     from dataclasses import replace
 
-    from milp_planner.api.plan_files import read_plan
+    from milp_planner.plans.plan_file import read_plan
     from scenarios import catalog
 
     return replace(
@@ -181,3 +180,124 @@ def with_scenarios(asked: Asked, given: list[str], weights: str | None, worst: b
             )
         )
     return replace(asked, scenarios=tuple(found), weights=_weights(weights), worst=worst)
+
+
+PlanArgument = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="A plan.json.", show_default=False)
+]
+AskOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ask",
+        metavar="QUESTION",
+        help="why, staircase, frontier, smallest, replan, diff, robust, sensitivity, why-not; may "
+        "be repeated. Default: why and staircase, or why-not where no plan exists.",
+        show_default=False,
+    ),
+]
+TableOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--table", metavar="NAME", help="why: only this table; may be repeated.", show_default=False
+    ),
+]
+AlternativesOption = Annotated[
+    int,
+    typer.Option(
+        "--alternatives", parser=whole(1, 1000), metavar="N", help="why: others for each table."
+    ),
+]
+ExtraOption = Annotated[
+    str,
+    typer.Option(
+        "--extra",
+        metavar="SIZES",
+        help="staircase: how much more (or less) memory at every place.",
+    ),
+]
+GridOption = Annotated[
+    int,
+    typer.Option(
+        "--grid",
+        parser=whole(1, 100),
+        metavar="N",
+        help="frontier: equal steps of each memory, where not all points can be found.",
+    ),
+]
+TargetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        metavar="TIME",
+        help="smallest: what to reach, such as 2.5ms; default: any plan.",
+        show_default=False,
+    ),
+]
+LimitsOption = Annotated[
+    str,
+    typer.Option(
+        "--limits", metavar="LIST", help="replan: tables that may move, or sizes such as 10GB."
+    ),
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model", metavar="MODEL", help="replan: the model as it is now.", show_default=False
+    ),
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster", metavar="CLUSTER", help="replan: the cluster as it is now.", show_default=False
+    ),
+]
+AgainstOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--against", metavar="PLAN", help="diff: the plan to change to.", show_default=False
+    ),
+]
+ScenarioOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scenario",
+        metavar="MODEL@CLUSTER",
+        help="robust: another scenario of the same tables; either side may be left out.",
+        show_default=False,
+    ),
+]
+WeightsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--weights",
+        metavar="LIST",
+        help="robust: whole numbers from 1, the plan's own scenario first; default: 1 each.",
+        show_default=False,
+    ),
+]
+WorstOption = Annotated[
+    bool, typer.Option("--worst", help="robust: against the worst scenario, not their sum.")
+]
+SensitivityOption = Annotated[
+    bool, typer.Option("--sensitivity", help="The same as --ask sensitivity: wrong prices.")
+]
+SpreadOption = Annotated[
+    float,
+    typer.Option(
+        "--spread",
+        metavar="SHARE",
+        help="sensitivity: how wrong a price may be that the profile gives no spread for.",
+    ),
+]
+DrawsOption = Annotated[
+    int,
+    typer.Option(
+        "--draws",
+        parser=whole(0, 100_000),
+        metavar="N",
+        help="sensitivity: random draws of all prices at once.",
+    ),
+]
+CommonOption = Annotated[
+    bool, typer.Option("--robust", help="sensitivity: also one plan for all draws.")
+]

@@ -34,10 +34,10 @@ def run(
 
     The text goes to stdout, or to a file with -o; what the format cannot say goes to stderr.
     """
-    from milp_planner.api.plan_files import read_plan
     from milp_planner.cli import console
     from milp_planner.files import check_writable, write_atomically
     from milp_planner.integrations import exports
+    from milp_planner.plans.plan_file import read_plan
 
     chosen = exports.get(to)
     if output is not None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 import os
 import sys
 import traceback
+from collections.abc import Sequence
+from dataclasses import asdict
 
 import typer
 
-from milp_planner.errors import PlannerError
+from milp_planner.errors import BadInput, PlannerError
+from milp_planner.printable import NEAREST, printable
 
 OK, FALLS_SHORT, BAD_INPUT, NO_PLAN, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
@@ -16,66 +22,153 @@ OK, FALLS_SHORT, BAD_INPUT, NO_PLAN, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 70, 130
 _USAGE_ERROR = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
 
 
-def report(error: BaseException) -> int:
-    """Print one sentence for a foreseen failure, a traceback for a bug; return the exit code."""
+KINDS = {
+    BAD_INPUT: "bad_input", NO_PLAN: "no_plan", INTERNAL: "internal_error",
+    INTERRUPTED: "interrupted",
+}  # fmt: skip
+"""What ``--json`` calls a failure, by its exit code."""
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Whether a command line asks for machine output."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return "--json" in arguments[:end]
+
+
+def report(error: BaseException, as_json: bool = False) -> int:
+    """Tell a failure on stderr, one sentence, a bug with its traceback; return the exit code.
+
+    The system's refusals (a name it does not take, a full disk, no memory left) are foreseen.
+
+    Parameters
+    ----------
+    error
+    as_json
+        Tell it as one JSON object instead: ``{"error": {"kind", "message", "exit_code"}}``, with
+        ``problems`` for bad input (as ``check`` lists them) and ``traceback`` for a bug.
+    """
     if isinstance(error, typer.Exit):
         return int(error.exit_code)
-    if isinstance(error, (KeyboardInterrupt, typer.Abort)):
-        say("interrupted")
-        return INTERRUPTED
     if isinstance(error, BrokenPipeError):
         _drop_output()
         return OK
+    if type(error).__name__ == "NoArgsIsHelpError":
+        with contextlib.suppress(BrokenPipeError):
+            print(str(error))  # the help text itself
+        return BAD_INPUT
+    code, message, foreseen = _judged(error)
+    if as_json:
+        _say_json(error, code, message, foreseen)
+        return code
+    if not foreseen:
+        traceback.print_exception(error)
+    say(message)
+    return code
+
+
+def _judged(error: BaseException) -> tuple[int, str, bool]:
+    """Exit code and sentence of a failure, and whether it was foreseen."""
+    if isinstance(error, (KeyboardInterrupt, typer.Abort)):
+        return INTERRUPTED, "interrupted", True
     if isinstance(error, _USAGE_ERROR):
-        return _report_usage(error)
+        return BAD_INPUT, _usage(error), True
     if isinstance(error, PlannerError):
-        say(str(error))
-        return error.exit_code
-    return _report_mathematics(error)
+        return error.exit_code, str(error), True
+    if isinstance(error, OSError):
+        return BAD_INPUT, _of_the_system(error), True
+    if isinstance(error, MemoryError):
+        return NO_PLAN, "out of memory: this needs a machine with more, or a smaller input", True
+    return _mathematics(error)
 
 
-def close_output() -> None:
-    """Flush standard output; a reader that went away early (``| head``) is no failure."""
+def _say_json(error: BaseException, code: int, message: str, foreseen: bool) -> None:
+    told: dict[str, object] = {"kind": KINDS[code], "message": message, "exit_code": code}
+    if isinstance(error, BadInput):
+        told["problems"] = [asdict(problem) for problem in error.problems]
+    if not foreseen:
+        told["traceback"] = "".join(traceback.format_exception(error))
+    with contextlib.suppress(OSError):  # stderr may be closed or full: the exit code remains
+        print(json.dumps({"error": told}), file=sys.stderr)
+
+
+def open_streams() -> None:
+    """Give every standard stream somewhere to write, and characters that it can write."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:  # closed by whoever started us: the next file opened would take its place
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8", closefd=False)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=NEAREST)
+
+
+def close_output(code: int, as_json: bool = False) -> int:
+    """Flush standard output; the exit code, which is another where nothing can be written.
+
+    A reader that went away early (``| head``) is no failure.
+    """
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         _drop_output()
+    except OSError as error:
+        _drop_output()
+        return report(error, as_json)
+    return code
 
 
-def _report_usage(error: BaseException) -> int:
+def _of_the_system(error: OSError) -> str:
+    where = "standard output" if error.filename is None else error.filename
+    return f"{where}: {error.strerror or error}"
+
+
+def _usage(error: BaseException) -> str:
     context = getattr(error, "ctx", None)
     message = error.format_message() if hasattr(error, "format_message") else str(error)
-    if context is not None and type(error).__name__ == "NoArgsIsHelpError":
-        print(message)  # the help text itself
-        return BAD_INPUT
     hint = f" (see {context.command_path} --help)" if context is not None else ""
-    say(" ".join(message.split()) + hint)
-    return BAD_INPUT
+    return " ".join(message.split()) + hint
 
 
-def _report_mathematics(error: BaseException) -> int:
+def _mathematics(error: BaseException) -> tuple[int, str, bool]:
     """Errors of ``formulations``, imported only now: they are loaded if they were raised."""
     from formulations.errors import InstanceError, InternalError, MissingSolver
 
     if isinstance(error, (InstanceError, MissingSolver)):
-        say(str(error))
-        return BAD_INPUT
+        return BAD_INPUT, str(error), True
     if isinstance(error, InternalError):
-        say(str(error))
-        return INTERNAL
-    traceback.print_exception(error)
-    say(
+        return INTERNAL, str(error), True
+    bug = (
         f"internal error ({type(error).__name__}): this is a bug in milp-planner; please report it "
-        "with the command and the lines above"
+        "with the command and its traceback"
     )
-    return INTERNAL
+    return INTERNAL, bug, False
 
 
 def say(sentence: str) -> None:
-    """Tell something on stderr, beside the answer or instead of one."""
-    print(f"milp-planner: {sentence}", file=sys.stderr)
+    """Write a line to stderr, in addition to an answer or instead of one."""
+    with contextlib.suppress(OSError):  # stderr may be closed or full: the exit code remains
+        print(f"milp-planner: {printable(sentence)}", file=sys.stderr)
 
 
 def _drop_output() -> None:
     """Point standard output at nothing, so that the interpreter's last flush stays silent."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def finish(status: str, interrupted: bool = False) -> None:
+    """Leave the command with the code of an Outcome's status (returning means 0).
+
+    Parameters
+    ----------
+    status
+        ``optimal``, ``feasible``, ``infeasible`` or ``unknown``.
+    interrupted
+        Whether the user stopped the search: 130 whatever was found.
+    """
+    code = {"infeasible": FALLS_SHORT, "unknown": NO_PLAN}.get(status, OK)
+    code = INTERRUPTED if interrupted else code
+    if code != OK:
+        raise typer.Exit(code)

@@ -44,29 +44,31 @@ def run(
     import yaml
 
     from milp_planner.cli import console
-    from milp_planner.errors import BadInput
     from milp_planner.files import check_writable, write_atomically
+    from milp_planner.inputs.text_files import read_text
     from milp_planner.integrations import exports
-    from milp_planner.integrations.exports.pins import with_pins
+    from milp_planner.integrations.exports.pins import with_pins, with_workload
     from scenarios import catalog
 
     exports.get(format)
     if output is not None:
         check_writable(output)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"cannot read {file}: {error}") from None
+    text = read_text(file)
     found = catalog.find_model(model)
     pins = exports.read(text, format, found)
+    workload = exports.workload(text, format, found)
     if output is not None:
-        pinned = with_pins(found, pins).to_dict()
+        pinned = with_workload(with_pins(found, pins), workload).to_dict()
         write_atomically(output, yaml.safe_dump(pinned, sort_keys=False))
+    for sentence in exports.unread(text, format):
+        console.err().print(f"note: {sentence}", markup=False)
     if json:
         console.emit_json({name: pin.to_dict() for name, pin in pins.items()})
         return
     for name, pin in pins.items():
         typer.echo(f"{name}: {_words(pin)}")
+    for field, value in workload.items():
+        typer.echo(f"workload {field}: {value}")
     if output is not None:
         console.out().print(f"written: {output}")
 

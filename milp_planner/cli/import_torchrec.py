@@ -132,7 +132,7 @@ def _instance(problem: Problem, reference: str, output: Path | None) -> dict[str
     from dataclasses import replace
 
     from formulations import write_instance
-    from formulations.instance_file import instance_to_dict
+    from formulations.instance.file import instance_to_dict
 
     named = replace(problem.instance, name=reference.rpartition(":")[2])
     if output is not None:
@@ -146,7 +146,7 @@ def _plan(
     from torchrec.distributed.planner.planners import to_sharding_plan
 
     from formulations import check
-    from formulations.outcome_file import read_outcome
+    from formulations.result.outcome_file import read_outcome
     from milp_planner.errors import BadInput
     from milp_planner.files import write_json
     from milp_planner.integrations.torchrec.sharding_plan import to_document

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from formulations.settings import Settings
 
 
+#: Wall clock where nothing is said.
+SECONDS = 60.0
+
+
 def make_settings(
     time_limit: float | None,
     *,
@@ -23,6 +27,8 @@ def make_settings(
 ) -> Settings:
     """Limits and wishes of one command, checked for the formulation that gets them all.
 
+    Without a time limit :data:`SECONDS` stand, unless work is what limits the run.
+
     Raises
     ------
     BadInput
@@ -33,6 +39,8 @@ def make_settings(
     from formulations import registry
     from formulations.settings import Settings, available_cores
 
+    if time_limit is None and work_limit is None:
+        time_limit = SECONDS
     found = parse_options(options or ())
     if formulation is not None:
         registry.get(formulation).check(found)

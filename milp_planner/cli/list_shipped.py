@@ -48,7 +48,7 @@ def rows_of(kind: Kind) -> list[dict[str, Any]]:
 
 
 def _models() -> list[dict[str, Any]]:
-    from milp_planner.report.units import show_bytes
+    from milp_planner.drawing.units import show_bytes
     from scenarios import catalog
 
     rows = []
@@ -66,7 +66,7 @@ def _models() -> list[dict[str, Any]]:
 
 
 def _clusters() -> list[dict[str, Any]]:
-    from milp_planner.report.units import show_bytes
+    from milp_planner.drawing.units import show_bytes
     from scenarios import catalog
 
     rows = []
@@ -97,7 +97,7 @@ def _formulations() -> list[dict[str, Any]]:
 
 
 def _profiles() -> list[dict[str, Any]]:
-    from milp_planner.costs import profile
+    from milp_planner.pricing import profile
 
     return [
         {"name": name, "description": profile.load_profile(name).description}

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Annotated
 
 import typer
 
 from milp_planner.cli import failures
 from milp_planner.cli.commands import COMMANDS
-from milp_planner.cli.work import abandoned
+from milp_planner.cli.work import abandoned, let_go
+from milp_planner.version import __version__
 
 EPILOG = (
-    "Exit codes: 0 ok · 1 infeasible or falls short · 2 bad input · 3 no plan found in the limit · "
-    "70 internal error · 130 interrupted (best plan kept)."
+    "Exit codes: 0 ok · 1 infeasible or falls short · 2 bad input · 3 no plan found in the limit "
+    "(time, work or memory) · 70 internal error · 130 interrupted (best plan kept)."
 )
 
 
@@ -32,8 +35,21 @@ def build() -> typer.Typer:
     )
     app.callback()(_root)
     for command in COMMANDS:
-        app.command(command.name, rich_help_panel=command.panel)(command.load())
+        app.command(command.name, rich_help_panel=command.panel)(_telling(command.load()))
     return app
+
+
+def _telling(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, with a word for an interruption: Typer leaves without one."""
+
+    @wraps(command)
+    def told(*arguments: object, **options: object) -> None:
+        try:
+            command(*arguments, **options)
+        except KeyboardInterrupt:
+            raise typer.Abort from None
+
+    return told
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -50,14 +66,17 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except SystemExit:  # how Rich and Typer answer a reader that went away (`| head`)
         return failures.report(BrokenPipeError())
     except (Exception, KeyboardInterrupt) as error:
-        return failures.report(error)
+        return failures.report(error, failures.wants_json(given))
+    finally:
+        let_go()
     return result if isinstance(result, int) else 0
 
 
 def main() -> None:
     """Console entry point."""
-    code = run()
-    failures.close_output()
+    failures.open_streams()
+    code = failures.close_output(run(), failures.wants_json(sys.argv[1:]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said and written
     if abandoned():  # a solver's native threads would abort a regular exit
         os._exit(code)
     sys.exit(code)
@@ -65,9 +84,7 @@ def main() -> None:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        import milp_planner
-
-        typer.echo(f"milp-planner {milp_planner.__version__}")
+        typer.echo(f"milp-planner {__version__}")
         raise typer.Exit
 
 

@@ -6,9 +6,13 @@ import math
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from milp_planner.inputs import Cluster, Model
+    from milp_planner.today.rows import TodaySource
 
 
 class ObjectiveName(StrEnum):
@@ -101,6 +105,16 @@ TimeLimitOption = Annotated[
     float,
     typer.Option("--time-limit", parser=positive, metavar="SECONDS", help="Wall clock to solve."),
 ]
+OtherTimeLimitOption = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit",
+        parser=positive,
+        metavar="SECONDS",
+        help="Wall clock to solve; default: 60, or none with --work-limit.",
+        show_default=False,
+    ),
+]
 WorkLimitOption = Annotated[
     float | None,
     typer.Option(
@@ -149,3 +163,38 @@ OutputOption = Annotated[
 AllRowsOption = Annotated[
     bool, typer.Option("--all", help="Print every table and rank instead of folding long lists.")
 ]
+
+
+def find(model: str, cluster: str, profile: str | None = None) -> tuple[Model, Cluster]:
+    """Both inputs, read and checked; the cluster priced by another profile where one is given.
+
+    Raises
+    ------
+    BadInput
+        One sentence about the first mistake, with the nearest valid name.
+    """
+    from scenarios import catalog
+
+    found = catalog.find_model(model), catalog.find_cluster(cluster)
+    if profile is None:
+        return found
+    priced = {**found[1].to_dict(), "profile": profile}
+    return found[0], type(found[1]).from_dict(priced, "--profile")
+
+
+def find_today(path: Path, model: Model) -> TodaySource:
+    """The plan of today, by its path; what ``export --to torchrec`` wrote is read here.
+
+    Everything else is left to :func:`milp_planner.today.rows.read_today`.
+
+    Raises
+    ------
+    BadInput, InstanceError
+        When a JSON file cannot be read.
+    """
+    from milp_planner.integrations.exports import read, torchrec
+    from milp_planner.plans.plan_file import read_document
+
+    if path.suffix.lower() != ".json" or read_document(path).get("format") != torchrec.FORMAT:
+        return path
+    return read(path.read_text(encoding="utf-8"), "torchrec", model)

@@ -15,16 +15,16 @@ from milp_planner.cli.options import (
     ModelArgument,
     ObjectiveName,
     ObjectiveOption,
+    OtherTimeLimitOption,
     ProfileOption,
     SeedOption,
     SettingOption,
-    TimeLimitOption,
     WorkersOption,
     WorkLimitOption,
 )
 
 if TYPE_CHECKING:
-    from milp_planner.placement import Plan
+    from milp_planner.plans.placement import Plan
 
 PLAN_FILE = "plan.json"
 PlanOutputOption = Annotated[
@@ -33,7 +33,19 @@ PlanOutputOption = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help=f"Where the plan goes; default: {PLAN_FILE}, or nowhere with --json.",
+        help=f"Where the plan goes; default: {PLAN_FILE} where there is none yet, or nowhere "
+        "with --json.",
+        show_default=False,
+    ),
+]
+
+TodayOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--today",
+        metavar="PLAN",
+        help="The plan you run (as audit takes it): where the search starts, and what equal plans "
+        "stay close to.",
         show_default=False,
     ),
 ]
@@ -45,11 +57,12 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     formulation: FormulationOption = "auto",
     objective: ObjectiveOption = ObjectiveName.STEP_TIME,
     profile: ProfileOption = None,
-    time_limit: TimeLimitOption = 60.0,
+    time_limit: OtherTimeLimitOption = None,
     work_limit: WorkLimitOption = None,
     seed: SeedOption = 0,
     workers: WorkersOption = None,
     settings: SettingOption = None,
+    today: TodayOption = None,
     output: PlanOutputOption = None,
     everything: AllRowsOption = False,
     json: JsonOption = False,
@@ -57,17 +70,17 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """Find the best placement of every table, and prove it.
 
     Prints the verdict, every table and every rank, and writes plan.json, which verify, explain,
-    export and report read. Where no plan exists, says why and what would help (exit code 1).
+    export and report read; one that is there already is overwritten only where -o names it. Where
+    no plan exists, says why and what would help (exit code 1).
     """
-    from milp_planner import api
-    from milp_planner.api.plan_files import write_plan
+    import milp_planner
     from milp_planner.cli import console
-    from milp_planner.cli.exits import finish
+    from milp_planner.cli.failures import finish
     from milp_planner.cli.limits import make_settings
-    from milp_planner.cli.sources import find
+    from milp_planner.cli.options import find, find_today
     from milp_planner.cli.work import Work
-    from milp_planner.files import check_writable
-    from milp_planner.plan_file import plan_to_dict
+    from milp_planner.files import check_absent, check_writable
+    from milp_planner.plans.plan_file import plan_to_dict, write_plan
 
     limits = make_settings(
         time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings,
@@ -76,14 +89,18 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     target = output or (None if json else Path(PLAN_FILE))
     if target is not None:
         check_writable(target)
+    if output is None and target is not None:
+        check_absent(target)
     inputs = find(model, cluster, profile)
+    current = None if today is None else find_today(today, inputs[0])
     work = Work("pricing", prepares=True)
     plan = work.run(
-        lambda: api.plan(
+        lambda: milp_planner.plan(
             *inputs,
             formulation=formulation,
             objective=objective.value,
             settings=work.settings(limits),
+            today=current,
             on_start=work.begin,
         )
     )
@@ -100,8 +117,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 def show(plan: Plan, everything: bool = False) -> None:
     """Print the verdict, then tables and ranks, or why there are none."""
     from milp_planner.cli import console, solve
-    from milp_planner.hit_sources import hit_warnings
+    from milp_planner.plans.hit_sources import hit_warnings
+    from milp_planner.plans.unused_widths import width_warnings
 
     solve.show(plan.instance, plan.outcome, everything)
-    for warning in hit_warnings(plan):
-        console.out().print(warning, markup=False)
+    for warning in (*hit_warnings(plan), *width_warnings(plan)):
+        console.out().print(warning)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from milp_planner.cli.explain_options import AgainstOption, ExtraOption
+from milp_planner.cli.explain_asked import AgainstOption, ExtraOption
 from milp_planner.cli.options import (
     FormulationOption,
     JsonOption,
@@ -16,6 +16,12 @@ from milp_planner.cli.options import (
     TimeLimitOption,
     WorkersOption,
 )
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from milp_planner.features.batch import BatchInfo
+    from scenarios.batch.runner import Batch
 
 SourceArgument = Annotated[
     Path,
@@ -79,17 +85,17 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     comparison: bound and best plan over time, gaps, a verdict each. With --json the same figures
     as JSON, with --terminal the main ones as text.
     """
-    from milp_planner.api.plan_files import read_plan
     from milp_planner.cli import console
     from milp_planner.cli.explain_asked import parse_questions, parse_sizes
     from milp_planner.cli.limits import make_settings
     from milp_planner.cli.work import Work
-    from milp_planner.explain.answer_files import merged, read_answers
-    from milp_planner.explain.answers import Answers, Asked, answer
-    from milp_planner.explain.budget import Budget
+    from milp_planner.features.explain.answer_files import merged, read_answers
+    from milp_planner.features.explain.answers import Answers, Asked, answer
+    from milp_planner.features.explain.budget import Budget
+    from milp_planner.features.report.info import report_of
+    from milp_planner.features.report.page import render
     from milp_planner.files import check_writable, write_atomically
-    from milp_planner.report.html.page import render
-    from milp_planner.report.info import report_of
+    from milp_planner.plans.plan_file import read_plan
 
     questions = parse_questions(ask or [])
     if against is not None and "diff" not in questions:
@@ -120,7 +126,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     if json:
         console.emit_json(info.to_dict())
     elif terminal:
-        from milp_planner.report.terminal.plan import draw_plan
+        from milp_planner.features.report.info import draw_plan
 
         out = console.out()
         out.print(draw_plan(info, out.width))
@@ -132,12 +138,61 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
 def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool, bool], None] | None:
     """Who reports what is no plan; None for a plan, or what claims to be one."""
-    from milp_planner.cli.report_runs import report_batch, report_comparison
     from milp_planner.errors import BadInput
-    from milp_planner.report.comparison import is_comparison
+    from milp_planner.features.compare.facts import is_comparison
 
     if not (source.is_dir() or is_comparison(source)):
         return None
     if asked:
         raise BadInput(f"{source}: is no plan; --ask, --against and ANSWERS go with a plan.json")
     return report_batch if source.is_dir() else report_comparison
+
+
+def report_batch(folder: Path, target: Path | None, terminal: bool, json: bool) -> None:
+    """The page, terminal pictures or JSON of a batch's folder."""
+    from milp_planner.features.batch.info import draw_figures
+    from milp_planner.features.batch.page import render_batch
+    from scenarios.batch import read_batch
+
+    info = info_of(read_batch(folder))
+    _give(info, render_batch, draw_figures, target, terminal, json)
+
+
+def report_comparison(path: Path, target: Path | None, terminal: bool, json: bool) -> None:
+    """The page, terminal tables or JSON of what ``compare -o`` wrote."""
+    from milp_planner.features.compare.facts import draw_comparison, read_comparison
+    from milp_planner.features.compare.page import render_comparison
+
+    _give(read_comparison(path), render_comparison, draw_comparison, target, terminal, json)
+
+
+def info_of(batch: Batch) -> BatchInfo:
+    """The figures of a batch."""
+    from milp_planner.features.batch import batch_of
+
+    suite = batch.suite
+    return batch_of(
+        suite.name, suite.description, len(batch.tasks), batch.results, batch.judgements
+    )
+
+
+def _give(
+    info: Any,
+    render: Callable[[Any], str],
+    draw: Callable[[Any], RenderableType],
+    target: Path | None,
+    terminal: bool,
+    json: bool,
+) -> None:
+    from milp_planner.cli import console
+    from milp_planner.files import write_atomically
+
+    if target is not None:
+        write_atomically(target, render(info))
+    if json:
+        console.emit_json(info.to_dict())
+        return
+    if terminal:
+        console.out().print(draw(info))
+    if target is not None:
+        console.out().print(f"written: {target}")

@@ -104,12 +104,20 @@ def check_plot(path: Path) -> None:
     ------
     BadInput
         The sentence names the path and what is allowed.
+    MissingExtra
+        matplotlib is not installed.
     """
-    from milp_planner.errors import BadInput
+    from importlib.util import find_spec
+
+    from milp_planner.errors import BadInput, MissingExtra
     from milp_planner.files import check_writable
 
     if path.suffix.lower() not in PLOTS:
         raise BadInput(f"{path}: a plot is one of {', '.join(PLOTS)}")
+    if find_spec("matplotlib") is None:
+        raise MissingExtra(
+            "--plot needs matplotlib, which is not installed: pip install 'milp-planner[plot]'"
+        )
     check_writable(path)
 
 
@@ -140,7 +148,7 @@ def draw(info: RouteInfo) -> list[RenderableType]:
 def _rules(info: RouteInfo) -> RenderableType:
     from rich.table import Table
 
-    from milp_planner.report.units import show_bytes
+    from milp_planner.drawing.units import show_bytes
 
     table = Table("dist_type")
     for name in ("max/mean", "Gini", "busiest rank", "its bytes a step", "max/mean, dedup"):

@@ -1,4 +1,4 @@
-"""``milp-planner simulate``: replay lookups through a plan; predicted beside simulated."""
+"""``milp-planner simulate``: replay lookups through a plan; predicted against simulated."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from milp_planner.cli.options import JsonOption, whole
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from milp_planner.costs.units import IntArray
+    from milp_planner.features.simulate.memory import MemoryInfo
+    from milp_planner.features.simulate.plan import SimulationInfo, TableInfo
     from milp_planner.inputs.model import Model
-    from milp_planner.placement import Plan
-    from milp_planner.simulate.memory import MemoryInfo
-    from milp_planner.simulate.plan import SimulationInfo, TableInfo
+    from milp_planner.plans.placement import Plan
+    from milp_planner.pricing.units import IntArray
 
 PlanArgument = Annotated[
     Path, typer.Argument(metavar="PLAN", help="plan.json.", show_default=False)
@@ -56,16 +56,16 @@ def run(
     skew: SkewOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Replay lookups through a plan's tiers and routing; predicted beside simulated.
+    """Replay lookups through a plan's tiers and routing; predicted against simulated.
 
     Hit ratios, exchange, memory and the hot rank. Lookups are drawn from each table's access
     statistics, or read from traces. Large tables are simulated on a sample of their rows, and the
     output says so.
     """
-    from milp_planner.api.plan_files import read_plan
     from milp_planner.cli import console
-    from milp_planner.simulate.plan import simulate_plan
-    from milp_planner.simulate.tiers import compiled_loops
+    from milp_planner.features.simulate.plan import simulate_plan
+    from milp_planner.features.simulate.tiers import compiled_loops
+    from milp_planner.plans.plan_file import read_plan
 
     found = assume(read_plan(plan), skew)
     traces = read_traces(trace or [], found.model)
@@ -92,7 +92,7 @@ def assume(plan: Plan, skew: str | None) -> Plan:
     from dataclasses import replace
 
     from milp_planner.errors import BadInput
-    from milp_planner.simulate.published import LOOKUPS, with_skew
+    from milp_planner.features.simulate.streams import LOOKUPS, with_skew
 
     if skew is None:
         return plan
@@ -112,8 +112,8 @@ def read_traces(given: list[str], model: Model) -> dict[str, IntArray]:
     """
     from cuda_routing.errors import RoutingError
     from milp_planner.errors import BadInput
-    from milp_planner.simulate.streams import read_keys
-    from milp_planner.simulate.table import check_keys
+    from milp_planner.features.simulate.streams import read_keys
+    from milp_planner.features.simulate.table import check_keys
 
     tables = {table.name: table for table in model.tables}
     traces: dict[str, IntArray] = {}
@@ -134,7 +134,7 @@ def read_traces(given: list[str], model: Model) -> dict[str, IntArray]:
 
 def draw(info: SimulationInfo) -> list[RenderableType]:
     """A table of tables, the totals, and what the figures stand on."""
-    from milp_planner.report.units import show_bytes
+    from milp_planner.drawing.units import show_bytes
 
     shown = sorted(info.tables, key=lambda t: (t.hit is None, -t.ids))[:MOST_ROWS]
     parts: list[RenderableType] = [
@@ -174,7 +174,7 @@ def _table(tables: list[TableInfo]) -> RenderableType:
 
 def _memory(info: MemoryInfo) -> str:
     """The fullest place, and the one that fills most beyond what is reserved."""
-    from milp_planner.report.units import show_bytes
+    from milp_planner.drawing.units import show_bytes
 
     reserved, filled = info.predicted[info.fullest], info.simulated[info.fullest]
     text = (

@@ -12,10 +12,10 @@ from milp_planner.cli.options import (
     FormulationOption,
     JsonOption,
     ObjectiveName,
+    OtherTimeLimitOption,
     OutputOption,
     SeedOption,
     SettingOption,
-    TimeLimitOption,
     WorkersOption,
     WorkLimitOption,
 )
@@ -41,7 +41,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     instance: InstanceArgument,
     formulation: FormulationOption = "auto",
     objective: OtherObjective = None,
-    time_limit: TimeLimitOption = 60.0,
+    time_limit: OtherTimeLimitOption = None,
     work_limit: WorkLimitOption = None,
     seed: SeedOption = 0,
     workers: WorkersOption = None,
@@ -55,12 +55,12 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     Nothing here is about embeddings: tables, options, uses and costs come from the file.
     """
     from formulations import solve
-    from formulations.outcome_file import outcome_to_dict
-    from milp_planner.api.shortage import with_diagnosis
+    from formulations.result.outcome_file import outcome_to_dict
     from milp_planner.cli import console
-    from milp_planner.cli.exits import finish
+    from milp_planner.cli.failures import finish
     from milp_planner.cli.limits import make_settings
     from milp_planner.cli.work import Work
+    from milp_planner.features.plan.advice import with_diagnosis
     from milp_planner.files import check_writable, write_json
 
     limits = make_settings(
@@ -99,7 +99,7 @@ def read(path: Path, objective: ObjectiveName | None = None) -> Instance:
 
     from formulations import Objective
     from formulations.convert import read_any
-    from formulations.validate import validate
+    from formulations.instance.validate import validate
 
     instance = read_any(path)
     if objective is None or objective.value == instance.objective.value:
@@ -112,14 +112,11 @@ def read(path: Path, objective: ObjectiveName | None = None) -> Instance:
 def show(instance: Instance, outcome: Outcome, everything: bool = False) -> None:
     """Print the verdict, then tables and ranks where there is a plan."""
     from milp_planner.cli import console
-    from milp_planner.report.ranks import ranks_of
-    from milp_planner.report.shortage import shortage_of
-    from milp_planner.report.tables import tables_of
-    from milp_planner.report.terminal.ranks import draw_ranks
-    from milp_planner.report.terminal.shortage import draw_shortage
-    from milp_planner.report.terminal.tables import draw_tables
-    from milp_planner.report.terminal.verdict import draw_verdict
-    from milp_planner.report.verdict import verdict_of
+    from milp_planner.features.plan.ranks import draw_ranks, ranks_of
+    from milp_planner.features.plan.shortage import draw_shortage, shortage_of
+    from milp_planner.features.plan.tables import draw_tables, tables_of
+    from milp_planner.features.plan.terminal.verdict import draw_verdict
+    from milp_planner.features.plan.verdict import verdict_of
 
     out = console.out()
     out.print(draw_verdict(verdict_of(instance, outcome), instance.name))

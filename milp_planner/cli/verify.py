@@ -34,10 +34,10 @@ def run(file: FileArgument, instance: InstanceOption = None, json: JsonOption = 
     Feasibility, objective and certified bound are recomputed from the instance alone. Exit code 1
     when any claim is refuted.
     """
-    from milp_planner.api import verify
+    from milp_planner import verify
     from milp_planner.cli import console
-    from milp_planner.report.terminal.claims import draw_claims
-    from milp_planner.report.verification import verification_to_dict
+    from milp_planner.features.verify.facts import verification_to_dict
+    from milp_planner.features.verify.terminal import draw_claims
 
     result = verify(file, instance=instance)
     if json:

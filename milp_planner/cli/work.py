@@ -1,4 +1,4 @@
-"""Run a solve beside the terminal: live progress on stderr, Ctrl-C keeps the best plan."""
+"""Run a solve while the terminal is served: live progress on stderr, Ctrl-C keeps the best plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from types import FrameType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from formulations.settings import Settings, TracePoint
@@ -17,11 +17,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _TICK = 0.1
 _ABANDONED: list[threading.Thread] = []
+_HANDLERS: dict[int, Any] = {}
 
 
 def abandoned() -> bool:
     """Whether a job still runs that nobody waits for: the interpreter must not be torn down."""
     return any(thread.is_alive() for thread in _ABANDONED)
+
+
+def let_go() -> None:
+    """Give signals back to whoever had them before the first job of this command."""
+    while _HANDLERS:
+        signal.signal(*_HANDLERS.popitem())
 
 
 class Work:
@@ -55,7 +62,8 @@ class Work:
         """Do the job in a thread of its own and wait for it.
 
         The first Ctrl-C (or SIGTERM) asks the solver to stop and hand back its best plan; the
-        second abandons the job.
+        second abandons the job. One that comes later, while the answer is written, is noted in
+        ``interrupted`` alone; :func:`let_go` ends that.
 
         Raises
         ------
@@ -71,7 +79,8 @@ class Work:
                 box["error"] = error
 
         thread = threading.Thread(target=body, daemon=True, name=self.label)
-        with self._signals(), self._display() as refresh:
+        self._listen()
+        with self._display() as refresh:
             thread.start()
             try:
                 while thread.is_alive():
@@ -105,17 +114,13 @@ class Work:
         self.interrupted = True
         self._stop.set()
 
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
+    def _listen(self) -> None:
+        """Take signals until the command ends: what was found is still to be written."""
         if threading.current_thread() is not threading.main_thread():
-            yield
             return
-        before = {s: signal.signal(s, self._on_signal) for s in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before = signal.signal(number, self._on_signal)
+            _HANDLERS.setdefault(number, before)
 
     @contextmanager
     def _display(self) -> Iterator[Callable[[], None]]:
@@ -125,12 +130,14 @@ class Work:
         if not console.is_terminal:
             yield lambda: None
             return
-        with console.status(self._line(), spinner="line") as status:
-            yield lambda: status.update(self._line())
+        from rich.text import Text
+
+        with console.status(Text(self._line()), spinner="line") as status:
+            yield lambda: status.update(Text(self._line()))
 
     def _line(self) -> str:
-        from formulations.outcome import gap_between
-        from milp_planner.report.units import show_cost, show_gap
+        from formulations.result.outcome import gap_between
+        from milp_planner.drawing.units import show_cost, show_gap
 
         parts = [self.label, f"{time.perf_counter() - self._start:.1f} s"]
         if self.interrupted:

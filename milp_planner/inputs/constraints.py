@@ -49,6 +49,9 @@ RatioGrid = Annotated[
     Field(min_length=1),
     AfterValidator(_rising),
 ]
+COLUMN_STEP = 4
+"""Column shards are a multiple of this wide: FBGEMM reads vectors of four."""
+
 TENTHS = tuple(Fraction(i, 10) for i in range(1, 10))
 """The default cache-ratio grid, 1/10 … 9/10 (0 is HOST_ONLY and 1 is HBM_ONLY: modes)."""
 
@@ -93,7 +96,7 @@ class Constraints(Spec):
     column_widths: (
         Annotated[tuple[Count, ...], BeforeValidator(as_tuple), Field(min_length=1)] | None
     ) = None
-    """Allowed widths of a column shard, in columns; None: all legal ones."""
+    """Allowed widths of a column shard, in columns: multiples of 4, or dim; None: all legal."""
     ranks: RankNumbers | None = None
     """The only ranks that may hold a shard of this table."""
     pin: Pin | None = None

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ValidationError, field_validator, model_validator
 
-from milp_planner.inputs.problems import choice, explain, likeliest_first, problem_at
+from milp_planner.inputs.problems import choice, explain, likeliest_first, problem_at, problems_at
 from milp_planner.inputs.spec import Spec, as_tuple
 from milp_planner.inputs.table import Name, Table
 from milp_planner.inputs.workload import Workload
@@ -37,12 +37,15 @@ class Model(Spec):
         defaults = data["defaults"]
         if not isinstance(defaults, dict):
             raise problem_at("allowed: a mapping of table fields", "defaults")
-        for name in defaults:
-            if name == "name" or name not in Table.model_fields:
-                allowed = (each for each in Table.model_fields if each != "name")
-                raise problem_at(
-                    f"unknown field; {choice(str(name), allowed)}", "defaults", str(name)
-                )
+        allowed = [each for each in Table.model_fields if each != "name"]
+        unknown = [str(name) for name in defaults if name not in allowed]
+        if unknown:
+            raise problems_at(
+                [
+                    (f"unknown field; {choice(name, allowed)}", ("defaults", name))
+                    for name in unknown
+                ]
+            )
         rest = {key: value for key, value in data.items() if key != "defaults"}
         tables = data.get("tables")
         if isinstance(tables, list | tuple):
@@ -58,15 +61,14 @@ class Model(Spec):
     @classmethod
     def _unique(cls, tables: tuple[Table, ...]) -> tuple[Table, ...]:
         seen: dict[str, int] = {}
+        again = []
         for number, table in enumerate(tables):
-            if table.name in seen:
-                raise problem_at(
-                    f"found {table.name!r} again (as in tables[{seen[table.name]}]); "
-                    "allowed: names used once",
-                    number,
-                    "name",
-                )
-            seen[table.name] = number
+            first = seen.setdefault(table.name, number)
+            if first != number:
+                what = f"found {table.name!r} again (as in tables[{first}])"
+                again.append((f"{what}; allowed: names used once", (number, "name")))
+        if again:
+            raise problems_at(again)
         return tables
 
     @property
@@ -99,6 +101,10 @@ def _check_untaken(defaults: dict[str, Any], tables: list[Any] | tuple[Any, ...]
         table = {"name": "any", "rows": 1, "dim": 1, **untaken}
         Table.model_validate(table, context={"folder": None})  # no file of keys is read
     except ValidationError as error:
-        for finding, path in likeliest_first(Table, error):
-            if finding["loc"]:  # else the fields together, which no table has so
-                raise problem_at(explain(Table, finding), "defaults", *path) from None
+        found = [
+            (explain(Table, finding), ("defaults", *path))
+            for finding, path in likeliest_first(Table, error)
+            if finding["loc"]  # else the fields together, which no table has so
+        ]
+        if found:
+            raise problems_at(found) from None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 
+from milp_planner.errors import Problem
 from milp_planner.inputs.quantities import show
 
 Loc = tuple[str | int, ...]
@@ -27,7 +28,8 @@ _EXPECTED = {
     "dict_type": "a mapping of fields",
     "string_too_short": "at least one character",
     "string_too_long": "at most 200 characters",
-    "string_pattern_mismatch": "a name without blanks, commas, semicolons and equals signs",
+    "string_pattern_mismatch": "a name without blanks, commas, semicolons, equals signs and "
+    "control characters",
 }
 _BOUNDS = {
     "greater_than": ("gt", "above"),
@@ -44,10 +46,12 @@ LONG_NAME = 60
 """Longer field names (a damaged file has them) are shortened in sentences."""
 
 
-def first_problem(cls: type[BaseModel], error: ValidationError, where: str = "") -> str:
-    """One sentence about the finding that most likely caused the others."""
-    finding, path = likeliest_first(cls, error)[0]
-    return sentence(cls, finding, path, where, more=error.error_count() - 1)
+def problems_of(cls: type[BaseModel], error: ValidationError, where: str = "") -> list[Problem]:
+    """Every finding as a problem, the one that most likely caused the others first."""
+    return [
+        Problem(explain(cls, finding), show_path(path), where)
+        for finding, path in likeliest_first(cls, error)
+    ]
 
 
 def likeliest_first(cls: type[BaseModel], error: ValidationError) -> list[tuple[Any, Loc]]:
@@ -58,20 +62,22 @@ def likeliest_first(cls: type[BaseModel], error: ValidationError) -> list[tuple[
     findings = sorted(
         error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden"
     )
-    return [(each, data_path(cls, tuple(each["loc"])) + _deeper(each)) for each in findings]
+    return [
+        (each, data_path(cls, tuple(each["loc"])) + _deeper(each))
+        for finding in findings
+        for each in _several(finding)
+    ]
 
 
 def problem_at(message: str, *path: str | int) -> PydanticCustomError:
     """A validator's finding about a field below the value it checks."""
-    return PydanticCustomError("at", "{message}", {"message": message, "path": path})
+    return problems_at([(message, path)])
 
 
-def sentence(cls: type[BaseModel], finding: Any, path: Loc, where: str = "", more: int = 0) -> str:
-    """``where: field: what was found; what is allowed``, and how many findings follow."""
-    field = show_path(path)
-    text = f"{field}: {explain(cls, finding)}" if field else explain(cls, finding)
-    rest = f" (and {more} more problem{'s' if more > 1 else ''})" if more else ""
-    return f"{where + ': ' if where else ''}{text}{rest}"
+def problems_at(found: Sequence[tuple[str, Loc]]) -> PydanticCustomError:
+    """A validator's findings, one or more: what is wrong, and with which field below its value."""
+    each = [{"message": message, "path": path} for message, path in found]
+    return PydanticCustomError("at", "{message}", {**each[0], "all": each})
 
 
 def explain(cls: type[BaseModel], finding: Any) -> str:
@@ -148,6 +154,13 @@ def data_path(cls: type[BaseModel], loc: Loc) -> Loc:
         if isinstance(part, str):
             classes = _classes_of(classes, part)
     return tuple(path)
+
+
+def _several(finding: Any) -> list[Any]:
+    """A finding, or each that :func:`problems_at` put into one."""
+    if finding["type"] != "at":
+        return [finding]
+    return [{**finding, "ctx": each} for each in finding["ctx"]["all"]]
 
 
 def _deeper(finding: Any) -> Loc:

@@ -77,7 +77,7 @@ def parse_ratio(value: Any) -> Fraction:
     ValueError
         When it is no number or finer than hundredths.
     """
-    ratio = _fraction(value, "a ratio such as 0.35, 35% or 1/3")
+    ratio = parse_fraction(value, "a ratio such as 0.35, 35% or 1/3")
     if ratio.denominator > FINEST_RATIO:
         raise ValueError(
             f"found {value}, which is finer than 1/{FINEST_RATIO}; "
@@ -96,8 +96,8 @@ def parse_percent(value: Any) -> Fraction:
     """
     allowed = "a percentage such as 15 or 15%"
     if isinstance(value, str) and value.rstrip().endswith("%"):
-        return _fraction(value.rstrip()[:-1], allowed)
-    return _fraction(value, allowed)
+        return parse_fraction(value.rstrip()[:-1], allowed)
+    return parse_fraction(value, allowed)
 
 
 def _whole(value: Any, units: dict[str, int], allowed: str) -> int:
@@ -132,7 +132,14 @@ def _unit_hint(unit: str, units: dict[str, int]) -> str:
     return f" (units: {', '.join(u for u in units if u)})"
 
 
-def _fraction(value: Any, allowed: str) -> Fraction:
+def parse_fraction(value: Any, allowed: str) -> Fraction:
+    """An exact number from 0 up, of a size that arithmetic can bear; ``allowed`` says what it is.
+
+    Raises
+    ------
+    ValueError
+        When it is no number, or one of more digits than people write.
+    """
     if isinstance(value, Fraction):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float | str):

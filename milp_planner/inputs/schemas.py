@@ -64,13 +64,16 @@ def cluster_schema() -> Schema:
     _widen(properties, "machines", _COUNT)
     properties["ranks_per_machine"] = {
         **_COUNT,
-        "description": "Ranks of each machine, beside a number of machines.",
+        "description": "Ranks of each machine, with a number of machines.",
     }
-    properties["hbm"] = {**_SIZE, "description": "HBM per rank, beside a number of machines."}
-    properties["ddr"] = {**_SIZE, "description": "DDR per machine, beside a number of machines."}
+    properties["hbm"] = {**_SIZE, "description": "HBM per rank, with a number of machines."}
+    properties["ddr"] = {
+        **_SIZE,
+        "description": "DDR per machine, with a number of machines.",
+    }
     machine = schema["$defs"]["Machine"]["properties"]
     _widen(machine, "ranks", _COUNT)
-    machine["hbm"] = {**_SIZE, "description": "HBM per rank, beside a number of ranks."}
+    machine["hbm"] = {**_SIZE, "description": "HBM per rank, with a number of ranks."}
     return schema
 
 

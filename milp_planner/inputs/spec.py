@@ -19,7 +19,7 @@ from pydantic import (
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs import quantities
-from milp_planner.inputs.problems import first_problem
+from milp_planner.inputs.problems import problems_of
 
 
 class Spec(BaseModel):
@@ -48,12 +48,13 @@ class Spec(BaseModel):
         Raises
         ------
         BadInput
-            One sentence: field, what was found, what is allowed, nearest valid name.
+            One sentence: field, what was found, what is allowed, nearest valid name; its
+            ``problems`` are all of them.
         """
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            raise BadInput(first_problem(cls, error, where)) from None
+            raise BadInput.of(problems_of(cls, error, where)) from None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values (text, numbers, lists, mappings) that ``from_dict`` reads back as equal.

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from milp_planner.errors import BadInput
+from milp_planner.errors import CHECK, BadInput, Problem
 
 Path = tuple[str | int, ...]
 """Where a value sits in the document: mapping keys and list positions from the root."""
@@ -67,15 +67,20 @@ class Document:
     lines: dict[Path, int] = field(default_factory=dict)
     parts: dict[Path, Document] = field(default_factory=dict)
 
-    def where(self, path: Path) -> str:
-        """``file:line`` of the value at ``path``, or of its nearest ancestor that is written."""
+    def place(self, path: Path) -> tuple[str, int | None]:
+        """File and line of the value at ``path``, or of its nearest ancestor that is written."""
         for prefix, part in self.parts.items():
             if path[: len(prefix)] == prefix and not self.is_written(path):
-                return part.where(path[len(prefix) :])
+                return part.place(path[len(prefix) :])
         for length in range(len(path), -1, -1):
             if path[:length] in self.lines:
-                return f"{self.file}:{self.lines[path[:length]]}"
-        return self.file
+                return self.file, self.lines[path[:length]]
+        return self.file, None
+
+    def where(self, path: Path) -> str:
+        """``file:line`` of a place, or only the file where it has no lines."""
+        file, line = self.place(path)
+        return file if line is None else f"{file}:{line}"
 
     def is_written(self, path: Path) -> bool:
         """Whether this file itself (not a part of it) has a value at ``path``."""
@@ -96,7 +101,8 @@ def read_yaml(text: str, file: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        raise BadInput(f"{file}:{line}: not valid YAML: {_one_line(error)}") from None
+        problem = Problem(f"not valid YAML: {_one_line(error)}", "", file, line)
+        raise BadInput.of([problem]) from None
     except (yaml.reader.ReaderError, ValueError) as error:
         raise BadInput(f"{file}: not valid YAML: {str(error).splitlines()[0]}") from None
 
@@ -112,6 +118,7 @@ class _Reader:
         self.file = file
         self.events = events
         self.lines: dict[Path, int] = {}
+        self.problems: list[Problem] = []
 
     def document(self) -> Document:
         """The single document of the file; None where there is only white space."""
@@ -124,6 +131,8 @@ class _Reader:
         further = next(self.events)
         if not isinstance(further, yaml.StreamEndEvent):
             raise self.error(further, "found a second document; allowed: one")
+        if self.problems:
+            raise BadInput.of(self.problems, CHECK)
         return Document(self.file, data, self.lines)
 
     def value(self, event: Any, path: Path) -> Any:
@@ -141,7 +150,8 @@ class _Reader:
         try:
             return plain_scalar(event.value)
         except ValueError as error:
-            raise self.error(event, str(error)) from None
+            self.note(event, str(error))
+            return None
 
     def mapping(self, path: Path) -> dict[str, Any]:
         """The fields up to the end of a mapping, each name once."""
@@ -150,9 +160,7 @@ class _Reader:
             key = self.key(event)
             if key in result:
                 first = self.lines[(*path, key)]
-                raise self.error(
-                    event, f"the field {key!r} is written twice (first on line {first})"
-                )
+                self.note(event, f"the field {key!r} is written twice (first on line {first})")
             self.lines[(*path, key)] = event.start_mark.line + 1
             result[key] = self.value(next(self.events), (*path, key))
         return result
@@ -189,7 +197,15 @@ class _Reader:
 
     def error(self, event: Any, what: str) -> BadInput:
         """A sentence that begins with the line of an event."""
-        return BadInput(f"{self.file}:{event.start_mark.line + 1}: {what}")
+        return BadInput.of([self.problem(event, what)])
+
+    def note(self, event: Any, what: str) -> None:
+        """Keep a mistake that does not stop the reading: all of them are told at the end."""
+        self.problems.append(self.problem(event, what))
+
+    def problem(self, event: Any, what: str) -> Problem:
+        """What is wrong with an event, and its line."""
+        return Problem(what, "", self.file, event.start_mark.line + 1)
 
 
 def plain_scalar(text: str) -> bool | int | float | str | None:

@@ -8,12 +8,15 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from milp_planner.inputs.access import Access, Histogram, Sample, Unknown
-from milp_planner.inputs.constraints import Constraints, DistType
-from milp_planner.inputs.problems import problem_at
+from milp_planner.inputs.constraints import COLUMN_STEP, Constraints, DistType
+from milp_planner.inputs.problems import Loc, problem_at, problems_at
 from milp_planner.inputs.spec import Count, Spec, as_tuple, one_or_many
+from milp_planner.inputs.workload import ExchangeDtype
+from milp_planner.printable import CONTROLS
 
 DYNAMICEMB_FIELDS = (
     "admission_capacity",
+    "admission_bucket_capacity",
     "bucket_capacity",
     "external_storage",
     "dist_types",
@@ -24,7 +27,9 @@ DYNAMICEMB_FIELDS = (
 
 Dtype = Literal["fp32", "fp16", "bf16", "fp8", "int8"]
 Optimizer = Literal["none", "sgd", "adam", "adagrad", "rowwise_adagrad", "other"]
-Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\s,;=]+$")]
+#: No blanks or separators, no control characters, nothing that turns the direction of text.
+_NAME = rf"^[^\s,;={CONTROLS}]+$"
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=_NAME)]
 
 ELEMENT_BYTES: dict[str, int] = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int8": 1}
 
@@ -33,7 +38,7 @@ class Table(Spec):
     """One embedding table; sizes are global, the planner splits them over ranks."""
 
     name: Name
-    """Unique in the model; no blanks, commas, semicolons or equals signs."""
+    """Unique in the model; no blanks, commas, semicolons, equals signs or control characters."""
     rows: Count
     """Number of rows (for a dynamicemb table its capacity)."""
     dim: Annotated[int, Field(ge=1, le=1_048_576)]
@@ -44,8 +49,10 @@ class Table(Spec):
     """Which library holds the table."""
     output: Literal["pooled", "sequence"] = "pooled"
     """Whether a feature's rows are summed (pooled) or returned one by one (sequence)."""
-    pooling_factor: Annotated[float, Field(gt=0)] | None = None
-    """Mean ids per sample and feature of a pooled table; default 1."""
+    pooling_factor: Annotated[float, Field(ge=0)] | None = None
+    """Mean ids a pooling of a pooled table; default 1, and 0 where a feature is never there."""
+    num_poolings: Annotated[float, Field(gt=0)] = 1.0
+    """Mean poolings per sample and feature of a pooled table."""
     sequence_length: Annotated[float, Field(gt=0)] | None = None
     """Mean ids per sample and feature of a sequence table; default 1."""
     num_features: Count = 1
@@ -56,10 +63,16 @@ class Table(Spec):
     """Whether lookups carry per-sample weights."""
     optimizer: Optimizer = "rowwise_adagrad"
     """Optimizer of the table; its state is stored beside the rows (none in inference)."""
+    exchange_dtype: ExchangeDtype | None = None
+    """Element type of its embeddings on the wire; none: the workload's."""
+    exchange_dtype_backward: ExchangeDtype | None = None
+    """That of its gradients; none: its own forward one, else the workload's."""
     access: Access = Unknown()
     """Access statistics."""
     admission_capacity: Count | None = None
     """Slots of a dynamicemb admission counter; None: no counter."""
+    admission_bucket_capacity: Count = 1024
+    """Slots of a bucket of that counter."""
     bucket_capacity: Count = 128
     """Slots of a dynamicemb hash bucket."""
     external_storage: Name | None = None
@@ -81,7 +94,7 @@ class Table(Spec):
     def lookups_per_sample(self) -> float:
         """Mean ids of one sample over all features that share the table."""
         mean = self.sequence_length if self.output == "sequence" else self.pooling_factor
-        return self.num_features * (1.0 if mean is None else mean)
+        return self.num_features * self.num_poolings * (1.0 if mean is None else mean)
 
     @property
     def element_bytes(self) -> int:
@@ -161,6 +174,8 @@ def _check_output(table: Table) -> None:
         raise problem_at(
             "goes with output: pooled; a sequence table has sequence_length", "pooling_factor"
         )
+    if table.output == "sequence" and table.num_poolings != 1:
+        raise problem_at("goes with output: pooled; a sequence is not pooled", "num_poolings")
     if table.features and len(table.features) != table.num_features:
         raise problem_at(
             f"found {len(table.features)} names; allowed: {table.num_features}, as num_features "
@@ -184,13 +199,11 @@ def _check_constraints(table: Table) -> None:
         *(limits.sharding_types or ()),
         *((pin.sharding_type,) if pin and pin.sharding_type else ()),
     )
-    widths = (*(limits.column_widths or ()), *((pin.column_width,) if pin else ()))
     if table.kind == "torchrec" and "HYBRID" in modes:
         raise problem_at("HYBRID exists only for dynamicemb tables", "constraints")
     if table.kind == "dynamicemb" and any(each != "row_wise" for each in types):
         raise problem_at("dynamicemb tables are sharded row_wise only", "constraints")
-    if any(width is not None and width > table.dim for width in widths):
-        raise problem_at(f"a column width exceeds dim {table.dim}", "constraints")
+    _check_widths(table)
     if pin and pin.dist_type and pin.dist_type not in table.dist_types:
         raise problem_at(
             f"found {pin.dist_type}; allowed: dist_types of the table "
@@ -199,3 +212,21 @@ def _check_constraints(table: Table) -> None:
             "pin",
             "dist_type",
         )
+
+
+def _check_widths(table: Table) -> None:
+    """Refuse widths that no column shard of this table can have."""
+    limits, pin = table.constraints, table.constraints.pin
+    wrong: list[tuple[str, Loc]] = [
+        (
+            f"found {width}; allowed: multiples of {COLUMN_STEP} up to dim {table.dim}",
+            ("constraints", "column_widths", index),
+        )
+        for index, width in enumerate(limits.column_widths or ())
+        if width > table.dim or (width % COLUMN_STEP and width != table.dim)
+    ]
+    if pin and pin.column_width is not None and pin.column_width > table.dim:
+        what = f"found {pin.column_width}; allowed: up to dim {table.dim}"
+        wrong.append((what, ("constraints", "pin", "column_width")))
+    if wrong:
+        raise problems_at(wrong)

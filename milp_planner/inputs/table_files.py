@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from milp_planner.errors import BadInput
+from milp_planner.errors import CHECK, BadInput, Problem
 from milp_planner.inputs.strict_yaml import Document, plain_scalar
 from milp_planner.inputs.text_files import read_text
 
@@ -70,6 +70,7 @@ def read_csv(path: Path) -> Document:
     text, file = read_text(path), str(path)
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     tables: list[Any] = []
+    problems: list[Problem] = []
     lines: dict[tuple[str | int, ...], int] = {(): 1}
     try:
         header = [cell.strip() for cell in next(reader, [])]
@@ -78,9 +79,14 @@ def read_csv(path: Path) -> Document:
             if not any(cell.strip() for cell in cells):
                 continue
             lines[(len(tables),)] = reader.line_num
-            tables.append(_row(header, cells, f"{file}:{reader.line_num}"))
+            row, wrong = _row(header, cells)
+            tables.append(row)
+            problems += [Problem(each, field, file, reader.line_num) for field, each in wrong]
     except csv.Error as error:
-        raise BadInput(f"{file}:{reader.line_num}: not valid CSV: {error}") from None
+        problem = Problem(f"not valid CSV: {error}", "", file, reader.line_num)
+        raise BadInput.of([problem]) from None
+    if problems:
+        raise BadInput.of(problems, CHECK)
     return Document(file, tables, lines)
 
 
@@ -113,7 +119,8 @@ def read_json(text: str, file: str) -> Document:
     try:
         data = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        raise BadInput(f"{file}:{error.lineno}: not valid JSON: {error.msg}") from None
+        problem = Problem(f"not valid JSON: {error.msg}", "", file, error.lineno)
+        raise BadInput.of([problem]) from None
     except RecursionError:
         raise BadInput(f"{file}: nested too deeply to be read") from None
     except ValueError as error:
@@ -146,12 +153,13 @@ def _check_header(header: list[str], file: str) -> None:
             raise BadInput(f"{file}:1: the column {name!r} is written twice")
 
 
-def _row(header: list[str], cells: list[str], where: str) -> dict[str, Any]:
+def _row(header: list[str], cells: list[str]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """A table, and what is wrong with its line: column and sentence."""
     if len(cells) != len(header):
-        raise BadInput(
-            f"{where}: found {len(cells)} cells; allowed: {len(header)}, as in the header"
-        )
+        wrong = f"found {len(cells)} cells; allowed: {len(header)}, as in the header"
+        return {}, [("", wrong)]
     table: dict[str, Any] = {}
+    problems = []
     for name, cell in zip(header, cells, strict=True):
         text = cell.strip()
         if not text:
@@ -159,8 +167,8 @@ def _row(header: list[str], cells: list[str], where: str) -> dict[str, Any]:
         try:
             _put(table, name.split("."), _cell(name, text))
         except ValueError as error:
-            raise BadInput(f"{where}: {name}: {error}") from None
-    return table
+            problems.append((name, str(error)))
+    return table, problems
 
 
 def _cell(name: str, text: str) -> Any:

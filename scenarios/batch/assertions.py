@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from milp_planner.drawing.units import show_axis
 from milp_planner.errors import BadInput
 from scenarios.batch.scenario import Scenario
 from scenarios.batch.suite import AXES, Assertion, Where
@@ -23,18 +24,25 @@ class Judgement:
     Attributes
     ----------
     name : str
-    holds : bool
-        Whether it holds for every scenario it speaks of.
     scenarios : int
         How many it speaks of.
     broken : tuple of str
-        One sentence for each scenario where it does not hold, or that was not run.
+        One sentence for each scenario where it does not hold.
+    missing : int
+        Scenarios that were not run.
     """
 
     name: str
-    holds: bool
     scenarios: int
     broken: tuple[str, ...]
+    missing: int = 0
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether it holds for every scenario; None: for all that were run, but some were not."""
+        if self.broken:
+            return False
+        return None if self.missing else True
 
 
 def judge(
@@ -44,10 +52,11 @@ def judge(
     chosen = [(key, s) for key, s in scenarios if matches(assertion.where, s)]
     broken = []
     for key, scenario in chosen:
-        reason = _reason(assertion, records.get(key))
+        reason = _reason(assertion, records[key]) if key in records else None
         if reason:
             broken.append(f"{describe(scenario)}: {reason}")
-    return Judgement(assertion.name, not broken, len(chosen), tuple(broken))
+    missing = sum(key not in records for key, _ in chosen)
+    return Judgement(assertion.name, len(chosen), tuple(broken), missing)
 
 
 def check_assertions(assertions: Iterable[Assertion], scenarios: Iterable[Scenario]) -> None:
@@ -80,7 +89,7 @@ def matches(where: Where, scenario: Scenario) -> bool:
 
 def describe(scenario: Scenario) -> str:
     """A scenario in a few words."""
-    axes = "".join(f", {name} {value}" for name, value in scenario.axes)
+    axes = "".join(f", {name} {show_axis(name, value)}" for name, value in scenario.axes)
     options = "".join(f" {name}={value}" for name, value in scenario.options)
     return (
         f"{scenario.model} on {scenario.cluster}{axes}, {scenario.objective}, "
@@ -88,10 +97,8 @@ def describe(scenario: Scenario) -> str:
     )
 
 
-def _reason(assertion: Assertion, record: dict[str, Any] | None) -> str | None:
+def _reason(assertion: Assertion, record: dict[str, Any]) -> str | None:
     """Why a record breaks an assertion; None where it holds."""
-    if record is None:
-        return "was not run"
     status = record["status"]
     if assertion.fits is False:
         return None if status == "infeasible" else f"{status}, not proved infeasible"

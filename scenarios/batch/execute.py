@@ -9,9 +9,9 @@ from functools import cache
 from typing import Any
 
 from formulations import Instance, Outcome, Settings, solve
-from formulations.check import check
 from formulations.errors import UnsupportedInstance
-from milp_planner.api.compiling import compile_for
+from formulations.result.check import check
+from milp_planner.plans.compile import compile_for
 from scenarios import catalog
 from scenarios.batch.scenario import Scenario, versions
 

@@ -7,6 +7,8 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+from milp_planner.features.batch.rows import rows_of
+from scenarios.batch.record import check_record
 from scenarios.batch.store import Record, latest
 from scenarios.batch.suite import AXES
 
@@ -17,18 +19,25 @@ ANSWERS = (
 )  # fmt: skip
 OBJECTIVES = ("total", "busiest_rank", "step_time")
 HEADROOM = ("hbm", "ddr")
+BEST = ("best", "best_bound", "best_gap")
 COLUMNS = (
     *LABELS, "options", *AXES, *ANSWERS, *OBJECTIVES, *(f"{m}_headroom" for m in HEADROOM),
-    "error", "version",
+    "error", "version", *BEST,
 )  # fmt: skip
 """Columns of the table ``results``; sizes in bytes, times in picoseconds but for ``seconds``.
+``best`` and ``best_bound`` are those of all scenarios with the same inputs and objective, and
+``best_gap`` is measured to that bound, so it is known for formulations that prove nothing.
 ``options`` is JSON: ``json_extract(options, '$.hbm_bins_per_device')`` asks for one of them."""
+
+_READING = {
+    sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE,
+}  # fmt: skip
 
 
 def connect(folder: str | Path) -> sqlite3.Connection:
     """The newest record of every scenario of a folder as the table ``results``, in memory.
 
-    Changing the table changes nothing on the disk.
+    The connection only reads: ``ATTACH``, ``VACUUM INTO``, pragmas and changes are not authorized.
 
     Raises
     ------
@@ -38,11 +47,20 @@ def connect(folder: str | Path) -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:")
     connection.execute(f"create table results ({', '.join(COLUMNS)})")
     slots = ", ".join("?" * len(COLUMNS))
-    rows = (_row(record) for record in latest(folder).values())
+    records = [check_record(record, folder) for record in latest(folder).values()]
+    rows = (
+        [*_row(record), *(getattr(row, name) for name in BEST)]
+        for record, row in zip(records, rows_of(records), strict=True)
+    )
     connection.executemany(f"insert into results values ({slots})", rows)
     connection.commit()
     connection.row_factory = sqlite3.Row
+    connection.set_authorizer(_only_reading)
     return connection
+
+
+def _only_reading(action: int, *_: object) -> int:
+    return sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
 
 
 def _row(record: Record) -> list[Any]:

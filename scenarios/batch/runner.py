@@ -14,6 +14,7 @@ from milp_planner.files import write_json
 from scenarios.batch.assertions import Judgement, check_assertions, judge
 from scenarios.batch.execute import FAILED
 from scenarios.batch.local import Task, run_local
+from scenarios.batch.record import check_record
 from scenarios.batch.scenario import expand
 from scenarios.batch.store import Record, Store
 from scenarios.batch.suite import Suite
@@ -71,7 +72,13 @@ class Batch:
             "interrupted": self.interrupted,
             "counts": self.counts,
             "assertions": [
-                {"name": j.name, "holds": j.holds, "scenarios": j.scenarios, "broken": [*j.broken]}
+                {
+                    "name": j.name,
+                    "holds": j.holds,
+                    "scenarios": j.scenarios,
+                    "broken": [*j.broken],
+                    "missing": j.missing,
+                }
                 for j in self.judgements
             ],
             "results": self.results,
@@ -124,7 +131,12 @@ def run_batch(
     solved, interrupted = 0, False
     with Store(output) as store:
         write_json(Path(output) / SUITE_FILE, suite.to_dict())
-        records = store.latest()
+        ours = {key for key, _ in tasks}
+        records = {
+            key: check_record(record, output)
+            for key, record in store.latest().items()
+            if key in ours
+        }
         todo = [task for task in tasks if not _settled(records.get(task[0]))]
         kept = len(tasks) - len(todo)
         tell(None, kept, len(tasks))

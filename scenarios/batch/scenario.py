@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from formulations.settings import Settings
-from milp_planner.api.comparing import settings_for
-from milp_planner.costs.profile import load_profile
 from milp_planner.errors import BadInput
+from milp_planner.features.compare.call import settings_for
 from milp_planner.inputs import Cluster, Model
+from milp_planner.pricing.profile import load_profile
+from milp_planner.version import __version__
 from scenarios import catalog
 from scenarios.batch.suite import Suite
 from scenarios.batch.vary import vary_cluster, vary_model
@@ -161,7 +162,7 @@ def cross(suite: Suite, folder: str) -> Iterator[Scenario]:
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
     """Version of milp-planner and of every solver installed."""
-    found = {"milp-planner": metadata.version("milp-planner")}
+    found = {"milp-planner": __version__}
     for name in SOLVERS:
         try:
             found[name] = metadata.version(name)

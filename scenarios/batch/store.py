@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from formulations import InstanceError
+from formulations.instance import strict_json
 from milp_planner.errors import BadInput
 
 FILE = "results.jsonl"
@@ -123,9 +125,9 @@ class Store:
 
 def _parse(line: bytes, where: str) -> Record:
     try:
-        record = json.loads(line)
-    except ValueError:
+        record = strict_json.parse(line, where, floats=True)
+    except InstanceError:
         record = None
-    if not isinstance(record, dict) or "key" not in record:
+    if not isinstance(record, dict) or not isinstance(record.get("key"), str):
         raise BadInput(f"{where}: is no result of a batch; allowed: lines that a batch wrote")
     return record

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from milp_planner.errors import BadInput
+from scenarios.batch.record import check_record
 from scenarios.batch.runner import SUITE_FILE, Batch
 from scenarios.batch.scenario import cross
 from scenarios.batch.store import Record, read_records
@@ -39,7 +40,7 @@ def read_batch(folder: str | Path) -> Batch:
         key = label if record is None else record["key"]
         tasks.append((key, scenario))
         if record is not None:
-            records[key] = record
+            records[key] = check_record(record, folder)
     return Batch(suite, tuple(tasks), records, solved=0, interrupted=False)
 
 

@@ -11,13 +11,14 @@ from pydantic import BeforeValidator, Field, model_validator
 from formulations import registry
 from formulations.errors import InstanceError
 from formulations.instance import Objective
-from milp_planner.costs.profile import profile_names
 from milp_planner.errors import BadInput
-from milp_planner.inputs.constraints import Mode, ShardingType
+from milp_planner.inputs.constraints import DistType, Mode, ShardingType
 from milp_planner.inputs.files import build, read_document
 from milp_planner.inputs.problems import choice, nearest, problem_at
 from milp_planner.inputs.spec import Bytes, Count, Percent, Spec, as_tuple
 from milp_planner.inputs.table import Name
+from milp_planner.inputs.workload import Fusion, StorageModel
+from milp_planner.pricing.profile import profile_names
 
 
 def _listed(value: Any) -> Any:
@@ -54,6 +55,14 @@ class Sweep(Spec):
     """The only sharding type allowed; ``any`` leaves the model's own limits."""
     mode: Annotated[tuple[Literal["any"] | Mode, ...], _List] = ()
     """The only mode allowed; ``any`` leaves the model's own limits."""
+    dist_type: Annotated[tuple[Literal["any"] | DistType, ...], _List] = ()
+    """The only routing rule of dynamicemb tables; ``any`` leaves the model's own."""
+    cache_ratios: Annotated[tuple[Literal["tenths", "twentieths", "fiftieths"], ...], _List] = ()
+    """Cache-ratio grid of all tables without one of their own."""
+    storage_model: Annotated[tuple[StorageModel, ...], _List] = ()
+    """Bytes as the dynamicemb runtime uses them, or as TorchEasyRec's planner counts them."""
+    fusion: Annotated[tuple[Fusion, ...], _List] = ()
+    """Whether fused tables must share one cache ratio."""
 
     @model_validator(mode="after")
     def _profiles_exist(self) -> Sweep:

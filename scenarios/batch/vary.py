@@ -11,6 +11,10 @@ from milp_planner.inputs import Cluster, Model
 
 Axes = Mapping[str, Any]
 """Value of each axis of a scenario, as plain JSON; an axis that is absent changes nothing."""
+_WORKLOAD = {
+    "batch": "batch_per_rank", "cache_ratios": "cache_ratios", "storage_model": "storage_model",
+    "fusion": "fusion",
+}  # fmt: skip
 
 
 def vary_model(model: Model, axes: Axes, only: Sequence[str] = (), hot_ids: int = 0) -> Model:
@@ -34,8 +38,9 @@ def vary_model(model: Model, axes: Axes, only: Sequence[str] = (), hot_ids: int 
     if unknown:
         raise BadInput(f"only_tables: the model {model.name} has no table {unknown[0]!r}")
     data = model.to_dict()
-    if "batch" in axes:
-        data["workload"]["batch_per_rank"] = axes["batch"]
+    for axis, field in _WORKLOAD.items():
+        if axis in axes:
+            data["workload"][field] = axes[axis]
     for table in data["tables"]:
         if "growth" in axes:
             table["rows"] = grown(table["rows"], Fraction(axes["growth"]))
@@ -71,6 +76,8 @@ def _vary_table(table: dict[str, Any], axes: Axes, hot_ids: int) -> None:
     if "skew" in axes:
         hot = list(range(min(hot_ids, table["rows"])))
         table["access"] = {"kind": "zipf", "alpha": axes["skew"], "hot_ids": hot}
+    if axes.get("dist_type", "any") != "any" and table["kind"] == "dynamicemb":
+        table["dist_types"] = [axes["dist_type"]]
     for axis, field in (("sharding", "sharding_types"), ("mode", "modes")):
         if axes.get(axis, "any") != "any":
             table["constraints"][field] = [axes[axis]]

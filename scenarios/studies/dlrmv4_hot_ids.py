@@ -1,14 +1,18 @@
-"""Does the published skew explain DLRMv4's out-of-memory failure under row-wise sharding?
+"""Does the published skew explain DLRMv4's out-of-memory failures under row-wise sharding?
 
-Facts (mlcommons/training PR 889 and its logs): with album_id and artist_id row-wise, the rank that
-owns their popular ids ran out of 288 GiB; with the two tables column-wise it sat at 58%. Row-wise
-its load is about 2.8 times the mean for album_id and 1.3 times for artist_id, and the fp16 codec
-needs 2.5 times its input at its peak.
+Published (mlcommons/training PR 889: the comments of ``yambda_5b.gin`` and the logs): four nodes of
+eight MI350X, 32 ranks of 1024 samples; album_id loads its hot rank 2.8 times the mean when
+row-wise, artist_id 1.3 times. With the stock fp16 codec, which holds 2.5 times its input at its
+peak, the job died at window 235 on a temporary of 42.7 million rows. With the low-memory codec
+(1.5 times) it died near window 248: the hot rank stood at 208 to 238 GiB, then 16 GiB were free,
+then it needed more than 288. With album_id and artist_id column-wise it sat at 58%.
 
 Method: the memory outside the embeddings (dense part, activations, allocator) is calibrated on the
-column-wise figure alone, 58% of 288 GiB. Everything else is predicted, nothing is fitted.
+58% alone; everything else is the planner's own price of the shipped model, nothing is fitted. Which
+codec ran at the 58% is not said: the low-memory one, if the fixes came in the order of their
+windows. Both are shown.
 
-Run ``python -m scenarios.studies.dlrmv4_hot_ids`` for the table of docs/dlrmv4.md.
+``python -m scenarios.studies.dlrmv4_hot_ids`` prints every number of docs/dlrmv4.md.
 """
 
 from __future__ import annotations
@@ -21,181 +25,217 @@ import numpy as np
 
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.files import load_cluster, load_model
-from milp_planner.options import Options, price
+from milp_planner.pricing import Options, price
 
 GIB = 2**30
 CAPACITY = 288 * GIB
 COLUMN_WISE_SHARE = 0.58
-"""Share of the hot rank's memory in use after the two tables went column-wise (published)."""
-FULL_CODEC, LOW_MEMORY_CODEC = 2.5, 1.5
-"""Peak over input: input, fp32 temporary and fp16 result; and without the temporary."""
-PUBLISHED_ROWS = 42_700_000
-"""Rows of the fp32 temporary on the hot rank when it failed (published, 81.5 GiB)."""
+CODECS = {"low-memory": 1.5, "stock": 2.5}
+"""Peak of the exchange's codec over its input: cast first, or with a full fp32 temporary."""
+BURST_ROWS = 42_700_000
+"""Rows of the temporary on which the stock codec failed (81.5 GiB of 512 floats)."""
+PUBLISHED = {
+    "steady, from": 208 * GIB,
+    "steady, to": 238 * GIB,
+    "before the crash (16 GiB free)": CAPACITY - 16 * GIB,
+    "crash": CAPACITY,
+}
+"""What the hot rank held, row-wise with the low-memory codec."""
+LENGTHS = {
+    2627: "2.69 million ids a rank and table, measured on batches of 1024: the model's",
+    2663: "the history that the default strategy (interleaved) gathers, as measured",
+    4085: "the history that the strategy last_n gathers, as measured",
+    1638: "40% of 4096, the fill of the B200 log",
+}
+"""Ids a sample of the three sequence tables, with their sources."""
 MOVED = ("album_id", "artist_id")
+SEQUENCES = ("item_id", *MOVED)
 _SHIPPED = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True)
-class Need:
-    """What one rank needs under one way of sharding the two hot tables.
+class Hot:
+    """The busiest rank under one way of sharding.
 
     Attributes
     ----------
-    name : str
     tables : int
         Bytes of rows, optimizer state and ids.
-    buffers : int
-        Bytes of exchange buffers at the codec's peak.
-    outside : int
-        Bytes outside the embeddings, as calibrated.
+    rows : float
+        Embeddings it returns in a step.
+    row_bytes : int
+        Of one embedding as the codec gets it.
     """
 
-    name: str
     tables: int
-    buffers: int
-    outside: int
+    rows: float
+    row_bytes: int
 
-    @property
-    def total(self) -> int:
-        """Bytes in all."""
-        return self.tables + self.buffers + self.outside
+    def need(self, codec: float, outside: int, rows: float | None = None) -> int:
+        """Bytes in all, with the exchange at its codec's peak; ``rows`` in place of its own."""
+        returned = self.rows if rows is None else rows
+        return self.tables + outside + round(returned * self.row_bytes * codec)
 
-    @property
-    def fits(self) -> bool:
-        """Whether a rank's 288 GiB are enough."""
-        return self.total <= CAPACITY
+    def rows_for(self, total: int, codec: float, outside: int) -> float:
+        """Rows with which it would hold so many bytes."""
+        return (total - self.tables - outside) / (self.row_bytes * codec)
 
 
 @dataclass(frozen=True)
 class Study:
-    """The answer for one number of ranks.
+    """Both shardings on one number of ranks.
 
     Attributes
     ----------
     ranks : int
-    needs : tuple of Need
-        Column-wise (the calibration), row-wise, row-wise with the low-memory codec.
-    burst : tuple of Need
-        Row-wise with either codec if the hot rank returned the published 42.7 million rows.
-    hot_rows : float
-        Rows the hot rank is predicted to return in a step, to compare with 42.7 million.
-    explaining_load : float
-        Load of the hot rank (times the mean, all three sequence tables together) at which
-        row-wise would just exceed 288 GiB.
+    column, row : Hot
+        album_id and artist_id column-wise, the others row-wise; all row-wise.
     """
 
     ranks: int
-    needs: tuple[Need, ...]
-    burst: tuple[Need, ...]
-    hot_rows: float
-    explaining_load: float
+    column: Hot
+    row: Hot
 
-    @property
-    def explains(self) -> bool:
-        """Whether row-wise is predicted to fail and column-wise to fit."""
-        return self.needs[0].fits and not self.needs[1].fits
+    def outside(self, codec: float) -> int:
+        """Bytes outside the embeddings if that codec ran when 58% were in use."""
+        return int(COLUMN_WISE_SHARE * CAPACITY) - self.column.need(codec, 0)
 
 
-def study(machines: int = 1) -> Study:
-    """Predict the per-rank need on machines of eight MI350X.
+def study(machines: int = 4, length: int | None = None) -> Study:
+    """Price both shardings on machines of eight MI350X.
 
     Parameters
     ----------
     machines : int
-        1 is the published single node.
+        4 as it ran.
+    length : int, optional
+        Ids a sample of the sequence tables; default: the model's.
     """
     model = load_model(_SHIPPED / "models" / "dlrmv4-yambda5b.yaml")
+    if length is not None:
+        model = _with_length(model, length)
     cluster = _cluster(machines)
-    column = _parts(model, cluster, FULL_CODEC, MOVED)
-    outside = int(COLUMN_WISE_SHARE * CAPACITY) - sum(column)
-    row = _parts(model, cluster, FULL_CODEC, ())
-    low = _parts(model, cluster, LOW_MEMORY_CODEC, ())
-    rows = _hot_rows(model, cluster)
-    mean = sum(_ids(model)) or 1.0
-    per_load = row[1] / (rows / mean)
-    limit = (CAPACITY - outside - row[0]) / per_load
-    needs = (
-        Need("album_id, artist_id column-wise", *column, outside),
-        Need("all row-wise", *row, outside),
-        Need("all row-wise, low-memory codec", *low, outside),
-    )
-    scale = PUBLISHED_ROWS / rows
-    burst = (
-        Need("the same with the published burst", row[0], round(row[1] * scale), outside),
-        Need("the same, low-memory codec", low[0], round(low[1] * scale), outside),
-    )
-    return Study(cluster.num_ranks, needs, burst, rows, limit)
+    options = price(model, cluster)
+    return Study(cluster.num_ranks, _hot(model, options, MOVED), _hot(model, options, ()))
 
 
 def _cluster(machines: int) -> Cluster:
-    one = load_cluster(_SHIPPED / "clusters" / "8xmi350x.yaml")
-    data = one.to_dict()
+    data = load_cluster(_SHIPPED / "clusters" / "8xmi350x.yaml").to_dict()
     return Cluster.from_dict({**data, "machines": data["machines"] * machines})
 
 
-def _ids(model: Model) -> Iterator[float]:
-    """Ids of one rank's batch, table by table."""
-    return (model.workload.batch_per_rank * t.lookups_per_sample for t in model.tables)
+def _with_length(model: Model, length: int) -> Model:
+    tables = tuple(
+        t.model_copy(update={"sequence_length": float(length)}) if t.name in SEQUENCES else t
+        for t in model.tables
+    )
+    return model.model_copy(update={"tables": tables})
 
 
-def _parts(
-    model: Model, cluster: Cluster, codec: float, column_wise: tuple[str, ...]
-) -> tuple[int, int]:
-    """Bytes of tables and of buffers on the busiest rank, all tables in HBM."""
-    workload = model.workload.model_copy(update={"codec_peak_factor": codec})
-    options = price(model.model_copy(update={"workload": workload}), cluster)
+def _hot(model: Model, options: Options, column_wise: tuple[str, ...]) -> Hot:
+    """The fullest shard of every table on one rank: all tables in HBM."""
     entries = [
-        _hottest(options, index, table.name in column_wise)
+        _fullest(options, index, table.name in column_wise)
         for index, table in enumerate(model.tables)
     ]
-    hbm, buffer = options.entries.hbm[entries], options.entries.buffer[entries]
-    return int(hbm.sum()), int(buffer.sum())
+    [row_bytes] = {table.dim * table.element_bytes for table in model.tables}
+    buffers = options.entries.buffer[entries].sum()
+    return Hot(
+        tables=int(options.entries.hbm[entries].sum()),
+        rows=float(buffers / (row_bytes * model.workload.codec_peak_factor)),
+        row_bytes=row_bytes,
+    )
 
 
-def _hottest(options: Options, table: int, by_columns: bool) -> int:
-    """The fullest shard entry: row-wise, or one shard of columns on every rank."""
+def _fullest(options: Options, table: int, by_columns: bool) -> int:
+    """Its shard entry: row-wise, or one shard of columns on every rank."""
     ranks = options.cluster.num_ranks
     name = f"column_wise:{ranks}/HBM_ONLY" if by_columns else "row_wise/HBM_ONLY"
     first, stop = options.entries.first[options.index(table, name) :][:2]
     return int(first + np.argmax((options.entries.hbm + options.entries.buffer)[first:stop]))
 
 
-def _hot_rows(model: Model, cluster: Cluster) -> float:
-    """Embeddings the hot rank returns in a step, row-wise."""
-    options = price(model, cluster)
-    width = np.array([t.dim * t.element_bytes for t in model.tables])
-    entries = [_hottest(options, index, False) for index in range(len(model.tables))]
-    factor = model.workload.codec_peak_factor
-    return float((options.entries.buffer[entries] / (width * factor)).sum())
+def blocks() -> dict[str, str]:
+    """Everything that docs/dlrmv4.md says in numbers, by the marks of the page, as Markdown."""
+    found = study()
+    parts = ["\n".join(part) for part in (_parts(found), _needs(found), _explained(found))]
+    return {"dlrmv4": "\n\n".join(parts), "lengths": "\n".join(_lengths())}
 
 
-def table(studies: list[Study]) -> str:
-    """The results as a Markdown table, in GiB."""
-    lines = [
-        "| ranks | sharding | tables | buffers | outside | need | of 288 GiB |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for found in studies:
-        for need in (*found.needs, *found.burst):
-            parts = (need.tables, need.buffers, need.outside, need.total)
-            cells = " | ".join(f"{part / GIB:.1f}" for part in parts)
-            share = f"{100 * need.total / CAPACITY:.0f}%"
-            lines.append(f"| {found.ranks} | {need.name} | {cells} | {share} |")
-    return "\n".join(lines)
+def distinct_rows(machines: int = 4) -> float:
+    """Rows that all hot ranks together could return in a step with deduplication on."""
+    model = load_model(_SHIPPED / "models" / "dlrmv4-yambda5b.yaml")
+    ids = [model.workload.batch_per_rank * model.table(n).lookups_per_sample for n in SEQUENCES]
+    shares = [model.table(name).access.unique_fraction or 1.0 for name in SEQUENCES]
+    ranks = _cluster(machines).num_ranks
+    return ranks * sum(n * share for n, share in zip(ids, shares, strict=True))
 
 
-def main() -> None:
-    """Print the table and the two figures beside it, for 8 and 16 ranks."""
-    studies = [study(machines) for machines in (1, 2)]
-    print(table(studies))
-    for found in studies:
-        print(
-            f"{found.ranks} ranks: hot rank returns {found.hot_rows / 1e6:.1f}M rows "
-            f"(published at the failure: {PUBLISHED_ROWS / 1e6:.1f}M); row-wise exceeds 288 GiB "
-            f"from {found.explaining_load:.2f} times the mean load; "
-            f"explained: {'yes' if found.explains else 'no'}"
+def _parts(found: Study) -> Iterator[str]:
+    low, stock = (found.outside(codec) for codec in CODECS.values())
+    yield (
+        f"{found.ranks} ranks. Tables on the hot rank: {_gib(found.row.tables)}. Outside the "
+        f"embeddings, as calibrated: {_gib(low)} if the low-memory codec ran at the 58%, "
+        f"{_gib(stock)} if the stock one did. Rows that the hot rank is predicted to return in a "
+        f"step: {_millions(found.row.rows)} row-wise, {_millions(found.column.rows)} (counted in "
+        f"full rows) column-wise; published for the failure: {_millions(BURST_ROWS)}. With "
+        f"deduplication all {found.ranks} ranks together would return "
+        f"{_millions(distinct_rows())} rows of the sequence tables."
+    )
+
+
+def _needs(found: Study) -> Iterator[str]:
+    yield "| calibrated with | sharding | need, stock codec | need, low-memory codec |"
+    yield "|---|---|---|---|"
+    ways = (
+        ("album_id, artist_id column-wise", found.column, None),
+        ("all row-wise, published mean skew", found.row, None),
+        ("all row-wise, published burst", found.row, BURST_ROWS),
+    )
+    for calibrated, codec in CODECS.items():
+        outside = found.outside(codec)
+        for name, hot, rows in ways:
+            cells = [_share(hot.need(CODECS[c], outside, rows)) for c in ("stock", "low-memory")]
+            yield f"| {calibrated} | {name} | {' | '.join(cells)} |"
+
+
+def _explained(found: Study) -> Iterator[str]:
+    codec = CODECS["low-memory"]
+    outside = found.outside(codec)
+    yield "With the low-memory codec, calibrated with it:"
+    yield ""
+    yield "| published, row-wise | GiB | rows that explain it | over the prediction |"
+    yield "|---|---|---|---|"
+    for name, held in PUBLISHED.items():
+        rows = found.row.rows_for(held, codec, outside)
+        yield (
+            f"| {name} | {held / GIB:.0f} | {_millions(rows)} | {rows / found.row.rows:.2f} times |"
         )
 
 
+def _lengths() -> Iterator[str]:
+    codec = CODECS["low-memory"]
+    yield "| ids a sample | what it is | row-wise, mean skew | hot rank's rows | stock, burst |"
+    yield "|---|---|---|---|---|"
+    for length, source in LENGTHS.items():
+        found = study(length=length)
+        outside = found.outside(codec)
+        mean = _share(found.row.need(codec, outside))
+        burst = _share(found.row.need(CODECS["stock"], outside, BURST_ROWS))
+        yield f"| {length} | {source} | {mean} | {_millions(found.row.rows)} | {burst} |"
+
+
+def _gib(amount: int) -> str:
+    return f"{amount / GIB:.1f} GiB"
+
+
+def _share(amount: int) -> str:
+    return f"{_gib(amount)}, {amount / CAPACITY:.0%}"
+
+
+def _millions(rows: float) -> str:
+    return f"{rows / 1e6:.1f} million"
+
+
 if __name__ == "__main__":
-    main()
+    print("\n\n".join(blocks().values()))

@@ -15,7 +15,7 @@ from benchmarks.prediction import figures as prediction_figures
 from benchmarks.prediction.model import Fitted, _profile, fit, unfitted
 from benchmarks.prediction.run import judged, summary
 from benchmarks.prediction.workload import Point, cumulated, draw, points
-from milp_planner.costs.profile import load_profile
+from milp_planner.pricing.profile import load_profile
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks"
 

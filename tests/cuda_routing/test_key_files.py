@@ -49,6 +49,15 @@ def test_several_files_follow_each_other(tmp_path: Path) -> None:
     assert [len(piece) for piece in pieces] == [2, 7]
 
 
+LITERAL = "{'descr': '<i8', 'fortran_order': False, 'shape': "
+
+
+def npy(header: str) -> bytes:
+    """A .npy of eight keys with any text for its header."""
+    text = header.ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + bytes(64)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
@@ -56,6 +65,11 @@ def test_several_files_follow_each_other(tmp_path: Path) -> None:
         ("a.txt", b"1\n99999999999999999999\n", "line 2"),
         ("a.bin", b"1234567", "cut short"),
         ("a.npy", b"not an array", "no .npy array"),
+        ("a.npy", npy(f"{LITERAL}({'9' * 29},)}}"), "no .npy"),
+        ("a.npy", npy(LITERAL + "(08,)}"), "no .npy"),
+        ("a.npy", npy(LITERAL + "(8,"), "no .npy"),
+        ("a.npy", npy(LITERAL + "{}}"), "no .npy"),
+        ("a.npy", npy("(" * 100 + ")" * 9), "no .npy"),
         ("a.parquet", b"", "allowed are .npy"),
         ("a.txt.gz", b"no gzip", "cannot be read"),
         ("a.txt", b"\xff\xfe", "cannot be read"),

@@ -14,9 +14,11 @@ from math import prod
 import numpy as np
 
 from formulations.instance import BlockView, Instance, Scope, Where
-from formulations.placement import Placement
+from formulations.result.placement import Placement
 
 Ranks = tuple[int, ...]
+#: No level yet: less than any level an instance may name.
+OPEN = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,10 @@ def brute_force(instance: Instance, limit: int = 3_000_000) -> Truth:
     lists = [_choices(instance, t) for t in range(instance.num_tables)]
     groups = len(instance.fusion_groups)
     width = _width(instance)
-    # A state: loads, moved tables, moved bytes, level of each group (-1: open).
+    # A state: loads, moved tables, moved bytes, level of each group.
     states = np.concatenate(
-        [np.zeros((1, width + 2), dtype=np.int64), np.full((1, groups), -1, dtype=np.int64)], axis=1
+        [np.zeros((1, width + 2), dtype=np.int64), np.full((1, groups), OPEN, dtype=np.int64)],
+        axis=1,
     )
     trail: list[tuple[np.ndarray, np.ndarray]] = []
     for choices in lists:
@@ -206,7 +209,7 @@ def _extend(
         if group >= 0:
             level = int(instance.option_level[choice.option])
             column = new[:, width + 2 + group]
-            keep &= (column == -1) | (column == level)
+            keep &= (column == OPEN) | (column == level)
             new[:, width + 2 + group] = level
         parts.append(new[keep])
         parents.append(np.flatnonzero(keep))

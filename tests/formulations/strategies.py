@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from formulations.build import Block, InstanceBuilder, Shard
 from formulations.instance import BlockView, Current, Instance, Objective, Pin, Scope, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
 from tests.formulations.brute_force import combinations, table_placements
 
 ALL_WHERE = tuple(Where)
@@ -173,7 +173,7 @@ def shard_lists(draw: st.DrawFn, world: _World, positions: int, placed: bool) ->
 def _fusion(wanted: bool) -> st.SearchStrategy[tuple[str, int] | None]:
     if not wanted:
         return st.none()
-    named = st.tuples(st.sampled_from(["f0", "f1"]), st.integers(0, 2))
+    named = st.tuples(st.sampled_from(["f0", "f1"]), st.integers(-1, 2))
     return st.one_of(st.none(), named)
 
 

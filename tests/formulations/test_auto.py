@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from formulations.build import Block, InstanceBuilder, Shard
+from hypothesis import given, settings
+
+from formulations.clock import Clock
 from formulations.instance import Instance, Where
-from formulations.settings import Clock, Settings
+from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.result.outcome import Status
+from formulations.settings import Settings
 from formulations.solve import solve
+from tests.formulations.brute_force import brute_force
+from tests.formulations.strategies import instances
 
 
 def _instance(where: Where, tables: int = 3) -> Instance:
@@ -52,3 +58,26 @@ def test_time_held_back_does_not_remain() -> None:
     with clock.holding_back(90):
         assert clock.remaining() < 10.1
     assert clock.remaining() > 90
+
+
+@settings(max_examples=12, deadline=None)
+@given(instance=instances())
+def test_scale_then_the_conductor(instance: Instance) -> None:
+    """What large instances get, on small ones: no plan below the optimum, no false proof."""
+    import formulations.conduct.anneal_kernels  # noqa: F401 - the loops must be there
+    from formulations import auto
+
+    truth = brute_force(instance)
+    before, auto.SMALL = auto.SMALL, -1
+    try:
+        outcome = solve(instance, "auto", Settings(time_limit=2, workers=1))
+    finally:
+        auto.SMALL = before
+    best = truth.objective
+    if best is None:
+        assert outcome.objective is None
+    else:
+        assert outcome.status != Status.INFEASIBLE
+        assert outcome.objective is None or outcome.objective >= best
+        assert outcome.bound is None or outcome.bound <= best
+        assert outcome.status != Status.OPTIMAL or outcome.objective == best

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, given, settings
 
-from formulations.build import Block, InstanceBuilder, Shard
-from formulations.check import check
 from formulations.instance import Instance, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.result.check import check
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 

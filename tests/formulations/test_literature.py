@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from formulations import Settings, Status, solve
+from formulations import Settings, solve
 from formulations.convert import names_in, read_any
 
 SMALL_GAP = [f"gap1-{i}" for i in range(5)] + ["gap12-2", "gap12-4", "a05100", "a10100", "a20100"]
@@ -22,11 +22,15 @@ def files(data: Path) -> list[str]:
 
 @pytest.mark.parametrize("formulation", ["cpsat", "mip"])
 def test_published_optima(shared_data: Path, formulation: str) -> None:
-    """Every small published instance is solved to exactly its published optimum, with proof."""
+    """Every small published instance is solved to exactly its published optimum, with proof.
+
+    HiGHS's bound meets it too, but a bound in floating point proves no optimum.
+    """
     chosen = files(shared_data)
     for file in chosen if formulation == "cpsat" else chosen[::3]:
         instance = read_any(file)
         asked = Settings(time_limit=120, workers=2, certificate=False, polish=False)
         outcome = solve(instance, formulation, asked)
         assert outcome.objective == instance.reference[0]["objective"], file
-        assert outcome.status == Status.OPTIMAL, file
+        assert outcome.gap == 0.0, file
+        assert outcome.closed == (formulation == "cpsat"), file

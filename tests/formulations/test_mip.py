@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from formulations.build import Block, InstanceBuilder, Shard
-from formulations.check import check
+from formulations.clock import Clock
 from formulations.errors import InstanceError
 from formulations.instance import Instance, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.mip import solve as solve_mip
-from formulations.outcome import Outcome, Status, StoppedBy
-from formulations.placement import Placement
-from formulations.settings import Clock, Settings
+from formulations.result.check import check
+from formulations.result.outcome import Outcome, Status, StoppedBy
+from formulations.result.placement import Placement
+from formulations.settings import Settings
 from formulations.solve import solve as solve_any
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
@@ -30,13 +31,13 @@ def solve(instance: Instance, solver: str = "highs", **wishes: object) -> Outcom
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instances())
 def test_highs_equals_brute_force(instance: Instance) -> None:
-    """Status and objective are the oracle's; the bound says it is floating point."""
+    """Objective and bound are the oracle's; in floating point nothing is called optimal."""
     truth = brute_force(instance)
     outcome = solve(instance)
     if truth.objective is None:
-        assert outcome.status == Status.INFEASIBLE
+        assert outcome.status in (Status.INFEASIBLE, Status.UNKNOWN)
         return
-    assert outcome.status == Status.OPTIMAL
+    assert outcome.status == Status.FEASIBLE
     assert outcome.objective == outcome.bound == truth.objective
     assert outcome.bound_source is not None and not outcome.bound_source.exact
     assert outcome.placement is not None
@@ -50,7 +51,7 @@ def test_cbc_equals_brute_force(instance: Instance) -> None:
     truth = brute_force(instance)
     outcome = solve(instance, "cbc")
     if truth.objective is None:
-        assert outcome.status == Status.INFEASIBLE
+        assert outcome.status in (Status.INFEASIBLE, Status.UNKNOWN)
         return
     assert outcome.status == Status.FEASIBLE
     assert outcome.objective == truth.objective
@@ -92,8 +93,9 @@ def test_out_of_time_is_never_optimal(solver: str) -> None:
 def test_a_second_solve_with_other_threads_runs() -> None:
     """HiGHS keeps one thread pool a process; a solve with another number must not fail."""
     first, second = solve(_knapsack(), workers=1), solve(_knapsack(), workers=2)
-    assert first.status == second.status == Status.OPTIMAL
+    assert first.status == second.status == Status.FEASIBLE
     assert first.objective == second.objective
+    assert first.gap == second.gap and (first.gap or 0) < 1e-5
 
 
 def test_an_answer_that_rounding_breaks_is_not_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from formulations.build import Block, InstanceBuilder, Shard
-from formulations.check import check
 from formulations.instance import Current, Instance, Where
-from formulations.placement import Placement
+from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.presolve import placement_variables, presolve
+from formulations.result.check import check
+from formulations.result.placement import Placement
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 

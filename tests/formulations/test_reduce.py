@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from formulations import cpsat
-from formulations.check import check
+from formulations import exact as cpsat
+from formulations.clock import Clock
 from formulations.instance import Instance, Objective, Where
-from formulations.outcome import Status
 from formulations.presolve import presolve
 from formulations.reduce import NEVER, option_bounds, places_are_fixed
-from formulations.settings import Clock, Settings
+from formulations.result.check import check
+from formulations.result.outcome import Status
+from formulations.settings import Settings
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 
@@ -53,8 +54,8 @@ def test_cores_equal_brute_force(instance: Instance) -> None:
     """Growing cores from one option beyond the least ends at the oracle's optimum and bound."""
     truth = brute_force(instance)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("formulations.cpsat.CORES_FROM", 0)
-        patch.setattr("formulations.cpsat_model.core.FIRST", 1)
+        patch.setattr("formulations.exact.CORES_FROM", 0)
+        patch.setattr("formulations.cores.FIRST", 1)
         wishes = Settings(workers=1, time_limit=60, polish=False)
         outcome = cpsat.solve(instance, wishes, Clock(wishes))
     if truth.objective is None:
@@ -81,7 +82,7 @@ def test_places_are_fixed_means_what_it_says(instance: Instance) -> None:
 
 def test_removed_options_are_never_in_a_core() -> None:
     """An option that presolve removed has the bound NEVER."""
-    from formulations.build import Block, InstanceBuilder, Shard
+    from formulations.instance.build import Block, InstanceBuilder, Shard
 
     builder = InstanceBuilder([[0]], ["p"], [("hbm", "rank", 5)], "total")
     builder.add_table("t")

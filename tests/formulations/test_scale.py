@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from formulations import Settings, solve
-from formulations.build import Block, InstanceBuilder, Shard
-from formulations.check import check
+from formulations.clock import Clock
 from formulations.instance import Instance, Objective, Where
-from formulations.outcome import Outcome, Status, StoppedBy
-from formulations.settings import Clock
+from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.result.check import check
+from formulations.result.outcome import Outcome, Status, StoppedBy
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 

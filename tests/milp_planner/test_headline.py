@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from formulations import Settings, solve
-from formulations.outcome import Outcome, Status
-from milp_planner.compile import compile_instance
-from milp_planner.options import price
-from milp_planner.placement import Plan, decode
-from tests.milp_planner.options.build import cluster, model
+from formulations.result.outcome import Outcome, Status
+from milp_planner.plans.compile import compile_instance
+from milp_planner.plans.placement import Plan, decode
+from milp_planner.pricing import price
+from tests.milp_planner.pricing.build import cluster, model
 
 DYN = {"kind": "dynamicemb", "rows": 1_000_000, "dim": 128, "optimizer": "adam"}
 VALUES = 1_000_064 * 1536

@@ -63,9 +63,18 @@ def damaged(seed: int, raw: bytes, document: Document) -> tuple[bytes, bool]:
     draw = random.Random(seed)
     if draw.random() < 0.6:
         return _by_structure(draw, document)
+    return _by_text(draw, raw), False
+
+
+def damaged_text(seed: int, raw: bytes) -> bytes:
+    """Damage a file of any kind once to four times, as bytes and lines."""
+    return _by_text(random.Random(seed), raw)
+
+
+def _by_text(draw: random.Random, raw: bytes) -> bytes:
     for _ in range(draw.choice((1, 1, 1, 2, 4))):
         raw = draw.choice(_TEXT)(draw, raw)
-    return raw, False
+    return raw
 
 
 def _by_structure(draw: random.Random, document: Document) -> tuple[bytes, bool]:

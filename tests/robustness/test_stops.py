@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from formulations import Instance, Outcome, Settings, Status, solve
-from formulations.check import check
-from formulations.outcome import StoppedBy
-from milp_planner.api.compiling import compile_for
-from milp_planner.api.plan_files import read_plan
+from formulations.result.check import check
+from formulations.result.outcome import StoppedBy
 from milp_planner.inputs import Cluster
+from milp_planner.plans.compile import compile_for
+from milp_planner.plans.plan_file import read_plan
 from scenarios.catalog import find_cluster
 from scenarios.generator import generate
 
@@ -42,7 +42,7 @@ def test_killed_while_planning(tmp_path: Path) -> None:
     old = target.read_bytes()
     draw = random.Random(0)
     for _ in range(6):
-        running = start(tmp_path, *ARGUMENTS)
+        running = start(tmp_path, *ARGUMENTS, "-o", "plan.json")
         time.sleep(draw.uniform(0.3, 1.1) * whole)
         running.kill()
         running.wait(timeout=30)
@@ -95,7 +95,7 @@ def judge(instance: Instance, outcome: Outcome, limit: float) -> None:
         verdict = check(instance, outcome.placement)
         assert verdict.feasible
         assert verdict.objectives[instance.objective.value] == outcome.objective
-        assert (outcome.status == Status.OPTIMAL) == (outcome.bound == outcome.objective)
+        assert (outcome.status == Status.OPTIMAL) == outcome.closed
         assert outcome.bound is None or outcome.bound <= (outcome.objective or 0)
     proved = outcome.status in (Status.OPTIMAL, Status.INFEASIBLE)
     assert (outcome.stopped_by == StoppedBy.PROOF) == proved

@@ -1,21 +1,22 @@
 """A plan in the words of the trainer that reads it, and back.
 
 Every format is a module with ``write(plan) -> str``, ``notes(plan) -> list[str]`` (what the format
-cannot say) and ``read(text, model) -> dict[str, Pin]`` (what a file of that format fixes).
+cannot say) and ``read(text, model) -> dict[str, Pin]`` (what a file of that format fixes). One
+whose files say more than placements also has ``workload(text, model)`` and ``unread(text)``.
 """
 
 from __future__ import annotations
 
 import difflib
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
     from milp_planner.inputs.constraints import Pin
     from milp_planner.inputs.model import Model
-    from milp_planner.placement import Plan
+    from milp_planner.plans.placement import Plan
 
 FORMATS = {
     "torchrec": "TorchRec ShardingPlan as JSON",
@@ -84,3 +85,15 @@ def read(text: str, to: str, model: Model) -> dict[str, Pin]:
         For unknown tables and illegal values, with the nearest valid name.
     """
     return get(to).read(text, model)
+
+
+def workload(text: str, to: str, model: Model) -> dict[str, Any]:
+    """Fields of the model's workload that a file sets; none in most formats."""
+    reader = getattr(get(to), "workload", None)
+    return {} if reader is None else dict(reader(text, model))
+
+
+def unread(text: str, to: str) -> list[str]:
+    """What a file says and neither pins nor workload hold, in sentences."""
+    reader = getattr(get(to), "unread", None)
+    return [] if reader is None else list(reader(text))

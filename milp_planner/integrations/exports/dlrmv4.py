@@ -1,5 +1,8 @@
 """MLPerf DLRMv4's placement controls: three environment variables, written and read back.
 
+Beside them the variables of :mod:`~milp_planner.integrations.exports.trainer_environment`, which
+say what a plan was priced for.
+
 References
 ----------
 mlcommons/training, recommendation_v4 (HSTU on Yambda-5b): ``EMB_PLACEMENT``,
@@ -11,13 +14,14 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs.constraints import Pin
 from milp_planner.inputs.model import Model
+from milp_planner.integrations.exports import trainer_environment
 from milp_planner.integrations.exports.pins import known, one_of
-from milp_planner.placed import PlacedTable
-from milp_planner.placement import Plan
+from milp_planner.plans.placement import PlacedTable, Plan
 
 PLACEMENT = "EMB_PLACEMENT"
 PLACEMENT_OVERRIDES = "EMB_PLACEMENT_OVERRIDES"
@@ -34,7 +38,8 @@ _TYPES = (
     "table_column_wise",
     "data_parallel",
 )
-_ALIASES = {
+_ALIASES: dict[str, str | None] = {
+    "auto": None,
     **{name: name for name in _TYPES},
     "rw": "row_wise",
     "cw": "column_wise",
@@ -66,13 +71,14 @@ def environment(plan: Plan) -> dict[str, str]:
 
 def write(plan: Plan) -> str:
     """The variables as lines a shell can source."""
-    lines = [f"export {key}={shlex.quote(value)}" for key, value in environment(plan).items()]
+    variables = environment(plan) | trainer_environment.environment(plan)
+    lines = [f"export {key}={shlex.quote(value)}" for key, value in variables.items()]
     return "\n".join(lines) + "\n"
 
 
 def notes(plan: Plan) -> list[str]:
-    """What the three variables do not say."""
-    found = ["the ranks are left to the trainer's own planner"]
+    """What the variables do not say."""
+    found = ["the ranks are left to the trainer's own planner", *trainer_environment.notes(plan)]
     if any(placed.column_shards > 1 for placed in plan.tables):
         found.append("the width of column shards is left to the trainer")
     ratios = sorted({str(p.cache_ratio) for p in plan.tables if p.mode == "CACHING"})
@@ -84,6 +90,16 @@ def notes(plan: Plan) -> list[str]:
 def read(text: str, model: Model) -> dict[str, Pin]:
     """What a sourced file of these variables fixes; see :func:`read_environment`."""
     return read_environment(_variables(text), model)
+
+
+def workload(text: str, model: Model) -> dict[str, Any]:
+    """Fields of the workload that the file sets: batch, exchange and its codec, deduplication."""
+    return trainer_environment.workload_of(_variables(text), model)
+
+
+def unread(text: str) -> list[str]:
+    """What the file says and a model does not hold, in sentences."""
+    return trainer_environment.unread(_variables(text), VARIABLES)
 
 
 def read_environment(variables: Mapping[str, str], model: Model) -> dict[str, Pin]:
@@ -148,18 +164,4 @@ def _pairs(variables: Mapping[str, str], key: str, model: Model) -> list[tuple[s
 
 
 def _variables(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        try:
-            words = [word for word in shlex.split(line, comments=True) if word != "export"]
-        except ValueError as error:
-            raise BadInput(f"line {number}: not a shell assignment ({error})") from None
-        for word in words:
-            key, equals, value = word.partition("=")
-            if not equals:
-                raise BadInput(f"line {number}: found {word!r}; allowed: NAME=value")
-            if key in VARIABLES:
-                found[key] = value
-            elif key.startswith("EMB_"):
-                one_of(key, VARIABLES, f"line {number}")
-    return found
+    return trainer_environment.assignments(text, VARIABLES)

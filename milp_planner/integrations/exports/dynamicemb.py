@@ -15,14 +15,13 @@ import json
 from fractions import Fraction
 from typing import Any
 
-from milp_planner.costs.dynamicemb_storage import runtime_value_bytes
 from milp_planner.errors import BadInput
 from milp_planner.inputs.constraints import Pin
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
-from milp_planner.integrations.exports.pins import json_of, known, one_of
-from milp_planner.placed import PlacedTable
-from milp_planner.placement import Plan
+from milp_planner.integrations.exports.pins import json_of, known, one_of, pin
+from milp_planner.plans.placement import PlacedTable, Plan
+from milp_planner.pricing.dynamicemb_storage import runtime_value_bytes
 
 FORMAT = "milp-planner-dynamicemb/1"
 DIST_TYPES = ("continuous", "roundrobin", "hash_roundrobin")
@@ -136,6 +135,7 @@ def _entry(plan: Plan, placed: PlacedTable) -> dict[str, Any]:
             "external_storage": table.external_storage,
             "admit_strategy": table.admit_strategy,
             "admission_capacity": table.admission_capacity,
+            "admission_bucket_capacity": table.admission_bucket_capacity,
         },
     }
 
@@ -200,10 +200,11 @@ def _pin(table: Table, options: dict[str, Any], share: Fraction) -> Pin:
     if share == 0 and caching:
         raise BadInput(f"{where}: caching needs local_hbm_for_values above 0")
     if share == 1:
-        return Pin(mode="HBM_ONLY", sharding_type="row_wise", dist_type=dist)
+        return pin(where, mode="HBM_ONLY", sharding_type="row_wise", dist_type=dist)
     if share == 0:
-        return Pin(mode="HOST_ONLY", sharding_type="row_wise", dist_type=dist)
-    return Pin(
+        return pin(where, mode="HOST_ONLY", sharding_type="row_wise", dist_type=dist)
+    return pin(
+        where,
         mode="CACHING" if caching else "HYBRID",
         sharding_type="row_wise",
         cache_ratio=share,

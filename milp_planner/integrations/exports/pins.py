@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from formulations import InstanceError, strict_json
+from pydantic import ValidationError
+
+from formulations import InstanceError
+from formulations.instance import strict_json
 from milp_planner.errors import BadInput
 from milp_planner.inputs.constraints import Pin
 from milp_planner.inputs.model import Model
-from milp_planner.inputs.problems import choice, nearest
+from milp_planner.inputs.problems import choice, nearest, problems_of
+from milp_planner.inputs.quantities import parse_fraction, show
 from milp_planner.inputs.table import Table
-from milp_planner.placed import PlacedTable
-from milp_planner.placement import Plan
+from milp_planner.plans.placement import PlacedTable, Plan
 
 PROPER = ("HYBRID", "CACHING")
 """Modes whose cache ratio is a choice of its own."""
@@ -57,6 +61,33 @@ def with_pins(model: Model, pins: Mapping[str, Pin]) -> Model:
     return Model.from_dict(document, "pinned model")
 
 
+def with_workload(model: Model, changes: Mapping[str, Any]) -> Model:
+    """A copy of a model with fields of its workload changed.
+
+    Raises
+    ------
+    BadInput
+        For values that a workload cannot have.
+    """
+    document = model.to_dict()
+    document["workload"] |= changes
+    return Model.from_dict(document, "workload as read")
+
+
+def pin(where: str, **fields: Any) -> Pin:
+    """A pin of values read from a file.
+
+    Raises
+    ------
+    BadInput
+        For values that no pin can have.
+    """
+    try:
+        return Pin(**fields)
+    except ValidationError as error:
+        raise BadInput.of(problems_of(Pin, error, where)) from None
+
+
 def known(model: Model, name: Any, where: str) -> Table:
     """The model's table of that name.
 
@@ -87,7 +118,7 @@ def one_of(value: Any, allowed: Mapping[str, Any] | tuple[str, ...], where: str)
         With the nearest allowed value.
     """
     if not isinstance(value, str) or value not in allowed:
-        raise BadInput(f"{where}: found {value!r}; {choice(str(value), allowed)}")
+        raise BadInput(f"{where}: found {show(value)}; {choice(str(value), allowed)}")
     return allowed[value] if isinstance(allowed, Mapping) else value
 
 
@@ -112,11 +143,12 @@ def proper_ratio(value: Any, where: str) -> Fraction:
     BadInput
     """
     try:
-        if isinstance(value, bool):
-            raise ValueError
-        ratio = Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
-        raise BadInput(f"{where}: found {value!r}; allowed: a number between 0 and 1") from None
+        if isinstance(value, float) and math.isfinite(value):
+            ratio = Fraction(str(value))  # as it prints, however many digits that takes
+        else:
+            ratio = parse_fraction(value, "a number between 0 and 1")
+    except ValueError as error:
+        raise BadInput(f"{where}: {error}") from None
     if not 0 < ratio < 1:
-        raise BadInput(f"{where}: found {value!r}; allowed: above 0 and below 1")
+        raise BadInput(f"{where}: found {show(value)}; allowed: above 0 and below 1")
     return ratio

@@ -16,10 +16,9 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs.constraints import Pin
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
-from milp_planner.integrations.exports.pins import PROPER, json_of, known, one_of, proper_ratio
-from milp_planner.options.choice import SHARDING_TYPES
-from milp_planner.placed import PlacedTable
-from milp_planner.placement import Plan
+from milp_planner.integrations.exports.pins import PROPER, json_of, known, one_of, pin, proper_ratio
+from milp_planner.plans.placement import PlacedTable, Plan
+from milp_planner.pricing.choice import SHARDING_TYPES
 
 FORMAT = "milp-planner-torchrec/1"
 _MODES = {
@@ -171,7 +170,7 @@ def _pin(table: Table, entry: dict[str, Any]) -> Pin:
     kind = one_of(entry.get("sharding_type"), SHARDING_TYPES, f"{where}: sharding_type")
     mode = one_of(entry.get("compute_kernel"), _MODES, f"{where}: compute_kernel")
     ranks = entry.get("ranks")
-    if not isinstance(ranks, list) or not all(isinstance(r, int) and r >= 0 for r in ranks):
+    if not isinstance(ranks, list) or not all(type(r) is int and r >= 0 for r in ranks):
         raise BadInput(f"{where}: ranks must be a list of whole numbers from 0")
     shards = _shards(table, entry, kind, len(ranks))
     factor = entry.get("cache_load_factor")
@@ -179,7 +178,8 @@ def _pin(table: Table, entry: dict[str, Any]) -> Pin:
         raise BadInput(f"{where}: fused_uvm_caching needs its cache_load_factor")
     ratio = proper_ratio(factor, f"{where}: cache_load_factor") if mode == "CACHING" else None
     widths = [columns for _, columns in shards]
-    return Pin(
+    return pin(
+        where,
         mode=mode,
         sharding_type=kind,
         cache_ratio=None if ratio is None else Fraction(ratio).limit_denominator(100),

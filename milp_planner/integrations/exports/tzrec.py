@@ -12,18 +12,20 @@ alibaba/TorchEasyRec, ``tzrec/protos/feature.proto`` (``ParameterConstraints``,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
+from functools import cache
 from typing import Any
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs.constraints import Pin
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
-from milp_planner.integrations.exports.pins import known, one_of, proper_ratio
-from milp_planner.integrations.exports.text_proto import Message, parse, show
-from milp_planner.options.choice import SHARDING_TYPES
-from milp_planner.placed import PlacedTable
-from milp_planner.placement import Plan
+from milp_planner.integrations.exports.pins import known, one_of, pin, proper_ratio
+from milp_planner.plans.placement import PlacedTable, Plan
+from milp_planner.pricing.choice import SHARDING_TYPES
 
 _KERNELS = {
     "dense": "HBM_ONLY",
@@ -31,6 +33,18 @@ _KERNELS = {
     "fused_uvm": "HOST_ONLY",
     "fused_uvm_caching": "CACHING",
 }
+#: The fields read and written, by message: (name, type, repeated); proto2, so absence is known.
+_FIELDS = {
+    "Config": [("feature_configs", "FeatureConfig", True)],
+    "FeatureConfig": [("id_feature", "IdFeature", False)],
+    "IdFeature": [("feature_name", "STRING", False), ("embedding_name", "STRING", False),
+                  ("embedding_dim", "INT64", False),
+                  ("embedding_constraints", "Constraints", False),
+                  ("dynamicemb", "DynamicEmbedding", False)],
+    "Constraints": [("sharding_types", "STRING", True), ("compute_kernels", "STRING", True)],
+    "DynamicEmbedding": [("max_capacity", "INT64", False), ("cache_load_factor", "DOUBLE", False),
+                         ("score_strategy", "STRING", False)],
+}  # fmt: skip
 _SCORES = {"timestamp": "TIMESTAMP", "step": "STEP", "lfu": "LFU", "customized": "CUSTOMIZED"}
 
 
@@ -47,15 +61,16 @@ def write(plan: Plan) -> str:
     for placed in plan.tables:
         table = plan.model.table(placed.name)
         lines += [f"# {placed.name}: {placed.option}"]
-        body = _dynamic(table, placed) if placed.kind == "dynamicemb" else _static(placed)
+        key, body = _dynamic(table, placed) if placed.kind == "dynamicemb" else _static(placed)
         for feature in table.feature_names:
-            fields: list[tuple[str, object]] = [
-                ("feature_name", feature),
-                ("embedding_name", table.name),
-                ("embedding_dim", table.dim),
-                body,
-            ]
-            lines += show("feature_configs", Message([("id_feature", Message(fields))]))
+            fields = {
+                "feature_name": feature,
+                "embedding_name": table.name,
+                "embedding_dim": table.dim,
+                key: body,
+            }
+            config = _config(feature_configs=[{"id_feature": fields}])
+            lines += text_format.MessageToString(config, as_utf8=True).splitlines()
     return "\n".join(lines) + "\n"
 
 
@@ -88,26 +103,57 @@ def read(text: str, model: Model) -> dict[str, Pin]:
         For text that cannot be parsed, unknown features or tables, illegal values, and features
         of one table that disagree.
     """
+    config = _config()
+    try:
+        text_format.Parse(text, config, allow_unknown_field=True)
+    except (text_format.ParseError, UnicodeError) as error:
+        raise BadInput(f"no text-format config (line:column : what): {error}") from None
+    except RecursionError:
+        raise BadInput("no text-format config: nested too deeply") from None
     pins: dict[str, Pin] = {}
-    for config in parse(text).all("feature_configs"):
-        feature = (
-            config.one("id_feature", "feature_configs") if isinstance(config, Message) else None
-        )
-        if not isinstance(feature, Message):
+    for block in config.feature_configs:
+        if not block.HasField("id_feature"):
             raise BadInput("feature_configs: found no id_feature block")
-        table = _table(feature, model)
-        pin = _read_feature(table, feature)
+        table = _table(block.id_feature, model)
+        pin = _read_feature(table, block.id_feature)
         if pins.setdefault(table.name, pin) != pin:
             raise BadInput(f"table {table.name!r}: its features disagree")
     return pins
 
 
-def _static(placed: PlacedTable) -> tuple[str, Message]:
-    fields = [("sharding_types", placed.sharding_type), ("compute_kernels", placed.kernel)]
-    return "embedding_constraints", Message(fields)
+@cache
+def _config_class() -> Any:
+    """The message class of a config, as far as a plan speaks of it."""
+    file = descriptor_pb2.FileDescriptorProto(name="tzrec_fragment.proto", package="tzrec_fragment")
+    field = descriptor_pb2.FieldDescriptorProto
+    for name, fields in _FIELDS.items():
+        message = file.message_type.add(name=name)
+        for number, (key, kind, repeated) in enumerate(fields, 1):
+            own = kind in _FIELDS
+            message.field.add(
+                name=key,
+                number=number,
+                label=field.LABEL_REPEATED if repeated else field.LABEL_OPTIONAL,
+                type=field.TYPE_MESSAGE if own else getattr(field, f"TYPE_{kind}"),
+                type_name=f".tzrec_fragment.{kind}" if own else None,
+            )
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("tzrec_fragment.Config"))
 
 
-def _dynamic(table: Table, placed: PlacedTable) -> tuple[str, Message]:
+def _config(**fields: Any) -> Any:
+    return _config_class()(**fields)
+
+
+def _static(placed: PlacedTable) -> tuple[str, dict[str, Any]]:
+    return "embedding_constraints", {
+        "sharding_types": [placed.sharding_type],
+        "compute_kernels": [placed.kernel],
+    }
+
+
+def _dynamic(table: Table, placed: PlacedTable) -> tuple[str, dict[str, Any]]:
     where = f"table {table.name!r}"
     if placed.mode == "HOST_ONLY":
         raise BadInput(f"{where} is HOST_ONLY, which TorchEasyRec cannot express (ratio 0)")
@@ -120,55 +166,53 @@ def _dynamic(table: Table, placed: PlacedTable) -> tuple[str, Message]:
             f"{where}: score_strategy {table.score_strategy}; TorchEasyRec allows: "
             f"{', '.join(_SCORES)}"
         )
-    return "dynamicemb", Message(
-        [
-            ("max_capacity", table.rows),
-            ("cache_load_factor", float(placed.cache_ratio)),
-            ("score_strategy", _SCORES[table.score_strategy]),
-        ]
-    )
+    return "dynamicemb", {
+        "max_capacity": table.rows,
+        "cache_load_factor": float(placed.cache_ratio),
+        "score_strategy": _SCORES[table.score_strategy],
+    }
 
 
-def _table(feature: Message, model: Model) -> Table:
-    name = feature.one("feature_name", "id_feature")
-    embedding = feature.one("embedding_name", f"feature {name!r}")
-    if embedding is not None:
-        return known(model, embedding, f"feature {name!r}")
+def _table(feature: Any, model: Model) -> Table:
+    name = feature.feature_name
+    if feature.HasField("embedding_name"):
+        return known(model, feature.embedding_name, f"feature {name!r}")
     for table in model.tables:
         if name in table.feature_names:
             return table
     return known(model, name, "feature_name")
 
 
-def _read_feature(table: Table, feature: Message) -> Pin:
+def _read_feature(table: Table, feature: Any) -> Pin:
     where = f"table {table.name!r}"
     if table.kind == "dynamicemb":
-        options = feature.one("dynamicemb", where)
-        if not isinstance(options, Message):
+        if not feature.HasField("dynamicemb"):
             raise BadInput(f"{where}: is of dynamicemb and needs a dynamicemb block")
-        return _read_dynamic(table, options)
-    constraints = feature.one("embedding_constraints", where)
-    if not isinstance(constraints, Message):
-        return Pin()
-    fields: dict[str, Any] = {}
-    kind = constraints.one("sharding_types", where)
-    if kind is not None:
-        fields["sharding_type"] = one_of(kind, SHARDING_TYPES, f"{where}: sharding_types")
-    kernel = constraints.one("compute_kernels", where)
-    if kernel is not None:
-        fields["mode"] = one_of(kernel, _KERNELS, f"{where}: compute_kernels")
-    return Pin(**fields)
+        return _read_dynamic(table, feature.dynamicemb)
+    return pin(
+        where,
+        sharding_type=_only(feature, "sharding_types", SHARDING_TYPES, where),
+        mode=_only(feature, "compute_kernels", _KERNELS, where),
+    )
 
 
-def _read_dynamic(table: Table, options: Message) -> Pin:
+def _only(feature: Any, key: str, allowed: Mapping[str, str] | tuple[str, ...], where: str) -> Any:
+    """What the one value of a repeated constraint means; None where it is absent."""
+    found = getattr(feature.embedding_constraints, key)
+    if len(found) > 1:
+        raise BadInput(f"{where}: {key} occurs {len(found)} times; allowed: once")
+    return one_of(found[0], allowed, f"{where}: {key}") if found else None
+
+
+def _read_dynamic(table: Table, options: Any) -> Pin:
     where = f"table {table.name!r}"
-    capacity = options.one("max_capacity", where)
-    if capacity != table.rows:
-        raise BadInput(f"{where}: max_capacity is {capacity!r}, the model has {table.rows} rows")
-    factor = options.one("cache_load_factor", where)
-    if factor is None:
-        return Pin(sharding_type="row_wise")
-    if factor == 1:
-        return Pin(sharding_type="row_wise", mode="HBM_ONLY")
-    ratio = proper_ratio(factor, f"{where}: cache_load_factor")
-    return Pin(sharding_type="row_wise", cache_ratio=Fraction(ratio).limit_denominator(100))
+    if options.max_capacity != table.rows:
+        raise BadInput(
+            f"{where}: max_capacity is {options.max_capacity}, the model has {table.rows} rows"
+        )
+    if not options.HasField("cache_load_factor"):
+        return pin(where, sharding_type="row_wise")
+    if options.cache_load_factor == 1:
+        return pin(where, sharding_type="row_wise", mode="HBM_ONLY")
+    ratio = proper_ratio(options.cache_load_factor, f"{where}: cache_load_factor")
+    return pin(where, sharding_type="row_wise", cache_ratio=Fraction(ratio).limit_denominator(100))

@@ -15,6 +15,7 @@ from milp_planner.errors import MissingExtra
 if TYPE_CHECKING:
     from milp_planner.integrations.torchrec.failure import NoPlan
     from milp_planner.integrations.torchrec.lift import Lift
+    from milp_planner.integrations.torchrec.measure import measured_pooling
     from milp_planner.integrations.torchrec.partitioner import MilpPartitioner
     from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
     from milp_planner.integrations.torchrec.problem import Problem, compile_problem
@@ -31,6 +32,7 @@ _HOMES = {
     "TorchRecInputs": "reference",
     "compile_problem": "problem",
     "load_inputs": "reference",
+    "measured_pooling": "measure",
 }
 
 __all__ = [
@@ -43,11 +45,12 @@ __all__ = [
     "TorchRecInputs",
     "compile_problem",
     "load_inputs",
+    "measured_pooling",
 ]
 
 INSTALL = (
     "TorchRec is not installed; run `pip install 'milp-planner[torchrec]'` and then "
-    "`pip install --no-deps torchrec==1.8.0`"
+    "`pip install --no-deps torchrec==1.9.2`"
 )
 
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from formulations import Block, Shard, Where
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec.places import USABLE, Places
-from milp_planner.integrations.torchrec.units import picoseconds, whole_bytes
+from milp_planner.integrations.torchrec.rating import Phased
+from milp_planner.integrations.torchrec.units import whole_bytes
 
 if TYPE_CHECKING:
     from torchrec.distributed.planner.types import Shard as TorchShard
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 Group = tuple[int, ...]
 
 
-def blocks(option: ShardingOption, where: Places, group: Group | None = None) -> list[Block]:
+def blocks(
+    option: ShardingOption, where: Places, rating: Phased, group: Group | None = None
+) -> list[Block]:
     """Blocks of one option.
 
     Parameters
@@ -30,9 +33,11 @@ def blocks(option: ShardingOption, where: Places, group: Group | None = None) ->
     option : ShardingOption
         With storage and perf estimated.
     where : Places
+    rating : Phased
+        What a shard costs in each phase.
     group : tuple of int, optional
         Confine a machine-placed option to these ranks (for tables that must share a machine, or
-        groups that are not the Instance's machines).
+        groups that are not the Instance's machines), or a single shard to one rank.
 
     Returns
     -------
@@ -46,31 +51,33 @@ def blocks(option: ShardingOption, where: Places, group: Group | None = None) ->
     """
     kind = option.partition_by
     if kind == "uniform":
-        return [_uniform(option, where)]
+        return [_uniform(option, where, rating)]
+    if kind == "device" and group is not None:
+        return [Block(group, _entries(option, option.shards, where, rating))]
     if kind == "device":
-        return [_any_rank(option, where)]
+        return [_any_rank(option, where, rating)]
     if kind == "host":
-        return [_host(option, where, group)]
+        return [_host(option, where, rating, group)]
     if kind == "multi_host":
-        return _grid(option, where)
+        return _grid(option, where, rating)
     raise _refuse(option, f"its shards are partitioned by {kind!r}", "uniform, device, host")
 
 
-def _uniform(option: ShardingOption, where: Places) -> Block:
+def _uniform(option: ShardingOption, where: Places, rating: Phased) -> Block:
     _count(option, where.ranks)
-    return Block(Where.EVERY_RANK, _entries(option, option.shards, where))
+    return Block(Where.EVERY_RANK, _entries(option, option.shards, where, rating))
 
 
-def _any_rank(option: ShardingOption, where: Places) -> Block:
+def _any_rank(option: ShardingOption, where: Places, rating: Phased) -> Block:
     # A key-value table has one store a rank, so its column shards sit on different ranks.
     distinct = option.sharding_type == "column_wise" and option.compute_kernel == "key_value"
-    entries = _entries(option, option.shards, where)
+    entries = _entries(option, option.shards, where, rating)
     return Block(Where.ANY_RANK, entries, count=len(option.shards), distinct=distinct)
 
 
-def _host(option: ShardingOption, where: Places, group: Group | None) -> Block:
+def _host(option: ShardingOption, where: Places, rating: Phased, group: Group | None) -> Block:
     by_row = option.sharding_type == "table_row_wise"
-    entries = _entries(option, option.shards, where)
+    entries = _entries(option, option.shards, where, rating)
     if by_row:
         _count(option, len(where.groups[0]) if where.groups else 0)
     if group is not None:
@@ -85,7 +92,7 @@ def _host(option: ShardingOption, where: Places, group: Group | None) -> Block:
     return Block(Where.ANY_RANK_OF_ONE_MACHINE, entries, count=len(option.shards), among=among)
 
 
-def _grid(option: ShardingOption, where: Places) -> list[Block]:
+def _grid(option: ShardingOption, where: Places, rating: Phased) -> list[Block]:
     """Column slices, each over a whole machine: different machines, or whole rounds of them all.
 
     TorchRec walks its machines in circles when there are more slices than machines.
@@ -98,7 +105,7 @@ def _grid(option: ShardingOption, where: Places) -> list[Block]:
     if rest or not slices:
         raise _refuse(option, f"{len(option.shards)} shards", f"a multiple of {size}")
     runs = [option.shards[i * size : (i + 1) * size] for i in range(slices)]
-    entries = [_entries(option, run, where) for run in runs]
+    entries = [_entries(option, run, where, rating) for run in runs]
     if any(entry != entries[0] for entry in entries):
         raise _refuse(option, "column slices that differ in cost", "equal column slices")
     rounds, left = divmod(slices, machines)
@@ -113,10 +120,11 @@ def _among(where: Places) -> list[int] | None:
     return [index for index, machine in enumerate(where.machines) if machine in where.groups]
 
 
-def _entries(option: ShardingOption, shards: Sequence[TorchShard], where: Places) -> list[Shard]:
+def _entries(
+    option: ShardingOption, shards: Sequence[TorchShard], where: Places, rating: Phased
+) -> list[Shard]:
     """One entry all shards share, or runs of equal ones."""
-    element = option.tensor.element_size()
-    parts = [_entry(option, shard, element, where) for shard in shards]
+    parts = [_entry(option, shard, where, rating) for shard in shards]
     runs = [(part, len(list(same))) for part, same in groupby(parts)]
     if len(runs) == 1:
         runs = [(runs[0][0], 1)]
@@ -126,7 +134,7 @@ def _entries(option: ShardingOption, shards: Sequence[TorchShard], where: Places
 
 
 def _entry(
-    option: ShardingOption, shard: TorchShard, element: int, where: Places
+    option: ShardingOption, shard: TorchShard, where: Places, rating: Phased
 ) -> tuple[tuple[tuple[str, int], ...], tuple[int, ...], int]:
     if shard.storage is None or shard.perf is None:
         raise _refuse(option, "a shard without estimates", "options from an enumerator")
@@ -135,11 +143,11 @@ def _entry(
     if not where.usable:
         use[USABLE] = 1
     try:
-        cost = picoseconds(shard.perf)
+        cost = rating.cost(option, shard.perf)
     except ValueError as error:
         raise BadInput(f"table {option.name!r}, {option.sharding_type}: {error}") from None
     rows, columns = shard.size
-    return tuple(use.items()), cost, int(rows * columns * element)
+    return tuple(use.items()), cost, int(rows * columns * option.tensor.element_size())
 
 
 def _count(option: ShardingOption, expected: int) -> None:

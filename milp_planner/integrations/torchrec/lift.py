@@ -40,10 +40,14 @@ class Lift:
     load_factors : sequence of float
         Cache load factors, each strictly between 0 and 1, tried for caching kernels beside the
         one TorchRec would use. Empty: only that one.
+    cache_bytes : sequence of int
+        The same as bytes of a table's weights in its caches over all ranks, for those who cap a
+        cache in bytes; skipped for tables that are no larger.
     """
 
     column_widths: str | Sequence[int] = ()
     load_factors: Sequence[float] = ()
+    cache_bytes: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         widths, factors = self.column_widths, self.load_factors
@@ -56,6 +60,14 @@ class Lift:
             raise BadInput(
                 f"load_factors: found {list(factors)}; allowed: strictly between 0 and 1"
             )
+
+        if any(cap < 1 for cap in self.cache_bytes):
+            raise BadInput(f"cache_bytes: found {list(self.cache_bytes)}; allowed: from 1")
+
+    def factors(self, table_bytes: int) -> list[float]:
+        """Load factors for a table of so many bytes."""
+        capped = [cap / table_bytes for cap in self.cache_bytes if cap < table_bytes]
+        return [*self.load_factors, *capped]
 
     def widths(self, dim: int, least: int = 0) -> list[int]:
         """Widths of at least ``least`` that split ``dim`` columns evenly, narrowest first."""
@@ -140,7 +152,7 @@ def _cached(option: ShardingOption, limits: Lift) -> Iterator[ShardingOption]:
         return
     from torchrec.distributed.types import CacheParams
 
-    for factor in limits.load_factors:
+    for factor in limits.factors(option.tensor.numel() * option.tensor.element_size()):
         variant = copy.deepcopy(option)
         variant.cache_params = variant.cache_params or CacheParams()
         variant.cache_params.load_factor = factor

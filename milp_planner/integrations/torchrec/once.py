@@ -1,6 +1,6 @@
 """Estimate every distinct shard once: TorchRec prices equal shards one by one, rank after rank.
 
-The estimate of a shard by TorchRec 1.8.0's default performance estimator is a function of its
+The estimate of a shard by TorchRec's default performance estimator is a function of its
 option and of its rows and columns alone (``ShardPerfContext``), so the row-wise shards of a table
 on 1,024 ranks need two estimates, not 1,024. Only that estimator, in the enumerator that
 TorchRec makes itself, is replaced; users' own are left alone.
@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING
 
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.estimator.estimator import EmbeddingPerfEstimator
+from torchrec.distributed.planner.shard_estimators import (
+    EmbeddingPerfEstimator as DelegatingPerfEstimator,
+)
 from torchrec.distributed.planner.types import ShardEstimator, ShardingOption
 
 if TYPE_CHECKING:
@@ -54,11 +57,15 @@ def _representatives(option: ShardingOption) -> ShardingOption:
     return few
 
 
+_DEFAULTS = (EmbeddingPerfEstimator, DelegatingPerfEstimator)
+"""TorchRec's default estimator, and the class by which its provider (1.9) asks for it."""
+
+
 def speed_up(enumerator: Enumerator) -> None:
     """Wrap TorchRec's default performance estimator inside its own enumerator, in place."""
     if type(enumerator) is not EmbeddingEnumerator:
         return
     enumerator._estimators = [
-        OncePerSize(estimator) if type(estimator) is EmbeddingPerfEstimator else estimator
+        OncePerSize(estimator) if type(estimator) in _DEFAULTS else estimator
         for estimator in enumerator._estimators
     ]

@@ -6,14 +6,13 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING
 
 import torch.distributed as dist
-from torchrec.distributed.planner.perf_models import NoopPerfModel
+from torchrec.distributed.planner import planners
 from torchrec.distributed.planner.planners import (
     EmbeddingPlannerBase,
     extract_plan,
-    to_sharding_plan,
     validate_compute_kernels,
     validate_modules_inclusion_in_sharding_plan,
     validate_rank_assignment,
@@ -29,12 +28,18 @@ from torchrec.distributed.types import ShardingPlan
 
 from formulations import Outcome, Placement, Settings, solve
 from milp_planner.errors import BadInput
+from milp_planner.integrations.torchrec.arguments import known_word, refuse_parts
+from milp_planner.integrations.torchrec.broadcast import received
+from milp_planner.integrations.torchrec.dynamicemb.marks import FusionRule
 from milp_planner.integrations.torchrec.failure import no_plan
+from milp_planner.integrations.torchrec.guilty import guilty
 from milp_planner.integrations.torchrec.lift import Lift, lift
 from milp_planner.integrations.torchrec.once import speed_up
 from milp_planner.integrations.torchrec.places import DdrScope
 from milp_planner.integrations.torchrec.problem import Problem, compile_problem
+from milp_planner.integrations.torchrec.rating import RatingName, known_rating, torchrec_rating
 from milp_planner.integrations.torchrec.summary import summary
+from milp_planner.integrations.torchrec.together import Together
 
 if TYPE_CHECKING:
     from torch import nn
@@ -59,15 +64,16 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
 
     TorchRec's own enumerator, estimators, storage reservation and constraints make the options;
     all options and all ranks are then chosen in one exact model under TorchRec's own rating, the
-    busiest rank. What it knew is kept in :attr:`problem` and :attr:`outcome`, TorchRec's rating of
-    the plan (ms) in :attr:`rating`, its options with ranks in :attr:`best_plan`.
+    busiest rank, or under the critical path that its statistics report. What it knew is kept in
+    :attr:`problem` and :attr:`outcome`, TorchRec's figure for the plan (ms) in :attr:`rating`, its
+    options with ranks in :attr:`best_plan`.
 
     Parameters
     ----------
     topology, batch_size, enumerator, storage_reservation, stats, constraints, debug, callbacks
         As in TorchRec.
     performance_model : PerfModel, optional
-        Only TorchRec's ``NoopPerfModel`` (the default), which is what is minimised.
+        Only TorchRec's ``NoopPerfModel`` (the default); what is minimised is ``objective``.
     timeout_seconds : int, optional
         Time limit of the solve; overrides the one in ``settings``.
     plan_loader : PlanLoader, optional
@@ -80,6 +86,12 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
         Whether DDR limits every rank, as in TorchRec, or the host as a whole.
     lift : Lift, optional
         Further column widths and cache load factors for every table.
+    objective : {"busiest_rank", "critical_path"}
+        What is minimised, see :mod:`milp_planner.integrations.torchrec.rating`.
+    fusion : {"honoured", "free"}
+        Whether dynamicemb tables that the runtime fuses share one cache ratio, as it makes them.
+    together : sequence of sequences of str
+        Names of tables that share a rank, whichever; each is then placed whole.
 
     Raises
     ------
@@ -109,8 +121,11 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
         settings: Settings | None = None,
         ddr: DdrScope = "rank",
         lift: Lift | None = None,
+        objective: RatingName = "busiest_rank",
+        fusion: FusionRule = "honoured",
+        together: Together = (),
     ) -> None:
-        _refuse_parts(proposer, partitioner, performance_model)
+        refuse_parts(proposer, partitioner, performance_model)
         super().__init__(
             topology=topology,
             batch_size=batch_size,
@@ -124,15 +139,17 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
         )
         if enumerator is None:
             speed_up(self._enumerator)
-        self._perf_model = performance_model or NoopPerfModel(topology=self._topology)
         self._plan_loader = plan_loader
         self._formulation = formulation
         settings = settings or Settings()
         self._settings = (
             replace(settings, time_limit=float(timeout_seconds)) if timeout_seconds else settings
         )
-        self._ddr: DdrScope = _known_scope(ddr)
+        self._ddr: DdrScope = known_word(ddr, DdrScope, "ddr")
         self._lift = lift
+        self._objective = known_rating(objective)
+        self._fusion: FusionRule = known_word(fusion, FusionRule, "fusion")
+        self._together = together
         self.problem: Problem | None = None
         self.outcome: Outcome | None = None
         self.rating: float | None = None
@@ -166,8 +183,9 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
         for callback in self._callbacks:
             best = callback(best)
         self.best_plan = best
-        plan = to_sharding_plan(best, self._topology)
-        self.rating = float(self._perf_model.rate(plan=best))
+        # by its module: TorchEasyRec puts a function of its own there
+        plan = planners.to_sharding_plan(best, self._topology)
+        self.rating = torchrec_rating(self._objective, best, self._topology)
         self._log(plan, best, sharders, perf_counter() - start)
         validate_modules_inclusion_in_sharding_plan(plan, module, sharders)
         validate_rank_assignment(plan, self._topology)
@@ -197,8 +215,18 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
             return None
         if self._lift is not None:
             space = lift(space, self._lift, self._topology, self._enumerator, self._constraints)
-        self.problem = compile_problem(space, reserved, self._ddr)
+        self.problem = compile_problem(
+            space, reserved, self._ddr, self._objective, self._fusion, self._together
+        )
         return self.problem
+
+    def get_selected_options(self) -> list[ShardingOption]:
+        """Options with ranks of the last plan, as TorchRec's executor reads them (from 1.9)."""
+        return self.best_plan
+
+    def get_search_space(self) -> list[ShardingOption] | None:
+        """All options of the last plan, those of ``lift`` among them; None before the first."""
+        return None if self.problem is None else self.problem.search_space
 
     def collective_plan(
         self,
@@ -223,16 +251,16 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
                 "collective_plan needs a process group; call init_process_group first or plan()"
             )
         if dist.get_rank(group) != 0:
-            return _received(group, None)
+            return received(group, None)
         try:
             plan = self.plan(module, sharders or get_default_sharders())
         except PlannerError as error:
-            _received(group, error)
+            received(group, error)
             raise
         except Exception as error:
-            _received(group, PlannerError(f"planning failed on rank 0: {error}"))
+            received(group, PlannerError(f"planning failed on rank 0: {error}"))
             raise
-        return _received(group, plan)
+        return received(group, plan)
 
     def _solved(self, problem: Problem) -> list[ShardingOption]:
         self.outcome = solve(problem.instance, self._formulation, self._settings)
@@ -256,9 +284,7 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
         options = self._plan_loader.load()
         if options is None:
             return None
-        # Copies of one sharding option (towers) stand for one entry of TorchRec's search space.
-        space = list({id(option): option for option in self.problem.choices}.values())
-        return extract_plan(search_space=space, loaded_sharding_options=options)
+        return extract_plan(search_space=self.problem.search_space, loaded_sharding_options=options)
 
     def _log(
         self,
@@ -285,36 +311,10 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
                     planner_type=type(self).__name__, timeout_seconds=self._timeout_seconds
                 ),
             )
-        if self._stats and self.outcome is not None:
-            logger.info("%s", summary(self.outcome, self.rating))
-
-
-def _received(group: dist.ProcessGroup, sent: Any) -> Any:
-    """What rank 0 of a group sent: a plan, or an error, which is raised on the other ranks."""
-    box = [sent]
-    if dist.get_world_size(group) > 1:
-        dist.broadcast_object_list(box, src=dist.get_global_rank(group, 0), group=group)
-    if sent is None and isinstance(box[0], PlannerError):
-        raise box[0]
-    return box[0]
-
-
-def _refuse_parts(proposer: object, partitioner: object, performance_model: object) -> None:
-    for name, part in (("proposer", proposer), ("partitioner", partitioner)):
-        if part is not None:
-            raise BadInput(
-                f"MilpShardingPlanner chooses options and ranks itself and takes no {name} (found "
-                f"{type(part).__name__}); to keep yours, give MilpProposer and MilpPartitioner to "
-                "TorchRec's EmbeddingShardingPlanner"
-            )
-    if performance_model is not None and type(performance_model) is not NoopPerfModel:
-        raise BadInput(
-            f"MilpShardingPlanner minimises TorchRec's NoopPerfModel, found "
-            f"{type(performance_model).__name__}; allowed: NoopPerfModel or none"
-        )
-
-
-def _known_scope(ddr: str) -> DdrScope:
-    if ddr not in get_args(DdrScope):
-        raise BadInput(f"ddr: found {ddr!r}; allowed: {', '.join(get_args(DdrScope))}")
-    return cast(DdrScope, ddr)
+        if not self._stats or self.outcome is None:
+            return
+        blame = guilty(self._objective, best)
+        logger.info("%s", summary(self.outcome, self.rating, self._objective, blame))
+        for stats in self._stats:
+            if hasattr(stats, "log_outcome"):
+                stats.log_outcome(self.outcome, self._objective, blame)

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from formulations import Instance, InstanceBuilder, Objective, Placement
+from formulations import Instance, InstanceBuilder, Placement
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec.blocks import blocks
+from milp_planner.integrations.torchrec.dynamicemb import marks
 from milp_planner.integrations.torchrec.places import DdrScope, Places, places
-from milp_planner.integrations.torchrec.units import PHASES
+from milp_planner.integrations.torchrec.rating import RatingName, phased
+from milp_planner.integrations.torchrec.together import Together, copies, groups_of, whole
 
 if TYPE_CHECKING:
     from torchrec.distributed.planner.types import ShardingOption, Topology
@@ -40,10 +42,17 @@ class Problem:
     instance : Instance
     choices : tuple of ShardingOption
         By the instance's global option index (several may share one, see :func:`compile_problem`).
+    objective : {"busiest_rank", "critical_path"}
     """
 
     instance: Instance
     choices: tuple[ShardingOption, ...]
+    objective: RatingName = "busiest_rank"
+
+    @property
+    def search_space(self) -> list[ShardingOption]:
+        """TorchRec's options, each once."""
+        return list({id(option): option for option in self.choices}.values())
 
     def apply(self, placement: Placement) -> list[ShardingOption]:
         """Copies of the chosen sharding options with every shard's rank set.
@@ -51,7 +60,7 @@ class Problem:
         Parameters
         ----------
         placement : Placement
-            One that :func:`formulations.check` accepts.
+            One that :func:`formulations.result.check` accepts.
 
         Returns
         -------
@@ -125,16 +134,19 @@ def compile_problem(
     search_space: Sequence[ShardingOption],
     topology: Topology,
     ddr: DdrScope = "rank",
-    name: str = "torchrec",
+    objective: RatingName = "busiest_rank",
+    fusion: marks.FusionRule = "honoured",
+    together: Together = (),
     source: str = "TorchRec's enumerator and estimator",
 ) -> Problem:
-    """Compile TorchRec's estimated search space into an Instance under TorchRec's own objective.
+    """Compile TorchRec's estimated search space into an Instance.
 
-    The objective is ``busiest_rank``: TorchRec's ``NoopPerfModel``, the largest sum of
-    ``Perf.total`` over a rank's shards. Tables that carry the same ``dependency`` (towers) share
-    a machine: their options are copied once a machine and tied by a fusion group whose level is
-    the machine. They are copied the same way where machine-bound shards span a pod of hosts while
-    DDR is pooled by host.
+    The objective is TorchRec's own rating, ``busiest_rank``, or the critical path that it reports
+    (:mod:`milp_planner.integrations.torchrec.rating`). Tables that carry the same ``dependency``
+    (towers) share a machine: their options are copied once a machine and tied by a fusion group
+    whose level is the machine. They are copied the same way where machine-bound shards span a pod
+    of hosts while DDR is pooled by host. dynamicemb tables that the runtime fuses share one ratio,
+    by fusion groups too.
 
     Parameters
     ----------
@@ -144,7 +156,12 @@ def compile_problem(
         What reservations leave (``StorageReservation.reserve``).
     ddr : {"rank", "machine"}
         Whether DDR is a capacity of each rank, as in TorchRec, or of the host.
-    name, source : str
+    objective : {"busiest_rank", "critical_path"}
+    fusion : {"honoured", "free"}
+        Whether dynamicemb tables that fuse must share one cache ratio, as the runtime makes them.
+    together : sequence of sequences of str
+        Tables that share a rank, whichever; each whole.
+    source : str
         Written into the Instance.
 
     Returns
@@ -164,17 +181,23 @@ def compile_problem(
         for shard in option.shards
     )
     where = places(topology, ddr, with_ssd)
+    rating = phased(objective, search_space)
     builder = InstanceBuilder(
-        where.machines, PHASES, where.resources, Objective.BUSIEST_RANK, name, source
+        where.machines, rating.phases, where.resources, rating.objective, "torchrec", source
     )
     choices: list[ShardingOption] = []
-    for table, options in _by_table(search_space):
+    tables = dict(_by_table(search_space))
+    seats = groups_of(together, tables)
+    for table, options in tables.items():
         builder.add_table(table)
-        for option_label, option in _named(options):
-            for label, group, fusion in _copies(option, option_label, where):
-                builder.add_option(label, blocks(option, where, group), fusion)
+        seat = seats.get(table)
+        for option_label, option in _named(options if seat is None else whole(table, options)):
+            for label, group, tied in _copies(option, option_label, where, seat):
+                if marks.is_dynamic(option) and fusion == "honoured":
+                    tied = marks.fusion(option)
+                builder.add_option(label, blocks(option, where, rating, group), tied)
                 choices.append(option)
-    return Problem(builder.build(), tuple(choices))
+    return Problem(builder.build(), tuple(choices), objective)
 
 
 def option_name(option: ShardingOption) -> str:
@@ -182,11 +205,20 @@ def option_name(option: ShardingOption) -> str:
 
     Within a table the Instance leaves the number of column shards out where it tells nothing
     apart, as the project's instance files do. The load factor is written where the option sets one.
+    dynamicemb tables: ``row_wise/mode/ratio``.
     """
+    if marks.is_dynamic(option):
+        return marks.label(option)
     head = option.sharding_type
     if head in _WITH_WIDTH:
         head += f":{len({shard.offset[1] for shard in option.shards})}"
     return head + _tail(option)
+
+
+def _short(option: ShardingOption) -> str:
+    if marks.is_dynamic(option):
+        return marks.label(option)
+    return option.sharding_type + _tail(option)
 
 
 def _tail(option: ShardingOption) -> str:
@@ -212,7 +244,7 @@ def _by_table(
 def _named(options: Sequence[ShardingOption]) -> list[tuple[str, ShardingOption]]:
     """Options under unique names, in an order of their own: TorchRec's comes from hashed sets."""
     ordered = sorted(options, key=_order)
-    short = [option.sharding_type + _tail(option) for option in ordered]
+    short = [_short(option) for option in ordered]
     repeats = Counter(short)
     names = [
         brief if repeats[brief] == 1 else option_name(option)
@@ -225,16 +257,22 @@ def _named(options: Sequence[ShardingOption]) -> list[tuple[str, ShardingOption]
     return list(zip(names, ordered, strict=True))
 
 
-def _order(option: ShardingOption) -> tuple[int, int, str, float]:
+def _order(option: ShardingOption) -> tuple[int, int, str, bool, float]:
     known = option.sharding_type in _TYPES
     kind = _TYPES.index(option.sharding_type) if known else len(_TYPES)
-    return kind, len(option.shards), option.compute_kernel, option.cache_load_factor or 0.0
+    return (
+        kind, len(option.shards), option.compute_kernel, bool(_caches(option)),
+        option.cache_load_factor or 0.0,
+    )  # fmt: skip
 
 
 def _copies(
-    option: ShardingOption, name: str, where: Places
+    option: ShardingOption, name: str, where: Places, seat: int | None
 ) -> Iterator[tuple[str, tuple[int, ...] | None, tuple[str, int] | None]]:
-    """Name, ranks and fusion of an option, once, or once for every group it could be bound to."""
+    """Name, ranks and fusion of an option, once, or once for every place it could be bound to."""
+    if seat is not None:
+        yield from copies(name, seat, where.ranks)
+        return
     on_machine = option.partition_by == "host"
     tied = option.dependency if on_machine else None
     if not on_machine or (tied is None and set(where.groups) <= set(where.machines)):
@@ -249,6 +287,14 @@ def _same(option: ShardingOption, wanted: ShardingOption) -> bool:
         option.sharding_type == wanted.sharding_type
         and option.compute_kernel == wanted.compute_kernel
         and option.cache_load_factor == wanted.cache_load_factor
+        and _caches(option) == _caches(wanted)
         and [(s.size, s.offset) for s in option.shards]
         == [(s.size, s.offset) for s in wanted.shards]
     )
+
+
+def _caches(option: ShardingOption) -> bool | None:
+    """The flag of a dynamicemb table's options; None for others."""
+    if not marks.is_dynamic(option):
+        return None
+    return bool(option.dynamicemb_options.caching)

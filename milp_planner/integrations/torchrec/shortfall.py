@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from formulations import Instance, Settings
+from formulations.baselines.facts import option_facts
 from formulations.diagnose import Least, least_capacity
 from formulations.diagnose.ask import Asker
-from formulations.facts import option_facts
 
 TIERS = ("hbm", "ddr", "ssd")
 

@@ -1,28 +1,40 @@
-"""What is printed after TorchRec's own statistics: objective, bound and gap."""
+"""What is printed after TorchRec's own statistics: objective, bound, gap and the guilty rank."""
 
 from __future__ import annotations
 
 from formulations import Outcome, Status
+from milp_planner.integrations.torchrec.guilty import Guilty
+from milp_planner.integrations.torchrec.rating import RatingName
 from milp_planner.integrations.torchrec.units import milliseconds
 
 
-def summary(outcome: Outcome, rating: float | None = None) -> str:
-    """Three lines: how good the plan is, how good any plan could be, and who says so.
+def summary(
+    outcome: Outcome,
+    rating: float | None = None,
+    objective: RatingName = "busiest_rank",
+    held_up_by: Guilty | None = None,
+) -> str:
+    """A few lines: how good the plan is, how good any plan could be, and who says so.
 
     Parameters
     ----------
     outcome : Outcome
         Of an Instance written from TorchRec (picoseconds).
     rating : float, optional
-        TorchRec's own rating of the same plan in milliseconds.
+        TorchRec's own figure for the same plan in milliseconds.
+    objective : {"busiest_rank", "critical_path"}
+    held_up_by : Guilty, optional
+        The rank that the others wait for.
     """
     lines = [f"--- milp-planner: {_verdict(outcome)} ---"]
     if outcome.objective is not None:
-        text = f"busiest rank {milliseconds(outcome.objective):.6f} ms"
+        text = f"{objective.replace('_', ' ')} {milliseconds(outcome.objective):.6f} ms"
         if rating is not None:
             text += f" (TorchRec's rating {rating:.6f} ms)"
         lines.append(text)
     lines.append(_bound(outcome))
+    if held_up_by is not None:
+        lines.append(held_up_by.sentence())
     return "\n".join(lines)
 
 

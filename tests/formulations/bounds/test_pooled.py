@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, given, settings
 
-from formulations.aggregate.cpsat import Limits
 from formulations.bounds.own import own_cost, usable
 from formulations.bounds.pooled import exact_pooled_ip, machine_ip, pooled_ip
+from formulations.clock import Limits
 from formulations.instance import Instance, Objective
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances

@@ -13,7 +13,7 @@ from formulations import Instance, Scope, Settings
 from formulations.diagnose import ask, capacity, diagnose, fewest_drops, least_capacity
 from formulations.diagnose.ask import Asker
 from formulations.diagnose.questions import constraints_of, lift, only, with_capacity
-from formulations.instance_file import instance_from_dict, instance_to_dict
+from formulations.instance.file import instance_from_dict, instance_to_dict
 from tests.formulations.diagnose.test_questions import fits, small
 from tests.formulations.examples import two_modes
 

@@ -18,8 +18,8 @@ from formulations.diagnose.questions import (
     use_as_cost,
     with_capacity,
 )
-from formulations.instance_file import instance_from_dict, instance_to_dict
-from formulations.validate import validate
+from formulations.instance.file import instance_from_dict, instance_to_dict
+from formulations.instance.validate import validate
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import two_modes
 from tests.formulations.strategies import instances

@@ -6,12 +6,13 @@ import numpy as np
 from hypothesis import HealthCheck, assume, given, settings
 
 from formulations.bounds.own import usable
+from formulations.clock import Clock
 from formulations.instance import Instance, Objective
-from formulations.placement import Placement
+from formulations.result.placement import Placement
 from formulations.search.context import Context
 from formulations.search.exact import improve_whole, repair_whole, solve_whole
 from formulations.search.starts import fallback
-from formulations.settings import Clock, Settings
+from formulations.settings import Settings
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 

@@ -8,13 +8,14 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from formulations.aggregate.model import AggregateSettings
 from formulations.bounds.own import usable
-from formulations.certify import symmetric_lp
+from formulations.clock import Clock
 from formulations.instance import Instance, Objective
+from formulations.model.build import Parts
+from formulations.proof.prove import symmetric_lp
 from formulations.search.context import Context
 from formulations.search.filter import by_price, by_probing, core
-from formulations.settings import Clock, Settings
+from formulations.settings import Settings
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 
@@ -49,7 +50,7 @@ def test_probing_keeps_better_plans(instance: Instance) -> None:
     asked = Settings(time_limit=10, workers=1)
     context = Context(instance, asked, Clock(asked), usable(instance))
     context.objective = truth + 1
-    dropped = by_probing(context, 5.0, AggregateSettings())
+    dropped = by_probing(context, 5.0, Parts())
     assert dropped == int(usable(instance).sum() - context.keep.sum())
     assert brute_force(without(instance, context.keep)).objective == truth
 
@@ -59,9 +60,9 @@ def test_probing_keeps_better_plans(instance: Instance) -> None:
 def test_a_core_has_an_option_for_every_table(instance: Instance, size: int) -> None:
     """A core keeps to the options in the game, leaves no table without one, and grows with size."""
     lp = symmetric_lp(instance)
-    if lp is None or not instance.num_tables:
-        return
     keep = usable(instance)
+    if lp is None or set(instance.table_of[keep]) != set(range(instance.num_tables)):
+        return
     chosen = core(instance, lp.certificate, keep, size)
     assert not (chosen & ~keep).any()
     assert set(instance.table_of[chosen]) == set(range(instance.num_tables))

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from formulations.build import Block, InstanceBuilder, Shard
-from formulations.check import check
 from formulations.instance import Instance, Objective, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.result.check import check
 from formulations.search.pack import Packer
 from formulations.search.shift import shift
 from formulations.search.state import load_of, objective_of, overflow, peak_costs

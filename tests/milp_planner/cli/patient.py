@@ -6,9 +6,9 @@ import os
 import signal
 
 from formulations import Instance, Outcome, Settings
-from formulations.greedy import solve as greedy
-from formulations.outcome import StoppedBy
-from formulations.settings import Clock
+from formulations.baselines.greedy import solve as greedy
+from formulations.clock import Clock
+from formulations.result.outcome import StoppedBy
 
 
 def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:

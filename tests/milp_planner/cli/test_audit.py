@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from milp_planner import read_plan
 from tests.milp_planner.cli.conftest import CLUSTER, Cli, Done
 
 CSV = """\
@@ -71,3 +72,29 @@ def test_column_shards_are_counted_by_their_ranks(cli: Cli) -> None:
     both = _audit(cli, csv, "--json").json
     one = _audit(cli, csv.replace('"0,1"', '"1,1"'), "--json").json
     assert both["fits"] and both["objective"] < one["objective"]
+
+
+def test_what_it_found_is_kept(cli: Cli) -> None:
+    """-o keeps the better plan, --page its report; the plan verifies and is at the best found."""
+    done = _audit(cli, CSV, "-o", "better.json", "--page", "better.html", "--json")
+    assert done.code == 0 and cli("verify", "better.json").code == 0
+    assert read_plan("better.json").outcome.objective == done.json["best"]
+    assert Path("better.html").read_text().startswith("<!doctype html>")
+
+
+def test_another_profile_prices_it_otherwise(cli: Cli) -> None:
+    """The same plan under slower hardware takes longer."""
+    fast, slow = (
+        _audit(cli, CSV, "--json", *more).json["objective"]
+        for more in ((), ("--profile", "torchrec-default"))
+    )
+    assert slow > fast
+
+
+def test_a_torchrec_plan_is_a_plan_of_today(cli: Cli, planned: Path) -> None:
+    """What export wrote comes back: audited, and as the start of a new plan."""
+    assert cli("export", planned, "--to", "torchrec", "-o", "sharding.json").code == 0
+    done = cli("audit", "sharding.json", "model.yaml", "cluster.yaml", "-f", "cpsat", "--json")
+    assert done.code == 0 and done.json["distance"] == 0
+    again = cli("plan", "model.yaml", "cluster.yaml", "--today", "sharding.json", "--json")
+    assert again.code == 0 and again.json["outcome"]["objective"] == done.json["objective"]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from milp_planner.costs.profile import load_profile
-from tests.milp_planner.calibrate.fake import FakeMachine
+from milp_planner.pricing.profile import load_profile
 from tests.milp_planner.cli.conftest import Cli
+from tests.milp_planner.features.calibrate.fake import FakeMachine
 
 CPU_CLUSTER = """\
 name: cpu
@@ -26,7 +26,7 @@ interconnect: {intra_machine: 10GB/s}
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeMachine:
     """A made-up machine stands where the real one would."""
-    import milp_planner.calibrate as package
+    import milp_planner.features.calibrate as package
 
     machine = FakeMachine()
     monkeypatch.setattr(package, "find_machine", lambda *_args, **_fields: machine)

@@ -149,7 +149,7 @@ def test_a_robust_plan_that_is_not_found_is_told(
     cli: Cli, planned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, draws: bool
 ) -> None:
     """Time for no draw, or none found for the draws: exit code 3, a sentence, and no file."""
-    module = import_module("milp_planner.explain.sensitivity")
+    module = import_module("milp_planner.features.explain.sensitivity")
     monkeypatch.setattr(module.Search, "singles", lambda *_: ((), ()))  # not asked about here
     if draws:
         found = module.robust

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from milp_planner.api.plan_files import read_plan
 from milp_planner.integrations import exports
 from milp_planner.integrations.exports.pins import pins_of
+from milp_planner.plans.plan_file import read_plan
 from tests.milp_planner.cli.conftest import Cli
 
 
@@ -59,7 +59,7 @@ def test_read_back_as_json(cli: Cli, tmp_path: Path) -> None:
         (("export", "model.yaml", "--to", "torchrec"), "model.yaml"),
         (("export", "absent.json", "--to", "torchrec"), "absent.json"),
         (("export", "plan.json", "--to", "dlrmv4", "-o", "no/dir/x"), "no/dir"),
-        (("import-plan", "absent.sh", "model.yaml", "--from", "dlrmv4"), "cannot read absent.sh"),
+        (("import-plan", "absent.sh", "model.yaml", "--from", "dlrmv4"), "absent.sh: no such file"),
         (("import-plan", "env.sh", "model.yaml", "--from", "dlrm"), "did you mean dlrmv4"),
         (("import-plan", "env.sh", "model.yaml", "--from", "dlrmv4"), "unknown table 'adz'"),
     ],
@@ -85,3 +85,20 @@ def test_plan_without_placement(cli: Cli, planned: Path, tmp_path: Path) -> None
     assert json.loads((tmp_path / "none.json").read_text())["tables"] == []
     done = cli("export", "none.json", "--to", "torchrec")
     assert done.code == 2 and "nothing to export" in done.err
+
+
+def test_a_dlrmv4_environment_is_read_whole(cli: Cli, tmp_path: Path) -> None:
+    """Precision and codec reach the model; what belongs elsewhere or nowhere is told."""
+    (tmp_path / "run.sh").write_text(
+        "export EMB_SHARDING_OVERRIDES=album_id=auto,uid=rw HBM_CAP_GB=90 SEED=1\n"
+        "export SPARSE_A2A_FWD=bf16 QCOMM_LOWMEM_CODEC=1\n"
+    )
+    done = cli("import-plan", "run.sh", "dlrmv4-yambda5b", "--from", "dlrmv4", "-o", "m.yaml")
+    assert done.code == 0, done.err
+    assert "hbm: 90GiB" in done.err and "not read: SEED" in done.err
+    assert "workload exchange_dtype: bf16" in done.out
+    written = yaml.safe_load((tmp_path / "m.yaml").read_text())
+    assert written["workload"]["codec_peak_factor"] == 1.5
+    pins = {t["name"]: t["constraints"].get("pin") or {} for t in written["tables"]}
+    assert pins["uid"]["sharding_type"] == "row_wise"
+    assert not pins["album_id"].get("sharding_type")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from formulations import registry
-from milp_planner.api.plan_files import read_plan
+from milp_planner.plans.plan_file import read_plan
 from tests.milp_planner.cli.conftest import Cli
 
 
@@ -68,3 +71,65 @@ main.main()
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
                           check=False, timeout=50)  # fmt: skip
     assert done.returncode == 130 and done.stderr == "milp-planner: interrupted\n"
+
+
+def test_interrupted_while_pricing(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is nothing to keep: one line, code 130, and no file."""
+    from milp_planner.features.plan import call
+
+    def priced(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+
+    monkeypatch.setattr(call, "compile_for", priced)
+    done = cli("plan", "model.yaml", "cluster.yaml")
+    assert (done.code, done.err) == (130, "milp-planner: interrupted\n")
+    assert not (tmp_path / "plan.json").exists()
+
+
+def test_interrupted_while_writing(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan is found: it is written and shown, and the code tells of the interruption."""
+    from milp_planner.plans import plan_file
+
+    write = plan_file.write_json
+
+    def interrupted(path: Path, document: object) -> Path:
+        os.kill(os.getpid(), signal.SIGINT)
+        return write(path, document)
+
+    monkeypatch.setattr(plan_file, "write_json", interrupted)
+    done = cli("plan", "model.yaml", "cluster.yaml", "-f", "greedy")
+    assert done.code == 130 and "written: plan.json" in done.out
+    assert read_plan(tmp_path / "plan.json").tables
+
+
+@pytest.mark.parametrize("formulation", ["auto", "cpsat", "scale"])
+def test_a_real_search_keeps_its_plan(tmp_path: Path, formulation: str) -> None:
+    """A process of its own, solver threads and all, interrupted once it has a plan."""
+    program = """
+import os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from milp_planner.cli import work
+note = work.Work._note
+def noted(self, point):
+    note(self, point)
+    if point.objective is not None and not self.interrupted:
+        os.kill(os.getpid(), signal.SIGINT)
+work.Work._note = noted
+from milp_planner.cli.main import main
+main()
+"""
+    model = "generated:tables=60,seed=3,kind=torchrec"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "plan", model, "8xh100", "-f", formulation,
+         "--time-limit", "90", "--workers", "1"],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=200,
+    )  # fmt: skip
+    assert done.returncode == 130, done.stderr
+    outcome = read_plan(tmp_path / "plan.json").outcome
+    assert outcome.placement is not None and outcome.stopped_by == "interrupted"
+    assert outcome.seconds < 80

@@ -64,3 +64,10 @@ def test_formulations_are_checked_by_name() -> None:
         parse_formulations("dp,dp")
     with pytest.raises(BadInput, match="at least one"):
         parse_formulations(",")
+
+
+def test_a_work_limit_stands_alone() -> None:
+    """A minute where nothing is said; none beside a work limit, unless it is asked for."""
+    assert make_settings(None).time_limit == 60.0
+    assert make_settings(None, work_limit=3.0).time_limit is None
+    assert make_settings(7.0, work_limit=3.0).time_limit == 7.0

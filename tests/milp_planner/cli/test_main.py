@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ from milp_planner.cli import failures
 from milp_planner.cli.commands import COMMANDS
 from milp_planner.cli.main import run
 from milp_planner.errors import BadInput, MissingExtra, PlannerError
+from milp_planner.version import __version__
 
 # (Typer itself loads pydantic where a command has parameters.)
 HEAVY = ("numpy", "ortools", "highspy", "pulp", "torch", "matplotlib", "networkx", "yaml", "ray",
@@ -63,6 +65,41 @@ def test_exit_codes(error: BaseException, code: int, capsys: pytest.CaptureFixtu
         assert "a sentence" in shown.err
 
 
+@pytest.mark.parametrize(
+    ("error", "kind", "code"),
+    [
+        (BadInput("a sentence"), "bad_input", 2),
+        (InstanceError("a sentence"), "bad_input", 2),
+        (typer.BadParameter("a sentence"), "bad_input", 2),
+        (OSError(28, "a sentence"), "bad_input", 2),
+        (MemoryError(), "no_plan", 3),
+        (InternalError("a sentence"), "internal_error", 70),
+        (ZeroDivisionError("a sentence"), "internal_error", 70),
+        (KeyboardInterrupt(), "interrupted", 130),
+    ],
+)
+def test_failures_as_json(
+    error: BaseException, kind: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With --json stderr is one object of kind, message and code; a bug's holds its traceback."""
+    assert failures.report(error, as_json=True) == code
+    shown = capsys.readouterr()
+    told = json.loads(shown.err)["error"]
+    assert shown.out == "" and (told["kind"], told["exit_code"]) == (kind, code)
+    assert "\n" not in told["message"]
+    assert ("traceback" in told) == isinstance(error, ZeroDivisionError)
+
+
+def test_json_asked_for_answers_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """A wrong name and a wrong option, as typed; after -- the word is no option."""
+    for arguments in (["plan", "absent", "8xh100"], ["plan", "--nonsense"]):
+        assert run([*arguments, "--json"]) == 2
+        shown = capsys.readouterr()
+        assert shown.out == "" and json.loads(shown.err)["error"]["kind"] == "bad_input"
+    assert run(["verify", "--", "--json"]) == 2
+    assert capsys.readouterr().err.startswith("milp-planner: ")
+
+
 def test_a_bug_keeps_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     """What we did not foresee is shown whole, with a request to report it."""
     try:
@@ -94,8 +131,6 @@ def test_a_reader_that_goes_away_is_no_failure(arguments: list[str]) -> None:
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    """The version is the installed package's."""
-    from importlib.metadata import version
-
+    """The version is the package's, also where it runs from a checkout."""
     assert run(["--version"]) == 0
-    assert capsys.readouterr().out == f"milp-planner {version('milp-planner')}\n"
+    assert capsys.readouterr().out == f"milp-planner {__version__}\n"

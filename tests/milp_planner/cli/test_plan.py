@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from formulations.check import check
-from milp_planner.api.plan_files import read_plan
+from formulations.result.check import check
+from milp_planner.plans.plan_file import read_plan
 from tests.milp_planner.cli.conftest import CLUSTER, MODEL, Cli
 
 
@@ -23,6 +23,17 @@ def test_prints_the_verdict_tables_and_ranks(cli: Cli, tmp_path: Path) -> None:
     plan = read_plan(tmp_path / "plan.json")
     assert plan.outcome.placement is not None
     assert check(plan.instance, plan.outcome.placement).feasible
+
+
+def test_a_plan_is_not_overwritten_unasked(cli: Cli, planned: Path) -> None:
+    """A plan.json stays as it is, told before any work, unless -o names it."""
+    before = planned.read_bytes()
+    done = cli("plan", "absent.yaml", "cluster.yaml")
+    assert done.code == 2 and "plan.json is there already; -o plan.json overwrites it" in done.err
+    quick = ("plan", "model.yaml", "cluster.yaml", "-f", "greedy")
+    assert cli(*quick).code == 2 and planned.read_bytes() == before
+    assert cli(*quick, "--json").code == 0 and planned.read_bytes() == before
+    assert cli(*quick, "-o", "plan.json").code == 0 and planned.read_bytes() != before
 
 
 def test_json_is_the_plan_and_nothing_else(cli: Cli, tmp_path: Path) -> None:
@@ -47,6 +58,17 @@ def test_each_objective_is_reached(cli: Cli, objective: str) -> None:
     outcome = done.json["outcome"]
     assert outcome["objective_kind"] == objective and outcome["bound"] == outcome["objective"]
     assert outcome["objectives"][objective] == outcome["objective"]
+
+
+def test_column_widths_are_not_ignored_in_silence(cli: Cli, tmp_path: Path) -> None:
+    """Widths no shard can have are refused; legal ones that two ranks cannot take are said."""
+    for width, code in ((7, 2), (8, 0), (32, 0)):
+        limited = f"dim: 64, constraints: {{column_widths: [{width}]}}, pooling_factor: 20"
+        (tmp_path / "cut.yaml").write_text(MODEL.replace("dim: 64, pooling_factor: 20", limited))
+        done = cli("plan", "cut.yaml", "cluster.yaml", "-f", "greedy", "-o", "cut.json")
+        assert done.code == code
+        assert ("column_widths is possible on this cluster: items" in done.out) == (width == 8)
+        assert ("found 7; allowed: multiples of 4 up to dim 64" in done.err) == (width == 7)
 
 
 def test_infeasible_is_an_answer(cli: Cli, tmp_path: Path) -> None:

@@ -57,3 +57,12 @@ def test_bad_input(arguments: list[str], words: str, capsys: pytest.CaptureFixtu
     assert code == 2
     assert words in err
     assert out == ""
+
+
+def test_a_plot_without_matplotlib(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """matplotlib is optional: its absence is a sentence that says what to install."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    code, out, err = call(capsys, "uniform:100", "--plot", str(tmp_path / "x.svg"))
+    assert code == 2 and "milp-planner[plot]" in err and out == ""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from formulations import write_instance
 from tests.milp_planner.cli.conftest import Cli
-from tests.milp_planner.report.example import example
+from tests.milp_planner.features.example import example
 
 
 def test_solves_prints_and_writes(cli: Cli, tmp_path: Path) -> None:

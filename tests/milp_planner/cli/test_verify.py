@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from formulations import Settings, read_instance, solve, write_instance
-from formulations.outcome_file import outcome_to_dict
-from milp_planner.api.plan_files import read_plan
-from milp_planner.placement import Plan
-from milp_planner.plan_file import plan_to_dict
+from formulations.result.outcome_file import outcome_to_dict
+from milp_planner.plans.placement import Plan
+from milp_planner.plans.plan_file import plan_to_dict, read_plan
 from tests.milp_planner.cli.conftest import Cli
-from tests.milp_planner.report.example import example
+from tests.milp_planner.features.example import example
 
 
 def test_a_plan_verifies(cli: Cli, planned: Path) -> None:

@@ -6,11 +6,20 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
-from formulations.settings import Clock, Settings
-from milp_planner.cli.work import Work
+from formulations.clock import Clock
+from formulations.settings import Settings
+from milp_planner.cli.work import Work, let_go
+
+
+@pytest.fixture(autouse=True)
+def handlers_go_back() -> Iterator[None]:
+    """As at the end of every command."""
+    yield
+    let_go()
 
 
 def test_result_and_error_come_back_to_the_caller() -> None:
@@ -37,7 +46,17 @@ def test_first_interruption_stops_the_solver_and_keeps_its_answer() -> None:
 
     assert work.run(job) == "best so far"
     assert work.interrupted
+    let_go()
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_interruption_while_the_answer_is_written() -> None:
+    """The job is done: one Ctrl-C is noted and raises nothing, so that files are written."""
+    work = Work("job")
+    assert work.run(lambda: "found") == "found" and not work.interrupted
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.01)
+    assert work.interrupted
 
 
 def test_second_interruption_abandons_the_job() -> None:

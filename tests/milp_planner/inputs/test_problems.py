@@ -61,6 +61,16 @@ def test_the_rest_is_counted() -> None:
         Model.from_dict(model({"name": "a", "dim": 3}))
 
 
+def test_an_error_holds_every_problem() -> None:
+    """Names and defaults are checked to the end: each mistake is a problem of its own."""
+    with pytest.raises(BadInput) as caught:
+        Model.from_dict(model(table(name="a"), table(name="a"), table(name="a")))
+    assert [each.field for each in caught.value.problems] == ["tables[1].name", "tables[2].name"]
+    with pytest.raises(BadInput) as caught:
+        Model.from_dict(model(table()) | {"defaults": {"dimm": 1, "row": 2}})
+    assert [each.field for each in caught.value.problems] == ["defaults.dimm", "defaults.row"]
+
+
 def test_sentences_are_single_lines() -> None:
     """Values with line breaks do not break the sentence."""
     with pytest.raises(BadInput) as caught:

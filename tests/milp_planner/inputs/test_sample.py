@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from cuda_routing import key_files
-from milp_planner.costs.hit_ratio.estimate import Tier, hit_ratios
-from milp_planner.costs.popularity import popularity, zipf
 from milp_planner.errors import BadInput
+from milp_planner.features.simulate.streams import drawn, scattered
 from milp_planner.inputs import Model
 from milp_planner.inputs.access import Histogram, Unknown, Zipf
 from milp_planner.inputs.files import load_model
 from milp_planner.inputs.table import Table
-from milp_planner.simulate.streams import drawn, scattered
+from milp_planner.pricing.hit_ratio.estimate import Tier, hit_ratios
+from milp_planner.pricing.popularity import popularity, zipf
 from tests.milp_planner.inputs import builders
 
 RATIOS = np.array([0.02, 0.1, 0.3, 0.6])

@@ -21,6 +21,8 @@ from tests.milp_planner.inputs.builders import table
         ({"output": "sequence", "num_features": 2}, 2.0),
         ({"output": "sequence", "sequence_length": 0.5}, 0.5),
         ({"pooling_factor": 0.25}, 0.25),
+        ({"pooling_factor": 0}, 0.0),
+        ({"pooling_factor": 2, "num_poolings": 7.5, "num_features": 2}, 30.0),
     ],
 )
 def test_lookups_per_sample(fields: dict[str, Any], expected: float) -> None:
@@ -70,7 +72,8 @@ def test_column_width_may_be_the_whole_table() -> None:
         ({"dtype": "float32"}, r"dtype: found 'float32'; allowed: fp32, fp16"),
         ({"optimizer": "adamw"}, r"optimizer: found 'adamw'; .*did you mean adam\?"),
         ({"kind": "dynamic_emb"}, r"kind: .*did you mean dynamicemb\?"),
-        ({"pooling_factor": 0}, r"pooling_factor: found 0; allowed: above 0"),
+        ({"pooling_factor": -1}, r"pooling_factor: found -1; allowed: at least 0"),
+        ({"output": "sequence", "num_poolings": 2.0}, r"num_poolings: goes with output: pooled"),
         ({"sequence_length": 5}, r"sequence_length: goes with output: sequence"),
         ({"output": "sequence", "pooling_factor": 5}, r"pooling_factor: goes with output: pooled"),
         ({"features": ["x", "y"]}, r"features: found 2 names; allowed: 1"),
@@ -82,7 +85,18 @@ def test_column_width_may_be_the_whole_table() -> None:
             {"kind": "dynamicemb", "constraints": {"pin": {"sharding_type": "table_wise"}}},
             r"constraints: dynamicemb tables are sharded row_wise only",
         ),
-        ({"constraints": {"column_widths": [16]}}, r"constraints: a column width exceeds dim 8"),
+        (
+            {"constraints": {"column_widths": [4, 16]}},
+            r"constraints\.column_widths\[1\]: found 16; allowed: multiples of 4 up to dim 8",
+        ),
+        (
+            {"constraints": {"column_widths": [7]}},
+            r"constraints\.column_widths\[0\]: found 7; allowed: multiples of 4 up to dim 8",
+        ),
+        (
+            {"constraints": {"pin": {"column_width": 9}}},
+            r"constraints\.pin\.column_width: found 9; allowed: up to dim 8",
+        ),
         (
             {"kind": "dynamicemb", "constraints": {"pin": {"dist_type": "continuous"}}},
             r"constraints\.pin\.dist_type: found continuous; allowed: dist_types of the table",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,14 @@ def test_folder(tmp_path: Path) -> None:
     """A folder is no file."""
     with pytest.raises(BadInput, match="is a folder; allowed: a file"):
         read_text(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["pipe", "/dev/zero"])
+def test_only_regular_files_are_read(tmp_path: Path, name: str) -> None:
+    """A pipe nobody writes would block, and a device never ends."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BadInput, match="cannot be read: is not a regular file"):
+        read_text(tmp_path / name)
 
 
 def test_not_text(tmp_path: Path) -> None:

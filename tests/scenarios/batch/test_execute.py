@@ -10,8 +10,8 @@ import pytest
 
 from formulations import Block, InstanceBuilder, Placement, Shard, Where, solve
 from formulations.errors import UnsupportedInstance
-from formulations.outcome import Outcome, Status, StoppedBy
-from milp_planner.api.compiling import compile_for
+from formulations.result.outcome import Outcome, Status, StoppedBy
+from milp_planner.plans.compile import compile_for
 from scenarios.batch import execute as module
 from scenarios.batch.execute import execute, headroom
 from scenarios.batch.scenario import Scenario, expand

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
+
+import pytest
 
 from scenarios.batch.query import COLUMNS, connect
 from scenarios.batch.store import Store
@@ -27,3 +30,38 @@ def test_rows_are_the_newest_records(tmp_path: Path) -> None:
 def test_an_empty_folder_is_an_empty_table(tmp_path: Path) -> None:
     """Nothing was run yet."""
     assert connect(tmp_path).execute("select count(*) from results").fetchone()[0] == 0
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "attach 'made.db' as made",
+        "vacuum into 'made.db'",
+        "pragma journal_mode = wal",
+        "pragma temp_store_directory = '.'",
+        "create table made (a)",
+        "delete from results",
+        "select load_extension('made')",
+    ],
+)
+def test_questions_only_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str) -> None:
+    """Nothing that writes, or names a file, is authorized; no file appears."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(sqlite3.Error, match=r"not authorized|authorization denied"):
+        connect(tmp_path).execute(query).fetchall()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_questions_may_be_clever(tmp_path: Path) -> None:
+    """Functions, JSON and recursion are reading."""
+    with Store(tmp_path) as store:
+        store.append(record("a"))
+    row = (
+        connect(tmp_path)
+        .execute(
+            "with recursive n(i) as (select 1 union all select i + 1 from n where i < 9) "
+            "select sum(i), (select max(json_extract(options, '$.x')) from results) from n"
+        )
+        .fetchone()
+    )
+    assert tuple(row) == (45, None)

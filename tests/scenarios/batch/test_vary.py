@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
+from milp_planner.inputs import Model
 from scenarios.batch.vary import grown, vary_cluster, vary_model
 from scenarios.catalog import find_cluster, find_model
 from tests.scenarios.batch.small import MODEL
@@ -71,3 +72,24 @@ def test_growth_is_rounded_up(rows: int, percent: Fraction) -> None:
     """The least whole number that is not below the exact growth."""
     exact = rows * (1 + percent / 100)
     assert exact <= grown(rows, percent) < exact + 1
+
+
+def test_workload_and_routing_axes() -> None:
+    """Grid of ratios, storage model, fusion and routing rule reach the model; others stay."""
+    base = Model.from_dict(
+        {
+            "name": "m",
+            "workload": {"batch_per_rank": 8},
+            "tables": [
+                {"name": "d", "rows": 100, "dim": 8, "kind": "dynamicemb"},
+                {"name": "t", "rows": 100, "dim": 8},
+            ],
+        }
+    )
+    axes = {"cache_ratios": "twentieths", "storage_model": "torcheasyrec", "fusion": "free",
+            "dist_type": "hash_roundrobin"}  # fmt: skip
+    found = vary_model(base, axes)
+    assert len(found.workload.cache_ratios) == 19 and found.workload.fusion == "free"
+    assert found.workload.storage_model == "torcheasyrec"
+    assert found.table("d").dist_types == ("hash_roundrobin",)
+    assert found.table("t") == base.table("t")

@@ -10,12 +10,12 @@ import numpy as np
 
 from formulations import Outcome, Placement, Status, StoppedBy, Where
 from formulations.instance import Instance
-from formulations.placement import machine_ranks
-from milp_planner.compile import compile_instance
+from formulations.result.placement import machine_ranks
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
-from milp_planner.options import Options, price
-from milp_planner.placement import Plan, decode
+from milp_planner.plans.compile import compile_instance
+from milp_planner.plans.placement import Plan, decode
+from milp_planner.pricing import Options, price
 
 
 def cluster(machines: int = 2, ranks: int = 2, hbm: str = "80GiB") -> Cluster:
@@ -70,7 +70,15 @@ def random_plan(seed: int, *tables: dict[str, Any], on: Cluster | None = None) -
 
 def chosen_plan(choose: dict[str, str], *tables: dict[str, Any], on: Cluster | None = None) -> Plan:
     """A plan with the options of the given names (the first option where none is given)."""
-    options: Options = price(model(*tables), on or cluster())
+    return plan_of(model(*tables), choose, on)
+
+
+def plan_of(
+    planned: Model, choose: dict[str, str] | None = None, on: Cluster | None = None
+) -> Plan:
+    """The same for a model."""
+    choose = choose or {}
+    options: Options = price(planned, on or cluster())
     instance = compile_instance(options)
     picked = [
         instance.option_index(t, choose[name]) if name in choose else instance.options_of(t)[0]

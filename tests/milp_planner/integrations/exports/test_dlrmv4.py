@@ -28,6 +28,10 @@ def test_written_by_hand() -> None:
         "export EMB_PLACEMENT_OVERRIDES=uid=uvm\n"
         "export EMB_SHARDING_OVERRIDES="
         "item_id=table_wise,album_id=column_wise,uid=row_wise\n"
+        "export BATCH_SIZE=64\n"
+        "export SPARSE_A2A_FWD=fp32\n"
+        "export SPARSE_A2A_BWD=fp32\n"
+        "export EC_INDEX_DEDUP=0\n"
     )
     assert any("width" in note for note in dlrmv4.notes(plan))
 
@@ -47,6 +51,13 @@ def test_read_with_aliases_and_defaults() -> None:
     }
 
 
+def test_auto_leaves_the_sharding_free() -> None:
+    """``auto`` is a value of the sharding overrides too; it fixes nothing."""
+    found = dlrmv4.read("EMB_SHARDING_OVERRIDES=uid=auto,item_id=rw", plans.model(*TABLES))
+    assert found["uid"] == Pin()
+    assert found["item_id"] == Pin(sharding_type="row_wise")
+
+
 def test_nothing_set_fixes_nothing() -> None:
     """Without the variables everything is auto."""
     assert set(dlrmv4.read_environment({}, plans.model(*TABLES)).values()) == {Pin()}
@@ -58,7 +69,7 @@ def test_nothing_set_fixes_nothing() -> None:
         ({"EMB_PLACEMENT": "hbn"}, "did you mean hbm"),
         ({"EMB_PLACEMENT_OVERRIDES": "item_id=gpu"}, "EMB_PLACEMENT_OVERRIDES: item_id"),
         ({"EMB_PLACEMENT_OVERRIDES": "item=hbm"}, "unknown table 'item'.*did you mean item_id"),
-        ({"EMB_SHARDING_OVERRIDES": "uid=grid_shard"}, "allowed: row_wise"),
+        ({"EMB_SHARDING_OVERRIDES": "uid=grid_shard"}, "allowed: auto, row_wise"),
         ({"EMB_SHARDING_OVERRIDES": "uid"}, "table=value"),
         ({"EMB_SHARDING_OVERRIDES": "uid=rw,uid=cw"}, "twice"),
     ],

@@ -10,7 +10,7 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs.constraints import Pin
 from milp_planner.integrations import exports
 from milp_planner.integrations.exports.pins import pins_of
-from milp_planner.placement import Plan
+from milp_planner.plans.placement import Plan
 
 from . import plans
 

@@ -38,10 +38,13 @@ def test_what_it_leaves_open_is_said() -> None:
         ('"fused"', '"fuse"', "did you mean fused"),
         ('embedding_name: "d"', 'embedding_name: "dd"', "unknown table 'dd'"),
         ("cache_load_factor: 0.3", "cache_load_factor: 1.3", "above 0 and below 1"),
-        ("cache_load_factor: 0.3", 'cache_load_factor: "x"', "a number between"),
+        ("cache_load_factor: 0.3", 'cache_load_factor: "x"', "[0-9]+:[0-9]+ : .*float"),
         ("max_capacity: 5000", "max_capacity: 4000", "the model has 5000 rows"),
         ("dynamicemb {", "zch {", "needs a dynamicemb block"),
         ("id_feature {", "raw_feature {", "no id_feature"),
+        ("dynamicemb {", "dynamicemb", "[0-9]+:[0-9]+ : "),
+        ('kernels: "fused"', 'kernels: ["fused", "dense"]', "compute_kernels occurs 2 times"),
+        ('"row_wise"', '"row\\xff"', "no text-format config"),
     ],
 )
 def test_illegal_values(old: str, new: str, sentence: str) -> None:
@@ -77,3 +80,10 @@ def test_what_it_cannot_say() -> None:
         plan = plans.chosen_plan({}, plans.dynamic("d", **{field: value}))
         with pytest.raises(BadInput, match="TorchEasyRec"):
             tzrec.write(plan)
+
+
+@pytest.mark.parametrize("text", ["a {" * 3000, "feature_configs { x: " + "[" * 3000])
+def test_deep_text_is_refused(text: str) -> None:
+    """A sentence, not the interpreter's limit."""
+    with pytest.raises(BadInput, match="no text-format config"):
+        tzrec.read(text, plans.model(plans.static("a")))

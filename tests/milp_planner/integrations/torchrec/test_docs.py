@@ -1,4 +1,7 @@
-"""The TorchRec pages run: every Python block of docs/torchrec.md, and the README's snippet."""
+"""The TorchRec pages run: every Python block of docs/torchrec.md, and the README's snippet.
+
+Blocks that use TorchRec's planning service run where TorchRec has one (1.9).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from .service.conftest import HAS_SERVICE
 
 ROOT = Path(__file__).resolve().parents[4]
 PAGE = ROOT / "docs" / "torchrec.md"
@@ -23,11 +28,14 @@ def _run(code: str, names: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def page() -> dict[str, Any]:
+def page(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Names after all Python blocks of the page ran, one after another, as a reader would."""
     names: dict[str, Any] = {}
-    for number, block in enumerate(_blocks(PAGE)):
-        _run(block, names, f"{PAGE.name} block {number}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("page"))
+        for number, block in enumerate(_blocks(PAGE)):
+            if HAS_SERVICE or "torchrec.service" not in block:
+                _run(block, names, f"{PAGE.name} block {number}")
     return names
 
 
@@ -37,6 +45,14 @@ def test_every_block_of_the_page_runs(page: dict[str, Any]) -> None:
     assert [s.tier for s in page["shortfalls"]] == ["hbm", "ddr"]
     assert page["verdict"].feasible
     assert callable(page["inputs"])
+
+
+@pytest.mark.skipif(not HAS_SERVICE, reason="TorchRec has no planning service")
+def test_the_block_of_the_planning_service(page: dict[str, Any]) -> None:
+    """TorchRec's orchestrator returns our plan and the reporter its bound."""
+    assert set(page["result"].sharding_plan.plan[""]) == {f"t{i}" for i in range(8)}
+    assert page["reporter"].reports["H100"].gap == 0
+    assert page["orchestrator"]._executor._provider._cache.folder.name == "plans"
 
 
 def test_first_block_is_optimal() -> None:

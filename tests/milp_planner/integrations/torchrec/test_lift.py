@@ -83,3 +83,12 @@ def test_illegal_limits(widths: object, factors: list[float]) -> None:
     """Widths and load factors that TorchRec cannot run are refused."""
     with pytest.raises(BadInput, match="allowed"):
         Lift(widths, factors)  # type: ignore[arg-type]
+
+
+def test_a_cap_in_bytes_is_a_load_factor() -> None:
+    """Bytes over the table's bytes; caps no smaller than the table, and caps below 1, are none."""
+    limits = Lift(load_factors=[0.5], cache_bytes=[2**20, 2**30])
+    assert limits.factors(2**22) == [0.5, 0.25]
+    assert limits.factors(2**32) == [0.5, 2**-12, 0.25]
+    with pytest.raises(BadInput, match="cache_bytes"):
+        Lift(cache_bytes=[0])

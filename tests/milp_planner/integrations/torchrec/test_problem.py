@@ -11,7 +11,7 @@ from torchrec.distributed.planner.types import CustomTopologyData, ParameterCons
 
 from formulations import Placement, Where, check
 from formulations.instance import Instance
-from formulations.placement import machine_ranks
+from formulations.result.placement import machine_ranks
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec.problem import compile_problem, option_name
 

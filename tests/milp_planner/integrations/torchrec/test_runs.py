@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 import torch.multiprocessing as mp
 
 from . import two_processes
+from .sharded_checks import assert_trained_alike, saved
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
         nprocs=two_processes.WORLD,
         join=True,
     )
-    return [torch.load(folder / str(r), weights_only=False) for r in range(two_processes.WORLD)]
+    return saved(folder)
 
 
 def test_the_plan_has_every_kind_and_is_shared(seen: list[dict[str, Any]]) -> None:
@@ -33,22 +33,9 @@ def test_the_plan_has_every_kind_and_is_shared(seen: list[dict[str, Any]]) -> No
     assert len(seen[0]["plan"]["columns"][1]) == 2
 
 
-def test_forward_equals_the_unsharded_module(seen: list[dict[str, Any]]) -> None:
-    """Pooled embeddings of each rank's batch agree to 1e-5."""
-    for rank in seen:
-        assert rank["output"].abs().sum() > 0
-        torch.testing.assert_close(rank["output"], rank["expected"], rtol=1e-5, atol=1e-6)
-
-
-def test_backward_equals_the_unsharded_module(seen: list[dict[str, Any]]) -> None:
-    """After one SGD step every shard on every rank holds the unsharded module's new weights."""
-    covered = 0
-    for rank in seen:
-        for name, (row, column), (rows, columns), weight in rank["shards"]:
-            expected = rank["updated"][name][row : row + rows, column : column + columns]
-            torch.testing.assert_close(weight, expected, rtol=1e-5, atol=1e-6)
-            covered += rows * columns
-    assert covered == sum(rows * dim for rows, dim, _ in two_processes.SHAPES.values())
+def test_step_equals_the_unsharded_module(seen: list[dict[str, Any]]) -> None:
+    """Pooled embeddings of each rank's batch, and all weights after one SGD step."""
+    assert_trained_alike(seen)
 
 
 def test_a_failure_reaches_every_rank(seen: list[dict[str, Any]]) -> None:

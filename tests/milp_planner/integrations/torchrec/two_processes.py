@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -14,6 +16,7 @@ from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner import Topology
 from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
 from torchrec.distributed.planner.types import ParameterConstraints, PlannerError
+from torchrec.distributed.types import ShardingPlan
 from torchrec.modules.embedding_configs import EmbeddingBagConfig
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
@@ -37,23 +40,39 @@ class AnySharder(EmbeddingBagCollectionSharder):
         return ["table_wise", "column_wise", "row_wise", "table_row_wise"]
 
 
-def run(rank: int, store: str, results: str) -> None:
-    """Entry point of each process; writes what it saw to ``results``/rank."""
+@contextmanager
+def joined(rank: int, store: str) -> Iterator[None]:
+    """This process as a rank of the gloo group."""
     os.environ.update(
         RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(WORLD), LOCAL_WORLD_SIZE=str(WORLD)
     )
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=WORLD)
     try:
-        seen = _train_one_step(rank)
-        seen["no_plan"] = _failure(_planner(ddr=10))
-        seen["mistake"] = _failure(_planner(callbacks=[_divide_by_zero]))
-        torch.save(seen, f"{results}/{rank}")
+        yield
     finally:
         dist.destroy_process_group()
 
 
-def _collection(device: str) -> EmbeddingBagCollection:
+def run(rank: int, store: str, results: str) -> None:
+    """Entry point of each process; writes what it saw to ``results``/rank."""
+    with joined(rank, store):
+        seen = train_one_step(rank, _drop_in)
+        seen["no_plan"] = _failure(_planner(ddr=10))
+        seen["mistake"] = _failure(_planner(callbacks=[_divide_by_zero]))
+        torch.save(seen, f"{results}/{rank}")
+
+
+def constraints() -> dict[str, ParameterConstraints]:
+    """One sharding type a table, every table in HBM's place on CPU."""
+    return {
+        name: ParameterConstraints(sharding_types=types, compute_kernels=["fused"], min_partition=8)
+        for name, (_, _, types) in SHAPES.items()
+    }
+
+
+def collection(device: str) -> EmbeddingBagCollection:
+    """The tables of :data:`SHAPES`."""
     return EmbeddingBagCollection(
         device=torch.device(device),
         tables=[
@@ -91,12 +110,7 @@ def _planner(ddr: int = 2**30, callbacks: list[Any] | None = None) -> MilpShardi
             world_size=WORLD, local_world_size=WORLD, compute_device="cpu", ddr_cap=ddr
         ),
         batch_size=3,
-        constraints={
-            name: ParameterConstraints(
-                sharding_types=types, compute_kernels=["fused"], min_partition=8
-            )
-            for name, (_, _, types) in SHAPES.items()
-        },
+        constraints=constraints(),
         storage_reservation=FixedPercentageStorageReservation(0.0),
         stats=[],
         callbacks=callbacks,
@@ -105,14 +119,21 @@ def _planner(ddr: int = 2**30, callbacks: list[Any] | None = None) -> MilpShardi
     )
 
 
-def _train_one_step(rank: int) -> dict[str, Any]:
+def _drop_in(module: nn.Module, sharders: list[Any]) -> ShardingPlan:
+    return _planner().collective_plan(module, sharders, dist.group.WORLD)
+
+
+def train_one_step(
+    rank: int, plan_for: Callable[[nn.Module, list[Any]], ShardingPlan]
+) -> dict[str, Any]:
+    """Plan, shard, run forward and backward once; and the same without sharding."""
     torch.manual_seed(7)
-    reference = _collection("cpu")
+    reference = collection("cpu")
     weights = {name: p.detach().clone() for name, p in reference.state_dict().items()}
-    module = _collection("meta")
+    module = collection("meta")
     apply_optimizer_in_backward(torch.optim.SGD, module.parameters(), {"lr": RATE})
     sharders = [AnySharder()]
-    plan = _planner().collective_plan(module, sharders, dist.group.WORLD)
+    plan = plan_for(module, sharders)
     model = DistributedModelParallel(
         module, device=torch.device("cpu"), plan=plan, sharders=sharders
     )
@@ -172,7 +193,7 @@ def _shards(model: nn.Module) -> list[tuple[str, list[int], list[int], torch.Ten
 def _failure(planner: MilpShardingPlanner) -> str:
     """What collective_plan raises on this rank."""
     try:
-        planner.collective_plan(_collection("meta"), [AnySharder()], dist.group.WORLD)
+        planner.collective_plan(collection("meta"), [AnySharder()], dist.group.WORLD)
     except PlannerError as error:
         return f"{error.error_type.value}: {error}"
     except ZeroDivisionError as error:

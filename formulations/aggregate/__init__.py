@@ -1,1 +1,0 @@
-"""The placement problem with places pooled: small models whose optimum never exceeds the truth."""

@@ -1,0 +1,183 @@
+"""The dynamic programme over an Instance: choices, grid, stages, and proposals in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations.baselines.dp_model.axes import Axis
+from formulations.baselines.dp_model.stages import (
+    FusedStage,
+    Limits,
+    PlainStage,
+    Stage,
+    combinations_of_levels,
+    fusion_components,
+)
+from formulations.baselines.dp_model.transition import Cells, Choices, Grid, origin
+from formulations.baselines.dp_model.wishes import Select, Wishes
+from formulations.baselines.facts import OptionFacts
+from formulations.instance import Instance, IntArray
+
+_BATCH = 256
+#: Working bytes a cell (dense and sparse arrays of one step), and of a remembered state.
+_CELL_BYTES, _STATE_BYTES = 100, 37
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What the dynamic programme reads of an instance.
+
+    Attributes
+    ----------
+    instance : Instance
+    facts : OptionFacts
+    axes : tuple of Axis
+    wishes : Wishes
+    tables : list of int
+        In the order of their smallest option, as the original meets them.
+    options : list [tables of the instance] of int64 array
+        Allowed options by increasing total memory; what fits nowhere is still here.
+    """
+
+    instance: Instance
+    facts: OptionFacts
+    axes: tuple[Axis, Axis]
+    wishes: Wishes
+    tables: list[int]
+    options: list[IntArray]
+
+    @property
+    def smallest(self) -> IntArray:
+        """The first proposal: every table's smallest option, int64 array [1, tables]."""
+        return np.asarray([[o[0] for o in self.options]], dtype=np.int64).reshape(
+            1, self.instance.num_tables
+        )
+
+
+def make_problem(
+    instance: Instance, facts: OptionFacts, axes: tuple[Axis, Axis], wishes: Wishes
+) -> Problem:
+    """Sort options by total memory (ties: instance order), and tables by their first option."""
+    memory = axes[0].use + axes[1].use
+    order = np.argsort(memory, kind="stable")
+    order = order[instance.allowed[order]]
+    by_table = order[np.argsort(instance.table_of[order], kind="stable")]
+    ends = np.searchsorted(instance.table_of[by_table], np.arange(instance.num_tables + 1))
+    options = [by_table[ends[t] : ends[t + 1]] for t in range(instance.num_tables)]
+    met = list(dict.fromkeys(instance.table_of[order].tolist()))
+    return Problem(instance, facts, axes, wishes, met, options)
+
+
+def choices_of(problem: Problem, grid: Grid) -> dict[int, Choices]:
+    """Every table's options in bin units, without those that fit at no place."""
+    dtype = problem.wishes.facts.dtype
+    hbm_axis, ddr_axis = problem.axes
+    hbm, ddr = hbm_axis.in_bins(grid.hbm, dtype), ddr_axis.in_bins(grid.ddr, dtype)
+    cost = problem.facts.cost.astype(dtype)
+    fits = hbm_axis.fits() & ddr_axis.fits()
+    result = {}
+    for table in problem.tables:
+        options = problem.options[table]
+        options = options[fits[options]]
+        result[table] = Choices(options, hbm[options], ddr[options], cost[options])
+    return result
+
+
+def make_grid(problem: Problem, factor: float = 1.0) -> Grid:
+    """Bins per device × ranks × ``factor``, under the variant's cap and the memory limit."""
+    wishes, ranks = problem.wishes, problem.instance.num_ranks
+    bins = [
+        axis.bins(max(1, round(wanted * ranks * factor)), wishes.cap)
+        for axis, wanted in zip(problem.axes, wishes.bins, strict=True)
+    ]
+    most = most_cells(wishes.memory_limit, len(problem.tables))
+    if bins[0] * bins[1] > most:
+        scale = (most / (bins[0] * bins[1])) ** 0.5
+        bins = [max(1, int(b * scale)) for b in bins]
+    return Grid(bins[0], bins[1])
+
+
+def most_cells(memory: int, tables: int) -> int:
+    """Cells for which one step and √tables remembered states stay under ``memory`` bytes."""
+    a_cell = max(_CELL_BYTES, _STATE_BYTES * (tables**0.5 + 1))
+    return max(1, int(memory / 2 / a_cell))
+
+
+class Programme:
+    """The dynamic programme of a problem on a grid, run to its end.
+
+    Raises
+    ------
+    OutOfTime
+        When the clock runs out first.
+    UnsupportedInstance
+        When fusion groups have too many combinations of levels.
+    """
+
+    def __init__(self, problem: Problem, grid: Grid, over: Callable[[], bool]) -> None:
+        self._problem, self.grid = problem, grid
+        limits = Limits(problem.wishes.memory_limit // 2, over)
+        choices = choices_of(problem, grid)
+        components: list[list[int]] = []
+        if problem.wishes.fusion_aware:
+            components = fusion_components(problem.instance, problem.tables)
+        tied = {t for component in components for t in component}
+        free = [t for t in problem.tables if t not in tied]
+        self._stages: list[Stage] = []
+        cells = origin(problem.wishes.facts.dtype)
+        if free:
+            plain = PlainStage(cells, free, [choices[t] for t in free], grid, limits)
+            self._stages.append(plain)
+            cells = plain.end
+        for tables in components:
+            combinations = combinations_of_levels(problem.instance, tables, choices)
+            fused = FusedStage(cells, tables, combinations, grid, limits)
+            self._stages.append(fused)
+            cells = fused.end
+        self.end: Cells = cells
+
+    def order(self) -> IntArray:
+        """Final states in the order in which the variant proposes them.
+
+        As first written: every cell by decreasing total memory (ties: decreasing cell). As
+        merged: the cheapest cell of every bin of the first axis, decreasing.
+        """
+        end, axes = self.end, self._problem.axes
+        if self._problem.wishes.facts.per_cell:
+            memory = end.hbm * (axes[0].total / self.grid.hbm)
+            memory = memory + end.ddr * (axes[1].total / self.grid.ddr)
+            order = np.lexsort((-end.cell, -memory))
+        else:
+            first_axis = end.cell // self.grid.ddr
+            by_bin = np.lexsort((end.cost, first_axis))
+            starts = np.flatnonzero(np.diff(first_axis[by_bin], prepend=-1))
+            order = by_bin[starts][::-1]
+        if self._problem.wishes.select == Select.CHEAPEST:
+            order = order[np.argsort(end.cost[order], kind="stable")]
+        return order
+
+    def proposals(self, hopeless: Callable[[Cells, IntArray], np.ndarray]) -> Iterator[IntArray]:
+        """Proposals in order, int64 arrays [n, tables of the instance].
+
+        Parameters
+        ----------
+        hopeless : callable
+            Given final states, which of them need not be proposed any more.
+        """
+        order = self.order()
+        for first in range(0, len(order), _BATCH):
+            ends = order[first : first + _BATCH]
+            ends = ends[~hopeless(self.end, ends)]
+            if len(ends):
+                yield self.walk(ends)
+
+    def walk(self, ends: IntArray) -> IntArray:
+        """Options of every table for final states, int64 array [n, tables of the instance]."""
+        result = np.empty((len(ends), self._problem.instance.num_tables), dtype=np.int64)
+        for stage in reversed(self._stages):
+            options, ends = stage.walk(ends)
+            result[:, stage.tables] = options
+        return result

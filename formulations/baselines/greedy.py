@@ -1,0 +1,82 @@
+"""The greedy heuristics that TorchRec ships, on an Instance.
+
+Its default planner proposes by grid search, greedily by the most expensive shard, greedily by the
+sum over shards, and uniformly; a greedy partitioner places each proposal, and the best rating
+wins (TorchRec 1.8.0, ``EmbeddingShardingPlanner``). This formulation is the first three;
+:mod:`formulations.baselines.uniform` the last.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from formulations.baselines.partition.balanced import BalancedPartitioner
+from formulations.baselines.partition.outcome import outcome_of
+from formulations.baselines.partition.partitioner import Partitioner, SortBy
+from formulations.baselines.partition.proposers import PROPOSERS
+from formulations.baselines.partition.search import Found, search
+from formulations.clock import Clock
+from formulations.instance import Instance
+from formulations.options import Options, list_of, one_of, whole
+from formulations.result.outcome import Outcome, StoppedBy
+from formulations.settings import Settings
+
+
+class Kind(StrEnum):
+    """TorchRec's partitioners."""
+
+    GREEDY = "greedy"
+    MEMORY_BALANCED = "memory_balanced"
+
+
+OPTIONS = {
+    "proposers": list_of(PROPOSERS), "sort_by": one_of(SortBy), "partitioner": one_of(Kind),
+    "threshold": whole(),
+}  # fmt: skip
+
+
+def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
+    """Place TorchRec's greedy proposals and keep the best.
+
+    Options (``settings.options``): ``proposers``, a list out of ``grid``, ``depth``, ``total``,
+    ``uniform`` (default: the first three); ``sort_by``, the order in which tables are placed,
+    ``storage`` (default, as TorchRec's) or ``perf``; ``partitioner``, ``greedy`` (default) or
+    ``memory_balanced``; ``threshold``, how many worse proposals in a row end a greedy proposer
+    (default: none do). ``work_limit`` counts proposals placed.
+
+    Fusion groups are ignored while planning, as TorchRec ignores them; see
+    :func:`formulations.baselines.partition.outcome.outcome_of` for what is returned then.
+
+    Raises
+    ------
+    InstanceError
+        For an option that is not one of these.
+    """
+    return run("greedy", ("grid", "depth", "total"), instance, settings, clock)
+
+
+def run(
+    name: str, default: tuple[str, ...], instance: Instance, settings: Settings, clock: Clock
+) -> Outcome:
+    """Run a list of TorchRec's proposers under a formulation's name."""
+    options = Options(name, settings.options, OPTIONS)
+    proposers = options.names("proposers", default)
+    sort_by = options.choice("sort_by", SortBy.STORAGE)
+    balanced = options.choice("partitioner", Kind.GREEDY) == Kind.MEMORY_BALANCED
+    partitioner = BalancedPartitioner(instance) if balanced else Partitioner(instance, sort_by)
+    threshold = options.integer("threshold", 0) if options.has("threshold") else None
+    result = Found()
+    for proposer in proposers:
+        proposals = PROPOSERS[proposer](instance, partitioner.facts)
+        patience = threshold if proposer in ("depth", "total") else None
+        search(partitioner, proposals, settings, clock, found=result, threshold=patience)
+        if result.stopped_by != StoppedBy.EXHAUSTED:
+            break
+    return outcome_of(
+        instance,
+        name,
+        result,
+        why_nothing="no proposal could be placed; that proves nothing",
+        proposers=list(proposers),
+        sort_by=sort_by,
+    )

@@ -1,0 +1,140 @@
+"""TorchRec's greedy partitioner on an Instance: chosen options in, ranks out.
+
+The order and the rules are those of ``GreedyPerfPartitioner`` (TorchRec 1.8.0,
+``torchrec/distributed/planner/partitioners.py``): blocks without a choice first, then the other
+tables by decreasing storage (or cost), each shard to the least loaded rank where it fits, blocks
+bound to a machine to the least loaded machine where all their shards fit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from formulations.baselines.facts import OptionFacts, option_facts
+from formulations.baselines.partition.blocks import Blocks, FreeBlock
+from formulations.baselines.partition.machines import place_on_machines, put_on
+from formulations.baselines.partition.state import RankHeap, State, places, positions_on_machine
+from formulations.instance import Instance, IntArray, Where
+from formulations.instance.seating import pinned_ranks
+from formulations.result.placement import Placement, fixed_ranks
+
+
+class SortBy(StrEnum):
+    """What decides which table is placed first."""
+
+    STORAGE = "storage"
+    PERF = "perf"
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Options with ranks, before it is known whether anybody wants the Placement.
+
+    Attributes
+    ----------
+    options : int64 array [tables]
+    free : dict of block index to list of int
+        Ranks of every block whose place was a choice.
+    load : list [ranks] of int
+        Cost each rank carries, all phases.
+    """
+
+    options: IntArray
+    free: dict[int, list[int]]
+    load: list[int]
+
+    def placement(self, instance: Instance) -> Placement:
+        """Spell out the ranks of every block."""
+        ranks = []
+        for option in self.options.tolist():
+            blocks = []
+            for index in instance.blocks_of(option):
+                fixed = fixed_ranks(instance, index)
+                blocks.append(np.asarray(self.free[index]) if fixed is None else fixed)
+            ranks.append(blocks)
+        return Placement(self.options.copy(), ranks)
+
+
+class Partitioner:
+    """Place proposals of one instance, one after another.
+
+    Parameters
+    ----------
+    instance : Instance
+    sort_by : SortBy
+        Order in which tables are placed: by storage (resources compared in the instance's order,
+        as TorchRec compares HBM, then DDR) or by cost, decreasing; ties in table order.
+    """
+
+    def __init__(self, instance: Instance, sort_by: SortBy | str = SortBy.STORAGE) -> None:
+        self.instance = instance
+        self.facts: OptionFacts = option_facts(instance)
+        self._sort_by = SortBy(sort_by)
+        self._blocks = Blocks(instance)
+        self._places = places(instance)
+        self._position = positions_on_machine(instance)
+        self._pinned = pinned_ranks(instance)
+        self._astray = [option for option, ranks in self._pinned.items() if ranks is None]
+
+    def partition(self, options: IntArray, within: Instance | None = None) -> Partition | None:
+        """Place one option a table; None when a shard finds no rank, or a pin names wrong ones.
+
+        Parameters
+        ----------
+        options : int64 array [tables]
+        within : Instance, optional
+            The same instance with other capacities, to count instead.
+        """
+        load, use, off, _ = self._blocks.base(options)
+        state = State(within or self.instance, self._places, load, use, off)
+        if state.overfull or np.isin(options, self._astray).any():
+            return None
+        free: dict[int, list[int]] = {}
+        heap: RankHeap | None = None
+        for table in self._order(options):
+            pinned = self._pinned.get(int(options[table]))
+            for number, index in enumerate(self.instance.blocks_of(int(options[table]))):
+                block = self._blocks.free(index)
+                if block is None:
+                    continue
+                if pinned is None and block.where == Where.ANY_RANK and block.places is None:
+                    heap = heap or RankHeap(state, range(len(load)), self._position)
+                    ranks = _place(heap, block)
+                else:
+                    heap = None  # loads change behind its back
+                    ranks = self._special(state, block, None if pinned is None else pinned[number])
+                if ranks is None:
+                    return None
+                free[index] = ranks
+        return Partition(options, free, state.load)
+
+    def _order(self, options: IntArray) -> list[int]:
+        tables = np.flatnonzero(self._blocks.has_free(options))
+        chosen = options[tables]
+        if self._sort_by == SortBy.PERF:
+            keys = [-self.facts.cost[chosen]]
+        else:
+            keys = [-column for column in self.facts.use[chosen].T][::-1] or [tables]
+        return tables[np.lexsort(keys)].tolist()
+
+    def _special(
+        self, state: State, block: FreeBlock, pinned: tuple[int, ...] | None
+    ) -> list[int] | None:
+        if pinned is not None:
+            return put_on(self.instance, state, block, list(pinned))
+        if block.where == Where.ANY_RANK:
+            return _place(RankHeap(state, block.places or (), self._position), block)
+        return place_on_machines(self.instance, state, block, self._position)
+
+
+def _place(heap: RankHeap, block: FreeBlock) -> list[int] | None:
+    ranks: list[int] = []
+    for shard in block.shards:
+        rank = heap.place(shard, set(ranks) if block.distinct else frozenset())
+        if rank is None:
+            return None
+        ranks.append(rank)
+    return ranks

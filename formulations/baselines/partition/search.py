@@ -1,0 +1,165 @@
+"""Place proposals one after another and keep the best: what TorchRec's planner loop does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations.baselines.partition.partitioner import Partition, Partitioner
+from formulations.clock import Clock
+from formulations.fusion import without_fusion
+from formulations.instance import Instance, IntArray, Objective
+from formulations.result.check import check, compute_loads, objectives
+from formulations.result.outcome import StoppedBy, why_stopped
+from formulations.result.placement import Placement
+from formulations.settings import Settings
+
+#: Streams of int64 arrays [proposals, tables].
+Proposals = Iterable[IntArray]
+
+
+@dataclass
+class Found:
+    """What a search over proposals saw.
+
+    Attributes
+    ----------
+    placement : Placement or None
+        The best plan, *fusion groups ignored*; None when no proposal could be placed.
+    rating : int or None
+        Its objective.
+    stopped_by : StoppedBy
+        ``EXHAUSTED`` when every proposal was looked at (or the first good one was wanted).
+    proposed, skipped, placed, accepted : int
+        Proposals seen; not placed because their bound could not beat the best; placed on ranks;
+        better than all before.
+    tells : bool
+        Whether ratings are the instance's own objective, and so belong in the trace (plans that
+        ignore fusion groups have another objective once they run).
+    """
+
+    placement: Placement | None = None
+    rating: int | None = None
+    stopped_by: StoppedBy = StoppedBy.EXHAUSTED
+    proposed: int = 0
+    skipped: int = 0
+    placed: int = 0
+    accepted: int = 0
+    tells: bool = True
+
+    def describe(self) -> dict[str, object]:
+        """Counters as JSON values."""
+        return {
+            "proposed": self.proposed,
+            "skipped": self.skipped,
+            "placed": self.placed,
+            "accepted": self.accepted,
+        }
+
+
+def search(
+    partitioner: Partitioner,
+    proposals: Proposals,
+    settings: Settings,
+    clock: Clock,
+    first: bool = False,
+    found: Found | None = None,
+    threshold: int | None = None,
+) -> Found:
+    """Place every proposal and keep the one with the lowest objective.
+
+    A proposal is not placed when a bound on its objective (its total, or the largest of total ÷
+    ranks and its most expensive shard) cannot beat the best so far; that never changes the answer.
+    Fusion groups are ignored, as TorchRec's planner ignores them; every other constraint is
+    checked. A unit of work is a proposal placed.
+
+    Parameters
+    ----------
+    partitioner : Partitioner
+    proposals : iterable of int64 array [proposals, tables]
+    settings : Settings
+    clock : Clock
+    first : bool
+        Stop at the first proposal that can be placed instead of looking at all.
+    found : Found, optional
+        What an earlier search saw; continued.
+    threshold : int, optional
+        End when more proposals in a row than this rate worse than the best of this search (as
+        TorchRec's ``GreedyProposer`` does); then every proposal is placed.
+    """
+    found = found or Found()
+    instance = without_fusion(partitioner.instance)
+    best, inferior = None, 0
+    for options in _worth_placing(partitioner, proposals, found, threshold is None):
+        if found.placement is not None and first:
+            break
+        if clock.over():
+            found.stopped_by = why_stopped(clock)
+            break
+        rating = _consider(partitioner, instance, options, found, clock)
+        if threshold is None or rating is None:
+            continue
+        inferior = 0 if best is None or rating < best else inferior + 1
+        best = rating if best is None else min(best, rating)
+        if inferior > threshold:
+            break
+    return found
+
+
+def _worth_placing(
+    partitioner: Partitioner, proposals: Proposals, found: Found, may_skip: bool
+) -> Iterator[IntArray]:
+    for batch in proposals:
+        bounds = lower_bounds(partitioner, batch)
+        for row, bound in zip(batch, bounds.tolist(), strict=True):
+            found.proposed += 1
+            if may_skip and found.rating is not None and bound >= found.rating:
+                found.skipped += 1
+            else:
+                yield row
+
+
+def lower_bounds(partitioner: Partitioner, batch: IntArray) -> IntArray:
+    """No placement of these options can cost less, int64 array [proposals]."""
+    facts, instance = partitioner.facts, partitioner.instance
+    if not facts.exact:
+        return np.full(len(batch), np.iinfo(np.int64).min)
+    if instance.objective == Objective.TOTAL:
+        result: IntArray = facts.cost[batch].sum(axis=1)
+        return result
+    spread = -(-facts.placed_cost[batch].sum(axis=1) // instance.num_ranks)
+    return np.maximum(spread, facts.depth[batch].max(axis=1, initial=0))
+
+
+def _consider(
+    partitioner: Partitioner, instance: Instance, options: IntArray, found: Found, clock: Clock
+) -> int | None:
+    """Place one proposal; its rating, or None where that fails."""
+    partition = partitioner.partition(options)
+    if partition is None:
+        return None
+    found.placed += 1
+    clock.spend(1.0)
+    rating = _rating(partitioner, instance, partition)
+    if found.rating is not None and rating >= found.rating:
+        return rating
+    placement = partition.placement(instance)
+    verdict = check(instance, placement)
+    if not verdict.feasible:
+        return rating
+    found.accepted += 1
+    found.placement, found.rating = placement, rating
+    if found.tells and not partitioner.instance.fusion_groups:
+        clock.record(rating, None, "placed")
+    return rating
+
+
+def _rating(partitioner: Partitioner, instance: Instance, partition: Partition) -> int:
+    if instance.objective == Objective.TOTAL and partitioner.facts.exact:
+        return int(partitioner.facts.cost[partition.options].sum())
+    if instance.objective == Objective.BUSIEST_RANK:
+        return max(partition.load)
+    loads = compute_loads(instance, partition.placement(instance))
+    return objectives(loads)[instance.objective.value]

@@ -1,0 +1,1 @@
+"""The conductor: compiled search, neighbourhoods and the exact model, telling each other."""

@@ -1,0 +1,216 @@
+"""Annealing towards a target: options and places at once, through plans that are not feasible.
+
+A target T for the objective is a capacity like any other; what exceeds a capacity is penalised
+(:mod:`formulations.conduct.anneal_kernels`). A state without penalty is a plan of at most T; the
+target is then lowered below it and the search goes on at the temperature it has. It proposes:
+whoever takes a plan checks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.conduct import anneal_data as data
+from formulations.conduct.anneal_data import Lowered
+from formulations.fusion import mixed_groups
+from formulations.instance import Instance, IntArray
+from formulations.result.placement import Placement
+
+#: Moves between two looks at the clock: a few hundredths of a second.
+SLICE = 20_000
+_NOBODY = np.zeros(0, dtype=np.int64)
+#: What a share of use over capacity weighs against a share of cost over the target.
+_CAPACITY = 2.0
+
+
+class Annealer:
+    """A state of the search on one instance.
+
+    Parameters
+    ----------
+    instance : Instance
+    seed : int
+        The same seed and number of moves give the same plans.
+
+    Attributes
+    ----------
+    array : int64 array
+        The state (:mod:`formulations.conduct.anneal_data`).
+    """
+
+    def __init__(self, instance: Instance, seed: int = 0) -> None:
+        from formulations.conduct import anneal_kernels
+
+        self._kernels, self._lowered = anneal_kernels, Lowered(instance)
+        self._instance, self._seed = instance, seed
+        self._peaks, self._sound = self._lowered.peaks, True
+        self.choose_from(instance.allowed)
+        self._empty()
+
+    def choose_from(self, keep: NDArray[np.bool_]) -> None:
+        """Options that moves may choose; every table needs one."""
+        self._choice = np.flatnonzero(keep)
+        table = self._instance.table_of[self._choice]
+        counts = np.bincount(table, minlength=self._instance.num_tables)
+        self._choice_start = np.append(0, np.cumsum(counts)).astype(np.int64)
+
+    def start(self, options: IntArray, target: Sequence[int], most: int = 256) -> None:
+        """A state from options alone: tables with the largest shards first, looking at ``most``
+        places for each."""
+        self._empty()
+        self.aim(target)
+        options = self._one_level_a_group(options)
+        order = np.argsort(-self._largest_shard()[options], kind="stable")
+        self._lowered.view(data.OLD_OPTION, len(options), self.array)[:] = options
+        self._run(order, (0, 0, 1), (1.0, 1.0), (0, 0, 0, 0, 0, most), (0.0, 0.0))
+
+    def load(self, placement: Placement, target: Sequence[int]) -> None:
+        """A state as a placement says."""
+        self._empty()
+        self.aim(target)
+        self._sound = not mixed_groups(self._instance, placement)
+        options = np.asarray(placement.options, dtype=np.int64)
+        for table, option in enumerate(options.tolist()):
+            ranks = placement.ranks[table]
+            self._lowered.keep(self.array, data.OLD_PLACE, table, option, ranks)
+        self._lowered.view(data.OLD_OPTION, len(options), self.array)[:] = options
+        everything = np.arange(len(options))
+        self._run(everything, (0, 0, 1), (1.0, 1.0), (0,) * 6, (0.0, 0.0))
+
+    def aim(self, target: Sequence[int]) -> None:
+        """Set the target: one number a phase under ``step_time``, else one."""
+        loads = int(self.array[data.LOADS])
+        limit, weight = self._lowered.view(data.LIMIT, loads, self.array), self._weight
+        wide, ranks = int(self.array[data.WIDE]), self._instance.num_ranks
+        if self._peaks:
+            one = slice(0, wide * ranks)
+            limit[one].reshape(ranks, wide)[:, : self._peaks] = target
+            inverse = 1.0 / np.maximum(1, np.abs(target))
+            weight[one].reshape(ranks, wide)[:, : self._peaks] = inverse
+        else:
+            limit[int(self.array[data.CLUSTER_LOAD])] = target[0]
+            weight[int(self.array[data.CLUSTER_LOAD])] = 1.0 / max(1, abs(target[0]))
+
+    def run(
+        self, moves: int, heats: tuple[float, float], over: Callable[[], bool],
+        mix: tuple[int, ...] = (35, 65, 8, 1, 90), shrink: float = 5e-4, least: int = -(2**62),
+    ) -> int:  # fmt: skip
+        """Anneal; returns the moves made.
+
+        Parameters
+        ----------
+        moves : int
+        heats : (float, float)
+            Temperatures at the first and the last move, as penalties.
+        over : callable
+            Asked every few hundredths of a second whether to stop.
+        most : int
+            Places looked at for one shard.
+        shrink : float
+            After a plan, the target is this share below it.
+        least : int
+            A plan of this objective ends the run.
+        """
+        if not self._instance.num_tables:
+            return 0
+        for first in range(0, moves, SLICE):
+            last = min(moves, first + SLICE)
+            span, limits = (first, last, moves), (shrink, float(least))
+            self._run(_NOBODY, span, heats, (*mix, 0), limits)
+            if over() or (self.value is not None and self.value <= least):
+                return last
+        return moves
+
+    def _run(
+        self, order: IntArray, span: tuple[int, ...], heats: tuple[float, float],
+        mix: tuple[int, ...], limits: tuple[float, float],
+    ) -> None:  # fmt: skip
+        self._kernels.anneal(
+            self.array, self._weight, order, self._choice_start, self._choice,
+            span, heats, mix, limits,
+        )  # fmt: skip
+
+    def tidy(self, wishes: IntArray) -> None:
+        """Let every table take the best option by ``wishes`` [options] that adds no penalty, then
+        return to where it is in production, where that is no worse."""
+        table = self._instance.table_of[self._choice]
+        choice = self._choice[np.lexsort((wishes[self._choice], table))]
+        order = np.argsort(-wishes[self._lowered.view(data.OPTION, self._instance.num_tables,
+                                                      self.array)], kind="stable")  # fmt: skip
+        self._kernels.tidy(self.array, self._weight, order, self._choice_start, choice, wishes)
+
+    @property
+    def penalty(self) -> float:
+        """Of the present state."""
+        loads = int(self.array[data.LOADS])
+        load = self._lowered.view(data.LOAD, loads, self.array)
+        limit = self._lowered.view(data.LIMIT, loads, self.array)
+        return float((np.maximum(load - limit, 0) * self._weight).sum())
+
+    @property
+    def value(self) -> int | None:
+        """Objective of the best plan without penalty met since the state began."""
+        found, value = self.array[data.TALLY : data.TALLY + 2]
+        return int(value) if found and self._sound else None
+
+    @property
+    def peaks(self) -> IntArray:
+        """Largest load of any rank in each phase, in the present state."""
+        loads = self._lowered.view(data.LOAD, int(self.array[data.MACHINE_LOAD]), self.array)
+        return loads.reshape(self._instance.num_ranks, int(self.array[data.WIDE]))[
+            :, : self._peaks
+        ].max(axis=0)
+
+    def placement(self, best: bool = False) -> Placement:
+        """The present state, or the best plan met."""
+        names = (data.BEST_OPTION, data.BEST_PLACE) if best else (data.OPTION, data.PLACE)
+        tables = self._instance.num_tables
+        options = self._lowered.view(names[0], tables, self.array).copy()
+        places = self._lowered.view(names[1], int(self.array[data.SEATS]), self.array).tolist()
+        start = self._lowered.view(data.STATE_START, tables + 1).tolist()
+        ranks = [
+            self._lowered.ranks(option, places[start[table] : start[table + 1]])
+            for table, option in enumerate(options.tolist())
+        ]
+        return Placement(options, ranks)
+
+    def _one_level_a_group(self, options: IntArray) -> IntArray:
+        """The options with every mixed fusion group at the level most of its tables have.
+
+        Moves keep groups at one level; a table without an option there stays, and nothing is
+        proposed.
+        """
+        options = np.array(options, dtype=np.int64)
+        self._sound = True
+        group, level = self._instance.option_group, self._instance.option_level
+        for mixed in {int(g) for g in group[options] if g >= 0}:
+            tables = np.flatnonzero(group[options] == mixed)
+            levels, counts = np.unique(level[options[tables]], return_counts=True)
+            common = levels[counts.argmax()]
+            for table in tables[level[options[tables]] != common].tolist():
+                low, high = self._choice_start[table], self._choice_start[table + 1]
+                mine = self._choice[low:high]
+                fits = mine[(group[mine] < 0) | (group[mine] == mixed) & (level[mine] == common)]
+                options[table] = fits[0] if len(fits) else options[table]
+                self._sound = self._sound and len(fits) > 0
+        return options
+
+    def _largest_shard(self) -> NDArray[np.float64]:
+        """Largest share of any rank's capacity, or of the dearest shard's cost, by option."""
+        entry, seats = self._lowered.entry[0], self._lowered.seats
+        scale = np.maximum(1.0, self._lowered.capacity[0].mean(axis=0))
+        scale[: self._peaks] = np.maximum(1, entry[:, : self._peaks].max(axis=0, initial=1))
+        largest = np.zeros(self._instance.num_options)
+        option = self._instance.option_of[seats[:, 2]]
+        np.maximum.at(largest, option, (entry[seats[:, 0]] / scale).sum(axis=1))
+        return largest
+
+    def _empty(self) -> None:
+        self.array = self._lowered.array.copy()
+        self.array[data.RANDOM] = (2 * self._seed + 1) * 0x1E3779B97F4A7C15 % 2**63
+        loads = int(self.array[data.LOADS])
+        limit = self._lowered.view(data.LIMIT, loads, self.array)
+        self._weight = _CAPACITY / np.maximum(1.0, limit)

@@ -1,0 +1,680 @@
+# ruff: noqa: I001, PLR0913 - compiled loops take plain numbers; one import a line fills pages
+# mypy: disable-error-code="no-untyped-def"
+"""The compiled loops of annealing: loads in place, moves tried and taken back.
+
+``a`` holds everything in one int64 array (:mod:`formulations.conduct.anneal_data`: ``a[NAME]`` is
+a number, or where a section begins), ``w`` what a unit of excess weighs at every place: with few
+arguments, calls stay cheap and compiling stays short. Every function releases the GIL.
+
+Penalty: Σ over ranks of max(0, cost/T − 1) + 2 Σ over places of max(0, use/capacity − 1). Sums
+are kept in integers; only the penalty is a float.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+
+from formulations.conduct.anneal_data import (
+    ADMITTED, ADMITTED_WIDE, BEST_OPTION, BEST_PLACE, CLUSTER, CLUSTER_LOAD, CLUSTER_WIDE,
+    DISTINCT, DOMAIN_START, DOMAINS, ENTRY_CLUSTER, ENTRY_MACHINE, ENTRY_RANK, EVERY_MACHINE,
+    EVERY_RANK, EVERYWHERE, FIXED_ENTRY, FIXED_RANK, FIXED_START, GROUP, GROUP_LEVEL, GROUP_TABLES,
+    HOME, HOME_OPTION, LEVEL, LIMIT, LOAD, LOADS, MACHINE_LOAD, MACHINE_OF, MACHINE_RANKS,
+    MACHINE_START, MACHINE_WIDE, MACHINES, MOVE_BYTES, MOVED, MOVES, OLD_OPTION, OLD_PLACE, OPTION,
+    PEAKS, PINNED, PLACE, RANDOM, RANKS, RUINED, SEAT_BLOCK, SEAT_DOMAIN, SEAT_ENTRY, SEAT_KIND,
+    SEAT_START, SEAT_UNEVEN, SEATS, STATE_START, TABLES, TALLY, TOGETHER, UNEVEN, WIDE,
+)  # fmt: skip
+
+_TYPES = {
+    "a": types.int64[::1], "w": types.float64[::1], "order": types.int64[::1],
+    "choice_start": types.int64[::1], "choice": types.int64[::1], "wishes": types.int64[::1],
+    "heat": types.float64, "change": types.float64, "share": types.float64,
+    "span": types.UniTuple(types.int64, 3), "heats": types.UniTuple(types.float64, 2),
+    "mix": types.UniTuple(types.int64, 6), "limits": types.UniTuple(types.float64, 2),
+}  # fmt: skip
+
+
+def kernel(function):
+    """Compile for the types that go with the names of arguments (int64: any other name).
+
+    Once a function: left to the types it is called with, most would be compiled several times.
+    """
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    signature = tuple(_TYPES.get(name, types.int64) for name in names)
+    return njit(signature, cache=True, nogil=True)(function)
+
+
+#: Penalties below this are looked at exactly.
+_NOTHING = 1e-9
+#: Among equally penalised ranks the least loaded is taken: this much of its load counts.
+_TIE = 1e-7
+
+
+@kernel
+def _random(a, below):
+    """A number in [0, below), by xorshift."""
+    x = np.uint64(a[RANDOM])
+    x ^= x << np.uint64(13)
+    x ^= x >> np.uint64(7)
+    x ^= x << np.uint64(17)
+    a[RANDOM] = np.int64(x)
+    return np.int64(((x >> np.uint64(33)) * np.uint64(below)) >> np.uint64(31))
+
+
+@kernel
+def _add(a, w, at, values, wide, times):
+    """Add ``times`` a row of values (at index ``values``) to loads from ``at`` on; the change."""
+    change = 0.0
+    load, limit = a[LOAD] + at, a[LIMIT] + at
+    for f in range(wide):
+        value = a[values + f] * times
+        if value:
+            before, most = a[load + f], a[limit + f]
+            after = before + value
+            change += (max(after, most) - max(before, most)) * w[at + f]
+            a[load + f] = after
+    return change
+
+
+@kernel
+def _would_add(a, w, rank, entry):
+    """What one more shard on a rank would change, and a little for what the rank carries."""
+    change, wide, at = 0.0, a[WIDE], rank * a[WIDE]
+    load, limit, values = a[LOAD] + at, a[LIMIT] + at, a[ENTRY_RANK] + entry * wide
+    for f in range(wide):
+        before, most = a[load + f], a[limit + f]
+        change += (max(before + a[values + f], most) - max(before, most)) * w[at + f]
+        if f < a[PEAKS]:
+            change += _TIE * before * w[at + f]
+    wide = a[MACHINE_WIDE]
+    at = a[MACHINE_LOAD] + a[a[MACHINE_OF] + rank] * wide
+    load, limit, values = a[LOAD] + at, a[LIMIT] + at, a[ENTRY_MACHINE] + entry * wide
+    for f in range(wide):
+        before, most = a[load + f], a[limit + f]
+        change += (max(before + a[values + f], most) - max(before, most)) * w[at + f]
+    return change
+
+
+@kernel
+def _on_rank(a, w, entry, rank, times):
+    wide = a[WIDE]
+    change = _add(a, w, rank * wide, a[ENTRY_RANK] + entry * wide, wide, times)
+    wide = a[MACHINE_WIDE]
+    if wide:
+        at = a[MACHINE_LOAD] + a[a[MACHINE_OF] + rank] * wide
+        change += _add(a, w, at, a[ENTRY_MACHINE] + entry * wide, wide, times)
+    return change
+
+
+@kernel
+def _on_seat(a, w, seat, place, times):
+    """Put a seat's shards at its place (or take them away)."""
+    entry, kind = a[a[SEAT_ENTRY] + seat], a[a[SEAT_KIND] + seat]
+    if kind == 0:
+        return _on_rank(a, w, entry, place, times)
+    change, wide, position = 0.0, a[CLUSTER_WIDE], a[UNEVEN] + a[a[SEAT_UNEVEN] + seat]
+    for i in range(a[a[MACHINE_START] + place], a[a[MACHINE_START] + place + 1]):
+        if kind == 2:
+            entry = a[position]
+            position += 1
+        change += _on_rank(a, w, entry, a[a[MACHINE_RANKS] + i], times)
+        change += _add(a, w, a[CLUSTER_LOAD], a[ENTRY_CLUSTER] + entry * wide, wide, times)
+    return change
+
+
+@kernel
+def _on_fixed(a, w, option, times):
+    """Put what an option puts on places that it does not choose."""
+    wide = a[CLUSTER_WIDE]
+    change = _add(a, w, a[CLUSTER_LOAD], a[CLUSTER] + option * wide, wide, times)
+    if a[a[EVERYWHERE] + option]:
+        wide = a[WIDE]
+        for rank in range(a[RANKS]):
+            change += _add(a, w, rank * wide, a[EVERY_RANK] + option * wide, wide, times)
+        wide = a[MACHINE_WIDE]
+        for m in range(a[MACHINES] if wide else 0):
+            size = a[a[MACHINE_START] + m + 1] - a[a[MACHINE_START] + m]
+            at = a[MACHINE_LOAD] + m * wide
+            change += _add(a, w, at, a[EVERY_MACHINE] + option * wide, wide, times * size)
+    for i in range(a[a[FIXED_START] + option], a[a[FIXED_START] + option + 1]):
+        change += _on_rank(a, w, a[a[FIXED_ENTRY] + i], a[a[FIXED_RANK] + i], times)
+    return change
+
+
+@kernel
+def _seats_of(a, table):
+    """First seat of a table's option, their end, and what a seat's place is kept at less seat."""
+    option = a[a[OPTION] + table]
+    first = a[a[SEAT_START] + option]
+    return first, a[a[SEAT_START] + option + 1], a[PLACE] + a[a[STATE_START] + table] - first
+
+
+@kernel
+def _recount(a, w, table, moved):
+    """Let a table count as moved or not; the change of the penalty."""
+    if a[MOVES] < 0 or a[a[MOVED] + table] == moved:
+        return 0.0
+    a[a[MOVED] + table] = moved
+    values = a[MOVE_BYTES] + 2 * a[a[OPTION] + table]
+    return _add(a, w, a[CLUSTER_LOAD] + a[MOVES], values, 2, 1 if moved else -1)
+
+
+@kernel
+def _moved(a, table):
+    """1 where a table is not as it is in production, every block as a multiset of places."""
+    now = a[a[HOME_OPTION] + table]
+    if a[MOVES] < 0 or now == -2:
+        return 0
+    if now != a[a[OPTION] + table]:
+        return 1
+    first, end, at = _seats_of(a, table)
+    home = a[HOME] + a[a[STATE_START] + table] - first
+    for i in range(first, end):
+        here = there = 0
+        for j in range(first, end):
+            if a[a[SEAT_BLOCK] + j] == a[a[SEAT_BLOCK] + i]:
+                here += a[at + j] == a[at + i]
+                there += a[home + j] == a[at + i]
+        if here != there:
+            return 1
+    return 0
+
+
+@kernel
+def _lift(a, w, table):
+    """Take a table away."""
+    change, option = _recount(a, w, table, 0), a[a[OPTION] + table]
+    change += _on_fixed(a, w, option, -1)
+    first, end, at = _seats_of(a, table)
+    for seat in range(first, end):
+        change += _on_seat(a, w, seat, a[at + seat], -1)
+    if a[a[GROUP] + option] >= 0:
+        a[a[GROUP_TABLES] + a[a[GROUP] + option]] -= 1
+    return change
+
+
+@kernel
+def _keep_and_lift(a, w, table):
+    """Take a table away, noting where it was to put it back."""
+    a[a[OLD_OPTION] + table] = a[a[OPTION] + table]
+    for i in range(a[a[STATE_START] + table], a[a[STATE_START] + table + 1]):
+        a[a[OLD_PLACE] + i] = a[a[PLACE] + i]
+    return _lift(a, w, table)
+
+
+@kernel
+def _settle(a, w, table):
+    """What a table counts for once its seats are taken: its group, and whether it moved."""
+    option = a[a[OPTION] + table]
+    group = a[a[GROUP] + option]
+    if group >= 0:
+        a[a[GROUP_TABLES] + group] += 1
+        a[a[GROUP_LEVEL] + group] = a[a[LEVEL] + option]
+    return _recount(a, w, table, _moved(a, table))
+
+
+@kernel
+def _put(a, w, table, option, places):
+    """Put a lifted table at an option and at the places kept in the section at ``places``."""
+    a[a[OPTION] + table] = option
+    change = _on_fixed(a, w, option, 1)
+    first, end, at = _seats_of(a, table)
+    for seat in range(first, end):
+        place = a[places + at - a[PLACE] + seat]
+        a[at + seat] = place
+        change += _on_seat(a, w, seat, place, 1)
+    return change + _settle(a, w, table)
+
+
+@kernel
+def _undo(a, w, table):
+    _lift(a, w, table)
+    _put(a, w, table, a[a[OLD_OPTION] + table], a[OLD_PLACE])
+
+
+@kernel
+def _taken(a, table, end, seat, place):
+    """Whether another seat of the same block, before ``end``, sits there already."""
+    block = a[a[SEAT_BLOCK] + seat]
+    if not a[a[DISTINCT] + block]:
+        return False
+    first, _, at = _seats_of(a, table)
+    for j in range(first, end):
+        if j != seat and a[a[SEAT_BLOCK] + j] == block and a[at + j] == place:
+            return True
+    return False
+
+
+@kernel
+def _choose(a, w, table, end, seat, low, high, most):
+    """The least penalised of ``most`` places drawn from ``a[low:high]``; -1: none is free."""
+    size = high - low
+    begin, found, least = _random(a, size), -1, np.inf
+    for k in range(size):
+        if k >= most and found >= 0:
+            break
+        if size <= most or k >= most:
+            place = a[low + (begin + k) % size]
+        else:
+            place = a[low + _random(a, size)]
+        if _taken(a, table, end, seat, place):
+            continue
+        if a[a[SEAT_KIND] + seat] == 0:
+            penalty = _would_add(a, w, place, a[a[SEAT_ENTRY] + seat])
+        else:
+            penalty = _on_seat(a, w, seat, place, 1)
+            _on_seat(a, w, seat, place, -1)
+        if penalty < least:
+            found, least = place, penalty
+    return found
+
+
+@kernel
+def _domain(a, seat):
+    """Where in ``a`` the domain of a seat begins and ends."""
+    at = a[DOMAIN_START] + a[a[SEAT_DOMAIN] + seat]
+    return a[DOMAINS] + a[at], a[DOMAINS] + a[at + 1]
+
+
+@kernel
+def _inside(a, machine):
+    """Where in ``a`` the ranks of a machine begin and end."""
+    at = a[MACHINE_START] + machine
+    return a[MACHINE_RANKS] + a[at], a[MACHINE_RANKS] + a[at + 1]
+
+
+@kernel
+def _place(a, w, table, option, most):
+    """Put a lifted table at an option, every seat where it is least penalised.
+
+    Returns the change of the penalty, infinite where shards that must part have too few places.
+    """
+    a[a[OPTION] + table] = option
+    change, block, position = _on_fixed(a, w, option, 1), -1, 0
+    first, end, at = _seats_of(a, table)
+    low = high = 0
+    for seat in range(first, end):
+        position += 1
+        if a[a[SEAT_BLOCK] + seat] != block:
+            block, position = a[a[SEAT_BLOCK] + seat], 0
+            low, high = _domain(a, seat)
+            if a[a[TOGETHER] + block]:
+                low, high = _inside(a, a[low + _random(a, high - low)])
+        if a[a[PINNED] + block]:
+            place = a[low + position]
+        else:
+            place = _choose(a, w, table, seat, seat, low, high, most)
+        if place < 0:
+            place, change = a[low], np.inf
+        a[at + seat] = place
+        change += _on_seat(a, w, seat, place, 1)
+    return change + _settle(a, w, table)
+
+
+@kernel
+def _penalty(a, w):
+    """The whole penalty, from the loads."""
+    total = 0.0
+    for i in range(a[LOADS]):
+        total += max(0, a[a[LOAD] + i] - a[a[LIMIT] + i]) * w[i]
+    return total
+
+
+@kernel
+def _accepted(a, change, heat):
+    if change <= 0.0:
+        return True
+    if change > 30.0 * heat:
+        return False
+    return _random(a, 1 << 30) < np.exp(-change / heat) * (1 << 30)
+
+
+@kernel
+def _conflicts(a, option, old):
+    """Whether tables other than the one at ``old`` (-1: it is lifted) hold the option's fusion
+    group at another level."""
+    group = a[a[GROUP] + option]
+    if group < 0 or a[a[GROUP_LEVEL] + group] == a[a[LEVEL] + option]:
+        return False
+    mine = 1 if old >= 0 and a[a[GROUP] + old] == group else 0
+    return a[a[GROUP_TABLES] + group] > mine
+
+
+@kernel
+def _change_option(a, w, table, option, home, heat, most):
+    """A table takes an option, its shards where they are least penalised (or as in production)."""
+    change = _keep_and_lift(a, w, table)
+    if home:
+        change += _put(a, w, table, option, a[HOME])
+    else:
+        change += _place(a, w, table, option, most)
+    if _accepted(a, change, heat):
+        return change
+    _undo(a, w, table)
+    return 0.0
+
+
+@kernel
+def _alike(a, option, other):
+    """Whether the places of one option serve the other."""
+    first, second = a[a[SEAT_START] + option], a[a[SEAT_START] + other]
+    count = a[a[SEAT_START] + option + 1] - first
+    if a[a[SEAT_START] + other + 1] - second != count:
+        return False
+    for i in range(count):
+        block, there = a[a[SEAT_BLOCK] + first + i], a[a[SEAT_BLOCK] + second + i]
+        if (
+            a[a[SEAT_DOMAIN] + first + i] != a[a[SEAT_DOMAIN] + second + i]
+            or a[a[TOGETHER] + block] != a[a[TOGETHER] + there]
+            or a[a[DISTINCT] + block] != a[a[DISTINCT] + there]
+            or (a[a[SEAT_KIND] + first + i] == 0) != (a[a[SEAT_KIND] + second + i] == 0)
+        ):
+            return False
+    return True
+
+
+@kernel
+def _at_level(a, table, choice_start, choice, like):
+    """The table's option at the group and level of ``like``, alike its own if there is one."""
+    found = -1
+    for i in range(choice_start[table], choice_start[table + 1]):
+        option = choice[i]
+        if (
+            a[a[GROUP] + option] == a[a[GROUP] + like]
+            and a[a[LEVEL] + option] == a[a[LEVEL] + like]
+        ):
+            if _alike(a, a[a[OPTION] + table], option):
+                return option
+            if found < 0 or _random(a, 2) == 0:
+                found = option
+    return found
+
+
+@kernel
+def _change_level(a, w, choice_start, choice, like, heat, most):
+    """All tables of a fusion group take the level of an option together."""
+    group, level, change, end = a[a[GROUP] + like], a[a[LEVEL] + like], 0.0, a[TABLES]
+    for t in range(a[TABLES]):
+        old = a[a[OPTION] + t]
+        if a[a[GROUP] + old] != group:
+            continue
+        option = _at_level(a, t, choice_start, choice, like)
+        if option < 0:
+            change, end = np.inf, t
+            break
+        change += _keep_and_lift(a, w, t)
+        if _alike(a, old, option):
+            change += _put(a, w, t, option, a[OLD_PLACE])
+        else:
+            change += _place(a, w, t, option, most)
+    if change < np.inf and _accepted(a, change, heat):
+        return change
+    for t in range(end):
+        option = a[a[OPTION] + t]
+        if a[a[GROUP] + option] == group and a[a[LEVEL] + option] == level:
+            _undo(a, w, t)
+    return 0.0
+
+
+@kernel
+def _move_shard(a, w, table, seat, heat, most):
+    """One shard (or machine) goes where it is least penalised."""
+    _, end, at = _seats_of(a, table)
+    block, here = a[a[SEAT_BLOCK] + seat], a[at + seat]
+    if a[a[PINNED] + block]:
+        return 0.0
+    low, high = _domain(a, seat)
+    if a[a[TOGETHER] + block]:
+        low, high = _inside(a, a[a[MACHINE_OF] + here])
+    change = _on_seat(a, w, seat, here, -1)
+    place = _choose(a, w, table, end, seat, low, high, most)
+    if place < 0 or place == here:
+        _on_seat(a, w, seat, here, 1)
+        return 0.0
+    change += _on_seat(a, w, seat, place, 1)
+    a[at + seat] = place
+    change += _recount(a, w, table, _moved(a, table))
+    if _accepted(a, change, heat):
+        return change
+    _on_seat(a, w, seat, place, -1)
+    _on_seat(a, w, seat, here, 1)
+    a[at + seat] = here
+    _recount(a, w, table, _moved(a, table))
+    return 0.0
+
+
+@kernel
+def _admits(a, table, seat, here, place):
+    """Whether a seat may change to a place that another seat leaves."""
+    block = a[a[SEAT_BLOCK] + seat]
+    if a[a[PINNED] + block]:
+        return False
+    if a[a[TOGETHER] + block]:
+        if a[a[MACHINE_OF] + here] != a[a[MACHINE_OF] + place]:
+            return False
+    elif not a[a[ADMITTED] + a[a[SEAT_DOMAIN] + seat] * a[ADMITTED_WIDE] + place]:
+        return False
+    _, end, _ = _seats_of(a, table)
+    return not _taken(a, table, end, seat, place)
+
+
+@kernel
+def _exchange(a, w, one, i, other, j):
+    """Seats i and j of two tables change places; the change of the penalty."""
+    at, to = _seats_of(a, one)[2] + i, _seats_of(a, other)[2] + j
+    p, q = a[at], a[to]
+    change = _on_seat(a, w, i, p, -1) + _on_seat(a, w, j, q, -1)
+    change += _on_seat(a, w, i, q, 1) + _on_seat(a, w, j, p, 1)
+    a[at], a[to] = q, p
+    change += _recount(a, w, one, _moved(a, one))
+    return change + _recount(a, w, other, _moved(a, other))
+
+
+@kernel
+def _swap(a, w, one, i, other, j, heat):
+    """Two shards (or machines) change places."""
+    p, q = a[_seats_of(a, one)[2] + i], a[_seats_of(a, other)[2] + j]
+    if p == q or (a[a[SEAT_KIND] + i] == 0) != (a[a[SEAT_KIND] + j] == 0):
+        return 0.0
+    if a[a[SEAT_BLOCK] + i] != a[a[SEAT_BLOCK] + j] and not (
+        _admits(a, one, i, p, q) and _admits(a, other, j, q, p)
+    ):
+        return 0.0
+    change = _exchange(a, w, one, i, other, j)
+    if _accepted(a, change, heat):
+        return change
+    _exchange(a, w, one, i, other, j)
+    return 0.0
+
+
+@kernel
+def _move_table(a, w, table, choice_start, choice, heat, most):
+    """A table takes a random option, or returns to where it is in production."""
+    low = choice_start[table]
+    count = choice_start[table + 1] - low
+    option = choice[low + _random(a, count)]
+    home = a[MOVES] >= 0 and a[a[HOME_OPTION] + table] >= 0 and _random(a, 5) == 0
+    if home:
+        option = a[a[HOME_OPTION] + table]
+    elif count == 1 and a[a[SEAT_START] + option] == a[a[SEAT_START] + option + 1]:
+        return 0.0
+    if not _conflicts(a, option, a[a[OPTION] + table]):
+        return _change_option(a, w, table, option, home, heat, most)
+    if home or a[a[GROUP] + a[a[OPTION] + table]] != a[a[GROUP] + option]:
+        return 0.0
+    return _change_level(a, w, choice_start, choice, option, heat, most)
+
+
+@kernel
+def _busy_rank(a, w):
+    """The most penalised of a few ranks, drawn at random."""
+    found, least = 0, -1.0
+    for _ in range(4):
+        rank, over = _random(a, a[RANKS]), 0.0
+        for i in range(rank * a[WIDE], (rank + 1) * a[WIDE]):
+            over += max(0, a[a[LOAD] + i] - a[a[LIMIT] + i]) * w[i]
+        if over > least:
+            found, least = rank, over
+    return found
+
+
+@kernel
+def _on(a, table, rank):
+    """Whether a seat of a table's option is at a rank (or at its machine)."""
+    first, end, at = _seats_of(a, table)
+    for seat in range(first, end):
+        place = a[at + seat]
+        if place == (rank if a[a[SEAT_KIND] + seat] == 0 else a[a[MACHINE_OF] + rank]):
+            return True
+    return False
+
+
+@kernel
+def _reinsert(a, w, table, choice_start, choice, most):
+    """Put a lifted table back at the better of its own option and two others."""
+    own, low = a[a[OLD_OPTION] + table], choice_start[table]
+    best, least = -1, np.inf
+    for k in range(3):
+        option = own if k == 0 else choice[low + _random(a, choice_start[table + 1] - low)]
+        if _conflicts(a, option, -1):
+            continue
+        change = _place(a, w, table, option, most)
+        if change < least:
+            best, least = option, change
+        _lift(a, w, table)
+    if best < 0:
+        return _place(a, w, table, own, most) + np.inf
+    return _place(a, w, table, best, most)
+
+
+@kernel
+def _ruin(a, w, choice_start, choice, heat, most):
+    """Take some tables away from a busy rank, and put them back one after another."""
+    rank, wanted, found, change = _busy_rank(a, w), 2 + _random(a, 4), 0, 0.0
+    taken = a[RUINED]
+    for _ in range(12 * wanted):
+        table = _random(a, a[TABLES])
+        again = False
+        for i in range(found):
+            again = again or a[taken + i] == table
+        if not again and (_on(a, table, rank) or _random(a, 16) == 0):
+            a[taken + found] = table
+            found += 1
+            change += _keep_and_lift(a, w, table)
+            if found == wanted:
+                break
+    for i in range(found):
+        change += _reinsert(a, w, a[taken + i], choice_start, choice, most)
+    if _accepted(a, change, heat):
+        return change
+    for i in range(found):
+        _lift(a, w, a[taken + i])
+    for i in range(found):
+        table = a[taken + i]
+        _put(a, w, table, a[a[OLD_OPTION] + table], a[OLD_PLACE])
+    return 0.0
+
+
+@kernel
+def _one_move(a, w, choice_start, choice, heat, mix):
+    """One random move; the change of the penalty (0 where it is taken back)."""
+    table, kind = _random(a, a[TABLES]), _random(a, 100)
+    if kind >= mix[4]:
+        return _ruin(a, w, choice_start, choice, heat, mix[2])
+    first, end, _ = _seats_of(a, table)
+    if kind < mix[0] or first == end:
+        return _move_table(a, w, table, choice_start, choice, heat, mix[2])
+    seat = first + _random(a, end - first)
+    if kind < mix[1]:
+        return _move_shard(a, w, table, seat, heat, mix[3])
+    other = _random(a, a[TABLES])
+    first, end, _ = _seats_of(a, other)
+    if first == end:
+        return 0.0
+    return _swap(a, w, table, seat, other, first + _random(a, end - first), heat)
+
+
+@kernel
+def _record(a, w, share):
+    """Keep the plan met, and aim below it."""
+    value = 0
+    if a[PEAKS] == 0:
+        value = a[a[LOAD] + a[CLUSTER_LOAD]]
+        a[a[LIMIT] + a[CLUSTER_LOAD]] = value - max(1, np.int64(abs(value) * share))
+    for p in range(a[PEAKS]):
+        top = 0
+        for rank in range(a[RANKS]):
+            top = max(top, a[a[LOAD] + rank * a[WIDE] + p])
+        value += top
+        for rank in range(a[RANKS]):
+            a[a[LIMIT] + rank * a[WIDE] + p] = top - max(1, np.int64(top * share))
+    if a[TALLY] == 0 or value < a[TALLY + 1]:
+        a[TALLY + 1] = value
+        for t in range(a[TABLES]):
+            a[a[BEST_OPTION] + t] = a[a[OPTION] + t]
+        for i in range(a[SEATS]):
+            a[a[BEST_PLACE] + i] = a[a[PLACE] + i]
+    a[TALLY] += 1
+
+
+@kernel
+def anneal(a, w, order, choice_start, choice, span, heats, mix, limits):
+    """Place tables, then make moves ``span[0]`` to ``span[1]`` of ``span[2]``, cooling
+    geometrically; the penalty at the end.
+
+    Parameters
+    ----------
+    order : int64 array
+        Tables to place first, at ``OLD_OPTION``: at ``OLD_PLACE``, or (``mix[5]`` above 0) where
+        they are least penalised of so many places.
+    choice_start, choice : int64 arrays
+        Options that moves choose from, by table.
+    span : three ints
+    heats : two floats
+        Temperatures at the first and at the last of all moves.
+    mix : six ints
+        Of 100 moves, those below mix[0] change an option, below mix[1] move a shard, below mix[4]
+        swap two, the others ruin and put back; mix[2] places are looked at for a shard of an
+        option, mix[3] for a single one.
+    limits : two floats
+        A plan without penalty is kept and the target lowered by this share below it; one as cheap
+        as the second ends the run.
+    """
+    for table in order:
+        if mix[5]:
+            _place(a, w, table, a[a[OLD_OPTION] + table], mix[5])
+        else:
+            _put(a, w, table, a[a[OLD_OPTION] + table], a[OLD_PLACE])
+    penalty, heat = _penalty(a, w), heats[0]
+    for n in range(span[0], span[1]):
+        while penalty < _NOTHING:
+            penalty = _penalty(a, w)
+            if penalty > 0.0:
+                break
+            _record(a, w, limits[0])
+            penalty = _penalty(a, w)
+            if a[TALLY + 1] <= limits[1]:
+                return penalty
+        if n % 256 == 0 or n == span[0]:
+            heat = heats[0] * (heats[1] / heats[0]) ** (n / span[2])
+        penalty += _one_move(a, w, choice_start, choice, heat, mix)
+    return _penalty(a, w)
+
+
+@kernel
+def tidy(a, w, order, choice_start, choice, wishes):
+    """Every table takes the first option of its choice, better in ``wishes`` than its own, that
+    adds no penalty; then it returns to where it is in production, if that is as good."""
+    for table in order:
+        for i in range(choice_start[table], choice_start[table + 1]):
+            own, option = a[a[OPTION] + table], choice[i]
+            if wishes[option] >= wishes[own]:
+                break
+            if not _conflicts(a, option, own):
+                _change_option(a, w, table, option, 0, 1e-300, a[RANKS])
+            if a[a[OPTION] + table] == option:
+                break
+    for table in order:
+        own, option = a[a[OPTION] + table], a[a[HOME_OPTION] + table]
+        if option >= 0 and wishes[option] <= wishes[own] and not _conflicts(a, option, own):
+            _change_option(a, w, table, option, 1, 1e-300, 1)

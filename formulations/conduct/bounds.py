@@ -1,0 +1,103 @@
+"""The side that improves the bound: programs over pooled places, and the exact model itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from formulations.bounds.pooled import PooledBound, exact_pooled_ip, machine_ip, pooled_ip
+from formulations.clock import OutOfTime
+from formulations.conduct import parameters
+from formulations.conduct.context import Context
+from formulations.conduct.exact import columns_of_whole, solve_whole
+from formulations.instance import IntArray
+from formulations.model.build import Parts
+
+
+class Bounds:
+    """Makers of bounds; every one first drops the options that the best plan rules out.
+
+    Parameters
+    ----------
+    context : Context
+    choose : callable
+        Told what the pooled program chooses: an option a table.
+    """
+
+    def __init__(self, context: Context, choose: Callable[[IntArray], None]) -> None:
+        self._context, self._choose = context, choose
+        most = context.settings.options.get("whole_columns", parameters.WHOLE)
+        assert isinstance(most, int)
+        self._most = most
+        self._pooled = False
+
+    @property
+    def small(self) -> bool:
+        """Whether the whole model is worth all workers from the first second."""
+        columns = columns_of_whole(self._context, self._context.keep)
+        return columns <= min(parameters.SMALL, self._most)
+
+    def pooled(self, amount: float) -> bool:
+        """The pooled program: by HiGHS first, in integers where that meets the best plan."""
+        context = self._context
+        if context.met or context.clock.counts:
+            return self._below(amount, exact_pooled_ip)
+        if self._pooled:
+            return True
+        parts = Parts(keep=context.keep, typical=context.bound)
+        limits = context.limits(max(amount, parameters.POOLED))
+        result = pooled_ip(context.instance, parts, limits)
+        context.spend(result.work)
+        context.lift(result.bound, result.source)
+        self._tell(result)
+        value = result.value
+        self._pooled = value is not None and value - (result.bound or 0) <= 1e-5 * abs(value)
+        return True
+
+    def machines(self, amount: float) -> bool:
+        """The program that keeps machines apart."""
+        return self._below(amount, machine_ip)
+
+    def whole(self, amount: float) -> bool:
+        """The exact model over the options left, until a better plan leaves far fewer of them."""
+        context = self._context
+        context.drop()
+        if context.proved or columns_of_whole(context, context.keep) > self._most:
+            return True
+        known, options = context.objective, int(context.keep.sum())
+
+        def stale() -> bool:
+            value = context.objective
+            if context.proved or value is None or value == known:
+                return context.proved
+            return int(context.left_below(value).sum()) < parameters.NEWS * options
+
+        workers = context.settings.workers if self.small else 1
+        try:
+            answer = solve_whole(context, amount, workers, stale)
+        except OutOfTime:
+            return False
+        return not answer.done
+
+    def _below(self, amount: float, program: Callable[..., PooledBound]) -> bool:
+        context = self._context
+        context.drop()
+        upper = None if context.objective is None else context.objective - 1
+        limits = context.limits(amount, context.settings.seed)
+        result = program(context.instance, limits, Parts(keep=context.keep, limit=upper))
+        context.spend(result.work)
+        if not result.infeasible:
+            bound = result.bound
+            beyond = bound is not None and upper is not None and bound > upper
+            context.lift(upper + 1 if beyond and upper is not None else bound, result.source)
+        elif upper is None:
+            context.refuted = result.source
+        else:
+            context.lift(upper + 1, result.source)
+        self._tell(result)
+        return not (result.infeasible or result.bound == result.value)
+
+    def _tell(self, result: PooledBound) -> None:
+        if result.options is not None:
+            self._choose(np.asarray(result.options, dtype=np.int64))

@@ -1,0 +1,243 @@
+"""One search: a side that improves plans and a side that improves the bound, telling each other.
+
+Each side has parts that take turns by what they delivered on this very instance
+(:mod:`formulations.conduct.turns`). Plans: annealing towards targets, neighbourhoods in CP-SAT, its
+own large-neighbourhood search. Bounds: the pooled program, machines kept apart, the exact model.
+What is shared lies in :class:`formulations.conduct.context.Context`: the best plan (a target, a
+hint, a limit), the best bound (where targets start), options ruled out, the pooled program's
+choice. With several workers the sides run beside each other; with one, turn by turn.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import numpy as np
+
+from formulations.baselines.start import starting_plan
+from formulations.bounds.own import own_cost, usable
+from formulations.clock import Clock
+from formulations.conduct import parameters
+from formulations.conduct.bounds import Bounds
+from formulations.conduct.context import Context
+from formulations.conduct.exact import columns_of_whole, improve_whole
+from formulations.conduct.finish import finished, ready
+from formulations.conduct.plans import Plans
+from formulations.conduct.turns import Part, step, take_turns
+from formulations.instance import Instance, IntArray
+from formulations.instance.seating import seated
+from formulations.presolve import presolve
+from formulations.proof.prove import SymmetricLP, prove_infeasible, symmetric_lp
+from formulations.result.certify import with_certificate
+from formulations.result.outcome import BoundSource, Outcome, StoppedBy, found, infeasible, nothing
+from formulations.result.placement import Placement
+from formulations.settings import Settings
+from formulations.solvers.answer import POLL
+from formulations.solvers.cpsat import solver
+
+_CERTIFICATE = BoundSource("certificate", exact=True)
+
+
+def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> Outcome:
+    """Search until plan and bound meet, or the time is over.
+
+    Parameters
+    ----------
+    name : str
+        Formulation to answer as.
+    """
+    presolved = presolve(instance)
+    stuck = presolved.empty_table(instance)
+    if stuck is not None:
+        note = f"no option of table {instance.table_names[stuck]!r} is allowed and fits"
+        return infeasible(name, BoundSource("presolve", exact=True), note)
+    context = Context(instance, settings, clock, presolved.kept & usable(instance))
+    _given(context)
+    plans = Plans(context, _rounded(context, None))
+    _search(context, plans)
+    tidy = settings.polish and not clock.interrupted() and (clock.counts or ready())
+    if context.best is not None and tidy:
+        context.best = finished(instance, context.best, plans.annealer)
+    return _outcome(context, name)
+
+
+def _given(context: Context) -> None:
+    """Offer the caller's hint, the plan in production, and on small instances greedy's."""
+    instance = context.instance
+    if context.settings.hint is not None:
+        context.offer(context.settings.hint, "hint")
+    current = _current(instance)
+    if current is not None:
+        context.offer(current, "current")
+    if columns_of_whole(context, context.keep) <= parameters.SMALL:
+        greedy = starting_plan(instance, context.settings, context.clock)
+        if greedy is not None:
+            context.offer(greedy, "greedy")
+
+
+def _current(instance: Instance) -> Placement | None:
+    """The plan in production, where it covers every table and can still be."""
+    if len(instance.current) != instance.num_tables or not instance.num_tables:
+        return None
+    now = sorted(instance.current, key=lambda c: c.table)
+    ranks = [seated(instance, c.option, c.ranks) for c in now]
+    if any(r is None for r in ranks):
+        return None
+    return Placement(
+        np.asarray([c.option for c in now], dtype=np.int64),
+        [[np.asarray(r, dtype=np.int64) for r in own or ()] for own in ranks],
+    )
+
+
+def _relax(context: Context, plans: Plans) -> None:
+    """The linear program with its certificate: the first bound, the prices and a choice of options;
+    without a solution, perhaps a proof that there is no plan."""
+    clock, instance, stop = context.clock, context.instance, context.settings.stop
+    seconds = None if clock.counts else clock.share(0.15)
+    lp = symmetric_lp(instance, context.objective, time_limit=seconds, stop=stop)
+    if lp is not None:
+        context.certificate = lp.certificate
+        plans.choose(_rounded(context, lp))
+        if instance.num_tables:
+            context.lift(lp.bound, _CERTIFICATE)
+    elif context.best is None and not clock.over():
+        proof = prove_infeasible(instance, None if clock.counts else clock.share(0.3), stop)
+        if proof is not None:
+            context.proof, context.refuted = proof, _CERTIFICATE
+
+
+def _rounded(context: Context, lp: SymmetricLP | None) -> IntArray:
+    """Every table's option with the largest share in the linear program, else the cheapest."""
+    instance = context.instance
+    share = np.zeros(instance.num_options)
+    if lp is not None:
+        share[list(lp.shares)] = list(lp.shares.values())
+    worth = np.where(
+        context.keep, share - 1e-9 * np.argsort(np.argsort(own_cost(instance))), -np.inf
+    )
+    return np.asarray(
+        [t.start + int(worth[t.start : t.stop].argmax())
+         for t in map(instance.options_of, range(instance.num_tables))],
+        dtype=np.int64,
+    )  # fmt: skip
+
+
+def _search(context: Context, plans: Plans) -> None:
+    """Both sides, beside each other or turn by turn."""
+    bounds = Bounds(context, plans.choose)
+    small = bounds.small
+    makers, bounders = _parts(context, plans, bounds)
+
+    def prove() -> None:
+        _relax(context, plans)
+        take_turns(context, bounders, context.over)
+
+    if context.settings.workers > 1 and not context.clock.counts:
+        _beside(context, lambda: _seek(context, small, makers), prove)
+        return
+    _relax(context, plans)
+    sides, turn = [bounders, makers] if small else [makers, bounders], 0
+    while not context.over() and any(p.alive for side in sides for p in side):
+        step(context, sides[turn % 2])
+        turn += 1
+
+
+def _parts(context: Context, plans: Plans, bounds: Bounds) -> tuple[list[Part], list[Part]]:
+    """Parts of the side of plans, and of the side of bounds; what comes first begins.
+
+    On small instances the exact model has its side from the first second, and the pooled program
+    the other.
+    """
+
+    def improve(amount: float) -> bool:
+        improve_whole(context, amount, context.settings.seed + plans.passes)
+        return True
+
+    def better_plan() -> float:
+        return -1e3 if context.objective is None else -context.objective / _size(context)
+
+    def better_bound() -> float:
+        return -1e3 if context.bound is None else context.bound / _size(context)
+
+    makers = [
+        Part("annealing", plans.anneal, better_plan),
+        Part("mending", plans.mend, better_plan),
+    ]
+    pooled = Part("pooled", bounds.pooled, better_bound)
+    bounders = [Part("whole", bounds.whole, better_bound)]
+    if len(context.instance.machines) > 1:
+        bounders.append(Part("machines", bounds.machines, better_bound))
+    if bounds.small:
+        return [pooled, *makers, Part("improving", improve, better_plan)], bounders
+    return makers, [pooled, *bounders]
+
+
+def _size(context: Context) -> float:
+    return float(max(1, abs(context.bound or 0)))
+
+
+def _beside(context: Context, *sides: Callable[[], object]) -> None:
+    """A thread a side. When it is over, one that still compiles its loops is left behind."""
+    errors: list[BaseException] = []
+
+    def run(side: Callable[[], object]) -> None:
+        try:
+            side()
+        except BaseException as error:  # handed to the caller's thread below
+            errors.append(error)
+            context.failed = True
+
+    threads = [threading.Thread(target=run, args=(side,), daemon=True) for side in sides]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive() and not context.over():
+            thread.join(POLL)
+        thread.join(parameters.LAST_WORDS)
+    if errors:
+        raise errors[0]
+
+
+def _seek(context: Context, small: bool, makers: list[Part]) -> None:
+    """Improve plans; on small instances pause as long as the last turn took that found none."""
+    while not context.over():
+        before, start = context.objective, context.clock.now()
+        if not step(context, makers):
+            return
+        if small and context.objective == before:
+            _wait(context, context.clock.now() - start)
+
+
+def _wait(context: Context, seconds: float) -> None:
+    """Leave the cores to the other side for a while."""
+    end = context.clock.now() + seconds
+    while context.clock.now() < end and not context.over():
+        context.settings.stop.wait(0.05)
+
+
+def _outcome(context: Context, name: str) -> Outcome:
+    if context.refuted is not None:
+        return infeasible(
+            name, context.refuted, placement=context.best, certificate=context.proof, **solver()
+        )
+    if context.best is None:
+        note = "no plan was found; this does not prove that none exists"
+        outcome = nothing(name, _stopped(context), note)
+        outcome = outcome.with_(bound=context.bound, bound_source=context.source)
+    else:
+        outcome = found(
+            context.instance, name, context.best, _stopped(context), context.bound, context.source
+        )
+    if context.certificate is not None and context.settings.certificate:
+        outcome = with_certificate(context.instance, outcome, context.certificate)
+    return outcome.with_(detail={"work": round(context.clock.work, 3)}, **solver())
+
+
+def _stopped(context: Context) -> StoppedBy:
+    clock = context.clock
+    if clock.interrupted():
+        return StoppedBy.INTERRUPTED
+    if clock.counts and clock.remaining() <= 0:
+        return StoppedBy.WORK_LIMIT
+    return StoppedBy.TIME_LIMIT if clock.over() else StoppedBy.EXHAUSTED

@@ -1,0 +1,60 @@
+"""Whose turn it is: parts of the search get time by what they delivered on this very instance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from formulations.conduct import parameters
+from formulations.conduct.context import Context
+
+
+@dataclass
+class Part:
+    """Something that can be given time.
+
+    Attributes
+    ----------
+    name : str
+    run : callable
+        Takes an amount of time (units of the clock) and returns whether it may deliver more.
+    progress : callable
+        What it works on: a number that grows when it delivers.
+    amount : float
+        What its next turn may take.
+    spent, gained : float
+        Units so far; what it delivered lately, later turns forgetting.
+    """
+
+    name: str
+    run: Callable[[float], bool]
+    progress: Callable[[], float]
+    amount: float = parameters.FIRST_TURN
+    spent: float = 0.0
+    gained: float = 0.0
+    alive: bool = True
+
+
+def take_turns(context: Context, parts: list[Part], over: Callable[[], bool]) -> None:
+    """Give turns until it is over or no part can deliver more."""
+    while not over() and step(context, parts):
+        pass
+
+
+def step(context: Context, parts: list[Part]) -> bool:
+    """One turn for the part with the least time for its weight; False: none is left."""
+    alive = [p for p in parts if p.alive]
+    if not alive:
+        return False
+    total = sum(p.gained for p in alive) or 1.0
+    part = min(alive, key=lambda p: p.spent / (parameters.LEAST_WEIGHT + p.gained / total))
+    before, start = part.progress(), context.clock.now()
+    amount = min(part.amount, max(context.clock.share(parameters.LONGEST_TURN), 0.05))
+    part.alive = part.run(amount)
+    gain = max(0.0, part.progress() - before)
+    part.spent += max(context.clock.now() - start, 1e-3 * amount)
+    for other in parts:
+        other.gained *= parameters.FORGETTING
+    part.gained += gain
+    part.amount = parameters.FIRST_TURN if gain else 2 * part.amount
+    return True

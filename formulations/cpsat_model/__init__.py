@@ -1,1 +1,0 @@
-"""The parts of the exact CP-SAT model, one constraint family a file."""

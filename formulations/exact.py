@@ -1,0 +1,264 @@
+"""The exact model in CP-SAT: every kind of place, every scope, every objective, in integers.
+
+Settings of its own (``Settings.options``): ``symmetry`` (bool, default True) orders ranks that no
+constraint tells apart; ``cores`` (bool, default True) proves large choices of options by small
+cores where all places are fixed. ``work_limit`` counts CP-SAT's deterministic seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.baselines.start import starting_plan
+from formulations.clock import Clock, OutOfTime
+from formulations.cores import CoreAnswer, solve_cores
+from formulations.errors import UnsupportedInstance
+from formulations.instance import Instance, IntArray
+from formulations.model.build import Model, Parts, build
+from formulations.model.decode import decode
+from formulations.model.encode import fitted
+from formulations.model.partition import by_rank
+from formulations.options import FLAG
+from formulations.polish import polish
+from formulations.presolve import Presolved, presolve
+from formulations.reduce import OptionBounds, option_bounds, places_are_fixed
+from formulations.result.check import check, compute_loads, objectives
+from formulations.result.outcome import (
+    BoundSource,
+    Outcome,
+    Status,
+    StoppedBy,
+    found,
+    infeasible,
+    nothing,
+    why_stopped,
+)
+from formulations.result.placement import Placement
+from formulations.settings import Settings
+from formulations.solvers.answer import Answer, Found
+from formulations.solvers.cpsat import Asked, solve_cpsat, solver
+
+_SOURCE = BoundSource("cpsat", exact=True)
+
+#: Options from which a greedy plan is made to start from.
+START_FROM = 50
+#: Options beyond one a table from which solving by cores pays.
+CORES_FROM = 500
+OPTIONS = {"symmetry": FLAG, "cores": FLAG}
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One model and CP-SAT's answer to it."""
+
+    model: Model
+    answer: Answer
+
+
+def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
+    """Solve exactly; see :func:`formulations.solve.solve`.
+
+    Returns
+    -------
+    Outcome
+        ``optimal`` and ``infeasible`` only with a proof in integers.
+
+    Raises
+    ------
+    InternalError
+        When CP-SAT's answer does not pass the check.
+    UnsupportedInstance
+        When sums exceed CP-SAT's 62 bits and its answer does not pass the check.
+    """
+    presolved = presolve(instance)
+    stuck = presolved.empty_table(instance)
+    if stuck is not None:
+        name = instance.table_names[stuck]
+        note = f"no option of table {name!r} is allowed and fits"
+        return infeasible("cpsat", BoundSource("presolve", exact=True), note, **solver())
+    bounds = _core_bounds(instance, presolved.kept, settings)
+    if bounds is not None:
+        return _solve_by_cores(instance, presolved, bounds, settings, clock)
+    hint = settings.hint
+    if hint is None and _chooses_places(instance, presolved):
+        hint = starting_plan(instance, settings, clock)
+    try:
+        run = run_model(instance, presolved, hint, settings, clock)
+    except OutOfTime:
+        return _no_worse(instance, _unbuilt(clock), hint)
+    outcome = _polished(run, _outcome(run, clock), settings, clock)
+    return _no_worse(instance, outcome, hint)
+
+
+def run_model(
+    instance: Instance,
+    presolved: Presolved,
+    hint: Placement | None,
+    settings: Settings,
+    clock: Clock,
+    amount: float | None = None,
+    whole: bool = True,
+) -> Run:
+    """Build the exact model over the options left, hint it and solve it once.
+
+    Parameters
+    ----------
+    amount : float, optional
+        Units of the clock to take at most, building included.
+    whole : bool
+        The options left are all that matter, so that the trace may show the bound.
+
+    Raises
+    ------
+    OutOfTime
+        When the clock ends before the model is built.
+    """
+    start = clock.now()
+    ordered = bool(settings.options.get("symmetry", True))
+    parts = Parts(keep=presolved.kept, ordered=ordered, check=clock.check)
+    model = build(instance, by_rank(instance), parts)
+    values = None if hint is None else fitted(model, hint, presolved.replacement)
+    left = None if amount is None else max(0.0, amount - (clock.now() - start))
+    asked = Asked(
+        follow_lp=not len(model.columns.terms.column),
+        on_values=_tracer(model, clock),
+        on_bound=(lambda bound: clock.record(None, bound, "cpsat")) if whole else None,
+    )
+    limits = clock.limits(left, settings.seed, settings.workers)
+    answer = solve_cpsat(model.linear, limits, values, asked)
+    clock.spend(answer.work)
+    return Run(model, answer)
+
+
+def _tracer(model: Model, clock: Clock) -> Callable[[IntArray], None]:
+    """Records every improving plan with its true objective, but never spends long on it."""
+    instance, spent = model.columns.candidates.instance, 0.0
+
+    def trace(values: IntArray) -> None:
+        nonlocal spent
+        start = clock.now()
+        if spent > 0.02 + 0.05 * start:
+            return
+        loads = compute_loads(instance, decode(model, values))
+        clock.record(objectives(loads)[instance.objective.value], None, "cpsat")
+        spent += clock.now() - start
+
+    return trace
+
+
+def _unbuilt(clock: Clock) -> Outcome:
+    note = "the time ended before the model was built"
+    return nothing("cpsat", why_stopped(clock), note, **solver())
+
+
+def _no_worse(instance: Instance, outcome: Outcome, start: Placement | None) -> Outcome:
+    """The plan to start from, where it is feasible and the search ended with less.
+
+    One beside the word that there is none contradicts it; ``formulations.solve`` judges.
+    """
+    if start is None or not (verdict := check(instance, start)).feasible:
+        return outcome
+    if outcome.status == Status.INFEASIBLE:
+        return outcome.with_(placement=start)
+    value = verdict.objectives[instance.objective.value]
+    if outcome.objective is not None and outcome.objective <= value:
+        return outcome
+    why, bound = outcome.stopped_by, outcome.bound
+    source = None if bound is None else _SOURCE
+    return found(instance, "cpsat", start, why, bound, source, detail=outcome.detail, **solver())
+
+
+def _chooses_places(instance: Instance, presolved: Presolved) -> bool:
+    kept = presolved.kept
+    return int(kept.sum()) >= START_FROM and not places_are_fixed(instance, kept)
+
+
+def _core_bounds(
+    instance: Instance, kept: NDArray[np.bool_], settings: Settings
+) -> OptionBounds | None:
+    """Bounds to solve by cores with; None where the whole model is better."""
+    large = int(kept.sum()) - instance.num_tables >= CORES_FROM
+    if not (settings.options.get("cores", True) and large and places_are_fixed(instance, kept)):
+        return None
+    return option_bounds(instance, kept)
+
+
+def _solve_by_cores(
+    instance: Instance,
+    presolved: Presolved,
+    bounds: OptionBounds,
+    settings: Settings,
+    clock: Clock,
+) -> Outcome:
+    runs: dict[int, Run] = {}
+
+    def solve_kept(core: NDArray[np.bool_], plan: Placement | None, amount: float) -> Outcome:
+        part = Presolved(core, presolved.replacement)
+        try:
+            run = run_model(instance, part, plan or settings.hint, settings, clock, amount, False)
+        except OutOfTime:
+            return _unbuilt(clock)
+        outcome = _outcome(run, clock)
+        if outcome.placement is not None:
+            runs[id(outcome.placement)] = run
+        return outcome
+
+    answer = solve_cores(instance, bounds, solve_kept, clock)
+    outcome = _of_cores(instance, answer, bounds, runs, settings, clock)
+    return _no_worse(instance, outcome, settings.hint)
+
+
+def _of_cores(
+    instance: Instance,
+    answer: CoreAnswer,
+    bounds: OptionBounds,
+    runs: dict[int, Run],
+    settings: Settings,
+    clock: Clock,
+) -> Outcome:
+    detail: dict[str, object] = {"cores": answer.cores}
+    why = answer.outcome.stopped_by
+    if answer.best is None:
+        if answer.outcome.status == Status.INFEASIBLE:
+            return answer.outcome.with_(detail=detail)
+        claim = {"bound": answer.bound, "bound_source": _SOURCE, "detail": detail}
+        return nothing("cpsat", why, "", **claim, **solver())
+    outcome = found(
+        instance, "cpsat", answer.best, why, answer.bound, _SOURCE, detail=detail, **solver()
+    )
+    outcome = _polished(runs[id(answer.best)], outcome, settings, clock)
+    if not settings.certificate:
+        return outcome
+    from formulations.result.certify import with_certificate
+
+    return with_certificate(instance, outcome, bounds.certificate)
+
+
+def _outcome(run: Run, clock: Clock) -> Outcome:
+    """What one run proves and found about the options it was given."""
+    answer, instance = run.answer, run.model.columns.candidates.instance
+    if answer.status == Found.INFEASIBLE:
+        return infeasible("cpsat", _SOURCE, **solver())
+    why = StoppedBy.PROOF if answer.status == Found.OPTIMAL else why_stopped(clock)
+    if answer.values is None:
+        return nothing("cpsat", why, bound=answer.bound, bound_source=_SOURCE, **solver())
+    placement = decode(run.model, answer.values)
+    if answer.relaxed and not check(instance, placement).feasible:
+        raise UnsupportedInstance("uses add up beyond 2^61: a coarser unit than bytes is needed")
+    return found(instance, "cpsat", placement, why, answer.bound, _SOURCE, **solver())
+
+
+def _polished(run: Run, outcome: Outcome, settings: Settings, clock: Clock) -> Outcome:
+    """The same outcome with a plan of lower total, then lower use, where time allows."""
+    if outcome.placement is None or run.answer.values is None or clock.over():
+        return outcome
+    plan = decode(run.model, polish(run.model, run.answer.values, settings, clock))
+    verdict = check(run.model.columns.candidates.instance, plan)
+    value = verdict.objectives[run.model.columns.candidates.instance.objective.value]
+    if not verdict.feasible or value > (outcome.objective or 0):
+        return outcome
+    return outcome.with_(placement=plan, objective=value, objectives=verdict.objectives)

@@ -1,0 +1,325 @@
+"""The Instance: what the mathematics may know, as NumPy arrays of integers.
+
+Tables own options, options own blocks, blocks own shard entries; each level is a contiguous run
+of the next (CSR offsets), so 5,000 tables with every option on 1,024 ranks stay a few hundred
+megabytes. Costs are integers in the instance's time unit (picoseconds), uses are integers (bytes).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+
+#: Sums of costs and of uses must stay below this (CP-SAT's limit on activities, and int64).
+MAX_ACTIVITY = 2**62
+#: A single number in an instance file must stay below this (exact in every JSON reader).
+MAX_VALUE = 2**53
+
+
+class Scope(StrEnum):
+    """Where one capacity of a resource applies."""
+
+    RANK = "rank"
+    MACHINE = "machine"
+    CLUSTER = "cluster"
+
+
+class Objective(StrEnum):
+    """What is minimised; see :func:`formulations.result.check.objectives`."""
+
+    TOTAL = "total"
+    BUSIEST_RANK = "busiest_rank"
+    STEP_TIME = "step_time"
+
+
+class Where(IntEnum):
+    """Kinds of place a block of shards may take."""
+
+    EVERY_RANK = 0
+    ANY_RANK = 1
+    ONE_MACHINE = 2
+    ANY_RANK_OF_ONE_MACHINE = 3
+    LIST = 4
+    CLUSTER = 5
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A capacity at every place of a scope.
+
+    Attributes
+    ----------
+    name : str
+        Such as ``hbm`` or ``ddr``.
+    scope : Scope
+        One capacity a rank, a machine, or one for the cluster.
+    capacity : int64 array [places]
+        Bytes (any integer unit).
+    """
+
+    name: str
+    scope: Scope
+    capacity: IntArray
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A table's option, and optionally its ranks, fixed by the user.
+
+    Attributes
+    ----------
+    table, option : int
+        Indices in the instance (``option`` is global).
+    ranks : tuple of tuples, optional
+        Ranks of each block, compared as multisets; None leaves them free.
+    """
+
+    table: int
+    option: int
+    ranks: tuple[tuple[int, ...], ...] | None = None
+
+
+@dataclass(frozen=True)
+class Current:
+    """The plan in production, against which moves are counted.
+
+    ``option`` is a global index, or -1 when the option no longer exists (the table must move).
+    """
+
+    table: int
+    option: int
+    ranks: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class BlockView:
+    """One block, unpacked for reading.
+
+    Attributes
+    ----------
+    index : int
+        Index of the block in the instance.
+    where : Where
+    count : int
+        Shards (``ANY_RANK``, ``ANY_RANK_OF_ONE_MACHINE``, ``CLUSTER``) or machines
+        (``ONE_MACHINE``); 1 otherwise.
+    distinct : bool
+        Whether shards sit on different ranks (machines of ``ONE_MACHINE`` differ).
+    places : tuple of int or None
+        The ranks of a ``LIST``; the ranks (or machines) allowed by ``among``; None: all.
+    entries : int64 array
+        Shard entry of every position; a single element when all positions share one.
+    """
+
+    index: int
+    where: Where
+    count: int
+    distinct: bool
+    places: tuple[int, ...] | None
+    entries: IntArray
+
+    @property
+    def shared(self) -> bool:
+        """Whether every position has the same shard entry."""
+        return len(self.entries) == 1
+
+    def entry(self, position: int) -> int:
+        """Shard entry of a position."""
+        return int(self.entries[0] if self.shared else self.entries[position])
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """Tables with options, places with capacities, an objective, and constraints.
+
+    Build one with :class:`formulations.instance.build.InstanceBuilder` or read one with
+    :func:`formulations.instance.file.read_instance`; both validate.
+
+    Attributes
+    ----------
+    machines : tuple of tuples of int
+        Partition of the ranks ``0 … num_ranks-1``.
+    phases : tuple of str
+        Names of the cost columns.
+    table_options : int64 array [tables + 1]
+        Options of table t are ``table_options[t] … table_options[t+1]-1``.
+    option_blocks : int64 array [options + 1]
+        Blocks of each option, likewise.
+    option_group : int64 array [options]
+        Fusion group, or -1 for none.
+    option_level : int64 array [options]
+        Level in that group; 0 where there is none.
+    block_where, block_count, block_distinct, block_places : arrays [blocks]
+        See :class:`BlockView`; ``block_places`` indexes ``place_sets``, -1 for all.
+    block_shards : int64 array [blocks + 1]
+        Shard entries of each block, likewise.
+    shard_repeat, shard_move : int64 array [entries]
+        Run length; bytes that move when the table moves.
+    shard_use : int64 array [entries, resources]
+    shard_cost : int64 array [entries, phases]
+    """
+
+    name: str
+    source: str
+    machines: tuple[tuple[int, ...], ...]
+    phases: tuple[str, ...]
+    objective: Objective
+    resources: tuple[Resource, ...]
+    table_names: tuple[str, ...]
+    option_names: tuple[str, ...]
+    fusion_groups: tuple[str, ...]
+    table_options: IntArray
+    option_blocks: IntArray
+    option_group: IntArray
+    option_level: IntArray
+    block_where: NDArray[np.int8]
+    block_count: IntArray
+    block_distinct: NDArray[np.bool_]
+    block_places: IntArray
+    place_sets: tuple[tuple[int, ...], ...]
+    block_shards: IntArray
+    shard_repeat: IntArray
+    shard_use: IntArray
+    shard_cost: IntArray
+    shard_move: IntArray
+    pins: tuple[Pin, ...] = ()
+    forbidden: tuple[tuple[int, int], ...] = ()
+    current: tuple[Current, ...] = ()
+    max_moved_tables: int | None = None
+    max_moved_bytes: int | None = None
+    time_unit: str = "ps"
+    reference: tuple[dict[str, object], ...] = field(default=(), compare=False)
+
+    @property
+    def num_ranks(self) -> int:
+        """Ranks in the cluster."""
+        return len(self.machine_of)
+
+    @property
+    def num_tables(self) -> int:
+        """Tables to place."""
+        return len(self.table_names)
+
+    @property
+    def num_options(self) -> int:
+        """Options over all tables."""
+        return len(self.option_names)
+
+    @property
+    def num_blocks(self) -> int:
+        """Blocks over all options."""
+        return len(self.block_where)
+
+    @cached_property
+    def machine_of(self) -> IntArray:
+        """Machine of each rank, int64 array [ranks]."""
+        owner = np.empty(sum(len(m) for m in self.machines), dtype=np.int64)
+        for index, ranks in enumerate(self.machines):
+            owner[list(ranks)] = index
+        return owner
+
+    @cached_property
+    def table_of(self) -> IntArray:
+        """Table of each option, int64 array [options]."""
+        return np.repeat(np.arange(self.num_tables), np.diff(self.table_options))
+
+    @cached_property
+    def option_of(self) -> IntArray:
+        """Option of each block, int64 array [blocks]."""
+        return np.repeat(np.arange(self.num_options), np.diff(self.option_blocks))
+
+    @cached_property
+    def allowed(self) -> NDArray[np.bool_]:
+        """Options that pins and ``forbidden`` leave, bool array [options]."""
+        mask = np.ones(self.num_options, dtype=bool)
+        for _, option in self.forbidden:
+            mask[option] = False
+        for pin in self.pins:
+            keep = mask[pin.option]
+            mask[self.table_options[pin.table] : self.table_options[pin.table + 1]] = False
+            mask[pin.option] = keep
+        return mask
+
+    @cached_property
+    def _table_index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.table_names)}
+
+    def table_index(self, name: str) -> int:
+        """Index of a table by name (KeyError when there is none)."""
+        return self._table_index[name]
+
+    def option_index(self, table: int, name: str) -> int:
+        """Global index of a table's option by name (KeyError when there is none)."""
+        for option in self.options_of(table):
+            if self.option_names[option] == name:
+                return option
+        raise KeyError(name)
+
+    def options_of(self, table: int) -> range:
+        """Global option indices of a table."""
+        return range(int(self.table_options[table]), int(self.table_options[table + 1]))
+
+    def blocks_of(self, option: int) -> range:
+        """Global block indices of an option."""
+        return range(int(self.option_blocks[option]), int(self.option_blocks[option + 1]))
+
+    def block(self, index: int) -> BlockView:
+        """One block, with its shard entries expanded to positions (or shared)."""
+        lo, hi = int(self.block_shards[index]), int(self.block_shards[index + 1])
+        entries = np.arange(lo, hi)
+        if hi - lo > 1:
+            entries = np.repeat(entries, self.shard_repeat[lo:hi])
+        places = int(self.block_places[index])
+        return BlockView(
+            index=index,
+            where=Where(int(self.block_where[index])),
+            count=int(self.block_count[index]),
+            distinct=bool(self.block_distinct[index]),
+            places=None if places < 0 else self.place_sets[places],
+            entries=entries,
+        )
+
+    def positions(self, block: BlockView) -> int:
+        """Positions a block's ``ranks`` list has (shards it places).
+
+        For ``ONE_MACHINE`` with machines of unequal size it depends on the machines taken; the
+        size of the first allowed machine is used.
+        """
+        if block.where == Where.EVERY_RANK:
+            return self.num_ranks
+        if block.where == Where.LIST:
+            return len(block.places or ())
+        if block.where == Where.ONE_MACHINE:
+            first = block.places[0] if block.places else 0
+            return block.count * len(self.machines[first])
+        return block.count
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that decides the answer (names included, reference not)."""
+        digest = hashlib.sha256()
+        for part in self._identity():
+            digest.update(part if isinstance(part, bytes) else repr(part).encode())
+            digest.update(b"\0")
+        return digest.hexdigest()
+
+    def _identity(self) -> list[object]:
+        arrays: list[NDArray[np.generic]] = [
+            self.table_options, self.option_blocks, self.option_group, self.option_level,
+            self.block_where, self.block_count, self.block_distinct, self.block_places,
+            self.block_shards, self.shard_repeat, self.shard_use, self.shard_cost, self.shard_move,
+        ]  # fmt: skip
+        return [
+            self.machines, self.phases, str(self.objective), self.table_names, self.option_names,
+            self.fusion_groups, self.place_sets, self.pins, self.forbidden, self.current,
+            self.max_moved_tables, self.max_moved_bytes,
+            [(r.name, str(r.scope), r.capacity.tolist()) for r in self.resources],
+            *[a.tobytes() for a in arrays],
+        ]  # fmt: skip

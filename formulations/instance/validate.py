@@ -1,0 +1,212 @@
+"""Everything an Instance must satisfy, each violation one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from formulations.errors import InstanceError
+from formulations.instance import (
+    MAX_ACTIVITY,
+    MAX_VALUE,
+    Instance,
+    IntArray,
+    Objective,
+    Pin,
+    Scope,
+    Where,
+)
+from formulations.instance.validate_blocks import at_block, at_option, check_blocks
+
+#: Shards of one block that may be listed one by one.
+MAX_LISTED = 10_000_000
+
+
+def validate(instance: Instance) -> None:
+    """Check an Instance once, when it is built or read.
+
+    Raises
+    ------
+    InstanceError
+        Naming the table, option and block, what was found and what is allowed.
+    """
+    _machines(instance)
+    _resources(instance)
+    _names(instance)
+    _values(instance)
+    _lengths(instance)
+    check_blocks(instance)
+    _activity(instance)
+    _constraints(instance)
+
+
+def _lengths(instance: Instance) -> None:
+    """Refuse runs of unequal shards that no cluster could hold, before they are written out."""
+    total = np.append(0, np.cumsum(instance.shard_repeat.astype(np.float64)))
+    listed = total[instance.block_shards[1:]] - total[instance.block_shards[:-1]]
+    listed[np.diff(instance.block_shards) < 2] = 0
+    for block in np.flatnonzero(listed > MAX_LISTED)[:1]:
+        raise InstanceError(
+            f"{at_block(instance, int(block))}: its shards repeat {listed[block]:.3g} times "
+            f"in all; allowed: up to {MAX_LISTED}"
+        )
+
+
+def _machines(instance: Instance) -> None:
+    ranks = [r for m in instance.machines for r in m]
+    if not ranks:
+        raise InstanceError("machines: at least one rank is needed")
+    if sorted(ranks) != list(range(len(ranks))):
+        raise InstanceError(
+            f"machines: must partition the ranks 0…{len(ranks) - 1}, found {sorted(ranks)[:10]}…"
+        )
+    if not all(instance.machines):
+        raise InstanceError("machines: every machine needs at least one rank")
+    if not instance.phases or len(set(instance.phases)) != len(instance.phases):
+        raise InstanceError("phases: at least one name, none twice")
+
+
+def _resources(instance: Instance) -> None:
+    places = {
+        Scope.RANK: instance.num_ranks,
+        Scope.MACHINE: len(instance.machines),
+        Scope.CLUSTER: 1,
+    }
+    names = [r.name for r in instance.resources]
+    if len(set(names)) != len(names):
+        raise InstanceError("resources: a name appears twice")
+    for resource in instance.resources:
+        want = places[resource.scope]
+        if len(resource.capacity) != want:
+            raise InstanceError(
+                f"resource {resource.name!r}: {len(resource.capacity)} capacities for "
+                f"{want} places of scope {resource.scope.value!r}"
+            )
+        if len(resource.capacity) and (
+            resource.capacity.min() < 0 or resource.capacity.max() >= MAX_VALUE
+        ):
+            raise InstanceError(f"resource {resource.name!r}: capacities must be in [0, 2^53)")
+
+
+def _names(instance: Instance) -> None:
+    if len(set(instance.table_names)) != instance.num_tables:
+        seen: set[str] = set()
+        twice = next(n for n in instance.table_names if n in seen or seen.add(n))  # type: ignore[func-returns-value]
+        raise InstanceError(f"table {twice!r} appears twice; table names are unique")
+    for t, name in enumerate(instance.table_names):
+        options = instance.options_of(t)
+        if not options:
+            raise InstanceError(f"table {name!r} has no options; at least one is needed")
+        names = [instance.option_names[o] for o in options]
+        if len(set(names)) != len(names):
+            twice = next(n for i, n in enumerate(names) if n in names[:i])
+            raise InstanceError(f"table {name!r}: option {twice!r} appears twice")
+    empty = np.flatnonzero(np.diff(instance.option_blocks) == 0)
+    if len(empty):
+        raise InstanceError(f"{at_option(instance, int(empty[0]))}: an option needs a block")
+
+
+def _values(instance: Instance) -> None:
+    _entries(instance, "use", instance.shard_use, lambda v: (v >= 0) & (v < MAX_VALUE), "[0, 2^53)")
+    _entries(
+        instance, "move_bytes", instance.shard_move, lambda v: (v >= 0) & (v < MAX_VALUE),
+        "[0, 2^53)",
+    )  # fmt: skip
+    _entries(instance, "repeat", instance.shard_repeat, lambda v: v >= 1, "1 or more")
+    if instance.objective == Objective.TOTAL:
+        _entries(
+            instance, "cost", instance.shard_cost, lambda v: abs(v) < MAX_VALUE, "(-2^53, 2^53)"
+        )
+    else:
+        _entries(
+            instance, "cost", instance.shard_cost, lambda v: (v >= 0) & (v < MAX_VALUE),
+            "[0, 2^53) (negative only under the objective total)",
+        )  # fmt: skip
+    if instance.num_blocks and instance.block_count.min() < 1:
+        block = int(np.argmin(instance.block_count))
+        raise InstanceError(f"{at_block(instance, block)}: count must be 1 or more")
+
+
+def _entries(
+    instance: Instance,
+    what: str,
+    values: IntArray,
+    good: Callable[[IntArray], np.ndarray],
+    allowed: str,
+) -> None:
+    bad = ~good(values)
+    if bad.any():
+        entry = int(np.argwhere(bad)[0][0])
+        block = int(np.searchsorted(instance.block_shards, entry, side="right")) - 1
+        found = int(values[tuple(np.argwhere(bad)[0])])
+        raise InstanceError(f"{at_block(instance, block)}: {what} is {found}, allowed: {allowed}")
+
+
+def _activity(instance: Instance) -> None:
+    """Refuse numbers whose sums could leave 62 bits: every later sum is then exact in int64."""
+    weight = _shards_per_entry(instance)
+    for what, values in (("cost", np.abs(instance.shard_cost)), ("use", instance.shard_use)):
+        per_entry = values.astype(np.float64) * weight[:, None]
+        total = 0.0
+        if len(per_entry):
+            per_block = np.add.reduceat(per_entry, instance.block_shards[:-1])
+            per_option = np.add.reduceat(per_block, instance.option_blocks[:-1]).sum(axis=1)
+            total = float(np.maximum.reduceat(per_option, instance.table_options[:-1]).sum())
+        if total >= MAX_ACTIVITY:
+            raise InstanceError(
+                f"the {what}s add up to {total:.3g}, beyond 2^62: use a coarser unit"
+            )
+
+
+def _shards_per_entry(instance: Instance) -> np.ndarray:
+    """An upper bound on how many shards a shard entry stands for, float array [entries]."""
+    times = np.maximum(instance.block_count, 1)
+    spread = np.isin(instance.block_where, [Where.EVERY_RANK, Where.ONE_MACHINE])
+    times = np.where(spread, times * instance.num_ranks, times)
+    lists = instance.block_where == Where.LIST
+    sizes = np.asarray([len(s) for s in instance.place_sets] + [1])
+    times = np.where(lists, sizes[instance.block_places], times)
+    entries = np.diff(instance.block_shards)
+    copies = np.where(instance.block_where == Where.ONE_MACHINE, instance.block_count, 1)
+    own = instance.shard_repeat * np.repeat(copies, entries)  # one entry a position: as listed
+    shared = np.repeat(entries == 1, entries)
+    return np.where(shared, np.repeat(times, entries), own).astype(np.float64)
+
+
+def _constraints(instance: Instance) -> None:
+    for table, option in [(p.table, p.option) for p in instance.pins] + list(instance.forbidden):
+        if not 0 <= table < instance.num_tables or option not in instance.options_of(table):
+            raise InstanceError(f"pins/forbidden: option {option} is not one of table {table}")
+    tables = [p.table for p in instance.pins]
+    if len(set(tables)) != len(tables):
+        raise InstanceError("pins: a table is pinned twice")
+    for pin in instance.pins:
+        _pinned_ranks(instance, pin)
+    for now in instance.current:
+        if any(rank < 0 for block in now.ranks for rank in block):
+            name = instance.table_names[now.table]
+            raise InstanceError(f"current.{name}: its ranks must be 0 or more")
+    for limit, name in (
+        (instance.max_moved_tables, "max_moved_tables"),
+        (instance.max_moved_bytes, "max_moved_bytes"),
+    ):
+        if limit is not None and limit < 0:
+            raise InstanceError(f"{name}: must be 0 or more, found {limit}")
+        if limit is not None and not instance.current:
+            raise InstanceError(f"{name}: needs 'current', the plan that moves are counted against")
+
+
+def _pinned_ranks(instance: Instance, pin: Pin) -> None:
+    blocks = len(instance.blocks_of(pin.option))
+    if pin.ranks is not None and len(pin.ranks) != blocks:
+        raise InstanceError(
+            f"pins: {at_option(instance, pin.option)}: ranks for {len(pin.ranks)} blocks, it has "
+            f"{blocks}"
+        )
+    ranks = [rank for block in pin.ranks or () for rank in block]
+    if any(not 0 <= rank < instance.num_ranks for rank in ranks):
+        raise InstanceError(
+            f"pins: {at_option(instance, pin.option)}: its ranks must be in "
+            f"0…{instance.num_ranks - 1}"
+        )

@@ -1,0 +1,61 @@
+"""Ctrl-C in Python: the first keeps the best plan found, the second gives it up."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+_TICK = 0.1
+
+
+def interruptible(job: Callable[[], T], stop: threading.Event) -> T:
+    """Do a job that hands back what it has soon after ``stop`` is set.
+
+    A ``KeyboardInterrupt`` while it runs sets ``stop`` and is not raised; ``stop`` is cleared
+    again at the end, so that the same settings serve for another solve. The job runs in a thread
+    of its own: Python hears signals in the main thread alone, and only between two steps, and a
+    solver's native call is one long step. Outside the main thread, where Python raises no
+    ``KeyboardInterrupt``, it is simply called.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        At the second one; the job then ends by itself in the background.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return job()
+    results: list[T] = []
+    errors: list[BaseException] = []
+    done = threading.Event()
+
+    def body() -> None:
+        try:
+            results.append(job())
+        except BaseException as error:  # handed to the caller's thread below
+            errors.append(error)
+        finally:
+            done.set()
+
+    begun = ours = False
+    try:
+        threading.Thread(target=body, name="solve").start()
+        begun = True
+        _wait(done)
+    except KeyboardInterrupt:
+        ours = not stop.is_set()
+        stop.set()
+        if not begun:
+            raise
+        _wait(done)
+    if ours:
+        stop.clear()
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def _wait(done: threading.Event) -> None:
+    while not done.wait(_TICK):
+        pass

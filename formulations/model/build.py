@@ -1,0 +1,152 @@
+"""Build the model of an instance over a partition: every constraint family, and the objective."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.instance import Instance, IntArray
+from formulations.instance.lowering import lower
+from formulations.model.capacity import limit_resources
+from formulations.model.closed import Rest, nothing_closed, rest_of
+from formulations.model.columns import Columns, add_columns, choose_one
+from formulations.model.fusion import fuse
+from formulations.model.largest import add_largest
+from formulations.model.linear import LinearModel
+from formulations.model.loads import Loads
+from formulations.model.moves import limit_moves
+from formulations.model.partition import Partition
+from formulations.model.peaks import Goal, cost_of, set_goal
+from formulations.model.symmetry import order_ranks
+from formulations.result.placement import Placement
+
+#: Costs are divided by a power of two until those of all candidates add up to less than this.
+MOST_COST = 2**59
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What to put into a model.
+
+    Attributes
+    ----------
+    keep : bool array [options], optional
+        Options in the game; default: those that pins and ``forbidden`` leave.
+    limit : int, optional
+        Objective that no plan of interest exceeds.
+    typical : int, optional
+        About what the objective will be, for the scaling of floating-point solvers.
+    cuts : bool
+        Add rows that follow from the others: pooled ones and largest shards.
+    ordered : bool
+        Order ranks that nothing tells apart: for the exact model only.
+    slack : float
+        Capacities are multiplied by it (1: none is lost; below 1: room for packing).
+    base : Placement, optional
+        Tables not in ``tables`` stay as they are in it, and closed cells of the partition take no
+        more shards that choose their rank: a neighbourhood.
+    tables : sequence of int, optional
+        The open tables of a neighbourhood.
+    repair : bool
+        Minimise what exceeds the capacities instead of the objective, which keeps to ``limit``.
+    soft : bool
+        While repairing, what exceeds ``limit`` is paid for as well.
+    check : callable, optional
+        Called between families; raises to give up building.
+    """
+
+    keep: NDArray[np.bool_] | None = None
+    limit: int | None = None
+    typical: int | None = None
+    cuts: bool = True
+    ordered: bool = False
+    slack: float = 1.0
+    base: Placement | None = None
+    tables: IntArray | None = None
+    repair: bool = False
+    soft: bool = False
+    check: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A linear model, and what its columns mean.
+
+    Attributes
+    ----------
+    linear : LinearModel
+    columns : Columns
+    goal : Goal
+    parts : Parts
+    loads : Loads
+    rest : Rest
+        What closed tables put where.
+    """
+
+    linear: LinearModel
+    columns: Columns
+    goal: Goal
+    parts: Parts
+    loads: Loads
+    rest: Rest
+
+
+def build(instance: Instance, partition: Partition, parts: Parts | None = None) -> Model:
+    """The model over a partition.
+
+    Over cells of one rank it is exact; over others a relaxation: its rows are sums of the exact
+    model's over the ranks of a cell, so every plan maps to a solution that costs no more.
+
+    Parameters
+    ----------
+    instance : Instance
+    partition : Partition
+    parts : Parts, optional
+    """
+    parts = parts or Parts()
+    tables = np.arange(instance.num_tables)
+    if parts.tables is not None:
+        tables = np.asarray(parts.tables, dtype=np.int64)  # integers also where there are none
+    keep = instance.allowed if parts.keep is None else parts.keep
+    keep = keep & np.isin(instance.table_of, tables)
+    check = parts.check or (lambda: None)
+    rest = nothing_closed(instance) if parts.base is None else rest_of(instance, parts.base, tables)
+    candidates = lower(instance, keep)
+    check()
+    model = LinearModel()
+    columns = add_columns(model, candidates, partition)
+    check()
+    loads = Loads(columns)
+    model.scale = _scale(loads, instance, partition.single)
+    choose_one(columns, tables)
+    limit_moves(columns, rest)
+    fuse(columns, rest)
+    check()
+    goal = set_goal(loads, columns, rest, parts)
+    check()
+    limit_resources(loads, columns, rest, parts)
+    check()
+    if parts.cuts and parts.base is None and not parts.repair:
+        add_largest(loads, columns, goal)
+    if parts.ordered:
+        order_ranks(columns)
+    check()
+    return Model(model, columns, goal, parts, loads, rest)
+
+
+def _scale(loads: Loads, instance: Instance, single: bool) -> int:
+    """The least power of two that keeps sums of costs within CP-SAT's integers.
+
+    Pooled rows hold z once a rank; over single ranks they are cuts and may be weakened instead.
+    """
+    activity = 0.0
+    for _, values in cost_of(instance, 1):
+        row = loads.everything(np.abs(values))
+        activity += loads.activity(row) + (0 if single else loads.most(row) * row.size)
+    scale = 1
+    while activity / scale >= MOST_COST:
+        scale *= 2
+    return scale

@@ -1,0 +1,186 @@
+"""From a Placement to the value of every column: a complete hint."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from formulations.instance import Instance, IntArray
+from formulations.instance.candidates import Candidates
+from formulations.model.build import Model
+from formulations.model.linear import LinearModel, Matrix
+from formulations.model.symmetry import renamed
+from formulations.result.check import check
+from formulations.result.placement import Placement, same_ranks
+
+
+def encode(model: Model, placement: Placement) -> IntArray | None:
+    """The value of every column under a placement, over any partition.
+
+    Columns that only follow (peaks, what every rank carries, levels, overflows) take the least
+    value that their rows allow.
+
+    Returns
+    -------
+    int64 array [columns], or None when the placement uses what the model has not.
+    """
+    columns = model.columns
+    candidates = columns.candidates
+    values = np.zeros(model.linear.num_columns, dtype=np.int64)
+    taken = _candidates(candidates, placement, np.unique(candidates.table))
+    if taken is None:
+        return None
+    values[columns.x[taken]] = 1
+    wanted = _shards(model, placement, taken)
+    if wanted is None:
+        return None
+    for column, value in wanted.items():
+        values[column] = value
+    if (values > model.linear.upper).any():
+        return None
+    _follow(model.linear, values, len(columns.owners))
+    return values
+
+
+def _candidates(candidates: Candidates, placement: Placement, tables: IntArray) -> IntArray | None:
+    """The candidate of each open table: the one that stays where the table does."""
+    instance = candidates.instance
+    stays = {int(candidates.option[c]): int(c) for c in np.flatnonzero(candidates.stays)}
+    moving = np.flatnonzero(~candidates.stays)
+    free = np.full(instance.num_options, -1, dtype=np.int64)
+    free[candidates.option[moving]] = moving
+    current = {c.table: c for c in instance.current}
+    taken = free[placement.options[tables]]
+    for index, table in enumerate(tables.tolist()):
+        option, now = int(placement.options[table]), current.get(table)
+        here = now is not None and now.option == option and option in stays
+        if here and now is not None and same_ranks(now.ranks, placement.to_lists(table)):
+            taken[index] = stays[option]
+    return None if (taken < 0).any() else taken
+
+
+def _shards(model: Model, placement: Placement, taken: IntArray) -> dict[int, int] | None:
+    """Values of the columns that say where shards go; None for a place the model has not."""
+    columns = model.columns
+    seats, rows = columns.seats, columns.taken
+    mine, own = np.isin(seats.candidate, taken), np.isin(rows.candidate, taken)
+    free = {int(b) for b in seats.block[mine]}
+    held = {int(b) for b in rows.block[own]}
+    seated, machines = _counted(model, placement, taken, (free, held))
+    found: dict[int, int] = {}
+    keys = (seats.block, seats.entry, seats.cell, seats.kind)
+    fits = _assign(found, seated, (*keys, seats.column, seats.each), mine)
+    fits &= _assign(found, machines, (rows.block, rows.kind, rows.column, rows.each), own)
+    return None if not fits or seated or machines else found
+
+
+def _counted(
+    model: Model, placement: Placement, taken: IntArray, blocks: tuple[set[int], set[int]]
+) -> tuple[Counter[tuple[int, ...]], Counter[tuple[int, ...]]]:
+    """How many shards of (block, entry) lie in (cell, by kind of machine), and how many machines
+    of (block, kind) are taken, of the blocks that have columns for them."""
+    candidates = model.columns.candidates
+    instance, cells = candidates.instance, model.columns.partition.cell_of
+    kind_of = _kind_of_machine(model)
+    inside = {b for g in candidates.inside for b in g.block.tolist()}
+    free, held = blocks
+    seated: Counter[tuple[int, ...]] = Counter()
+    machines: Counter[tuple[int, ...]] = Counter()
+    for table in candidates.table[taken].tolist():
+        for index, block in enumerate(instance.blocks_of(int(placement.options[table]))):
+            ranks = placement.ranks[table][index]
+            if block in held and block not in inside:
+                machines.update((block, m) for m in _machines_of(instance, ranks, kind_of))
+            if block not in free:
+                continue
+            kind = -1
+            if block in inside and block in held:
+                kind = int(kind_of[instance.machine_of[ranks[0]]])
+                machines[block, kind] += 1
+            view = instance.block(block)
+            for position, rank in enumerate(ranks.tolist()):
+                entry = int(candidates.canonical[view.entry(position)])
+                seated[block, entry, int(cells[rank]), kind] += 1
+    return seated, machines
+
+
+def _assign(
+    found: dict[int, int],
+    counts: Counter[tuple[int, ...]],
+    table: tuple[IntArray, ...],
+    mine: np.ndarray,
+) -> bool:
+    """Give the columns of a table (its last but one) their counts; False where one cannot be."""
+    for *key, column, each in zip(*(part[mine].tolist() for part in table), strict=True):
+        count = counts.pop(tuple(key), 0)
+        if each == 1:
+            found[column] = count
+        elif count not in (0, each):
+            return False
+    return True
+
+
+def _kind_of_machine(model: Model) -> IntArray:
+    kind_of = np.empty(len(model.columns.candidates.instance.machines), dtype=np.int64)
+    for index, kind in enumerate(model.columns.partition.kinds):
+        kind_of[kind.machines] = index
+    return kind_of
+
+
+def _machines_of(instance: Instance, ranks: IntArray, kind_of: IntArray) -> list[int]:
+    """Kind of each machine in a list of whole machines."""
+    firsts = {m[0]: index for index, m in enumerate(instance.machines)}
+    return [int(kind_of[firsts[r]]) for r in ranks.tolist() if r in firsts]
+
+
+def _follow(model: LinearModel, values: IntArray, first: int) -> None:
+    """Columns from ``first`` on: the least values that the rows bounding them below allow."""
+    matrix = model.matrix()
+    row = np.repeat(np.arange(model.num_rows), np.diff(matrix.start))
+    activity = np.zeros(model.num_rows, dtype=np.int64)
+    np.add.at(activity, row, matrix.coefficient * values[matrix.column])
+    order = np.argsort(matrix.column, kind="stable")
+    ends = np.searchsorted(matrix.column[order], np.arange(len(values) + 1))
+    upper, raised = model.upper, True
+    while raised:  # a column may follow from one that was added later
+        raised = False
+        for column in range(first, len(values)):
+            mine = order[ends[column] : ends[column + 1]]
+            rise = _missing(matrix, row[mine], matrix.coefficient[mine], activity)
+            rise = min(rise, int(upper[column] - values[column]))
+            if rise > 0:
+                raised = True
+                values[column] += rise
+                np.add.at(activity, row[mine], matrix.coefficient[mine] * rise)
+
+
+def _missing(matrix: Matrix, rows: IntArray, coefficient: IntArray, activity: IntArray) -> int:
+    """How much larger a column must be for rows in which it stands with a minus."""
+    below = coefficient < 0
+    excess = activity[rows[below]] - matrix.high[rows[below]]
+    return int(np.max(-(-excess // -coefficient[below]), initial=0))
+
+
+def fitted(model: Model, placement: Placement, replacement: IntArray) -> IntArray | None:
+    """Values for a plan at most as costly as the one given, which the model can represent.
+
+    Options that were removed give way to those that dominate them (``replacement`` [options]);
+    equal ranks are renamed into the order that an ordered model asks for.
+
+    Returns
+    -------
+    int64 array [columns] or None
+        None when the plan breaks a constraint or has no such form.
+    """
+    candidates = model.columns.candidates
+    instance = candidates.instance
+    if not check(instance, placement).feasible:
+        return None
+    options = replacement[placement.options]
+    if (options < 0).any():
+        return None
+    plan = Placement(options, placement.ranks)
+    if model.parts.ordered:
+        plan = renamed(candidates, plan)
+    return encode(model, plan) if check(instance, plan).feasible else None

@@ -1,0 +1,273 @@
+"""Rows that follow from the others: a table's largest shard on top of what all ranks bear.
+
+The rank that holds a table's largest shard also bears what lies on every rank of its region. For
+every table and region: (least load of what covers the region) + (largest shard of the table there)
+≤ z, and likewise ≤ the largest capacity there. Only one shard of a candidate enters, as two may
+sit on two ranks. Regions are the cells of several ranks, or all ranks where cells are single.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from formulations.instance import IntArray, Scope
+from formulations.model.capacity import ALL
+from formulations.model.columns import Columns, Table
+from formulations.model.linear import FREE, Name, merged
+from formulations.model.loads import SHORT, Loads, Row, collect
+from formulations.model.peaks import Goal
+
+Least = dict[int, tuple[IntArray, IntArray]]
+
+
+def add_largest(loads: Loads, columns: Columns, goal: Goal) -> None:
+    """Add the rows ("largest", "peak" | "capacity", name, table, region) and the pooled peaks."""
+    instance, partition = columns.candidates.instance, columns.partition
+    if len(partition.cell_of) < 2 or not columns.candidates.count:
+        return
+    largest = _Largest(loads, columns)
+    for phase, values, z in goal.phases:
+        if partition.single:
+            row = loads.everything(values, off=False)
+            column, amount = np.append(row.column, z), np.append(row.coefficient, -row.size)
+            loads.model.row(("peak", phase, ALL), column, amount, high=0)
+        largest.rows(("largest", "peak", phase), values, z, None)
+    for index, resource in enumerate(instance.resources):
+        if resource.scope == Scope.RANK:
+            most = np.zeros(len(largest.size), dtype=np.int64)
+            np.maximum.at(most, largest.region_of[partition.cell_of], resource.capacity)
+            name = ("largest", "capacity", resource.name)
+            largest.rows(name, instance.shard_use[:, index], None, most)
+
+
+class _Largest:
+    """What candidates surely have somewhere in a region, and what covers all of it.
+
+    Attributes
+    ----------
+    region_of : int64 array [cells]
+    size : int64 array [regions]
+        Ranks of each.
+    """
+
+    def __init__(self, loads: Loads, columns: Columns) -> None:
+        self._loads, self._columns, partition = loads, columns, columns.partition
+        whole = partition.single
+        cells = np.arange(len(partition.cell_size))
+        self.region_of: IntArray = np.zeros_like(cells) if whole else cells
+        self.size = np.bincount(self.region_of, weights=partition.cell_size).astype(np.int64)
+        #: A shard like ``entry`` is in the region whenever the columns add up to 1.
+        self._seen = Table(("candidate", "region", "entry", "first", "length"))
+        self._used: list[IntArray] = [columns.x[:0]]
+        self._cover = Table(("column", "region", "entry"))
+        self._place_spread()
+        self._place_machines()
+        self._fixed = _fixed_by_rank(columns)
+
+    def _see(
+        self, candidate: IntArray, region: IntArray, entry: IntArray, used: IntArray,
+        length: IntArray,
+    ) -> None:  # fmt: skip
+        first = sum(map(len, self._used)) + np.cumsum(length) - length
+        self._seen.add(candidate, region, entry, first, length)
+        self._used.append(used)
+
+    def _place_spread(self) -> None:
+        """Freely placed shards: x where the region is all they may take, else what counts them."""
+        columns, seats = self._columns, self._columns.seats
+        if not len(seats.candidate):
+            return
+        region = self.region_of[seats.cell]
+        kind = np.stack([seats.candidate, seats.block, seats.entry], axis=1)
+        owner = np.unique(kind, axis=0, return_inverse=True)[1].ravel()
+        order = np.lexsort((region, owner))
+        start = np.flatnonzero(
+            np.append(True, (np.diff(owner[order]) != 0) | (np.diff(region[order]) != 0))
+        )
+        regions = np.bincount(owner[order[start]])[owner[order[start]]]
+        at = order[start]
+        sole = at[regions == 1]
+        self._see(
+            seats.candidate[sole], region[sole], seats.entry[sole],
+            columns.x[seats.candidate[sole]], np.ones_like(sole),
+        )  # fmt: skip
+        length = np.diff(np.append(start, len(order)))
+        several = regions > 1
+        mine = np.repeat(several, length)
+        if several.any():
+            self._place_parted(at[several], length[several], order[mine], region)
+
+    def _place_parted(
+        self, at: IntArray, length: IntArray, seat: IntArray, region: IntArray
+    ) -> None:
+        """Kinds that may take several regions: a binary where more than one shard may come."""
+        columns, seats = self._columns, self._columns.seats
+        alone = seats.count[at] == 1
+        of = np.repeat(np.arange(len(at)), length)
+        lone = at[alone]
+        self._see(
+            seats.candidate[lone], region[lone], seats.entry[lone],
+            seats.column[seat[alone[of]]], length[alone],
+        )  # fmt: skip
+        many = at[~alone]
+        made = columns.model.columns(len(many))
+        row = np.cumsum(~alone) - 1
+        some = seat[~alone[of]]
+        entries = (
+            np.concatenate([row[of[~alone[of]]], np.arange(len(many))]),
+            np.concatenate([seats.column[some], made]),
+            np.concatenate([seats.each[some], -seats.count[many]]),
+        )
+        keys = np.stack([seats.candidate[many], seats.block[many], region[many]], axis=1)
+        columns.model.rows(("seat",), keys, entries, high=0)
+        one = np.ones_like(many)
+        self._see(seats.candidate[many], region[many], seats.entry[many], made, one)
+
+    def _place_machines(self) -> None:
+        """Whole machines cover regions inside a sole machine; else one of their shards is there."""
+        columns, partition = self._columns, self._columns.partition
+        for group, indices, taken in columns.machines:
+            kinds = [partition.kinds[i] for i in indices]
+            even = group.entries.shape[1] == 1
+            for kind, column in zip(kinds, taken.T, strict=True):
+                for cell in np.unique(kind.cells).tolist():
+                    here = kind.cells == cell
+                    if partition.single or partition.cell_size[cell] > here.sum():
+                        continue
+                    entries = group.entries if even else group.entries[:, here]
+                    self._cover.add(column[:, None], cell, entries)
+            for position in range(group.entries.shape[1]):
+                cells = [k.cells if even else k.cells[[position]] for k in kinds]
+                for region in set.intersection(*({*self.region_of[c].tolist()} for c in cells)):
+                    entry = group.entries[:, position]
+                    x = columns.x[group.candidate]
+                    self._see(group.candidate, np.full_like(x, region), entry, x, np.ones_like(x))
+
+    def rows(self, name: Name, values: IntArray, z: int | None, most: IntArray | None) -> None:
+        """The rows of one column of values, against z or the largest capacities [regions]."""
+        candidate, region, column, amount = self._largest(values)
+        table = self._columns.candidates.table[candidate]
+        regions = len(self.size)
+        key, row = np.unique(table * regions + region, return_inverse=True)
+        row = row.ravel()
+        base = self._base(name, values)
+        if most is not None and len(key):
+            top = np.zeros(len(key), dtype=np.int64)
+            np.maximum.at(top, row, amount)
+            bound = np.asarray([self._loads.most(b) if len(b.column) else 0 for b in base])
+            tight = bound[key % regions] + top > most[key % regions]
+            place = np.cumsum(tight) - 1
+            used = tight[row]
+            key, row = key[tight], place[row[used]]
+            column, amount = column[used], amount[used]
+        parts = [(row, column, amount)]
+        for index, carried in enumerate(base):
+            mine = np.flatnonzero(key % regions == index)
+            parts.append((
+                np.repeat(mine, len(carried.column)), np.tile(carried.column, len(mine)),
+                np.tile(carried.coefficient, len(mine)),
+            ))  # fmt: skip
+        if z is not None:
+            parts.append((np.arange(len(key)), np.full(len(key), z), np.full(len(key), -1)))
+        entries = tuple(np.concatenate(p) for p in zip(*parts, strict=True))
+        keys = np.stack([key // regions, key % regions], axis=1)
+        limit = 0 if most is None else most[key % regions]
+        self._loads.model.rows(name, keys, entries, high=limit)  # type: ignore[arg-type]
+
+    def _largest(self, values: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """For every candidate and region the largest shard surely there: candidate, region,
+        column and value, a term each."""
+        count, seen = self._columns.candidates.count, self._seen
+        value, key = values[seen.entry], seen.region * count + seen.candidate
+        order = np.lexsort((value, key))
+        order = order[np.append(np.diff(key[order]) != 0, True)] if len(order) else order
+        gain_key, gain = self._gains(values)
+        best = np.zeros(count * len(self.size), dtype=np.int64)
+        best[key[order]] = value[order]
+        more = gain > best[gain_key]
+        best[gain_key[more]] = gain[more]
+        order = order[(value[order] > 0) & (value[order] == best[key[order]])]
+        length = seen.length[order]
+        run = np.repeat(np.arange(len(order)), length)
+        offset = np.arange(len(run)) - (np.cumsum(length) - length)[run]
+        used = np.concatenate(self._used)[seen.first[order][run] + offset]
+        by_seat, by_gain = key[order][run], gain_key[more]
+        where = np.concatenate([by_seat, by_gain])
+        return (
+            where % count, where // count,
+            np.concatenate([used, self._columns.x[by_gain % count]]),
+            np.concatenate([value[order][run], gain[more]]),
+        )  # fmt: skip
+
+    def _gains(self, values: IntArray) -> tuple[IntArray, IntArray]:
+        """What a candidate's fixed shards put on one rank of a region beyond their least there."""
+        key, low, high = self._extremes(values)
+        return key[high > low], (high - low)[high > low]
+
+    def _extremes(self, values: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Least and most that fixed shards put on a rank of a region: key, least, most."""
+        candidate, rank, entry, times = self._fixed
+        ranks, count = len(self._columns.partition.cell_of), self._columns.candidates.count
+        key, amount = merged(candidate * ranks + rank, values[entry] * times)
+        candidate, rank = key // ranks, key % ranks
+        region = self.region_of[self._columns.partition.cell_of[rank]]
+        order = np.lexsort((candidate, region))
+        key, amount = (region * count + candidate)[order], amount[order]
+        start = np.flatnonzero(np.append(True, np.diff(key) != 0))[: len(key)]
+        if not len(key):
+            return key, amount, amount
+        low, high = np.minimum.reduceat(amount, start), np.maximum.reduceat(amount, start)
+        partial = np.diff(np.append(start, len(key))) < self.size[key[start] // count]
+        low = np.where(partial, np.minimum(low, 0), low)
+        high = np.where(partial, np.maximum(high, 0), high)
+        return key[start], low, high
+
+    def _base(self, name: Name, values: IntArray) -> list[Row]:
+        """For every region what lies on all its ranks at least, as a column where it is long."""
+        columns, even = self._columns, self._loads.even(values)
+        key, low, _ = self._extremes(values)
+        covered = self._least_cover(values)
+        none = (columns.x[:0], columns.x[:0])
+        found = []
+        for region in range(len(self.size)):
+            own = (key // max(1, columns.candidates.count) == region) & (low != 0)
+            extra = covered.get(region, none)
+            x = columns.x[key[own] % max(1, columns.candidates.count)]
+            column = np.concatenate([even.column, x, extra[0]])
+            amount = np.concatenate([even.coefficient, low[own], extra[1]])
+            row = Row(-1, 1, *collect(column, amount))
+            found.append(self._shortened(("least", *name[1:], region), row))
+        return found
+
+    def _shortened(self, name: Name, row: Row) -> Row:
+        if len(row.column) <= SHORT:
+            return row
+        model = self._loads.model
+        upper = min(self._loads.most(row), FREE // 2)
+        base = model.columns(1, upper, unit=max(1, upper))
+        model.row(name, np.append(row.column, base), np.append(row.coefficient, -1), 0, 0)
+        return Row(-1, 1, base, np.ones(1, dtype=np.int64))
+
+    def _least_cover(self, values: IntArray) -> Least:
+        """Least of the positions that a whole machine puts on a region's ranks, per column."""
+        cover, found = self._cover, Least()
+        if not len(cover.column):
+            return found
+        key = cover.region * self._columns.model.num_columns + cover.column
+        order = np.argsort(key, kind="stable")
+        start = np.flatnonzero(np.append(True, np.diff(key[order]) != 0))
+        least = np.minimum.reduceat(values[cover.entry][order], start)
+        column, region = cover.column[order][start], cover.region[order][start]
+        for index in np.unique(region).tolist():
+            here = (region == index) & (least > 0)
+            found[int(index)] = (column[here], least[here])
+        return found
+
+
+def _fixed_by_rank(columns: Columns) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Fixed shards rank by rank: candidate, rank, entry, times."""
+    fixed = columns.candidates.fixed
+    run = np.repeat(np.arange(len(fixed.rank)), fixed.length)
+    first = np.cumsum(fixed.length) - fixed.length
+    rank = fixed.rank[run] + np.arange(len(run)) - first[run]
+    return fixed.candidate[run], rank, fixed.entry[run], fixed.times[run]

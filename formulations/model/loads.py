@@ -1,0 +1,127 @@
+"""What every place carries, as rows over the columns; equal rows are written once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations.instance import IntArray
+from formulations.model.columns import Columns
+from formulations.model.linear import FREE, LinearModel, Name, merged
+
+#: What every rank carries is written out in every row up to so many terms; else it is a column.
+SHORT = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """Σ coefficient·column, of ``size`` ranks together."""
+
+    place: int
+    size: int
+    column: IntArray
+    coefficient: IntArray
+
+
+def collect(key: IntArray, amount: IntArray) -> tuple[IntArray, IntArray]:
+    """Sums of amounts of equal keys, sorted by key, without those of sum 0."""
+    key, amount = merged(key, amount)
+    return key[amount != 0], amount[amount != 0]
+
+
+class Loads:
+    """Sums over the shards that columns place, of any values of the shard entries [entries]."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self.model: LinearModel = columns.model
+        self._width = columns.model.num_columns
+        self._owner, self._upper = columns.owners, columns.model.upper
+        self._table = columns.candidates.table
+
+    def even(self, values: IntArray) -> Row:
+        """What every rank carries alike."""
+        column, amount = collect(self._columns.even.column, values[self._columns.even.entry])
+        return Row(-1, 1, column, amount)
+
+    def rows(self, values: IntArray, place_of: IntArray, sizes: IntArray) -> list[Row]:
+        """One row a place, without what every rank carries alike; ``place_of`` [cells]."""
+        terms = self._columns.terms
+        amount = values[terms.entry] * terms.times
+        used = amount != 0
+        key = place_of[terms.cell[used]] * self._width + terms.column[used]
+        key, amount = collect(key, amount[used])
+        ends = np.searchsorted(key, np.arange(len(sizes) + 1) * self._width)
+        column = key % max(1, self._width)
+        return [
+            Row(place, int(sizes[place]), column[a:b], amount[a:b])
+            for place, (a, b) in enumerate(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
+        ]
+
+    def everything(self, values: IntArray, off: bool = True) -> Row:
+        """All shards in one row, those on no rank as well or not."""
+        columns = self._columns
+        ranks = len(columns.partition.cell_of)
+        column = [columns.terms.column, columns.even.column]
+        amount = [
+            values[columns.terms.entry] * columns.terms.times,
+            values[columns.even.entry] * ranks,
+        ]
+        if off:
+            column.append(columns.off.column)
+            amount.append(values[columns.off.entry] * columns.off.times)
+        return Row(-1, ranks, *collect(np.concatenate(column), np.concatenate(amount)))
+
+    def most(self, row: Row) -> int:
+        """An upper bound on a row's value: the dearest candidate of every table."""
+        coefficient = np.maximum(row.coefficient, 0).astype(np.float64)
+        placed = row.column < self._width
+        amount = coefficient[placed] * self._upper[row.column[placed]]
+        candidate = np.zeros(len(self._table))
+        np.add.at(candidate, self._owner[row.column[placed]], amount)
+        table = np.zeros(self._columns.candidates.instance.num_tables)
+        np.maximum.at(table, self._table, candidate)
+        total = float(table.sum())
+        if not placed.all():
+            derived = self.model.upper[row.column[~placed]]
+            total += float((coefficient[~placed] * derived).sum())
+        return int(total * (1 + 1e-9)) + 1
+
+    def activity(self, row: Row) -> float:
+        """Σ |coefficient| × upper bound, about."""
+        upper = self.model.upper[row.column].astype(np.float64)
+        return float((np.abs(row.coefficient) * upper).sum())
+
+    def with_even(self, even: Row, rows: list[Row], name: Name) -> list[Row]:
+        """Rows with what every rank carries added, as a column of its own where it is long."""
+        if not rows or not len(even.column):
+            return rows
+        if len(rows) > 1 and len(even.column) > SHORT:
+            upper = min(self.most(even), FREE // 2)
+            base = self.model.columns(1, upper, unit=max(1, upper))
+            self.model.row(
+                ("carried", *name),
+                np.append(even.column, base),
+                np.append(even.coefficient, -1),
+                0,
+                0,
+            )
+            even = Row(-1, 1, base, np.ones(1, dtype=np.int64))
+        return [self._joined(even, row) for row in rows]
+
+    def _joined(self, even: Row, row: Row) -> Row:
+        column = np.concatenate([row.column, even.column])
+        amount = np.concatenate([row.coefficient, even.coefficient * row.size])
+        return Row(row.place, row.size, *collect(column, amount))
+
+
+def distinct(rows: list[Row], room: IntArray) -> list[Row]:
+    """Rows that differ: of equal ones the one of least room [places]."""
+    tightest: dict[tuple[int, bytes, bytes], Row] = {}
+    for row in rows:
+        key = (row.size, row.column.tobytes(), row.coefficient.tobytes())
+        known = tightest.get(key)
+        if known is None or room[row.place] < room[known.place]:
+            tightest[key] = row
+    return list(tightest.values())

@@ -1,0 +1,145 @@
+"""What is minimised: the total, the busiest rank, or the sum over phases of the busiest rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from formulations.instance import Instance, IntArray, Objective, Scope
+from formulations.model.capacity import pay_beyond
+from formulations.model.closed import Rest
+from formulations.model.columns import Columns
+from formulations.model.loads import Loads, Row, distinct
+
+if TYPE_CHECKING:
+    from formulations.model.build import Parts
+
+
+@dataclass
+class Goal:
+    """The objective of the model.
+
+    Attributes
+    ----------
+    phases : list of (name, values [entries], column)
+        Peaks with their scaled costs and columns z; those that need none are left out.
+    """
+
+    phases: list[tuple[str, IntArray, int]] = field(default_factory=list)
+
+
+def cost_of(instance: Instance, scale: int) -> list[tuple[str, IntArray]]:
+    """Costs of every shard entry as the objective counts them: of a phase, or of all together."""
+    if instance.objective == Objective.STEP_TIME:
+        return [
+            (phase, np.ascontiguousarray(instance.shard_cost[:, p]) // scale)
+            for p, phase in enumerate(instance.phases)
+        ]
+    return [("all", instance.shard_cost.sum(axis=1) // scale)]
+
+
+def set_goal(loads: Loads, columns: Columns, rest: Rest, parts: Parts) -> Goal:
+    """Add the objective.
+
+    total: min Σ cost.  busiest_rank: min z.  step_time: min Σ_p z_p.  With z_p at least the cost
+    of every rank, as rows ("peak", phase, cell) summed over the ranks of a cell:
+    Σ cost ≤ |cell|·z_p. Where every rank carries the same, z_p is that sum and needs no column.
+    """
+    instance, model = columns.candidates.instance, loads.model
+    costs = cost_of(instance, model.scale)
+    limit = None if parts.limit is None else parts.limit // model.scale
+    goal = Goal()
+    if instance.objective == Objective.TOTAL:
+        if not parts.repair:
+            row = loads.everything(costs[0][1])
+            closed = int(rest.cost.sum() + rest.off_cost.sum()) // model.scale
+            model.minimise(row.column, row.coefficient, closed)
+            if limit is not None:
+                model.row(("limit",), row.column, row.coefficient, high=limit - closed)
+        return goal
+    if instance.objective == Objective.BUSIEST_RANK:
+        loads_now = rest.cost.sum(axis=1, keepdims=True) // model.scale
+    else:
+        loads_now = rest.cost // model.scale
+    if len(costs) == 1 and parts.repair and parts.soft and limit is not None:
+        _pay_for_peaks(loads, columns, costs[0], loads_now[:, 0], limit)
+        return goal
+    parts_of = [
+        _peak(loads, columns, goal, (*cost, loads_now[:, i], limit), rest.empty)
+        for i, cost in enumerate(costs)
+    ]
+    row = Row(-1, 1, np.concatenate([p.column for p in parts_of]),
+              np.concatenate([p.coefficient for p in parts_of]))  # fmt: skip
+    if not parts.repair:
+        model.minimise(row.column, row.coefficient)
+    _keep_to(loads, row, limit, parts, goal)
+    return goal
+
+
+def _keep_to(loads: Loads, row: Row, limit: int | None, parts: Parts, goal: Goal) -> None:
+    """The sum of the peaks stays within a limit, or what is beyond it is paid for."""
+    one = len(goal.phases) == 1 and len(row.column) == 1
+    if limit is None or (one and limit >= 0):  # the column itself keeps to it
+        return
+    if parts.repair and parts.soft:
+        pay_beyond(loads, ("limit",), row, limit, limit)
+    else:
+        loads.model.row(("limit",), row.column, row.coefficient, high=limit)
+
+
+def _peak(
+    loads: Loads,
+    columns: Columns,
+    goal: Goal,
+    cost: tuple[str, IntArray, IntArray, int | None],
+    whole: bool,
+) -> Row:
+    """The peak of one phase as a row: its column z, or the sum that every rank carries."""
+    (phase, values, closed, limit), partition = cost, columns.partition
+    constant = partition.gathered(Scope.RANK, closed)
+    even = loads.even(values)
+    rows = distinct(loads.rows(values, *partition.places(Scope.RANK)), -constant)
+    if whole and not any(len(r.column) for r in rows):
+        return even
+    if whole and any(len(r.column) and (r.coefficient > 0).all() for r in rows):
+        rows = [r for r in rows if len(r.column)]  # a rank with no more than all carry is not it
+    if partition.single:
+        most = max(loads.most(r) + int(constant[r.place]) for r in rows)
+        most += loads.most(even) if len(even.column) else 0
+    else:  # one rank of a cell may bear more than its share
+        most = loads.most(loads.everything(values, off=False))
+    most = most if limit is None else min(most, limit)
+    rows = loads.with_even(even, rows, ("peak", phase))
+    z = int(loads.model.columns(1, max(0, most), unit=max(1, most))[0])
+    local = (
+        not whole
+        and limit is not None
+        and columns.candidates.instance.objective != (Objective.STEP_TIME)
+    )
+    for row in rows:
+        fixed, name = int(constant[row.place]), ("peak", phase, row.place)
+        if local and not partition.open[row.place]:
+            # The busiest of the open ranks may fall although a closed one stays the busiest.
+            if len(row.column):
+                loads.model.row(name, row.column, row.coefficient, high=(limit or 0) - fixed)
+            continue
+        loads.model.row(
+            name, np.append(row.column, z), np.append(row.coefficient, -row.size), high=-fixed
+        )
+    goal.phases.append((phase, values, z))
+    return Row(-1, 1, np.asarray([z]), np.ones(1, dtype=np.int64))
+
+
+def _pay_for_peaks(
+    loads: Loads, columns: Columns, cost: tuple[str, IntArray], closed: IntArray, limit: int
+) -> None:
+    """Cost beyond the limit is paid for rank by rank, so that all above it come down together."""
+    phase, values = cost
+    partition = columns.partition
+    room = limit * partition.cell_size - partition.gathered(Scope.RANK, closed)
+    rows = distinct(loads.rows(values, *partition.places(Scope.RANK)), room)
+    for row in loads.with_even(loads.even(values), rows, ("peak", phase)):
+        if loads.most(row) > room[row.place]:
+            pay_beyond(loads, ("peak", phase, row.place), row, int(room[row.place]), limit)

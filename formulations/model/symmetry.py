@@ -1,0 +1,128 @@
+"""Ranks that no constraint tells apart are put in order of what they hold of one table."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable
+
+import numpy as np
+
+from formulations.instance import IntArray, Scope
+from formulations.instance.candidates import Candidates
+from formulations.model.columns import Columns
+from formulations.result.placement import Placement
+
+
+def equal_ranks(candidates: Candidates) -> list[list[int]]:
+    """Classes of two or more ranks of which any two may be swapped in every plan.
+
+    They have the same capacities and the same fixed shards, every block may put as much on one as
+    on the other, and they sit on the same machine (on any, when nothing speaks of machines).
+    """
+    instance = candidates.instance
+    marks: list[list[Hashable]] = [[] for _ in range(instance.num_ranks)]
+    for resource in instance.resources:
+        if resource.scope == Scope.RANK:
+            for rank, room in enumerate(resource.capacity.tolist()):
+                marks[rank].append(room)
+    machines = any(r.scope == Scope.MACHINE for r in instance.resources)
+    for rank, machine in enumerate(instance.machine_of.tolist()):
+        if machines or candidates.inside or candidates.whole:
+            marks[rank].append(machine)
+        if any(w.entries.shape[1] > 1 for w in candidates.whole):
+            marks[rank].append(instance.machines[machine].index(rank))
+    _mark_fixed(candidates, marks)
+    for spread in candidates.spread:
+        room = np.zeros(instance.num_ranks, dtype=np.int64)
+        room[spread.ranks] = spread.count.max() if spread.room is None else spread.room
+        for rank, most in enumerate(room.tolist()):
+            marks[rank].append(most)
+    classes: dict[Hashable, list[int]] = {}
+    for rank, mark in enumerate(marks):
+        classes.setdefault(tuple(mark), []).append(rank)
+    return [c for c in classes.values() if len(c) > 1]
+
+
+def _mark_fixed(candidates: Candidates, marks: list[list[Hashable]]) -> None:
+    fixed = candidates.fixed
+    run = np.repeat(np.arange(len(fixed.rank)), fixed.length)
+    first = np.cumsum(fixed.length) - fixed.length
+    rank = fixed.rank[run] + np.arange(len(run)) - first[run]
+    what = np.stack([fixed.candidate[run], fixed.entry[run], fixed.times[run]], axis=1)
+    for place, mark in enumerate(marks):
+        here = what[rank == place]
+        mark.append(here[np.lexsort(here.T)].tobytes())
+
+
+def anchor_table(candidates: Candidates) -> int | None:
+    """The table with the dearest shard among those that choose their rank; None without one."""
+    dearest, anchor = -1, None
+    cost = candidates.instance.shard_cost.sum(axis=1)
+    for group in candidates.free:
+        if len(group.kinds.entry):
+            kind = int(np.argmax(cost[group.kinds.entry]))
+            value = int(cost[group.kinds.entry[kind]])
+            if value > dearest:
+                owner = group.candidate[group.kinds.owner[kind]]
+                dearest, anchor = value, int(candidates.table[owner])
+    return anchor
+
+
+def order_ranks(columns: Columns) -> None:
+    """Within a class, no rank holds fewer shards of the anchor table than the next: ("order", …).
+
+    Any plan can be renamed so, one table at a time. Ordering by what ranks carry in all would
+    break more symmetry, but its dense rows cost CP-SAT far more than they save.
+    """
+    anchor = anchor_table(columns.candidates)
+    if anchor is None:
+        return
+    seats = columns.seats
+    mine = columns.candidates.table[seats.candidate] == anchor
+    for ranks in equal_ranks(columns.candidates):
+        for left, right in itertools.pairwise(ranks):
+            first, second = mine & (seats.cell == left), mine & (seats.cell == right)
+            columns.model.row(
+                ("order", left, right),
+                np.concatenate([seats.column[first], seats.column[second]]),
+                np.concatenate([seats.each[first], -seats.each[second]]),
+                low=0,
+            )
+
+
+def renamed(candidates: Candidates, placement: Placement) -> Placement:
+    """The same plan with equal ranks swapped into the order of :func:`order_ranks`."""
+    instance = candidates.instance
+    anchor = anchor_table(candidates)
+    if anchor is None:
+        return placement
+    free = _free_blocks(candidates)
+    held = np.zeros(instance.num_ranks, dtype=np.int64)
+    for block, ranks in zip(
+        instance.blocks_of(int(placement.options[anchor])), placement.ranks[anchor], strict=True
+    ):
+        if free[block]:
+            np.add.at(held, ranks, 1)
+    name = np.arange(instance.num_ranks)
+    for equal in equal_ranks(candidates):
+        name[sorted(equal, key=lambda r: -int(held[r]))] = equal
+    blocks = [
+        [
+            _rename(r, name) if free[b] else r
+            for b, r in zip(instance.blocks_of(o), own, strict=True)
+        ]
+        for o, own in zip(placement.options.tolist(), placement.ranks, strict=True)
+    ]
+    return Placement(placement.options, blocks)
+
+
+def _rename(ranks: IntArray, name: IntArray) -> IntArray:
+    return name[ranks]
+
+
+def _free_blocks(candidates: Candidates) -> np.ndarray:
+    """Blocks whose shards choose their rank, bool array [blocks]."""
+    free = np.zeros(candidates.instance.num_blocks, dtype=bool)
+    for group in candidates.free:
+        free[group.block] = True
+    return free

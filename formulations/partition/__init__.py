@@ -1,6 +1,0 @@
-"""Greedy placement of chosen options on ranks, and the search over proposals that uses it."""
-
-from formulations.partition.partitioner import Partition, Partitioner, SortBy
-from formulations.partition.search import Proposals, search
-
-__all__ = ["Partition", "Partitioner", "Proposals", "SortBy", "search"]

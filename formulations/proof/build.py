@@ -1,0 +1,346 @@
+"""Fill the rows of a proof: where the shards of every option may go, block by block."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from formulations.instance import BlockView, Instance, IntArray, Objective, Scope, Where
+from formulations.model.partition import by_class, by_machine
+from formulations.proof.measures import measures
+from formulations.proof.rows import FREE, HOME, REST, Layout, Rows
+
+#: Row -> amount.
+Terms = dict[int, int]
+
+
+def build_rows(instance: Instance, apart: bool = False) -> Rows:
+    """Rows with like ranks pooled, or (``apart``) pooled within each machine only.
+
+    Parameters
+    ----------
+    instance : Instance
+    apart : bool
+    """
+    return _Builder(instance, apart).build()
+
+
+class _Builder:
+    def __init__(self, instance: Instance, apart: bool) -> None:
+        self._instance, self._apart = instance, apart
+        self._cells = by_machine(instance) if apart else by_class(instance)
+        self._measures = measures(instance)
+        self._layout = self._lay_out()
+        self._cost = self._measures.value[:, : len(self._measures.costs)].tolist()
+        self._value = self._measures.value.tolist()
+        self._use = instance.shard_use.tolist()
+        self._total = instance.shard_cost.sum(axis=1).tolist()
+        self._move = instance.shard_move.tolist()
+        self._cell_of = self._cells.cell_of.tolist()
+        self._sizes = self._cells.cell_size.tolist()
+        self._groups = self._cells.cell_group.tolist()
+        self._pins = {p.option: p.ranks for p in instance.pins if p.ranks is not None}
+        self._now = {c.table: c.option for c in instance.current}
+        self._room = self._rooms()
+        self._own: list[Terms] = []
+        self._slots: list[tuple[int, int, int, list[tuple[int, Terms]]]] = []
+
+    def _lay_out(self) -> Layout:
+        instance, cells, width = self._instance, self._cells, self._measures.value.shape[1]
+        at = len(self._measures.costs) * cells.count + (instance.objective == Objective.TOTAL)
+        resource = []
+        for r in instance.resources:
+            resource.append(at)
+            at += {Scope.RANK: cells.count, Scope.MACHINE: cells.groups}.get(r.scope, 1)
+        sets = 1 + (len(instance.machines) if self._apart else 0)
+        cover, chief = at, at + sets * width
+        end = chief + sets * width * instance.num_tables
+        return Layout(0, resource, cover, chief, end, end + 1, end + 2, end + 3)
+
+    def _rooms(self) -> list[list[int]]:
+        """Capacity of every resource at one rank of each cell (cluster: all of it)."""
+        first = [int(np.flatnonzero(self._cells.cell_of == c)[0]) for c in range(self._cells.count)]
+        rooms = []
+        for rank in first:
+            place = {Scope.RANK: rank, Scope.MACHINE: int(self._instance.machine_of[rank])}
+            rooms.append([int(r.capacity[place.get(r.scope, 0)]) for r in self._instance.resources])
+        return rooms
+
+    def build(self) -> Rows:
+        instance = self._instance
+        possible = instance.allowed.copy()
+        for option in range(instance.num_options):
+            self._own.append({})
+            if possible[option]:
+                possible[option] = self._option(option)
+        return self._pack(possible)
+
+    def _option(self, option: int) -> bool:
+        """Fill in one option; False when some shard of it has no place."""
+        instance = self._instance
+        table = int(instance.table_of[option])
+        own = self._own[option]
+        self._table, self._moves = table, self._now.get(table, option) != option
+        self._current = option
+        if self._moves:
+            own[self._layout.moved_tables] = 1
+        width = self._measures.value.shape[1]
+        for f in range(width):
+            self._add(own, self._layout.cover + f, int(self._measures.floor[option, f]))
+            self._add(own, self._chief_row(0, f), int(self._measures.excess[option, f]))
+        blocks = [instance.block(b) for b in instance.blocks_of(option)]
+        homes = [b.index for b in blocks if b.where in _HOME_KINDS]
+        self._home = homes[0] if homes and self._apart else -1
+        self._chiefs = self._find_chiefs(blocks) if self._apart else {}
+        pins = self._pins.get(option)
+        return all(self._block(b, None if pins is None else pins[i]) for i, b in enumerate(blocks))
+
+    def _chief_row(self, index: int, f: int) -> int:
+        width, tables = self._measures.value.shape[1], self._instance.num_tables
+        return self._layout.chief + (index * width + f) * tables + self._table
+
+    def _find_chiefs(self, blocks: list[BlockView]) -> dict[tuple[int, int], list[int]]:
+        """(block, position) -> measures whose largest shard it is."""
+        chiefs: dict[tuple[int, int], list[int]] = {}
+        for f in range(self._measures.value.shape[1]):
+            best, where = 0, None
+            for block in blocks:
+                if block.where in _CHIEF_KINDS:
+                    values = [self._value[e][f] for e in block.entries.tolist()]
+                    if max(values) > best:
+                        best, where = max(values), (block.index, values.index(max(values)))
+            if where is not None:
+                chiefs.setdefault(where, []).append(f)
+        return chiefs
+
+    @staticmethod
+    def _add(terms: Terms, row: int, amount: int) -> None:
+        if amount:
+            terms[row] = terms.get(row, 0) + amount
+
+    def _shard(self, terms: Terms, entry: int, cell: int, times: int = 1) -> Terms:
+        """Add ``times`` shards like ``entry`` in a cell."""
+        layout, add = self._layout, self._add
+        for f, cost in enumerate(self._cost[entry]):
+            add(terms, layout.cost + f * self._cells.count + cell, cost * times)
+        if self._instance.objective == Objective.TOTAL:
+            add(terms, layout.cost, self._total[entry] * times)
+        for i, resource in enumerate(self._instance.resources):
+            part = {Scope.RANK: cell, Scope.MACHINE: self._groups[cell]}.get(resource.scope, 0)
+            add(terms, layout.resource[i] + part, self._use[entry][i] * times)
+        if self._moves:
+            add(terms, layout.moved_bytes, self._move[entry] * times)
+        return terms
+
+    def _as_chief(self, terms: Terms, block: int, position: int, entry: int, cell: int) -> Terms:
+        for f in self._chiefs.get((block, position), ()):
+            row = self._chief_row(1 + self._groups[cell], f)
+            self._add(terms, row, self._value[entry][f])
+        return terms
+
+    def _open(self, entry: int, cell: int) -> bool:
+        use = self._use[entry]
+        scopes = (r.scope != Scope.CLUSTER for r in self._instance.resources)
+        return all(
+            u <= room
+            for u, room, counts in zip(use, self._room[cell], scopes, strict=True)
+            if counts
+        )
+
+    def _block(self, block: BlockView, pinned: tuple[int, ...] | None) -> bool:
+        own = self._own[self._current]
+        if block.where == Where.CLUSTER:
+            for position in range(block.count):
+                self._shard(own, block.entry(position), 0)
+            return True
+        if block.where in (Where.EVERY_RANK, Where.LIST):
+            return self._fixed(block)
+        if block.where == Where.ANY_RANK:
+            allowed = range(self._instance.num_ranks) if block.places is None else block.places
+            ranks = set(allowed) if pinned is None else set(allowed) & set(pinned)
+            alike = block.shared and not block.distinct
+            if pinned is not None and alike and len(pinned) == block.count:
+                return self._at(block.entry(0), list(pinned), ranks)
+            if block.shared and block.distinct:
+                room = sum(self._open(block.entry(0), self._cell_of[r]) for r in ranks)
+                if room < block.count:
+                    return False
+            return self._anywhere(block, sorted({self._cell_of[r] for r in ranks}))
+        machines = set(
+            range(len(self._instance.machines)) if block.places is None else block.places
+        )
+        if pinned is not None:
+            machines &= {int(self._instance.machine_of[r]) for r in pinned}
+        if block.where == Where.ONE_MACHINE:
+            return self._whole_machines(block, sorted(machines))
+        return self._on_one_machine(block, sorted(machines), pinned)
+
+    def _fixed(self, block: BlockView) -> bool:
+        own = self._own[self._current]
+        everywhere = block.where == Where.EVERY_RANK
+        ranks = range(self._instance.num_ranks) if everywhere else block.places or ()
+        counts: dict[tuple[int, int], int] = {}
+        if everywhere and block.shared:
+            entry = block.entry(0)
+            counts = {(entry, cell): size for cell, size in enumerate(self._sizes)}
+        else:
+            for position, rank in enumerate(ranks):
+                key = (block.entry(position), self._cell_of[rank])
+                counts[key] = counts.get(key, 0) + 1
+        for (entry, cell), times in counts.items():
+            if not self._open(entry, cell):
+                return False
+            self._shard(own, entry, cell, times)
+        if self._apart and everywhere:
+            self._cover_machines(block)
+        elif self._apart:
+            for position, rank in enumerate(ranks):
+                entry = block.entry(position)
+                self._as_chief(own, block.index, position, entry, self._cell_of[rank])
+        return True
+
+    def _cover_machines(self, block: BlockView) -> None:
+        own = self._own[self._current]
+        for machine, ranks in enumerate(self._instance.machines):
+            entries = {block.entry(r) for r in ranks}
+            for f in range(self._measures.value.shape[1]):
+                least = min(self._value[e][f] for e in entries)
+                self._add(own, self._cover_row(1 + machine, f), least)
+
+    def _cover_row(self, index: int, f: int) -> int:
+        return self._layout.cover + index * self._measures.value.shape[1] + f
+
+    def _at(self, entry: int, ranks: list[int], allowed: set[int]) -> bool:
+        for rank in ranks:
+            if rank not in allowed or not self._open(entry, self._cell_of[rank]):
+                return False
+            self._shard(self._own[self._current], entry, self._cell_of[rank])
+        return True
+
+    def _slot(self, times: int, role: int, choices: list[tuple[int, Terms]]) -> bool:
+        """Several places, or the only one (which is then no choice)."""
+        if times == 0:
+            return True
+        if not choices:
+            return False
+        if len(choices) == 1 and role == FREE:
+            for row, amount in choices[0][1].items():
+                self._add(self._own[self._current], row, amount * times)
+        else:
+            self._slots.append((self._current, times, role, choices))
+        return True
+
+    def _anywhere(self, block: BlockView, cells: list[int]) -> bool:
+        """Shards that each take a rank of one of the cells."""
+        singles = {p for b, p in self._chiefs if b == block.index}
+        home = block.index == self._home
+        if home:
+            singles.add(0)
+        rest = REST if home and block.shared else FREE
+        times: dict[int, int] = {}
+        for position in range(block.count):
+            entry = block.entry(position)
+            if position not in singles:
+                times[entry] = times.get(entry, 0) + 1
+                continue
+            choices = [
+                (self._groups[c], self._as_chief(
+                    self._shard({}, entry, c), block.index, position, entry, c))
+                for c in cells if self._open(entry, c)
+            ]  # fmt: skip
+            role = HOME if home and position == 0 else FREE
+            if not self._slot(1, role, choices):
+                return False
+        return all(
+            self._slot(n, rest, [
+                (self._groups[c], self._shard({}, e, c)) for c in cells if self._open(e, c)
+            ])
+            for e, n in times.items()
+        )  # fmt: skip
+
+    def _on_one_machine(
+        self, block: BlockView, machines: list[int], pinned: tuple[int, ...] | None
+    ) -> bool:
+        groups = sorted({int(self._cells.group_of[m]) for m in machines})
+        inside = [np.flatnonzero(self._cells.cell_group == g).tolist() for g in groups]
+        if any(len(cells) > 1 for cells in inside) or pinned is not None:
+            return self._anywhere(block, [c for cells in inside for c in cells])
+        choices = []
+        for group, (cell,) in zip(groups, inside, strict=True):
+            terms: Terms = {}
+            part = block.shared and block.distinct
+            if part and block.count > self._sizes[cell] // int(self._cells.group_size[group]):
+                continue
+            if all(self._open(e, cell) for e in set(block.entries.tolist())):
+                for position in range(block.count):
+                    entry = block.entry(position)
+                    self._shard(terms, entry, cell)
+                    self._as_chief(terms, block.index, position, entry, cell)
+                choices.append((group, terms))
+        role = HOME if block.index == self._home else FREE
+        return self._slot(1, role, choices)
+
+    def _whole_machines(self, block: BlockView, machines: list[int]) -> bool:
+        one_of = {int(self._cells.group_of[m]): m for m in machines}
+        of_group = {g: self._whole(block, m) for g, m in sorted(one_of.items())}
+        choices = [(g, terms) for g, terms in of_group.items() if terms is not None]
+        fit = sum(of_group[int(self._cells.group_of[m])] is not None for m in machines)
+        if block.distinct and fit < block.count:
+            return False
+        if block.index != self._home:
+            return self._slot(block.count, FREE, choices)
+        return self._slot(1, HOME, choices) and self._slot(block.count - 1, REST, choices)
+
+    def _whole(self, block: BlockView, machine: int) -> Terms | None:
+        terms: Terms = {}
+        for position, rank in enumerate(self._instance.machines[machine]):
+            entry, cell = block.entry(position), self._cell_of[rank]
+            if not self._open(entry, cell):
+                return None
+            self._shard(terms, entry, cell)
+        if self._apart:
+            entries = set(block.entries.tolist())
+            for f in range(self._measures.value.shape[1]):
+                least = min(self._value[e][f] for e in entries)
+                self._add(terms, self._cover_row(1 + machine, f), least)
+        return terms
+
+    def _pack(self, possible: np.ndarray) -> Rows:
+        choices = self._own + [terms for slot in self._slots for _, terms in slot[3]]
+        machine = [-1] * len(self._own) + [m for slot in self._slots for m, _ in slot[3]]
+        nothing = {self._layout.nothing: 0}
+        items = [list((terms or nothing).items()) for terms in choices]
+        start = np.zeros(len(items) + 1, dtype=np.int64)
+        np.cumsum([len(i) for i in items], out=start[1:])
+        flat = np.asarray([pair for i in items for pair in i], dtype=np.int64).reshape(-1, 2)
+        slots = self._slots
+        slot_start = np.full(len(slots) + 1, len(self._own), dtype=np.int64)
+        slot_start[1:] += np.cumsum([len(s[3]) for s in slots], dtype=np.int64)
+        columns = np.asarray([s[:3] for s in slots], dtype=np.int64).reshape(-1, 3)
+        return Rows(
+            self._instance, self._cells, self._apart, self._measures, self._layout,
+            start, flat[:, 0], flat[:, 1], columns[:, 0], columns[:, 1], columns[:, 2],
+            slot_start, np.asarray(machine, dtype=np.int64), possible, self._limits(),
+        )  # fmt: skip
+
+    def _limits(self) -> IntArray:
+        instance, cells, layout = self._instance, self._cells, self._layout
+        limit = np.zeros(layout.size, dtype=np.int64)
+        for first, resource in zip(layout.resource, instance.resources, strict=True):
+            part = {Scope.RANK: cells.cell_of, Scope.MACHINE: cells.group_of}.get(
+                resource.scope, np.zeros(1, dtype=np.int64)
+            )
+            np.add.at(limit, first + part, resource.capacity)
+        width, tables = self._measures.value.shape[1], instance.num_tables
+        for index in range(1 + (len(instance.machines) if self._apart else 0)):
+            ranks = range(instance.num_ranks) if index == 0 else instance.machines[index - 1]
+            for f, ranked in enumerate(self._measures.ranked, len(self._measures.costs)):
+                most = int(instance.resources[ranked].capacity[list(ranks)].max())
+                first = layout.chief + (index * width + f) * tables
+                limit[first : first + tables] = most
+        limit[layout.moved_tables] = instance.max_moved_tables or 0
+        limit[layout.moved_bytes] = instance.max_moved_bytes or 0
+        return limit
+
+
+_HOME_KINDS = (Where.ANY_RANK, Where.ANY_RANK_OF_ONE_MACHINE, Where.ONE_MACHINE)
+_CHIEF_KINDS = (Where.ANY_RANK, Where.ANY_RANK_OF_ONE_MACHINE, Where.LIST)

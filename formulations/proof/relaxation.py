@@ -1,0 +1,310 @@
+"""The linear program over the rows of a proof: bounds at a node, and multipliers from its duals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.instance import IntArray, Objective
+from formulations.proof.rows import Rows
+from formulations.proof.weights import Weights, weights
+
+FloatArray = NDArray[np.float64]
+#: Multipliers get this many bits; of a scaled row, those below this share of the largest are noise.
+_BITS, _NOISE = 44, 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """What the linear program says of a node.
+
+    Attributes
+    ----------
+    value : float
+        Its optimum; inf when it is infeasible.
+    shares : float array [choices] or None
+        Shares of options, and of the choices of slots; None when it is infeasible.
+    duals : float array [rows of the program] or None
+        Or a Farkas ray.
+    basis : highspy.HighsBasis or None
+    """
+
+    value: float
+    shares: FloatArray | None
+    duals: FloatArray | None
+    basis: Any = None
+
+
+class Relaxation:
+    """One HiGHS model whose columns are closed and opened from node to node.
+
+    Parameters
+    ----------
+    rows : Rows
+    typical : int
+        About what the objective will be: the unit of costs.
+    """
+
+    def __init__(self, rows: Rows, typical: int) -> None:
+        self._rows = rows
+        self._unit = float(max(1, abs(typical)))
+        self._matrix = _Matrix(rows, self._unit)
+        self._highs = self._matrix.load()
+        self._upper = self._matrix.upper.copy()
+
+    def restart(self, solved: Solved) -> None:
+        """Take the basis of a linear program solved before: the next ones are near it."""
+        if solved.basis is not None:
+            self._highs.setBasis(solved.basis)
+
+    def solve(self, upper: FloatArray, seconds: float) -> Solved | None:
+        """Solve with new upper limits of the choices, from the last basis.
+
+        Parameters
+        ----------
+        upper : float array [choices]
+            0 for what a node rules out.
+        seconds : float
+
+        Returns
+        -------
+        Solved or None
+            None when the time did not suffice.
+        """
+        highs = self._highs
+        changed = np.flatnonzero(upper != self._upper[: len(upper)]).astype(np.int32)
+        if len(changed):
+            highs.changeColsBounds(len(changed), changed, np.zeros(len(changed)), upper[changed])
+            self._upper[changed] = upper[changed]
+        highs.setOptionValue("time_limit", highs.getRunTime() + max(0.05, seconds))
+        highs.run()
+        return self._answer()
+
+    def _answer(self) -> Solved | None:
+        import highspy
+
+        highs, status = self._highs, self._highs.getModelStatus()
+        if status == highspy.HighsModelStatus.kOptimal:
+            solution = highs.getSolution()
+            value = highs.getInfo().objective_function_value * self._unit
+            shares = np.asarray(solution.col_value)[: len(self._rows.start) - 1]
+            return Solved(value, shares, -np.asarray(solution.row_dual), highs.getBasis())
+        if status == highspy.HighsModelStatus.kInfeasible:
+            ray = highs.getDualRay()
+            found = np.asarray(ray[-1]) if len(ray) > 1 and ray[1] else None
+            return Solved(float("inf"), None, found)
+        return None
+
+    def vector(self, solved: Solved) -> Weights | None:
+        """The duals (or the Farkas ray) of a linear program as multipliers in integers."""
+        if solved.duals is None:
+            return None
+        duals, optimal = solved.duals, solved.shares is not None
+        unit = self._unit if optimal else 1.0
+        matrix = self._matrix
+        known = matrix.proof_row >= 0
+        scaled = np.where(known, duals, 0.0)
+        if not optimal and -scaled.min(initial=0.0) > scaled.max(initial=0.0):
+            scaled = -scaled  # a ray has no sign of its own: rows limit from above
+        scaled = np.maximum(0.0, scaled)
+        scaled[scaled < _NOISE * scaled.max(initial=0.0)] = 0.0
+        at = np.flatnonzero(scaled)
+        if not len(at):  # nothing binds: costs are not below 0
+            return weights(self._rows, {self._rows.layout.cost: 1}) if optimal else None
+        natural = scaled[at] * unit / matrix.row_unit[at]
+        bits = _BITS - int(np.floor(np.log2(natural.max())))
+        if optimal:
+            bits = max(bits, _BITS)
+        bits += int(max(0.0, np.log2(natural.max() / natural.min()) - _BITS / 2))
+        factor = 2**bits if bits >= 0 else 1
+        whole = {
+            int(matrix.proof_row[i]): _scaled(float(n), factor)
+            for i, n in zip(at.tolist(), natural.tolist(), strict=True)
+        }
+        return weights(self._rows, {row: n for row, n in whole.items() if n})
+
+
+def _scaled(value: float, factor: int) -> int:
+    """value·factor rounded, without leaving integers where the factor is large."""
+    numerator, denominator = value.as_integer_ratio()
+    return (2 * numerator * factor + denominator) // (2 * denominator)
+
+
+class _Matrix:
+    """The rows as one sparse matrix: choices, then sums of covers, peaks and fusion levels."""
+
+    def __init__(self, rows: Rows, unit: float) -> None:
+        self._rows, self._unit = rows, unit
+        self._row: list[IntArray] = []
+        self._column: list[IntArray] = []
+        self._value: list[FloatArray] = []
+        self._low: list[float] = []
+        self._high: list[float] = []
+        self._proof_row: list[int] = []
+        self._row_unit: list[float] = []
+        choices, width = len(rows.start) - 1, rows.measures.value.shape[1]
+        self._cover_at = choices
+        self._peak_at = choices + rows.sets * width
+        total = rows.instance.objective == Objective.TOTAL
+        self._peaks = 1 if total else len(rows.measures.costs)
+        self.columns = self._peak_at + self._peaks
+        self._order()
+        self._costs()
+        self._resources()
+        self._covers()
+        self._tables()
+        self._slots()
+        levels = self._fusion()
+        self.proof_row = np.asarray(self._proof_row)
+        self.row_unit = np.asarray(self._row_unit)
+        self.upper = np.concatenate([self._choice_limits(), np.full(levels, np.inf)])
+
+    def _choice_limits(self) -> FloatArray:
+        rows = self._rows
+        times = np.repeat(rows.slot_times, np.diff(rows.slot_start)).astype(float)
+        rest = self.columns - len(times) - rows.instance.num_options
+        return np.concatenate([np.ones(rows.instance.num_options), times, np.full(rest, np.inf)])
+
+    def _order(self) -> None:
+        """Terms sorted by row, so that a row is a slice."""
+        rows = self._rows
+        owner = np.repeat(np.arange(len(rows.start) - 1), np.diff(rows.start))
+        order = np.argsort(rows.row, kind="stable")
+        self._sorted_row, self._owner = rows.row[order], owner[order]
+        self._amount = rows.amount[order].astype(np.float64)
+
+    def _terms(self, row: int) -> tuple[IntArray, FloatArray]:
+        low, high = np.searchsorted(self._sorted_row, [row, row + 1])
+        return self._owner[low:high], self._amount[low:high]
+
+    def _add(
+        self, columns: Any, values: Any, limits: tuple[float, float], proof_row: int = -1,
+        unit: float = 1.0,
+    ) -> None:  # fmt: skip
+        index = len(self._low)
+        self._column.append(np.asarray(columns, dtype=np.int64))
+        self._row.append(np.full(len(self._column[-1]), index))
+        self._value.append(np.asarray(values, dtype=np.float64))
+        self._low.append(limits[0])
+        self._high.append(limits[1])
+        self._proof_row.append(proof_row)
+        self._row_unit.append(unit)
+
+    def _costs(self) -> None:
+        rows, layout, none = self._rows, self._rows.layout, -np.inf
+        if rows.instance.objective == Objective.TOTAL:
+            columns, values = self._terms(layout.cost)
+            values = np.append(values / self._unit, -1)
+            self._add(np.append(columns, self._peak_at), values, (none, 0), layout.cost, self._unit)
+            return
+        for f in range(len(rows.measures.costs)):
+            for cell in range(rows.cells.count):
+                row = layout.cost + f * rows.cells.count + cell
+                unit = self._unit * int(rows.cells.cell_size[cell])
+                columns, values = self._terms(row)
+                self._add(
+                    np.append(columns, self._peak_at + f), np.append(values / unit, -1),
+                    (none, 0), row, unit,
+                )  # fmt: skip
+
+    def _resources(self) -> None:
+        rows, layout, instance = self._rows, self._rows.layout, self._rows.instance
+        limited = list(range(layout.resource[0], layout.cover)) if layout.resource else []
+        if instance.max_moved_tables is not None:
+            limited.append(layout.moved_tables)
+        if instance.max_moved_bytes is not None:
+            limited.append(layout.moved_bytes)
+        for row in limited:
+            columns, values = self._terms(row)
+            unit = float(max(1, rows.capacity[row]))
+            if len(columns):
+                high = float(rows.capacity[row]) / unit
+                self._add(columns, values / unit, (-np.inf, high), row, unit)
+
+    def _covers(self) -> None:
+        rows, layout = self._rows, self._rows.layout
+        width, costs = rows.measures.value.shape[1], len(rows.measures.costs)
+        tables = rows.instance.num_tables
+        first, last = np.searchsorted(self._sorted_row, [layout.chief, layout.moved_tables])
+        chiefs = np.unique(self._sorted_row[first:last])
+        for index in range(rows.sets):
+            for f in range(width):
+                base, place = self._cover_at + index * width + f, index * width + f
+                peak = self._peak_at + f if f < costs else -1
+                most = float(max(1, rows.capacity[layout.chief + place * tables])) if tables else 1
+                unit = self._unit if f < costs else most
+                columns, values = self._terms(layout.cover + place)
+                self._add(np.append(columns, base), np.append(values / unit, -1), (0, 0))
+                low, high = layout.chief + place * tables, layout.chief + (place + 1) * tables
+                for row in chiefs[(chiefs >= low) & (chiefs < high)].tolist():
+                    self._chief(row, base, peak, unit)
+
+    def _chief(self, row: int, base: int, peak: int, unit: float) -> None:
+        columns, values = self._terms(row)
+        columns, values = np.append(columns, base), np.append(values / unit, 1)
+        high = float(self._rows.capacity[row]) / unit
+        if peak >= 0:
+            columns, values, high = np.append(columns, peak), np.append(values, -1), 0.0
+        self._add(columns, values, (-np.inf, high), row, unit)
+
+    def _tables(self) -> None:
+        instance = self._rows.instance
+        for table in range(instance.num_tables):
+            options = instance.options_of(table)
+            self._add(options, np.ones(len(options)), (1, 1))
+
+    def _slots(self) -> None:
+        rows = self._rows
+        for slot in range(len(rows.slot_option)):
+            choices = np.arange(rows.slot_start[slot], rows.slot_start[slot + 1])
+            times = float(rows.slot_times[slot])
+            self._add(
+                np.append(choices, rows.slot_option[slot]),
+                np.append(np.ones(len(choices)), -times), (0, 0),
+            )  # fmt: skip
+
+    def _fusion(self) -> int:
+        """Rows that tie options to levels, one level a group; returns the columns of levels."""
+        instance = self._rows.instance
+        users: dict[tuple[int, int], dict[int, list[int]]] = {}
+        for option in np.flatnonzero(instance.option_group >= 0).tolist():
+            key = (int(instance.option_group[option]), int(instance.option_level[option]))
+            table = int(instance.table_of[option])
+            users.setdefault(key, {}).setdefault(table, []).append(option)
+        groups: dict[int, list[int]] = {}
+        for index, ((group, _), tables) in enumerate(users.items()):
+            column = self.columns + index
+            groups.setdefault(group, []).append(column)
+            for options in tables.values():
+                self._add([*options, column], [1.0] * len(options) + [-1.0], (-np.inf, 0))
+        for columns in groups.values():
+            self._add(columns, np.ones(len(columns)), (-np.inf, 1))
+        return len(users)
+
+    def load(self) -> Any:
+        """A HiGHS object with the model in it."""
+        import highspy
+
+        highs = highspy.Highs()
+        for name, value in (("output_flag", False), ("parallel", "off"), ("presolve", "off"),
+                            ("solver", "simplex")):  # fmt: skip
+            highs.setOptionValue(name, value)
+        count = len(self.upper)
+        lp = highspy.HighsLp()
+        lp.num_col_, lp.num_row_ = count, len(self._low)
+        cost, low = np.zeros(count), np.zeros(count)
+        cost[self._peak_at : self._peak_at + self._peaks] = 1.0
+        if self._rows.instance.objective == Objective.TOTAL:
+            low[self._peak_at] = -np.inf
+        lp.col_cost_, lp.col_lower_, lp.col_upper_ = cost, low, self.upper
+        lp.row_lower_, lp.row_upper_ = np.asarray(self._low), np.asarray(self._high)
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        lengths = [len(c) for c in self._column]
+        lp.a_matrix_.start_ = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        lp.a_matrix_.index_ = np.concatenate(self._column).astype(np.int32)
+        lp.a_matrix_.value_ = np.concatenate(self._value)
+        highs.passModel(lp)
+        return highs

@@ -1,0 +1,98 @@
+"""The rows of a proof, and what every option puts into them wherever its shards go.
+
+An option is what it puts into rows anyway, and *slots*: shards with several places to choose from,
+each place with what it then puts into rows. Rows are kept once a cell of like ranks, as multipliers
+of a proof found here are equal within a cell. Slots choose independently: where the instance says
+more (shards that must part, one machine for all), this is a relaxation of docs/proof.md, whose
+prices are no smaller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations.instance import Instance, IntArray
+from formulations.model.partition import Partition
+from formulations.proof.measures import Measures
+
+#: What restricts a slot's machines: nothing, its table's home, or its rest.
+FREE, HOME, REST = 0, 1, 2
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where the rows of each kind begin; ``size`` rows in all.
+
+    Attributes
+    ----------
+    cost : int
+        Row of cost f at cell c: ``cost + f·cells + c``; one row for ``total``.
+    resource : list of int
+        First row of each resource's parts (cells, groups of machines, or the cluster).
+    cover : int
+        Row of measure f over set S: ``cover + S·measures + f``; set 0 is all ranks, the others
+        are the machines where they are kept apart.
+    chief : int
+        Row of table t: ``chief + (S·measures + f)·tables + t``.
+    moved_tables, moved_bytes : int
+    nothing : int
+        A row without meaning.
+    """
+
+    cost: int
+    resource: list[int]
+    cover: int
+    chief: int
+    moved_tables: int
+    moved_bytes: int
+    nothing: int
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """All of it as arrays; *choices* 0 … options−1 are what the options put into rows anyway.
+
+    Attributes
+    ----------
+    instance : Instance
+    cells : Partition
+    apart : bool
+        Whether machines are told apart, so that tables have homes.
+    measures : Measures
+    layout : Layout
+    start, row, amount : int64 arrays
+        Choice i puts ``amount[k]`` into ``row[k]`` for k in ``start[i] … start[i+1]−1``.
+    slot_option, slot_times, slot_role : int64 arrays [slots]
+    slot_start : int64 array [slots + 1]
+        Choices of each slot.
+    machine : int64 array [choices]
+        Group of machines of a slot's choice.
+    possible : bool array [options]
+        Allowed options whose shards all have a place.
+    capacity : int64 array [rows]
+        Right-hand sides of capacities, moves, and largest-shard rows of resources.
+    """
+
+    instance: Instance
+    cells: Partition
+    apart: bool
+    measures: Measures
+    layout: Layout
+    start: IntArray
+    row: IntArray
+    amount: IntArray
+    slot_option: IntArray
+    slot_times: IntArray
+    slot_role: IntArray
+    slot_start: IntArray
+    machine: IntArray
+    possible: np.ndarray
+    capacity: IntArray
+
+    @property
+    def sets(self) -> int:
+        """All ranks, and every machine where they are kept apart."""
+        return 1 + (len(self.instance.machines) if self.apart else 0)

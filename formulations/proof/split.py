@@ -1,0 +1,172 @@
+"""Which case to look at next: options of a table, or the machine its first shard sits on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.bounds.own import per_option, shard_counts, total_use
+from formulations.instance import Instance, IntArray
+from formulations.proof.rows import HOME, REST, Rows
+
+#: Table -> machines of its first shard, machines of the others like it.
+Homes = dict[int, tuple[frozenset[int], frozenset[int]]]
+_WHOLE = 1e-6
+
+
+@dataclass(frozen=True)
+class Split:
+    """Cases that cover everything: sets of options of a table, or of machines for its home.
+
+    Attributes
+    ----------
+    table : int
+    options : tuple of tuples of int
+        Positions within the table; empty where machines are split.
+    machines : tuple of tuples of int
+    """
+
+    table: int
+    options: tuple[tuple[int, ...], ...] = ()
+    machines: tuple[tuple[int, ...], ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        """As it stands in a node of the file."""
+        key, lists = ("options", self.options) if self.options else ("machines", self.machines)
+        return {"table": self.table, key: [list(case) for case in lists]}
+
+    def cases(
+        self, rows: Rows, keep: NDArray[np.bool_], homes: Homes
+    ) -> list[tuple[NDArray[np.bool_], Homes]]:
+        """Options and homes of each case."""
+        if self.options:
+            own = rows.instance.options_of(self.table)
+            found = []
+            for positions in self.options:
+                mask = keep.copy()
+                mask[own.start : own.stop] = False
+                at = [own.start + p for p in positions]
+                mask[at] = keep[at]
+                found.append((mask, homes))
+            return found
+        home, rest = homes.get(self.table) or _everywhere(rows.instance)
+        cases = []
+        for machines in self.machines:
+            now = home & frozenset(machines)
+            cases.append((keep.copy(), {**homes, self.table: (now, rest)}))
+            rest = rest - now
+        return cases
+
+
+def _everywhere(instance: Instance) -> tuple[frozenset[int], frozenset[int]]:
+    machines = frozenset(range(len(instance.machines)))
+    return machines, machines
+
+
+def candidates(
+    rows: Rows, keep: NDArray[np.bool_], homes: Homes, shares: NDArray[np.float64] | None
+) -> list[Split]:
+    """Splits of what the linear program left in parts, the most promising first."""
+    if shares is None:
+        return _any_table(rows, keep)
+    found = [*_by_options(rows, keep, shares)]
+    if rows.apart:
+        found += _by_home(rows, homes, shares)
+    return [split for _, split in sorted(found, key=lambda item: -item[0])]
+
+
+def _any_table(rows: Rows, keep: NDArray[np.bool_]) -> list[Split]:
+    """Where the linear program says nothing: a table with several options, halved."""
+    for table in range(rows.instance.num_tables):
+        own = rows.instance.options_of(table)
+        left = [p for p, o in enumerate(own) if keep[o]]
+        if len(left) > 1:
+            half = len(left) // 2
+            return [Split(table, options=(tuple(left[:half]), tuple(left[half:])))]
+    return []
+
+
+def _by_options(
+    rows: Rows, keep: NDArray[np.bool_], shares: NDArray[np.float64]
+) -> list[tuple[float, Split]]:
+    instance, weight = rows.instance, _features(rows)
+    share = shares[: instance.num_options] * keep
+    parted = np.maximum.reduceat(share, instance.table_options[:-1]) < 1 - _WHOLE
+    found = []
+    for table in np.flatnonzero(parted).tolist():
+        own = instance.options_of(table)
+        part, size = share[own.start : own.stop, None], weight[own.start : own.stop]
+        mean = (part * size).sum(axis=0)
+        spread = (part * abs(size - mean)).sum(axis=0)
+        by = int(spread.argmax())
+        kept = keep[own.start : own.stop]
+        low = np.flatnonzero(kept & (size[:, by] <= mean[by])).tolist()
+        high = np.flatnonzero(kept & (size[:, by] > mean[by])).tolist()
+        if low and high:
+            found.append((float(spread[by]), Split(table, options=(tuple(high), tuple(low)))))
+    return found
+
+
+@lru_cache(maxsize=4)
+def _features(rows: Rows) -> NDArray[np.float64]:
+    """How large options are, each column in its own unit, float array [options, features]."""
+    instance, found = rows.instance, rows.measures
+    cost = per_option(instance, instance.shard_cost * shard_counts(instance)[:, None])
+    both = [total_use(instance), cost, found.floor + found.excess]
+    columns = np.concatenate(both, axis=1).astype(np.float64)
+    capacity = [float(max(1, r.capacity.sum())) for r in instance.resources]
+    most = found.most.astype(np.float64)
+    typical = _typical(rows)
+    most[: len(found.costs)] = typical
+    width = cost.shape[1]
+    unit = np.concatenate([capacity, np.full(width, typical * instance.num_ranks), most])
+    return columns / np.maximum(unit, 1.0)
+
+
+def _typical(rows: Rows) -> float:
+    """A cost of one rank to compare with: the cheapest options' spread evenly."""
+    instance = rows.instance
+    cost = per_option(instance, instance.shard_cost.sum(axis=1) * shard_counts(instance))
+    least = np.minimum.reduceat(np.abs(cost), instance.table_options[:-1]).sum()
+    return max(1.0, float(least) / instance.num_ranks)
+
+
+def _by_home(rows: Rows, homes: Homes, shares: NDArray[np.float64]) -> list[tuple[float, Split]]:
+    """Tables whose first shard the linear program spreads over machines."""
+    instance, sizes = rows.instance, _features(rows)
+    slots = np.flatnonzero(rows.slot_role == HOME)
+    at: dict[int, NDArray[np.float64]] = {}
+    size: dict[int, float] = {}
+    for slot in slots[shares[rows.slot_option[slots]] > _WHOLE].tolist():
+        option = int(rows.slot_option[slot])
+        table = int(instance.table_of[option])
+        low, high = int(rows.slot_start[slot]), int(rows.slot_start[slot + 1])
+        spread = at.setdefault(table, np.zeros(len(instance.machines)))
+        np.add.at(spread, rows.machine[low:high], shares[low:high])
+        size[table] = size.get(table, 0.0) + float(shares[option] * sizes[option].max())
+    found = []
+    for table, spread in at.items():
+        if spread.max() < spread.sum() - _WHOLE:
+            home = (homes.get(table) or _everywhere(instance))[0]
+            first = int(spread.argmax())
+            others = tuple(sorted(home - {first}))
+            found.append((size[table], Split(table, machines=((first,), others))))
+    return found
+
+
+def ruled_out(rows: Rows, homes: Homes) -> IntArray:
+    """Choices that homes and rests rule out."""
+    found = []
+    for table, (home, rest) in homes.items():
+        options = rows.instance.options_of(table)
+        slots = np.flatnonzero(
+            (rows.slot_option >= options.start) & (rows.slot_option < options.stop)
+        )
+        for slot in slots[rows.slot_role[slots] != 0].tolist():
+            allowed = {HOME: home, REST: rest}[int(rows.slot_role[slot])]
+            choices = range(int(rows.slot_start[slot]), int(rows.slot_start[slot + 1]))
+            found += [c for c in choices if int(rows.machine[c]) not in allowed]
+    return np.asarray(found, dtype=np.int64)

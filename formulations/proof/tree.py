@@ -1,0 +1,233 @@
+"""Branch and bound over the rows of a proof: the best bound first, every step in integers."""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.proof.narrow import bare, empty_table, swept
+from formulations.proof.relaxation import Relaxation, Solved
+from formulations.proof.rows import Rows
+from formulations.proof.split import Homes, Split, candidates, ruled_out
+from formulations.proof.weights import BigArray, Weights, choice_prices, option_prices
+
+#: Rounds of solving and sweeping at a node; another one follows where a round removed this share.
+_ROUNDS, _WORTH = 6, 0.1
+#: Splits tried at a node at most, and how many in a row may be no better than a fair one.
+_TRIED, _PATIENCE = 30, 3
+#: Progress below this share of the distance to the target counts as this.
+_LITTLE = 1e-4
+
+
+@dataclass(eq=False)
+class Effort:
+    """How long to search.
+
+    Attributes
+    ----------
+    end : float
+        On ``time.monotonic``.
+    stop : threading.Event or None
+        Ends it when set.
+    nodes : float
+        Cases that may still be split.
+    """
+
+    end: float
+    stop: threading.Event | None
+    nodes: float = float("inf")
+
+    def over(self) -> bool:
+        """Whether to stop."""
+        stopped = self.stop is not None and self.stop.is_set()
+        return stopped or self.nodes <= 0 or time.monotonic() >= self.end
+
+
+@dataclass(eq=False)
+class Node:
+    """A case of the proof.
+
+    Attributes
+    ----------
+    keep : bool array [options]
+    homes : Homes
+        Machines of tables whose home was split.
+    use : list of Weights
+        Vectors that removed something here.
+    last : Weights or None
+        The vector of its last linear program; ``prices`` of choices at it, and ``least``, the
+        left-hand side it found.
+    value : float
+        What the linear program says no plan of this case costs less than.
+    solved : Solved or None
+        Its last linear program.
+    split : Split or None
+    children : list of Node
+    closed : bool
+    """
+
+    keep: NDArray[np.bool_]
+    homes: Homes
+    use: list[Weights] = field(default_factory=list)
+    last: Weights | None = None
+    prices: BigArray | None = None
+    least: int = 0
+    value: float = float("-inf")
+    solved: Solved | None = None
+    split: Split | None = None
+    children: list[Node] = field(default_factory=list)
+    closed: bool = False
+
+
+class Tree:
+    """A search for a proof that no plan costs ``limit`` or less.
+
+    Parameters
+    ----------
+    rows : Rows
+    relaxation : Relaxation
+    limit : int or None
+        L; None: any plan at all.
+    effort : Effort
+    """
+
+    def __init__(
+        self, rows: Rows, relaxation: Relaxation, limit: int | None, effort: Effort
+    ) -> None:
+        self.rows, self.limit = rows, limit
+        self._relaxation, self._effort = relaxation, effort
+        self._seen: dict[tuple[int, bool], list[float]] = {}
+        self.nodes = 0
+        self.root = Node(rows.possible.copy(), {})
+        self._look(self.root)
+        self._settle(self.root)
+        self._open = [] if self.root.closed else [(self.root.value, 0, self.root)]
+        self.stuck = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether the proof is complete."""
+        return not self._open
+
+    def leaves(self) -> list[Node]:
+        """Cases that are open."""
+        return [node for _, _, node in self._open]
+
+    def run(self) -> None:
+        """Split the weakest case, again and again, until none is open or nothing more helps."""
+        while self._open and not self._effort.over() and not self.stuck:
+            node = self._open[0][2]
+            self.stuck = not self._branch(node)
+            if not self.stuck:
+                heapq.heappop(self._open)
+                self._effort.nodes -= 1
+                for child in node.children:
+                    if not child.closed:
+                        self.nodes += 1
+                        heapq.heappush(self._open, (child.value, self.nodes, child))
+
+    def _branch(self, node: Node) -> bool:
+        """The best of the splits tried; False when there is nothing to split."""
+        best: tuple[float, Split, list[Node]] | None = None
+        shares = None if node.solved is None else node.solved.shares
+        if node.solved is not None:
+            self._relaxation.restart(node.solved)
+        splits = candidates(self.rows, node.keep, node.homes, shares)
+        since = 0
+        for place, split in self._hopeful(splits):
+            cases = split.cases(self.rows, node.keep, node.homes)
+            children = [self._child(node, keep, homes) for keep, homes in cases]
+            score, since = self._score(node, children, place), since + 1
+            self._seen.setdefault((split.table, bool(split.options)), []).append(score)
+            if best is None or score > best[0]:
+                best, since = (score, split, children), 0
+            enough = since >= _PATIENCE and best[0] > _LITTLE
+            if enough or score >= 1.0 or self._effort.over():
+                break
+        if best is None:
+            return False
+        _, node.split, node.children = best
+        for child in node.children:
+            self._settle(child)
+        return True
+
+    def _hopeful(self, splits: list[Split]) -> list[tuple[int, Split]]:
+        """By what a table's split was worth where tried; others by their place in the list."""
+        means = {key: sum(seen) / len(seen) for key, seen in self._seen.items()}
+        usual = sum(means.values()) / max(1, len(means))
+        hopes = {
+            i: means.get((split.table, bool(split.options)), 2 * usual / (1 + i))
+            for i, split in enumerate(splits)
+        }
+        return [(i, splits[i]) for i in sorted(hopes, key=lambda i: -hopes[i])[:_TRIED]]
+
+    def _score(self, node: Node, children: list[Node], place: int) -> float:
+        """Product of the children's gains; where there are none, the larger table comes first."""
+        little = _LITTLE / (1 + place)
+        reach = 1.0 if self.limit is None else max(1.0, self.limit + 1 - node.value)
+        gains = [reach if c.closed else min(reach, c.value - node.value) for c in children]
+        return float(np.prod([max(g / reach, little) for g in gains]))
+
+    def _child(self, parent: Node, keep: NDArray[np.bool_], homes: Homes) -> Node:
+        """A case, looked at with its parent's multipliers and one linear program."""
+        node = Node(keep, homes, last=parent.last, prices=parent.prices, value=parent.value)
+        self._look(node)
+        return node
+
+    def _look(self, node: Node) -> None:
+        self._bare(node)
+        if node.last is not None and not node.closed:
+            self._sweep(node, node.last, node.prices)
+        if not node.closed and not self._effort.over():
+            self._solve(node)
+
+    def _settle(self, node: Node) -> None:
+        """Remove what the last linear program's multipliers can, solve again, and so on."""
+        for turn in range(_ROUNDS):
+            if node.closed or self._effort.over() or (turn and not self._solve(node)):
+                return
+            count, solved = int(node.keep.sum()), node.solved
+            vector = None if solved is None else self._relaxation.vector(solved)
+            if vector is None:
+                return
+            prices = choice_prices(self.rows, vector)
+            if solved is not None and solved.shares is not None:
+                node.last, node.prices = vector, prices
+            self._sweep(node, vector, prices)
+            if node.keep.sum() > (1 - _WORTH) * count:
+                return
+
+    def _bare(self, node: Node) -> None:
+        node.keep = bare(self.rows, node.keep, self.limit)
+        node.closed = empty_table(self.rows, node.keep)
+
+    def _solve(self, node: Node) -> bool:
+        upper = np.ones(len(self.rows.start) - 1)
+        count = self.rows.instance.num_options
+        upper[:count] = node.keep
+        upper[count:] = np.repeat(self.rows.slot_times, np.diff(self.rows.slot_start))
+        upper[ruled_out(self.rows, node.homes)] = 0.0
+        solved = self._relaxation.solve(upper, self._effort.end - time.monotonic())
+        if solved is None:
+            return False
+        node.solved = solved
+        node.value = max(node.value, solved.value)
+        return True
+
+    def _sweep(self, node: Node, vector: Weights, choices: BigArray | None) -> None:
+        """Apply a vector; note it where it removed something."""
+        assert choices is not None
+        prices = option_prices(self.rows, choices, ruled_out(self.rows, node.homes))
+        left, least = swept(self.rows, node.keep, prices, vector.right(self.limit))
+        if vector is node.last and least != float("inf"):
+            node.least = int(least)
+        if (self.limit is None and vector.level) or (left == node.keep).all():
+            return
+        node.keep = left
+        node.use.append(vector)
+        self._bare(node)

@@ -1,0 +1,147 @@
+"""Multipliers of rows in integers: what options cost at them, and how they are written down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from formulations.instance import IntArray, Objective, Scope
+from formulations.proof.rows import Rows
+
+#: Arrays of Python integers: multipliers times bytes leave 64 bits.
+BigArray = np.ndarray[Any, np.dtype[np.object_]]
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """A vector of multipliers over :class:`Rows`.
+
+    Attributes
+    ----------
+    of_row : dict of row to int
+        All positive; rows that say what covers a set have the sum over its largest-shard rows.
+    level : int
+        D: how often the target's limit counts on the right-hand side.
+    room : int
+        The rest of the right-hand side.
+    """
+
+    of_row: dict[int, int]
+    level: int
+    room: int
+
+    def right(self, limit: int | None) -> int:
+        """The right-hand side for plans that cost at most ``limit``."""
+        return self.room + (0 if limit is None else self.level * limit)
+
+
+def weights(rows: Rows, multiplier: dict[int, int]) -> Weights:
+    """Complete multipliers of cost, resource, largest-shard and move rows.
+
+    Parameters
+    ----------
+    rows : Rows
+    multiplier : dict of row to int
+        Positive; without rows of covers, which follow.
+    """
+    layout, width = rows.layout, rows.measures.value.shape[1]
+    costs, tables = len(rows.measures.costs), rows.instance.num_tables
+    of_row, sums = dict(multiplier), [0] * costs
+    for row, amount in multiplier.items():
+        if row < costs * rows.cells.count:
+            sums[row // rows.cells.count] += amount * int(
+                rows.cells.cell_size[row % rows.cells.count]
+            )
+        elif layout.chief <= row < layout.moved_tables:
+            index, f = divmod((row - layout.chief) // tables, width)
+            cover = layout.cover + index * width + f
+            of_row[cover] = of_row.get(cover, 0) + amount
+            if f < costs:
+                sums[f] += amount
+    level = max(sums, default=0)
+    if rows.instance.objective == Objective.TOTAL:
+        level = multiplier.get(layout.cost, 0)
+    room = sum(amount * int(rows.capacity[row]) for row, amount in multiplier.items())
+    return Weights(of_row, level, room)
+
+
+def choice_prices(rows: Rows, vector: Weights) -> BigArray:
+    """What every choice costs, object array [choices] of int."""
+    full = np.zeros(rows.layout.size, dtype=object)
+    for row, amount in vector.of_row.items():
+        full[row] = amount
+    used = np.flatnonzero(full[rows.row])
+    result: BigArray = np.zeros(len(rows.start) - 1, dtype=object)
+    if len(used):
+        owner = np.searchsorted(rows.start, used, side="right") - 1
+        first = np.flatnonzero(np.append(True, np.diff(owner) != 0))
+        products = full[rows.row[used]] * rows.amount[used].astype(object)
+        result[owner[first]] = np.add.reduceat(products, first)
+    return result
+
+
+def option_prices(rows: Rows, choices: BigArray, closed: IntArray | None = None) -> BigArray:
+    """What every option costs at its cheapest places, object array [options]; inf: no place.
+
+    Parameters
+    ----------
+    rows : Rows
+    choices : object array [choices]
+        See :func:`choice_prices`.
+    closed : int array, optional
+        Choices that homes rule out.
+    """
+    prices = choices[: rows.instance.num_options].copy()
+    if len(rows.slot_option):
+        first = rows.instance.num_options
+        places = choices[first:].copy()
+        if closed is not None and len(closed):
+            places[closed - first] = float("inf")
+        least = np.minimum.reduceat(places, rows.slot_start[:-1] - first)
+        np.add.at(prices, rows.slot_option, least * rows.slot_times.astype(object))
+    return prices
+
+
+def vector_to_dict(rows: Rows, vector: Weights) -> dict[str, Any]:
+    """A vector as it stands in the file (docs/proof.md)."""
+    layout, measures, instance = rows.layout, rows.measures, rows.instance
+    found: dict[str, Any] = {}
+    cells, width = rows.cells, measures.value.shape[1]
+    for f, name in enumerate(measures.costs):
+        first = layout.cost + f * cells.count
+        _put(found, "cost", name, _spread(vector, first, cells.cell_of))
+    if instance.objective == Objective.TOTAL:
+        _put(found, "cost", Objective.TOTAL.value, vector.of_row.get(layout.cost, 0))
+    for first, resource in zip(layout.resource, instance.resources, strict=True):
+        part = {Scope.RANK: cells.cell_of, Scope.MACHINE: cells.group_of}.get(
+            resource.scope, np.zeros(1, dtype=np.int64)
+        )
+        _put(found, "capacity", resource.name, _spread(vector, first, part))
+    for row, amount in sorted(vector.of_row.items()):
+        if layout.chief <= row < layout.moved_tables:
+            place, table = divmod(row - layout.chief, instance.num_tables)
+            index, f = divmod(place, width)
+            item = [table, amount] if index == 0 else [table, amount, index - 1]
+            if f < len(measures.costs):
+                key, name = "largest_cost", measures.costs[f]
+            else:
+                name = instance.resources[measures.ranked[f - len(measures.costs)]].name
+                key = "largest_use"
+            found.setdefault(key, {}).setdefault(name, []).append(item)
+    for key, row in (("moved_tables", layout.moved_tables), ("moved_bytes", layout.moved_bytes)):
+        if row in vector.of_row:
+            found[key] = vector.of_row[row]
+    return found
+
+
+def _put(found: dict[str, Any], key: str, name: str, value: int | list[int]) -> None:
+    if value:
+        found.setdefault(key, {})[name] = value
+
+
+def _spread(vector: Weights, first: int, part: IntArray) -> int | list[int]:
+    """One number where all places have the same, else one a place."""
+    values = [vector.of_row.get(first + int(p), 0) for p in part]
+    return values[0] if len(set(values)) == 1 else values

@@ -1,0 +1,55 @@
+"""Attach to an Outcome what can be certified of it."""
+
+from __future__ import annotations
+
+from formulations.instance import Instance
+from formulations.proof.prove import prove, prove_infeasible
+from formulations.result.certificate import Certificate
+from formulations.result.outcome import BoundSource, Outcome, Status, StoppedBy
+from formulations.result.verify import certifies
+
+#: Where a bound that a certificate proves comes from.
+CERTIFICATE = BoundSource("certificate", exact=True)
+
+
+def certify(instance: Instance, outcome: Outcome, seconds: float | None = None) -> Outcome:
+    """Attach the best certificate that is found in the time.
+
+    A feasible outcome gets a bound (which also becomes ``bound`` when that is missing or weaker),
+    an infeasible one a proof that there is no plan.
+
+    Parameters
+    ----------
+    instance : Instance
+    outcome : Outcome
+    seconds : float, optional
+        For all of it.
+
+    Returns
+    -------
+    Outcome
+        The same with ``certificate`` and ``certified_bound``; unchanged where none was found.
+    """
+    if outcome.status == Status.INFEASIBLE:
+        proof = prove_infeasible(instance, seconds)
+        if proof is None or not certifies(instance, proof):
+            return outcome
+        return outcome.with_(certificate=proof)
+    certificate = prove(instance, outcome.objective, seconds)
+    return outcome if certificate is None else with_certificate(instance, outcome, certificate)
+
+
+def with_certificate(instance: Instance, outcome: Outcome, certificate: Certificate) -> Outcome:
+    """Attach a bound certificate, if the checker accepts it and none that proves more is there."""
+    known, bound = outcome.certified_bound, certificate.target
+    if bound is None or (known is not None and known >= bound):
+        return outcome
+    if not certifies(instance, certificate):
+        return outcome
+    outcome = outcome.with_(certificate=certificate, certified_bound=bound)
+    exact = outcome.bound_source is not None and outcome.bound_source.exact
+    if outcome.bound is None or bound > outcome.bound or (bound == outcome.bound and not exact):
+        outcome = outcome.with_(bound=bound, bound_source=CERTIFICATE)
+    if outcome.objective is not None and outcome.objective == bound:
+        outcome = outcome.with_(status=Status.OPTIMAL, stopped_by=StoppedBy.PROOF)
+    return outcome

@@ -1,0 +1,303 @@
+"""The solver-free check: is a placement allowed, and what does it cost?
+
+Everything is recomputed from the Instance in integers. No formulation may hand out a placement
+that :func:`check` rejects, and no objective but the one computed here is ever shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations.instance import BlockView, Instance, IntArray, Objective, Pin, Scope, Where
+from formulations.result.placement import Placement, same_ranks
+
+
+@dataclass(frozen=True, eq=False)
+class Loads:
+    """What a placement puts where.
+
+    Attributes
+    ----------
+    cost : int64 array [ranks, phases]
+    unplaced_cost : int64 array [phases]
+        Cost of ``CLUSTER`` blocks, which counts in ``total`` only.
+    use : list [resources] of int64 array [places]
+    """
+
+    cost: IntArray
+    unplaced_cost: IntArray
+    use: list[IntArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """The judgement of one placement.
+
+    Attributes
+    ----------
+    violations : tuple of str
+        One sentence each; empty when the placement is feasible.
+    objectives : dict
+        ``total``, ``busiest_rank``, ``step_time``; empty when the placement is not well formed.
+    loads : Loads or None
+    """
+
+    violations: tuple[str, ...]
+    objectives: dict[str, int]
+    loads: Loads | None
+
+    @property
+    def feasible(self) -> bool:
+        """Whether nothing is violated."""
+        return not self.violations
+
+
+def check(instance: Instance, placement: Placement) -> Verdict:
+    """Judge a placement against every constraint family of the instance.
+
+    Parameters
+    ----------
+    instance : Instance
+    placement : Placement
+
+    Returns
+    -------
+    Verdict
+    """
+    malformed = list(_malformed(instance, placement))
+    if malformed:
+        return Verdict(tuple(malformed), {}, None)
+    return judge(instance, placement, compute_loads(instance, placement))
+
+
+def judge(instance: Instance, placement: Placement, loads: Loads) -> Verdict:
+    """:func:`check` of a placement known to be well formed, from its loads."""
+    violations = [
+        *_capacity(instance, loads),
+        *_fusion(instance, placement),
+        *_pins(instance, placement),
+        *_moves(instance, placement),
+    ]
+    return Verdict(tuple(violations), objectives(loads), loads)
+
+
+def objectives(loads: Loads) -> dict[str, int]:
+    """All three objectives of a placement from its loads."""
+    return {
+        Objective.TOTAL.value: int(loads.cost.sum() + loads.unplaced_cost.sum()),
+        Objective.BUSIEST_RANK.value: int(loads.cost.sum(axis=1).max()),
+        Objective.STEP_TIME.value: int(loads.cost.max(axis=0).sum()),
+    }
+
+
+def compute_loads(
+    instance: Instance, placement: Placement, tables: Iterable[int] | None = None
+) -> Loads:
+    """Sum cost and use of every shard at its place (the placement must be well formed).
+
+    With ``tables``, of these only.
+    """
+    entries, ranks = [], []
+    off_entries: list[int] = []
+    base_cost = np.zeros(len(instance.phases), dtype=np.int64)
+    base_use = np.zeros(len(instance.resources), dtype=np.int64)
+    for block, placed in _chosen_blocks(instance, placement, tables):
+        if block.where == Where.EVERY_RANK and block.shared:
+            base_cost += instance.shard_cost[block.entries[0]]
+            base_use += instance.shard_use[block.entries[0]]
+        elif block.where == Where.CLUSTER:
+            off_entries.extend(block.entry(i) for i in range(block.count))
+        else:
+            entries.append(position_entries(instance, block, placed))
+            ranks.append(placed)
+    entry = np.concatenate(entries) if entries else np.empty(0, dtype=np.int64)
+    rank = np.concatenate(ranks) if ranks else np.empty(0, dtype=np.int64)
+    cost = np.tile(base_cost, (instance.num_ranks, 1))
+    np.add.at(cost, rank, instance.shard_cost[entry])
+    use = np.tile(base_use, (instance.num_ranks, 1))
+    np.add.at(use, rank, instance.shard_use[entry])
+    off = np.asarray(off_entries, dtype=np.int64)
+    return Loads(
+        cost=cost,
+        unplaced_cost=instance.shard_cost[off].sum(axis=0),
+        use=[
+            gather(instance, i, use, int(instance.shard_use[off, i].sum()))
+            for i in range(len(instance.resources))
+        ],
+    )
+
+
+def position_entries(instance: Instance, block: BlockView, ranks: IntArray) -> IntArray:
+    """Shard entry of every position of a placed block, int64 array [positions]."""
+    if block.shared:
+        return np.full(len(ranks), block.entries[0])
+    if block.where == Where.ONE_MACHINE:
+        return np.tile(block.entries, block.count)
+    return block.entries
+
+
+def _chosen_blocks(
+    instance: Instance, placement: Placement, tables: Iterable[int] | None
+) -> Iterator[tuple[BlockView, IntArray]]:
+    for table in range(instance.num_tables) if tables is None else tables:
+        for index, block in enumerate(instance.blocks_of(int(placement.options[table]))):
+            yield instance.block(block), placement.ranks[table][index]
+
+
+def gather(instance: Instance, index: int, per_rank: IntArray, off: int) -> IntArray:
+    """Use of one resource at its places, from use [ranks, resources] and what is on no rank."""
+    scope = instance.resources[index].scope
+    if scope == Scope.RANK:
+        return per_rank[:, index]
+    if scope == Scope.CLUSTER:
+        return np.asarray([per_rank[:, index].sum() + off], dtype=np.int64)
+    use = np.zeros(len(instance.machines), dtype=np.int64)
+    np.add.at(use, instance.machine_of, per_rank[:, index])
+    return use
+
+
+def _malformed(instance: Instance, placement: Placement) -> Iterator[str]:
+    if len(placement.options) != instance.num_tables or len(placement.ranks) != instance.num_tables:
+        found = len(placement.options)
+        yield f"the placement has {found} tables, the instance {instance.num_tables}"
+        return
+    for table, option in enumerate(placement.options):
+        name = instance.table_names[table]
+        if int(option) not in instance.options_of(table):
+            yield f"table {name!r}: option index {int(option)} is not one of its options"
+            continue
+        blocks = instance.blocks_of(int(option))
+        if len(placement.ranks[table]) != len(blocks):
+            yield f"table {name!r}: ranks for {len(placement.ranks[table])} of {len(blocks)} blocks"
+            continue
+        for block, ranks in zip(blocks, placement.ranks[table], strict=True):
+            problem = _bad_ranks(instance, instance.block(block), np.asarray(ranks))
+            if problem:
+                yield f"table {name!r}, option {instance.option_names[int(option)]!r}: {problem}"
+
+
+def _bad_ranks(instance: Instance, block: BlockView, ranks: IntArray) -> str | None:
+    if len(ranks) and (ranks.min() < 0 or ranks.max() >= instance.num_ranks):
+        return f"ranks {ranks.tolist()} leave 0…{instance.num_ranks - 1}"
+    if block.where == Where.EVERY_RANK:
+        fits = np.array_equal(ranks, np.arange(instance.num_ranks))
+        return None if fits else "an every_rank block must list all ranks in order"
+    if block.where == Where.LIST:
+        return None if ranks.tolist() == list(block.places or ()) else "ranks differ from its list"
+    if block.where == Where.CLUSTER:
+        return None if len(ranks) == 0 else "a cluster block has no ranks"
+    if block.where == Where.ONE_MACHINE:
+        return _bad_machines(instance, block, ranks)
+    if len(ranks) != block.count:
+        return f"{len(ranks)} ranks for {block.count} shards"
+    if block.distinct and len(set(ranks.tolist())) != len(ranks):
+        return f"shards must sit on different ranks, found {ranks.tolist()}"
+    return _bad_any(instance, block, ranks)
+
+
+def _bad_any(instance: Instance, block: BlockView, ranks: IntArray) -> str | None:
+    places = ranks
+    if block.where == Where.ANY_RANK_OF_ONE_MACHINE:
+        places = np.unique(instance.machine_of[ranks])
+        if len(places) != 1:
+            return f"shards must sit on one machine, found machines {places.tolist()}"
+    if block.places is not None and not np.isin(places, block.places).all():
+        return f"places {places.tolist()} are not all among {list(block.places)}"
+    return None
+
+
+def _bad_machines(instance: Instance, block: BlockView, ranks: IntArray) -> str | None:
+    machines: list[int] = []
+    start = 0
+    while start < len(ranks):
+        machine = int(instance.machine_of[ranks[start]])
+        size = len(instance.machines[machine])
+        if ranks[start : start + size].tolist() != list(instance.machines[machine]):
+            return f"ranks must list whole machines in order, found {ranks.tolist()}"
+        machines.append(machine)
+        start += size
+    if len(machines) != block.count:
+        return f"{len(machines)} machines where {block.count} are needed"
+    if block.distinct and len(set(machines)) != len(machines):
+        return f"machines must differ, found {machines}"
+    if block.places is not None and not set(machines) <= set(block.places):
+        return f"machines {machines} are not all among {list(block.places)}"
+    return None
+
+
+def _capacity(instance: Instance, loads: Loads) -> Iterator[str]:
+    for resource, use in zip(instance.resources, loads.use, strict=True):
+        for place in np.flatnonzero(use > resource.capacity):
+            over = int(use[place] - resource.capacity[place])
+            at = "" if resource.scope == Scope.CLUSTER else f" {place}"
+            yield (
+                f"{resource.name} of {resource.scope.value}{at}: {int(use[place])} used, "
+                f"{int(resource.capacity[place])} there, {over} too much"
+            )
+
+
+def _fusion(instance: Instance, placement: Placement) -> Iterator[str]:
+    groups = instance.option_group[placement.options]
+    levels = instance.option_level[placement.options]
+    for group in np.unique(groups[groups >= 0]):
+        found = np.unique(levels[groups == group])
+        if len(found) > 1:
+            yield (
+                f"fusion group {instance.fusion_groups[group]!r}: its tables are at levels "
+                f"{found.tolist()}, one level is needed"
+            )
+
+
+def _pins(instance: Instance, placement: Placement) -> Iterator[str]:
+    for option in placement.options:
+        if not instance.allowed[option]:
+            table = int(instance.table_of[option])
+            yield (
+                f"table {instance.table_names[table]!r}: option "
+                f"{instance.option_names[int(option)]!r} is forbidden or another is pinned"
+            )
+    for pin in instance.pins:
+        if int(placement.options[pin.table]) == pin.option and not _pinned(pin, placement):
+            yield f"table {instance.table_names[pin.table]!r}: not on its pinned ranks"
+
+
+def _pinned(pin: Pin, placement: Placement) -> bool:
+    return pin.ranks is None or same_ranks(pin.ranks, placement.to_lists(pin.table))
+
+
+def moved_tables(instance: Instance, placement: Placement) -> list[int]:
+    """Tables of ``current`` whose option or ranks (as multisets a block) differ."""
+    return [
+        now.table
+        for now in instance.current
+        if int(placement.options[now.table]) != now.option
+        or not same_ranks(now.ranks, placement.to_lists(now.table))
+    ]
+
+
+def moved_bytes(instance: Instance, placement: Placement, tables: list[int]) -> int:
+    """Bytes that move: ``move_bytes`` of every shard of the new placement of these tables."""
+    total = 0
+    for table in tables:
+        blocks = instance.blocks_of(int(placement.options[table]))
+        for index, ranks in zip(blocks, placement.ranks[table], strict=True):
+            block = instance.block(index)
+            if block.where == Where.CLUSTER:
+                ranks = np.zeros(block.count, dtype=np.int64)
+            total += int(instance.shard_move[position_entries(instance, block, ranks)].sum())
+    return total
+
+
+def _moves(instance: Instance, placement: Placement) -> Iterator[str]:
+    if instance.max_moved_tables is None and instance.max_moved_bytes is None:
+        return
+    moved = moved_tables(instance, placement)
+    if instance.max_moved_tables is not None and len(moved) > instance.max_moved_tables:
+        yield f"{len(moved)} tables move, {instance.max_moved_tables} may"
+    if instance.max_moved_bytes is not None:
+        total = moved_bytes(instance, placement, moved)
+        if total > instance.max_moved_bytes:
+            yield f"{total} bytes move, {instance.max_moved_bytes} may"

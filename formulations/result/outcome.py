@@ -1,0 +1,185 @@
+"""The Outcome: what every formulation returns, with an objective it did not compute itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from formulations.clock import Clock
+from formulations.errors import InternalError
+from formulations.instance import Instance
+from formulations.result.certificate import Certificate
+from formulations.result.check import check
+from formulations.result.placement import Placement
+from formulations.settings import TracePoint
+
+
+class Status(StrEnum):
+    """What is known about the answer."""
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    UNKNOWN = "unknown"
+
+
+class StoppedBy(StrEnum):
+    """Why the search ended."""
+
+    PROOF = "proof"
+    TIME_LIMIT = "time_limit"
+    WORK_LIMIT = "work_limit"
+    EXHAUSTED = "exhausted"
+    INTERRUPTED = "interrupted"
+
+
+def gap_between(objective: int | None, bound: int | None) -> float | None:
+    """(objective − bound)/max(1, |objective|), None where either is unknown."""
+    if objective is None or bound is None:
+        return None
+    return (objective - bound) / max(1, abs(objective))
+
+
+@dataclass(frozen=True)
+class BoundSource:
+    """Which method a bound comes from.
+
+    Attributes
+    ----------
+    method : str
+        Such as ``cpsat``, ``highs``, ``lagrangian``.
+    exact : bool
+        Whether it was derived in integers (else in floating point).
+    """
+
+    method: str
+    exact: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The answer of one formulation on one Instance.
+
+    Attributes
+    ----------
+    status : Status
+    stopped_by : StoppedBy
+    formulation : str
+    placement : Placement or None
+    objective : int or None
+        Of the instance's objective, recomputed by :func:`formulations.result.check.check`.
+    objectives : dict
+        All three objectives of the placement; empty without one.
+    bound : int or None
+        No plan can cost less (subject to ``bound_source``).
+    bound_source : BoundSource or None
+    certificate : Certificate or None
+    certified_bound : int or None
+        What the certificate proves by itself.
+    seconds : float
+    trace : tuple of TracePoint
+    solver, version : str
+    settings : dict
+    note : str
+        One sentence for people: why nothing was found, what was relaxed.
+    detail : dict
+        Anything a formulation adds (JSON values).
+    """
+
+    status: Status
+    stopped_by: StoppedBy
+    formulation: str
+    placement: Placement | None = None
+    objective: int | None = None
+    objectives: dict[str, int] = field(default_factory=dict)
+    bound: int | None = None
+    bound_source: BoundSource | None = None
+    certificate: Certificate | None = None
+    certified_bound: int | None = None
+    seconds: float = 0.0
+    trace: tuple[TracePoint, ...] = ()
+    solver: str = ""
+    version: str = ""
+    settings: dict[str, object] = field(default_factory=dict)
+    note: str = ""
+    detail: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float | None:
+        """(objective − bound)/max(1, |objective|), None where either is unknown."""
+        return gap_between(self.objective, self.bound)
+
+    def with_(self, **changes: object) -> Outcome:
+        """A copy with some fields replaced."""
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+    @property
+    def proved_bound(self) -> int | None:
+        """The bound where it was derived in integers, else what the certificate proves."""
+        exact = self.bound_source is not None and self.bound_source.exact
+        return self.bound if exact else self.certified_bound
+
+    @property
+    def closed(self) -> bool:
+        """Whether objective and bound prove a plan optimal: equal, and derived in integers."""
+        return self.objective is not None and self.proved_bound == self.objective
+
+
+def found(
+    instance: Instance,
+    formulation: str,
+    placement: Placement,
+    stopped_by: StoppedBy,
+    bound: int | None = None,
+    bound_source: BoundSource | None = None,
+    **rest: object,
+) -> Outcome:
+    """An Outcome with a placement: objective recomputed, status derived from the bound.
+
+    Raises
+    ------
+    InternalError
+        When the check rejects the placement.
+
+    A bound above the objective proves nothing but its own falsity:
+    :func:`formulations.solve.solve` hands out neither. (In floating point it is clipped.)
+    """
+    verdict = check(instance, placement)
+    if not verdict.feasible:
+        raise InternalError(f"{formulation} returned a plan that breaks: {verdict.violations[0]}")
+    objective = verdict.objectives[instance.objective.value]
+    if bound is not None and bound_source is not None and not bound_source.exact:
+        bound = min(bound, objective)
+    outcome = Outcome(
+        status=Status.FEASIBLE,
+        stopped_by=stopped_by,
+        formulation=formulation,
+        placement=placement,
+        objective=objective,
+        objectives=verdict.objectives,
+        bound=bound,
+        bound_source=bound_source,
+    ).with_(**rest)
+    if not outcome.closed:
+        return outcome
+    return outcome.with_(status=Status.OPTIMAL, stopped_by=StoppedBy.PROOF)
+
+
+def why_stopped(clock: Clock) -> StoppedBy:
+    """Which of its reasons to stop a clock that is over has."""
+    if clock.interrupted():
+        return StoppedBy.INTERRUPTED
+    counted = clock.counts and clock.seconds_left() > 0.0
+    return StoppedBy.WORK_LIMIT if counted else StoppedBy.TIME_LIMIT
+
+
+def nothing(formulation: str, stopped_by: StoppedBy, note: str = "", **rest: object) -> Outcome:
+    """An Outcome without a placement and without a proof that none exists."""
+    return Outcome(Status.UNKNOWN, stopped_by, formulation, note=note).with_(**rest)
+
+
+def infeasible(formulation: str, source: BoundSource, note: str = "", **rest: object) -> Outcome:
+    """An Outcome that proves there is no placement; ``source`` says who proved it."""
+    return Outcome(
+        Status.INFEASIBLE, StoppedBy.PROOF, formulation, bound_source=source, note=note
+    ).with_(**rest)

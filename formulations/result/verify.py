@@ -1,0 +1,204 @@
+"""Re-derive what an Outcome claims, with no solver: feasibility, objective, certified bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from formulations.checker import Unreadable, check_certificate
+from formulations.errors import InstanceError
+from formulations.instance import Instance
+from formulations.instance.file import instance_to_dict
+from formulations.result.certificate import Certificate, certificate_to_dict
+from formulations.result.check import check
+from formulations.result.outcome import Outcome, Status, StoppedBy
+
+#: Seconds of a trace point and of the outcome are rounded apart.
+_ROUNDING = 0.01
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of an Outcome and whether it was re-derived.
+
+    Attributes
+    ----------
+    name : str
+        ``placement``, ``objective``, ``certified bound``, ``bound``, ``gap``, ``status``, …
+    ok : bool or None
+        None: consistent, but only the solver's word stands behind it.
+    text : str
+        One sentence for people.
+    """
+
+    name: str
+    ok: bool | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """All claims of one Outcome; ``ok`` when none failed."""
+
+    claims: tuple[Claim, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether no claim was refuted."""
+        return all(claim.ok is not False for claim in self.claims)
+
+
+def verify(instance: Instance, outcome: Outcome) -> Verification:
+    """Judge an Outcome from the Instance alone.
+
+    Parameters
+    ----------
+    instance : Instance
+    outcome : Outcome
+        Usually read from a file: nothing in it is trusted.
+
+    Returns
+    -------
+    Verification
+        Refuted claims have ``ok=False``; a bound that no certificate backs is ``ok=None``.
+    """
+    claims = [
+        *_placement(instance, outcome),
+        *_certificate(instance, outcome),
+        *_bound(outcome),
+        *_search(outcome),
+        _status(instance, outcome),
+    ]
+    return Verification(tuple(claims))
+
+
+def _placement(instance: Instance, outcome: Outcome) -> Iterator[Claim]:
+    if outcome.placement is None:
+        if outcome.objective is not None or outcome.objectives:
+            yield Claim("objective", False, "an objective is claimed without a placement")
+        return
+    verdict = check(instance, outcome.placement)
+    first = verdict.violations[0] if verdict.violations else "every constraint holds"
+    yield Claim("placement", verdict.feasible, first)
+    if not verdict.objectives:
+        return
+    actual = verdict.objectives[instance.objective.value]
+    yield _equal("objective", outcome.objective, actual)
+    for name, value in outcome.objectives.items():
+        if verdict.objectives.get(name) != value:
+            yield _equal(f"objectives.{name}", value, verdict.objectives.get(name))
+
+
+def _equal(name: str, claimed: int | None, actual: int | None) -> Claim:
+    if claimed == actual:
+        return Claim(name, True, f"{actual}, recomputed")
+    return Claim(name, False, f"{claimed} claimed, {actual} recomputed from the instance")
+
+
+def certifies(instance: Instance, certificate: Certificate) -> bool:
+    """Whether the checker, which shares no line with the prover, accepts the certificate.
+
+    Raises
+    ------
+    InstanceError
+        When the certificate is malformed.
+    """
+    try:
+        open_case = check_certificate(instance_to_dict(instance), certificate_to_dict(certificate))
+    except Unreadable as error:
+        raise InstanceError(str(error)) from error
+    return open_case is None
+
+
+def _certificate(instance: Instance, outcome: Outcome) -> Iterator[Claim]:
+    certificate = outcome.certificate
+    if certificate is None:
+        if outcome.certified_bound is not None:
+            yield Claim("certified bound", False, "claimed without a certificate")
+        return
+    try:
+        proved = certifies(instance, certificate)
+    except InstanceError as error:
+        yield Claim("certificate", False, str(error))
+        return
+    if certificate.kind == "infeasible":
+        if outcome.certified_bound is not None:
+            yield Claim("certified bound", False, "claimed beside a proof that there is no plan")
+        text = "no case of the certificate has a plan" if proved else "it proves nothing"
+        yield Claim("infeasibility certificate", proved, text)
+    elif proved:
+        yield _equal("certified bound", outcome.certified_bound, certificate.target)
+    else:
+        yield Claim("certified bound", False, "some case of its certificate is left open")
+
+
+def _bound(outcome: Outcome) -> Iterator[Claim]:
+    bound, objective = outcome.bound, outcome.objective
+    if bound is None:
+        return
+    if objective is not None and bound > objective:
+        yield Claim("bound", False, f"{bound} lies above the plan's own objective {objective}")
+        return
+    certified = outcome.certified_bound
+    if certified is not None and bound < certified:
+        yield Claim("bound", False, f"{bound} lies below the certified bound {certified}")
+        return
+    if outcome.bound_source is None:
+        yield Claim("bound", False, f"{bound} is claimed without a source")
+        return
+    if bound == certified:
+        yield Claim("bound", True, f"{bound}, certified")
+        return
+    kind = "in integers" if outcome.bound_source.exact else "in floating point"
+    backed = "nothing" if certified is None else str(certified)
+    yield Claim(
+        "bound",
+        None,
+        f"{bound} is the word of {outcome.bound_source.method} ({kind}); certified here: {backed}",
+    )
+
+
+def _status(instance: Instance, outcome: Outcome) -> Claim:
+    if outcome.placement is not None:
+        expected = Status.OPTIMAL if outcome.closed else Status.FEASIBLE
+        return Claim(
+            "status", outcome.status == expected, f"{outcome.status.value}, by its own figures "
+            f"{expected.value}",
+        )  # fmt: skip
+    if outcome.status == Status.INFEASIBLE:
+        backed = outcome.certificate is not None and outcome.certificate.kind == "infeasible"
+        word = outcome.bound_source.method if outcome.bound_source else "nobody"
+        text = "certified" if backed else f"the word of {word}"
+        return Claim("status", True if backed else None, f"infeasible: {text}")
+    return Claim(
+        "status", outcome.status == Status.UNKNOWN, f"{outcome.status.value}, no placement"
+    )
+
+
+def _search(outcome: Outcome) -> Iterator[Claim]:
+    """How it was found cannot be re-derived, but it must not contradict what was found."""
+    proved = outcome.status in (Status.OPTIMAL, Status.INFEASIBLE)
+    if proved != (outcome.stopped_by == StoppedBy.PROOF):
+        text = f"{outcome.stopped_by.value}, although the status is {outcome.status.value}"
+        yield Claim("stopped by", False, text)
+    fault = next((text for text, wrong in _faults(outcome) if wrong), None)
+    if fault is not None:
+        yield Claim("trace", False, fault)
+
+
+def _faults(outcome: Outcome) -> Iterator[tuple[str, bool]]:
+    moments = [p.seconds for p in outcome.trace]
+    counted = outcome.settings.get("work_limit") is not None  # then moments are units of work
+    late = bool(moments) and not counted and moments[-1] > outcome.seconds + _ROUNDING
+    yield "its moments are not in order", moments != sorted(moments)
+    yield "it goes on after the end", late
+    objectives = [p.objective for p in outcome.trace if p.objective is not None]
+    if objectives:
+        best = min(objectives)
+        text = f"the best plan it reports costs {best}, the outcome's {outcome.objective}"
+        yield text, best != outcome.objective
+    bounds = [p.bound for p in outcome.trace if p.bound is not None]
+    if bounds and outcome.status != Status.INFEASIBLE:
+        high, bound = max(bounds), outcome.bound
+        text = f"it reports the bound {high}, the outcome {bound}"
+        yield text, bound is None or high > bound

@@ -1,0 +1,97 @@
+"""What a solver says: one list of statuses, and one rule to stop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: How often a waiting solve looks at the caller's stop flag, seconds.
+POLL = 0.05
+
+
+class Found(StrEnum):
+    """What a solver says of a model; ``OPTIMAL`` and ``INFEASIBLE`` are its claims of proof."""
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a solver found.
+
+    Attributes
+    ----------
+    status : Found
+    value : float or None
+        Objective of ``values``: an integer from CP-SAT.
+    bound : int or None
+        No solution of the model costs less: every adapter has one rule for it.
+    values : array [columns] or None
+        int64 from CP-SAT, float from HiGHS.
+    duals : float array [rows] or None
+        Of a linear relaxation: change of the objective per unit of a row's limit. When it is
+        infeasible: a Farkas ray, if HiGHS gives one.
+    work : float
+        Deterministic work spent.
+    done : bool
+        Whether the solver ended by itself, not at a limit; no claim.
+    relaxed : bool
+        Whether rows beyond 62 bits were weakened: a solution may break them.
+    """
+
+    status: Found
+    value: float | None = None
+    bound: int | None = None
+    values: NDArray[Any] | None = None
+    duals: np.ndarray | None = None
+    work: float = 0.0
+    done: bool = False
+    relaxed: bool = False
+
+
+def run_until(
+    work: Callable[[], Any], halt: Callable[[], None], stop: threading.Event | None
+) -> Any:
+    """Run a solver in a thread of its own, so that signals and the stop flag are heard.
+
+    Parameters
+    ----------
+    work : callable
+        Runs the solver; what it raises is raised here.
+    halt : callable
+        Asks the solver to end soon; may be called more than once.
+    stop : threading.Event or None
+    """
+    result: list[Any] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            result.append(work())
+        except BaseException as error:  # raised again in the caller's thread
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(POLL)
+            if stop is not None and stop.is_set():
+                halt()
+    except BaseException:
+        while thread.is_alive():
+            halt()
+            thread.join(POLL)
+        raise
+    if errors:
+        raise errors[0]
+    return result[0]

@@ -1,0 +1,212 @@
+"""``milp-planner torchrec-dry-run``: does a TorchRec model fit on these SKUs, and how well?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from milp_planner.cli.import_torchrec import DdrName, DdrOption, ReferenceArgument
+from milp_planner.cli.options import JsonOption, TimeLimitOption, WorkersOption, whole
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from torchrec.distributed.planner.types import HardwareConfig
+
+    from milp_planner.integrations.torchrec.service import DryRun, SkuRow
+
+
+class RatingChoice(StrEnum):
+    """What is minimised, in TorchRec's estimates."""
+
+    BUSIEST_RANK = "busiest_rank"
+    CRITICAL_PATH = "critical_path"
+
+
+SkusOption = Annotated[
+    str,
+    typer.Option(
+        "--skus",
+        metavar="CLUSTER,…",
+        help="SKUs by the clusters that are made of them (milp-planner list clusters, or YAML "
+        "files): HBM, DDR and bandwidths of a rank are taken from there.",
+        show_default=False,
+    ),
+]
+RanksOption = Annotated[
+    int | None,
+    typer.Option(
+        "--world-size",
+        parser=whole(1, 2**20),
+        metavar="N",
+        help="Ranks; default: your topology's.",
+        show_default=False,
+    ),
+]
+HostOption = Annotated[
+    int | None,
+    typer.Option(
+        "--local-world-size",
+        parser=whole(1, 2**20),
+        metavar="N",
+        help="Ranks of a host; default: your topology's.",
+        show_default=False,
+    ),
+]
+RatingOption = Annotated[
+    RatingChoice,
+    typer.Option(
+        "--objective",
+        help="busiest_rank: TorchRec's rating; critical_path: what its statistics report.",
+    ),
+]
+CacheOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache",
+        metavar="DIR",
+        help="Keep plans there and take those that answer the same question.",
+        show_default=False,
+    ),
+]
+PlansOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="DIR",
+        help="Write every plan there as DIR/SKU.json, as export --to torchrec does.",
+        show_default=False,
+    ),
+]
+
+
+def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
+    reference: ReferenceArgument,
+    skus: SkusOption,
+    world_size: RanksOption = None,
+    local_world_size: HostOption = None,
+    objective: RatingOption = RatingChoice.BUSIEST_RANK,
+    ddr: DdrOption = DdrName.RANK,
+    time_limit: TimeLimitOption = 60.0,
+    workers: WorkersOption = None,
+    cache: CacheOption = None,
+    output: PlansOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Plan a TorchRec model on several SKUs through TorchRec's own dry run; no GPU needed.
+
+    Says for each whether the model fits, the step time in TorchRec's estimates, the bound that no
+    plan beats, the gap, and the rank that holds the plan up. Exit code 1 when a SKU falls short.
+    Needs TorchRec 1.9.
+    """
+    from milp_planner.cli import console
+    from milp_planner.cli.limits import make_settings
+    from milp_planner.integrations.torchrec.reference import load_inputs
+    from milp_planner.integrations.torchrec.service import require_service
+
+    require_service()
+    from milp_planner.integrations.torchrec.service import DiskPlanCache, dry_run
+
+    hardware = _hardware(skus)
+    inputs = load_inputs(reference)
+    found = dry_run(
+        inputs,
+        hardware,
+        world_size=world_size,
+        local_world_size=local_world_size,
+        cache=None if cache is None else DiskPlanCache(cache),
+        objective=objective.value,
+        ddr=ddr.value,
+        settings=make_settings(time_limit, workers=workers),
+    )
+    written = [] if output is None else _write(found, output)
+    if json:
+        console.emit_json([asdict(row) for row in found.rows])
+    else:
+        _show(found, objective, written)
+    if found.exit_code:
+        raise typer.Exit(found.exit_code)
+
+
+def _hardware(skus: str) -> dict[str, HardwareConfig]:
+    from milp_planner.errors import BadInput
+    from milp_planner.integrations.torchrec.service import hardware_of
+    from scenarios.catalog import find_cluster
+
+    names = [name.strip() for name in skus.split(",") if name.strip()]
+    if not names:
+        raise BadInput("--skus: found none; allowed: clusters, separated by commas")
+    found: dict[str, HardwareConfig] = {}
+    for name in names:
+        cluster = find_cluster(name)
+        if cluster.name in found:
+            raise BadInput(f"--skus: two are called {cluster.name!r}; allowed: each name once")
+        found[cluster.name] = hardware_of(cluster)
+    return found
+
+
+def _write(found: DryRun, folder: Path) -> list[Path]:
+    from milp_planner.files import write_json
+    from milp_planner.integrations.torchrec.sharding_plan import to_document
+
+    folder.mkdir(parents=True, exist_ok=True)
+    asked = found.request
+    shape = asked.world_size, asked.local_world_size, asked.compute_device or "cuda"
+    written = []
+    for sku, result in found.results.items():
+        if result.sharding_plan is None:
+            continue
+        path = folder / f"{sku}.json"
+        write_json(path, to_document(result.sharding_plan, *shape))
+        written.append(path)
+    return written
+
+
+def _show(found: DryRun, objective: RatingChoice, written: list[Path]) -> None:
+    from milp_planner.cli import console
+
+    out = console.out()
+    out.print(_table(found.rows, objective))
+    for row in found.rows:
+        if row.reason is not None:
+            out.print(f"\n{row.sku}: {row.reason}", markup=False)
+    for path in written:
+        out.print(f"written: {path}", markup=False)
+
+
+def _table(rows: tuple[SkuRow, ...], objective: RatingChoice) -> Table:
+    from rich.table import Table
+
+    from milp_planner.drawing.units import show_bytes
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("SKU")
+    table.add_column("fits")
+    for name in (f"{objective.value} ms", "bound ms", "gap", "rank", "HBM of tables", "of"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        report = row.report
+        figures = ["–"] * 4
+        if report is not None:
+            blame = report.held_up_by
+            figures = [
+                f"{report.milliseconds:.3f}",
+                "–" if report.bound is None else f"{report.bound:.3f}",
+                "–" if report.gap is None else f"{report.gap:.2%}",
+                "–" if blame is None else str(blame.rank),
+            ]
+        hbm = show_bytes(row.hbm_bytes) if row.fits else "–"
+        table.add_row(row.sku, _verdict(row), *figures, hbm, show_bytes(row.hbm_capacity))
+    return table
+
+
+def _verdict(row: SkuRow) -> str:
+    if row.error:
+        return "error"
+    if row.fits is None:
+        return "not known"
+    return "yes" if row.fits else "no (proved)"

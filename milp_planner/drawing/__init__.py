@@ -1,0 +1,1 @@
+"""Drawing: numbers as text, tables, bars, charts and the page, knowing nothing of plans."""

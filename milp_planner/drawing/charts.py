@@ -1,0 +1,238 @@
+"""Charts as inline SVG: colours come from the page's style sheet, so both themes share them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from math import ceil, floor, log2, log10
+
+WIDTH = 920
+
+
+@dataclass
+class Drawing:
+    """An SVG picture under construction.
+
+    Attributes
+    ----------
+    title, about : str
+        Its accessible name and description.
+    height : float
+    """
+
+    title: str
+    about: str
+    height: float
+    width: float = WIDTH
+    parts: list[str] = field(default_factory=list)
+
+    def rect(
+        self, x: float, y: float, width: float, height: float, style: str, tip: str = ""
+    ) -> None:
+        """A filled rectangle, with a tooltip."""
+        inner = f"<title>{escape(tip)}</title>" if tip else ""
+        self.parts.append(
+            f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(max(0.0, width))}" '
+            f'height="{_n(max(0.0, height))}" class="{style}">{inner}</rect>'
+        )
+
+    def line(self, points: Sequence[tuple[float, float]], style: str) -> None:
+        """A polyline."""
+        path = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
+        self.parts.append(f'<polyline points="{path}" class="{style}"/>')
+
+    def dot(self, x: float, y: float, style: str, tip: str = "", radius: float = 4.5) -> None:
+        """A round mark."""
+        inner = f"<title>{escape(tip)}</title>" if tip else ""
+        self.parts.append(
+            f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}" class="{style}">{inner}</circle>'
+        )
+
+    def text(self, x: float, y: float, words: str, anchor: str = "start", style: str = "") -> None:
+        """A label; ``anchor`` is start, middle or end."""
+        names = f"{anchor} {style}".strip()
+        self.parts.append(f'<text x="{_n(x)}" y="{_n(y)}" class="{names}">{escape(words)}</text>')
+
+    def render(self) -> str:
+        """The SVG element, named for screen readers."""
+        label = escape(f"{self.title}. {self.about}", quote=True)
+        box = f"0 0 {_n(self.width)} {_n(self.height)}"
+        body = "".join(self.parts)
+        return f'<svg role="img" aria-label="{label}" viewBox="{box}">{body}</svg>'
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Values to coordinates, with round ticks."""
+
+    low: float
+    high: float
+    start: float
+    stop: float
+    base: int = 10
+    """2 for bytes: ticks then fall on round binary amounts."""
+
+    def at(self, value: float) -> float:
+        """Coordinate of a value."""
+        span = self.high - self.low
+        share = (value - self.low) / span if span else 0.5
+        return self.start + share * (self.stop - self.start)
+
+    def ticks(self, count: int = 5) -> list[float]:
+        """About ``count`` round values within the scale."""
+        span = self.high - self.low
+        if span <= 0:
+            return [self.low]
+        rough = span / count
+        if self.base == 2:
+            step = 2.0 ** ceil(log2(rough))
+        else:
+            size = 10.0 ** floor(log10(rough))
+            step = next(m * size for m in (1, 2, 5, 10) if m * size >= rough * (1 - 1e-9))
+        first = -(-self.low // step) * step
+        found = []
+        while first <= self.high + step * 1e-9:
+            found.append(first + 0.0)  # never -0
+            first += step
+        return found
+
+
+def axes(
+    drawing: Drawing, across: Scale, up: Scale, labels: tuple[str, str],
+    show: tuple[Callable[[float], str], Callable[[float], str]],
+) -> None:  # fmt: skip
+    """Grid lines with labels, and what each axis measures."""
+    for value in up.ticks(4):
+        y = up.at(value)
+        drawing.line([(across.start, y), (across.stop, y)], "grid")
+        drawing.text(across.start - 8, y + 4, show[1](value), "end")
+    for value in across.ticks(6):
+        x = across.at(value)
+        drawing.line([(x, up.start), (x, up.start + 4)], "axis")
+        drawing.text(x, up.start + 18, show[0](value), "middle")
+    drawing.line([(across.start, up.start), (across.stop, up.start)], "axis")
+    drawing.text(across.stop, up.start + 36, labels[0], "end", "label")
+    drawing.text(across.start - 8, up.stop - 10, labels[1], "start", "label")
+
+
+def _n(value: float) -> str:
+    """A coordinate with at most one decimal."""
+    return f"{value:.1f}".rstrip("0").rstrip(".")
+
+
+LEFT, RIGHT, BOTTOM, HEIGHT = 72, 20, 48, 300
+COLOURS = 8
+_LETTER, _SAMPLE, _ROW = 6.6, 34, 20
+Points = Sequence[tuple[float, float]]
+Show = Callable[[float], str]
+
+
+@dataclass(frozen=True)
+class LogScale(Scale):
+    """Positive values by their logarithm; below ``low`` is drawn at ``low``."""
+
+    def at(self, value: float) -> float:
+        """Coordinate of a value."""
+        span = log10(self.high / self.low)
+        share = log10(max(value, self.low) / self.low) / span if span else 0.5
+        return self.start + share * (self.stop - self.start)
+
+    def ticks(self, count: int = 5) -> list[float]:
+        """Powers of ten, with 2 and 5 between them where there are few."""
+        first, last = floor(log10(self.low)), ceil(log10(self.high))
+        steps = (1, 2, 5) if last - first <= count // 2 else (1,)
+        skip = max(1, ceil((last - first) / (2 * count)))
+        every = [m * 10.0**e for e in range(first, last + 1, skip) for m in steps]
+        return [v for v in every if self.low * (1 - 1e-9) <= v <= self.high * (1 + 1e-9)]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One series: its points as (x, y), its colour's number, and whether it is drawn lighter."""
+
+    name: str
+    points: Points
+    colour: int
+    lower: bool = False
+
+
+def chart(
+    title: str,
+    about: str,
+    lines: Sequence[Line],
+    scales: tuple[Scale, Scale],
+    labels: tuple[str, str],
+    show: tuple[Show, Show],
+) -> Drawing:
+    """Step curves with axes and legend; scales give values, this gives them their place."""
+    named = [line for line in lines if line.name]
+    drawing = Drawing(title, about, HEIGHT)
+    top = legend(drawing, [(line.name, line.colour) for line in named])
+    across, up = _placed(scales, top)
+    axes(drawing, across, up, labels, show)
+    for line in lines:
+        style = f"series s{line.colour % COLOURS}" + (" lower" if line.lower else "")
+        drawing.line(_steps(line.points, across, up), style)
+    return drawing
+
+
+def swarm(
+    title: str,
+    about: str,
+    columns: Sequence[tuple[str, str, Sequence[tuple[float, str]]]],
+    up: Scale,
+    labels: tuple[str, str],
+    show: Show,
+) -> Drawing:
+    """Columns of dots side by side: (label, words above it, dots as (value, tooltip))."""
+    drawing = Drawing(title, about, HEIGHT)
+    room = (WIDTH - LEFT - RIGHT) / max(1, len(columns))
+    across, up = _placed((Scale(0, len(columns), 0, 0), up), 54)
+    axes(drawing, across, up, labels, (lambda _: "", show))
+    for number, (name, above, dots) in enumerate(columns):
+        middle = LEFT + (number + 0.5) * room
+        drawing.text(middle, up.start + 18, name, "middle")
+        drawing.text(middle, up.stop - 12, above, "middle", "label")
+        taken: dict[int, int] = {}
+        for value, tip in sorted(dots):
+            level = round(up.at(value) / 7)
+            place = taken.get(level, 0)
+            taken[level] = place + 1
+            side = (place + 1) // 2 * (1 if place % 2 else -1)
+            offset = max(-0.45 * room, min(0.45 * room, side * 7.0))
+            drawing.dot(middle + offset, up.at(value), "dot s0", tip, 3.2)
+    return drawing
+
+
+def legend(drawing: Drawing, names: Sequence[tuple[str, int]]) -> float:
+    """Line samples with names, in as many rows as they need; where the plot may begin."""
+    x, y = float(LEFT), 12.0
+    for name, colour in names:
+        width = _SAMPLE + 8 + _LETTER * len(name) + 18
+        if x > LEFT and x + width > WIDTH - RIGHT:
+            x, y = float(LEFT), y + _ROW
+        drawing.line([(x, y), (x + _SAMPLE, y)], f"series s{colour % COLOURS}")
+        drawing.text(x + _SAMPLE + 8, y + 4, name)
+        x += width
+    return y + 34
+
+
+def _placed(scales: tuple[Scale, Scale], top: float) -> tuple[Scale, Scale]:
+    across, up = scales
+    return (
+        type(across)(across.low, across.high, LEFT, WIDTH - RIGHT),
+        type(up)(up.low, up.high, HEIGHT - BOTTOM, top),
+    )
+
+
+def _steps(points: Points, across: Scale, up: Scale) -> list[tuple[float, float]]:
+    """Horizontal, then vertical; the last value is kept to the right edge."""
+    path: list[tuple[float, float]] = []
+    for x, y in points:
+        if path:
+            path.append((across.at(x), path[-1][1]))
+        path.append((across.at(x), up.at(y)))
+    if path:
+        path.append((across.stop, path[-1][1]))
+    return path

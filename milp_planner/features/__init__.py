@@ -1,0 +1,1 @@
+"""What one can ask for, one folder each: its call, its facts, its drawings."""

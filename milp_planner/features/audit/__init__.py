@@ -1,0 +1,1 @@
+"""Audit: the plan one runs today."""

@@ -1,0 +1,140 @@
+"""``audit``: the plan a user runs today, judged on our Instance of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from formulations import Instance, Outcome, Placement, Settings, registry, solve
+from formulations.fusion import mixed_groups, respread
+from formulations.result.check import Verdict, check
+from formulations.result.outcome import found, gap_between
+from milp_planner.features.plan.migration import Migration, migration
+from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
+from milp_planner.plans.placement import Plan, decode
+from milp_planner.today.matching import compile_today
+from milp_planner.today.rows import TodaySource
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """A plan beside the best plan of the same Instance.
+
+    Attributes
+    ----------
+    compiled : Compiled
+        Model, cluster, options and Instance, the plan's own ratios and widths among them.
+    placement : Placement
+        The audited plan.
+    verdict : Verdict
+        Its solver-free check.
+    as_run : Verdict or None
+        Where it mixes cache ratios in a fusion group: what the runtime would make of it.
+    best : Outcome
+        The best plan found for the same tables and cluster, with its bound.
+    """
+
+    compiled: Compiled
+    placement: Placement
+    verdict: Verdict
+    as_run: Verdict | None
+    best: Outcome
+
+    @property
+    def instance(self) -> Instance:
+        """What both plans are plans of."""
+        return self.compiled.instance
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The best plan found, to be saved, explained and exported."""
+        return decode(self.compiled.options, self.instance, self.best)
+
+    @cached_property
+    def way(self) -> tuple[Migration, list[Placement]] | None:
+        """The moves from the audited plan to the best one, in an order that fits on the way.
+
+        None where the audited plan does not fit, or no better one is known.
+        """
+        better = self.best.placement
+        if better is None or not self.verdict.feasible or not (self.saving or 0) > 0:
+            return None
+        return migration(self.instance, self.placement, better)
+
+    def step(self, placement: Placement) -> Plan:
+        """The plan of one placement on the way, with the bound of the best one."""
+        best = self.best
+        outcome = found(self.instance, best.formulation, placement, best.stopped_by, best.bound,
+                        best.bound_source)  # fmt: skip
+        return decode(self.compiled.options, self.instance, outcome)
+
+    @property
+    def objective(self) -> int | None:
+        """Of the audited plan, fit or not; None when its ranks do not belong to its options."""
+        return self.verdict.objectives.get(self.instance.objective.value)
+
+    @property
+    def distance(self) -> float | None:
+        """(objective − bound)/max(1, |objective|): how far it may be from the best plan."""
+        return gap_between(self.objective, self.best.bound)
+
+    @property
+    def saving(self) -> float | None:
+        """(objective − best objective)/max(1, |objective|): what a known better plan saves."""
+        return gap_between(self.objective, self.best.objective)
+
+
+def audit(  # noqa: PLR0913 - the keywords of a public call
+    plan: TodaySource,
+    model: ModelSource,
+    cluster: ClusterSource,
+    *,
+    formulation: str = "auto",
+    objective: str = "step_time",
+    settings: Settings | None = None,
+    time_limit: float | None = None,
+    on_start: Callable[..., None] | None = None,
+) -> Audit:
+    """Judge the plan you run today: does it fit, how far is it from the bound?
+
+    Parameters
+    ----------
+    plan
+        What :func:`milp_planner.today.rows.read_today` takes: a Plan, a plan.json, a CSV with the
+        columns table, mode, ratio, sharding_type, ranks, TorchRec's printed statistics, or pins.
+    model, cluster
+        Objects, or paths of their YAML files. Cache ratios and column widths of the plan that are
+        not on the model's grids are added to them.
+    formulation, objective, settings, time_limit
+        As in :func:`milp_planner.plan`.
+    on_start : callable, optional
+        Called with the formulation's name when solving begins.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    BadInput, InstanceError
+        For malformed inputs, or a plan that does not belong to the model and cluster.
+    """
+    registry.get(formulation)
+    compiled, today = compile_today(plan, model, cluster, objective)
+    if on_start is not None:
+        on_start(formulation)
+    settings = settings or Settings()
+    if time_limit is not None:
+        settings = replace(settings, time_limit=time_limit)
+    best = solve(compiled.instance, formulation, replace(settings, hint=today.placement))
+    as_run = _as_run(compiled.instance, today.placement)
+    return Audit(compiled, today.placement, today.verdict, as_run, best)
+
+
+def _as_run(instance: Instance, placement: Placement) -> Verdict | None:
+    """The check of what the runtime makes of a plan that mixes ratios in a fusion group."""
+    if not mixed_groups(instance, placement):
+        return None
+    run = respread(instance, placement)
+    return None if run is None else check(instance, run)

@@ -1,0 +1,408 @@
+"""An audit as figures and in the terminal: does it fit, how far from the best, who is to blame?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.text import Text
+
+from formulations import Instance, Placement, Scope
+from formulations.instance import IntArray
+from formulations.result.check import Loads
+from milp_planner.drawing.units import show_bytes, show_cost, show_gap, show_share
+from milp_planner.features.audit.call import Audit
+from milp_planner.features.plan.migration import Migration
+from milp_planner.features.plan.tables import table_loads, tables_of
+from milp_planner.features.plan.verdict import MEANING
+
+#: Places, ranks and tables named before the rest is left out.
+MOST = 5
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one table contributes somewhere: bytes or time."""
+
+    table: str
+    amount: int
+
+
+@dataclass(frozen=True)
+class Overfull:
+    """A place that holds more than it can.
+
+    Attributes
+    ----------
+    resource, scope : str
+    place, used, capacity : int
+    tables : tuple of Share
+        The largest contributions there.
+    """
+
+    resource: str
+    scope: str
+    place: int
+    used: int
+    capacity: int
+    tables: tuple[Share, ...]
+
+    @property
+    def over(self) -> int:
+        """Bytes too much."""
+        return self.used - self.capacity
+
+
+@dataclass(frozen=True)
+class SlowRank:
+    """A rank that others wait for.
+
+    Attributes
+    ----------
+    rank : int
+    phases : tuple of str
+        The phases in which it is the slowest (all of them for ``busiest_rank``, where every rank
+        above the best plan known is listed).
+    excess : int
+        Time it adds over the mean of all ranks: summed over those phases, or of its whole.
+    tables : tuple of Share
+        Where its time goes in those phases.
+    """
+
+    rank: int
+    phases: tuple[str, ...]
+    excess: int
+    tables: tuple[Share, ...]
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A table that is faster in the best plan found.
+
+    Attributes
+    ----------
+    table, option, better : str
+        Its option in the audited plan and in the best one.
+    cost, better_cost : int
+        Its largest time on one rank under each.
+    """
+
+    table: str
+    option: str
+    better: str
+    cost: int
+    better_cost: int
+
+
+@dataclass(frozen=True)
+class AuditInfo:
+    """All figures of an audit; None is unknown.
+
+    Attributes
+    ----------
+    fits : bool
+    violations : tuple of str
+    objective_kind : str
+    objective : int or None
+        Of the audited plan, fit or not.
+    objectives : dict
+    bound : int or None
+        No plan of these tables on this cluster can be below it.
+    bound_method : str or None
+    best : int or None
+        Objective of the best plan found.
+    best_status : str
+    distance, saving : float or None
+        (objective − bound) and (objective − best), each over the objective.
+    as_run : dict or None
+        Objectives of what the runtime makes of a plan that mixes ratios in a fusion group, and
+        whether that fits.
+    overfull : tuple of Overfull
+    slow : tuple of SlowRank
+    gains : tuple of Gain
+        The tables with the largest difference to the best plan found, where that is better.
+    way : Migration or None
+        The moves to the best plan found, in an order that fits on the way.
+    time_unit : str
+    """
+
+    fits: bool
+    violations: tuple[str, ...]
+    objective_kind: str
+    objective: int | None
+    objectives: dict[str, int]
+    bound: int | None
+    bound_method: str | None
+    best: int | None
+    best_status: str
+    distance: float | None
+    saving: float | None
+    as_run: dict[str, Any] | None
+    overfull: tuple[Overfull, ...]
+    slow: tuple[SlowRank, ...]
+    gains: tuple[Gain, ...]
+    way: Migration | None
+    time_unit: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def audit_of(audit: Audit) -> AuditInfo:
+    """Figures of an audit."""
+    instance, best = audit.instance, audit.best
+    source = best.bound_source
+    loads = audit.verdict.loads
+    assert loads is not None  # the audit refuses plans that are not well formed
+    run = audit.as_run
+    by_table = _Contributions(instance, audit.placement)
+    return AuditInfo(
+        fits=audit.verdict.feasible,
+        violations=audit.verdict.violations,
+        objective_kind=instance.objective.value,
+        objective=audit.objective,
+        objectives=audit.verdict.objectives,
+        bound=best.bound,
+        bound_method=None if source is None else source.method,
+        best=best.objective,
+        best_status=best.status.value,
+        distance=audit.distance,
+        saving=audit.saving,
+        as_run=None if run is None else {"fits": run.feasible, "objectives": run.objectives},
+        overfull=tuple(_overfull(instance, loads, by_table)),
+        slow=tuple(_slow(instance, loads, by_table, best.objective)),
+        gains=tuple(_gains(audit)),
+        way=None if audit.way is None else audit.way[0],
+        time_unit=instance.time_unit,
+    )
+
+
+class _Contributions:
+    """What every table puts on every rank.
+
+    Attributes
+    ----------
+    cost : int64 array [tables, ranks, phases]
+    use : int64 array [tables, ranks, resources]
+    off : int64 array [tables, resources]
+        Use that sits on no rank.
+    """
+
+    def __init__(self, instance: Instance, placement: Placement) -> None:
+        loads = [table_loads(instance, placement, t) for t in range(instance.num_tables)]
+        self.names = instance.table_names
+        shape = (0, instance.num_ranks)
+        self.cost = np.stack([x[0] for x in loads]) if loads else np.zeros((*shape, 1), np.int64)
+        self.use = np.stack([x[1] for x in loads]) if loads else np.zeros((*shape, 1), np.int64)
+        self.off = np.stack([x[3] for x in loads]) if loads else np.zeros((0, 1), np.int64)
+
+    def largest(self, amounts: IntArray) -> tuple[Share, ...]:
+        """The largest positive amounts, int64 array [tables], with their tables."""
+        order = np.argsort(-amounts, kind="stable")[:MOST]
+        return tuple(Share(self.names[t], int(amounts[t])) for t in order if amounts[t] > 0)
+
+
+def _gains(audit: Audit) -> list[Gain]:
+    """Tables by what the best plan saves on them; none where it saves nothing as a whole."""
+    if audit.best.placement is None or audit.saving is None or audit.saving <= 0:
+        return []
+    now = tables_of(audit.instance, audit.placement).rows
+    best = tables_of(audit.instance, audit.best.placement).rows
+    pairs = [(a, b) for a, b in zip(now, best, strict=True) if a.cost > b.cost]
+    pairs.sort(key=lambda pair: pair[1].cost - pair[0].cost)
+    return [Gain(a.name, a.option, b.option, a.cost, b.cost) for a, b in pairs[:MOST]]
+
+
+def _overfull(instance: Instance, loads: Loads, tables: _Contributions) -> list[Overfull]:
+    found = []
+    for index, (resource, use) in enumerate(zip(instance.resources, loads.use, strict=True)):
+        for place in np.flatnonzero(use > resource.capacity):
+            amounts = tables.use[:, _ranks_of(instance, resource.scope, int(place)), index]
+            total = amounts.sum(axis=1)
+            if resource.scope == Scope.CLUSTER:
+                total = total + tables.off[:, index]
+            found.append(
+                Overfull(
+                    resource.name,
+                    resource.scope.value,
+                    int(place),
+                    int(use[place]),
+                    int(resource.capacity[place]),
+                    tables.largest(total),
+                )
+            )
+    return sorted(found, key=lambda place: -place.over)
+
+
+def _ranks_of(instance: Instance, scope: Scope, place: int) -> list[int]:
+    if scope == Scope.RANK:
+        return [place]
+    return list(instance.machines[place] if scope == Scope.MACHINE else range(instance.num_ranks))
+
+
+def _slow(
+    instance: Instance, loads: Loads, tables: _Contributions, best: int | None
+) -> list[SlowRank]:
+    """Ranks that set the objective, by the time they add; ``total`` waits for nobody.
+
+    Under ``busiest_rank`` that is every rank above the best plan known.
+    """
+    kind = instance.objective.value
+    cost = loads.cost
+    if kind == "total" or instance.num_ranks == 1:
+        return []
+    if kind == "busiest_rank":
+        cost = cost.sum(axis=1, keepdims=True)
+    excess = cost - cost.mean(axis=0)
+    critical = (cost == cost.max(axis=0)) & (excess > 0)
+    if kind == "busiest_rank" and best is not None:
+        critical |= (cost > best) & (excess > 0)
+    added = np.where(critical, excess, 0).sum(axis=1)
+    ranks = [int(r) for r in np.argsort(-added, kind="stable") if added[r] > 0]
+    return [_slow_rank(instance, rank, critical[rank], int(added[rank]), tables) for rank in ranks]
+
+
+def _slow_rank(
+    instance: Instance, rank: int, critical: NDArray[np.bool_], added: int, tables: _Contributions
+) -> SlowRank:
+    phases = np.flatnonzero(critical)
+    if instance.objective.value == "busiest_rank":
+        phases = np.arange(len(instance.phases))
+    amounts = tables.cost[:, rank][:, phases].sum(axis=1)
+    names = tuple(instance.phases[p] for p in phases)
+    return SlowRank(rank, names, added, tables.largest(amounts))
+
+
+#: Numbers of moves whose effect is told.
+FIRST_MOVES = (1, 5, 20, 100)
+
+
+def draw_audit(info: AuditInfo, title: str) -> RenderableType:
+    """Fits or not, distance to the bound, the ranks and tables behind both."""
+    colour = "green" if info.fits else "red"
+    lines = [Text("FITS" if info.fits else "DOES NOT FIT", style=f"bold {colour}")]
+    lines += [Text(line) for line in (*_violations(info), *_distance(info), *_as_run(info))]
+    lines.append(Text(f"{info.objective_kind}: {MEANING[info.objective_kind]}", style="dim"))
+    panel = Panel(
+        Text("\n").join(lines), title=title, title_align="left", border_style=colour, width=100
+    )
+    return Group(
+        panel,
+        *(
+            Text(line)
+            for line in (*_full(info), *_show_slow(info), *_show_gains(info), *_way(info))
+        ),
+    )
+
+
+def _violations(info: AuditInfo) -> Iterator[str]:
+    yield from info.violations[:MOST]
+    if len(info.violations) > MOST:
+        yield f"… and {len(info.violations) - MOST} more (--json lists them all)"
+
+
+def _distance(info: AuditInfo) -> Iterator[str]:
+    cost = show_cost(info.objective, info.time_unit)
+    fit = "" if info.fits else " (as if it fitted)"
+    if info.bound is None:
+        yield f"{info.objective_kind} {cost}{fit}; no bound is known"
+    else:
+        bound = show_cost(info.bound, info.time_unit)
+        yield (
+            f"{info.objective_kind} {cost}{fit}; proved: no plan is below {bound} "
+            f"({info.bound_method}); distance {_relative(info.distance)}"
+        )
+    if info.best is None:
+        word = {"infeasible": "no plan exists at all", "unknown": "no plan was found to compare"}
+        yield word.get(info.best_status, "no better plan is known")
+    elif info.saving is not None and info.saving > 0:
+        best = show_cost(info.best, info.time_unit)
+        yield f"best plan found: {best} ({info.best_status}), {_relative(info.saving)} less"
+    elif info.saving is not None and info.saving < 0:
+        best = show_cost(info.best, info.time_unit)
+        yield f"best plan that fits: {best} ({info.best_status})"
+    else:
+        yield "no better plan was found"
+
+
+def _relative(value: float | None) -> str:
+    if value is not None and value < 0:
+        return f"{show_gap(value)} (it is below the bound because it breaks a constraint)"
+    return show_gap(value)
+
+
+def _as_run(info: AuditInfo) -> Iterator[str]:
+    if info.as_run is None:
+        return
+    cost = show_cost(info.as_run["objectives"].get(info.objective_kind), info.time_unit)
+    fits = "fits" if info.as_run["fits"] else "does not fit"
+    yield f"the runtime gives every table of a fusion group one ratio: {cost}, which {fits}"
+
+
+def _full(info: AuditInfo) -> Iterator[str]:
+    for place in info.overfull[:MOST]:
+        yield _show_overfull(place)
+    if len(info.overfull) > MOST:
+        yield f"… and {len(info.overfull) - MOST} more places over capacity"
+
+
+def _show_overfull(place: Overfull) -> str:
+    at = "the cluster" if place.scope == "cluster" else f"{place.scope} {place.place}"
+    share = show_share(place.used, place.capacity)
+    tables = ", ".join(f"{s.table} {show_bytes(s.amount)}" for s in place.tables)
+    return (
+        f"to blame: {at}, {place.resource} {show_bytes(place.used)} of "
+        f"{show_bytes(place.capacity)} ({share}), {show_bytes(place.over)} too much: {tables}"
+    )
+
+
+def _show_slow(info: AuditInfo) -> Iterator[str]:
+    for rank in info.slow[:MOST]:
+        yield _show_slow_rank(info, rank)
+    if len(info.slow) > MOST:
+        what = "above the best plan" if info.objective_kind == "busiest_rank" else "others wait for"
+        yield f"… and {len(info.slow) - MOST} more ranks {what}"
+
+
+def _show_slow_rank(info: AuditInfo, rank: SlowRank) -> str:
+    where = "" if info.objective_kind == "busiest_rank" else f" in {', '.join(rank.phases)}"
+    excess = show_cost(rank.excess, info.time_unit)
+    tables = ", ".join(_time(info, share) for share in rank.tables)
+    slow = "slow" if info.objective_kind == "busiest_rank" else "slowest"
+    return f"to blame: rank {rank.rank}, {slow}{where}, {excess} above the mean rank: {tables}"
+
+
+def _time(info: AuditInfo, share: Share) -> str:
+    return f"{share.table} {show_cost(share.amount, info.time_unit)}"
+
+
+def _show_gains(info: AuditInfo) -> Iterator[str]:
+    for gain in info.gains:
+        now, then = (show_cost(v, info.time_unit) for v in (gain.cost, gain.better_cost))
+        same = gain.option == gain.better
+        better = "on other ranks" if same else gain.better
+        yield f"better: {gain.table} from {gain.option} ({now}) to {better} ({then})"
+
+
+def _way(info: AuditInfo) -> Iterator[str]:
+    """What the first moves bring, and whether all of them can be made one after the other."""
+    if info.way is None or info.objective is None or info.best is None:
+        return
+    moves, gain = info.way.moves, info.objective - info.best
+    for count in sorted({min(c, len(moves)) for c in (*FIRST_MOVES, len(moves))} - {0}):
+        value, size = moves[count - 1].objective, sum(move.bytes for move in moves[:count])
+        if value is not None:
+            share = f"{(info.objective - value) / gain:.0%} of the gain"
+            cost = show_cost(value, info.time_unit)
+            yield f"after {count} of {len(moves)} moves ({show_bytes(size)}): {cost}, {share}"
+    if info.way.stuck:
+        yield (
+            f"cannot move on their own, as memory does not hold old and new at once: "
+            f"{', '.join(info.way.stuck[:MOST])}"
+        )

@@ -1,0 +1,229 @@
+"""What a batch says of its formulations as curves: performance profiles, cactus, bins and gap."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from milp_planner.features.batch.rows import SOLVED, Row
+
+BINS = "bins_per_device"
+"""How the settings end that count the DP's bins."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One series: a step function.
+
+    Attributes
+    ----------
+    series : str
+    points : tuple of (float, float)
+        The value is reached at that place and kept until the next point.
+    """
+
+    series: str
+    points: tuple[tuple[float, float], ...]
+
+    def at(self, place: float) -> float:
+        """The value at a place; 0 before the first point."""
+        return max((y for x, y in self.points if x <= place), default=0.0)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A performance profile (Dolan and Moré, Mathematical Programming 91, 2002).
+
+    ρ(τ), the share of the problems on which a series is within the factor τ of the best series.
+    A problem is an instance and a seed on which some series succeeded; failing is a factor of
+    infinity.
+
+    Attributes
+    ----------
+    measure : str
+        ``objective`` (best: the least known of the instance) or ``seconds`` (until the proof).
+    objective_kind : str or None
+        The objective asked for; None for all together.
+    problems : int
+    curves : tuple of Curve
+        Points (τ, ρ).
+    """
+
+    measure: str
+    objective_kind: str | None
+    problems: int
+    curves: tuple[Curve, ...]
+
+
+@dataclass(frozen=True)
+class Cactus:
+    """How many scenarios are proved (optimal or infeasible) within a time each.
+
+    Attributes
+    ----------
+    scenarios : dict of series to int
+        How many there are.
+    curves : tuple of Curve
+        Points (seconds, number proved); only series that proved anything.
+    """
+
+    scenarios: dict[str, int]
+    curves: tuple[Curve, ...]
+
+
+@dataclass(frozen=True)
+class BinsPoint:
+    """One scenario: its bins, and its plan's gap to the best bound of any formulation."""
+
+    bins: int
+    gap: float
+    where: str
+
+
+@dataclass(frozen=True)
+class BinsColumn:
+    """All scenarios with one number of bins.
+
+    Attributes
+    ----------
+    bins, scenarios : int
+    found : int
+        How many have a plan (and a bound to hold it against).
+    exact : int
+        How many of those have gap 0.
+    median, worst : float or None
+        Gap of those found.
+    seconds : float
+        Median time of all.
+    """
+
+    bins: int
+    scenarios: int
+    found: int
+    exact: int
+    median: float | None
+    worst: float | None
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Bins against gap, for one setting and one objective.
+
+    Attributes
+    ----------
+    option, objective_kind : str
+    points : tuple of BinsPoint
+    columns : tuple of BinsColumn
+    """
+
+    option: str
+    objective_kind: str
+    points: tuple[BinsPoint, ...]
+    columns: tuple[BinsColumn, ...]
+
+
+def profiles_of(rows: Sequence[Row]) -> tuple[Profile, ...]:
+    """By objective value for every objective, then by time; only where two series can differ."""
+    found = []
+    for kind in dict.fromkeys(row.objective_kind for row in rows):
+        mine = [row for row in rows if row.objective_kind == kind]
+        factors = [(row, None if (a := row.above_best) is None else 1 + a) for row in mine]
+        found.append(_profile("objective", kind, factors))
+    times: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        if row.status in SOLVED and row.seconds is not None:
+            times[_problem(row)].append(row.seconds)
+    provers = {row.series for row in rows if row.status in SOLVED}
+    factors = [
+        (row, row.seconds / min(times[_problem(row)])
+         if row.status in SOLVED and row.seconds is not None else None)
+        for row in rows if row.series in provers
+    ]  # fmt: skip
+    found.append(_profile("seconds", None, factors))
+    return tuple(profile for profile in found if len(profile.curves) > 1 and profile.problems)
+
+
+def cactus_of(rows: Sequence[Row]) -> Cactus:
+    """Times of the proofs, the shortest first."""
+    scenarios: dict[str, int] = defaultdict(int)
+    times: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        scenarios[row.series] += 1
+        if row.status in SOLVED and row.seconds is not None:
+            times[row.series].append(row.seconds)
+    curves = (
+        Curve(series, tuple((t, float(i + 1)) for i, t in enumerate(sorted(times[series]))))
+        for series in scenarios
+        if times[series]
+    )
+    return Cactus(dict(scenarios), tuple(curves))
+
+
+def bins_of(rows: Sequence[Row]) -> tuple[Bins, ...]:
+    """For every setting of the DP's bins that varies, and every objective."""
+    values: dict[str, set[int]] = defaultdict(set)
+    for row in rows:
+        for option, value in row.options.items():
+            if option.endswith(BINS) and isinstance(value, int):
+                values[option].add(value)
+    return tuple(
+        _bins(option, kind, [r for r in rows if r.objective_kind == kind and option in r.options])
+        for option, found in values.items() if len(found) > 1
+        for kind in dict.fromkeys(row.objective_kind for row in rows)
+    )  # fmt: skip
+
+
+def column_of(
+    bins: int, gaps: Iterable[float | None], seconds: Iterable[float | None]
+) -> BinsColumn:
+    """The summary of one number of bins."""
+    every = list(gaps)
+    known = [gap for gap in every if gap is not None]
+    times = [each for each in seconds if each is not None]
+    return BinsColumn(
+        bins=bins,
+        scenarios=len(every),
+        found=len(known),
+        exact=sum(gap == 0 for gap in known),
+        median=median(known) if known else None,
+        worst=max(known, default=None),
+        seconds=median(times) if times else None,
+    )
+
+
+def _bins(option: str, kind: str, rows: Sequence[Row]) -> Bins:
+    points = tuple(
+        BinsPoint(row.options[option], row.best_gap, row.instance)
+        for row in rows
+        if row.best_gap is not None
+    )
+    columns = []
+    for bins in sorted({row.options[option] for row in rows}):
+        mine = [row for row in rows if row.options[option] == bins]
+        columns.append(column_of(bins, (r.best_gap for r in mine), (r.seconds for r in mine)))
+    return Bins(option, kind, points, tuple(columns))
+
+
+def _profile(
+    measure: str, kind: str | None, factors: Sequence[tuple[Row, float | None]]
+) -> Profile:
+    problems = {_problem(row) for row, factor in factors if factor is not None}
+    reached: dict[str, list[float]] = defaultdict(list)
+    for row, factor in factors:
+        kept = reached[row.series]
+        if factor is not None:
+            kept.append(factor)
+    curves = []
+    for series, kept in reached.items():
+        shares: dict[float, float] = {}
+        for number, factor in enumerate(sorted(kept), 1):
+            shares[factor] = number / len(problems)
+        curves.append(Curve(series, tuple(shares.items())))
+    return Profile(measure, kind, len(problems), tuple(curves))
+
+
+def _problem(row: Row) -> str:
+    return f"{row.instance}, seed {row.seed}"

@@ -1,0 +1,309 @@
+"""Everything a batch shows as one value, and its terminal drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any, Protocol
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from milp_planner.drawing.units import UNKNOWN, show_gap, show_percent, show_seconds
+from milp_planner.features.batch.curves import (
+    Bins,
+    Cactus,
+    Profile,
+    bins_of,
+    cactus_of,
+    profiles_of,
+)
+from milp_planner.features.batch.rows import Record, Row, contradictions, rows_of
+
+STATUSES = ("optimal", "feasible", "infeasible", "unknown", "not_covered", "failed")
+
+
+class Judged(Protocol):
+    """An assertion after a run."""
+
+    @property
+    def name(self) -> str:
+        """What it says."""
+        ...
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether it holds; None: not decided, as scenarios are missing."""
+        ...
+
+    @property
+    def scenarios(self) -> int:
+        """How many scenarios it speaks of."""
+        ...
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """One sentence a scenario where it does not hold."""
+        ...
+
+
+@dataclass(frozen=True)
+class AssertionInfo:
+    """An assertion, whether it holds (None: scenarios are missing), and where not."""
+
+    name: str
+    holds: bool | None
+    scenarios: int
+    broken: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    """One series under one objective.
+
+    Attributes
+    ----------
+    series, objective_kind : str
+    counts : dict of status to int
+    equal : int
+        How many plans are as good as the best known of their instance.
+    worst : float or None
+        Largest (objective − best known)/best known.
+    certified_gap : float or None
+        Median gap of its plans to the bounds that their own certificates prove.
+    gap : float or None
+        Median gap of its plans to the best bound of any formulation.
+    seconds : float
+        Solving, in sum.
+    """
+
+    series: str
+    objective_kind: str
+    counts: dict[str, int]
+    equal: int
+    worst: float | None
+    certified_gap: float | None
+    gap: float | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class BatchInfo:
+    """One batch.
+
+    Attributes
+    ----------
+    name, description : str
+        Of the suite.
+    scenarios : int
+        Of the suite; ``len(rows)`` of them have a result.
+    versions : tuple of str
+        Of milp-planner, in the results.
+    finished : str
+        When the last result was made; empty without one.
+    summary : tuple of SummaryRow
+    assertions : tuple of AssertionInfo
+    contradictions : tuple of str
+        Results that cannot all be right.
+    profiles : tuple of Profile
+    cactus : Cactus
+    bins : tuple of Bins
+    rows : tuple of Row
+    """
+
+    name: str
+    description: str
+    scenarios: int
+    versions: tuple[str, ...]
+    finished: str
+    summary: tuple[SummaryRow, ...]
+    assertions: tuple[AssertionInfo, ...]
+    contradictions: tuple[str, ...]
+    profiles: tuple[Profile, ...]
+    cactus: Cactus
+    bins: tuple[Bins, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many scenarios have each status; none that nothing has."""
+        every = {s: sum(row.status == s for row in self.rows) for s in STATUSES}
+        return {status: count for status, count in every.items() if count}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self), "counts": self.counts}
+
+
+def batch_of(
+    name: str,
+    description: str,
+    scenarios: int,
+    records: Sequence[Record],
+    judgements: Iterable[Judged] = (),
+) -> BatchInfo:
+    """The figures of a batch.
+
+    Parameters
+    ----------
+    name, description
+        Of the suite.
+    scenarios
+        How many the suite has.
+    records
+        Its results, in the suite's order.
+    judgements
+        Its assertions.
+    """
+    rows = rows_of(records)
+    return BatchInfo(
+        name=name,
+        description=description,
+        scenarios=scenarios,
+        versions=tuple(sorted({r["versions"]["milp-planner"] for r in records})),
+        finished=max((r.get("finished", "") for r in records), default=""),
+        summary=tuple(_summary(rows)),
+        assertions=tuple(
+            AssertionInfo(j.name, j.holds, j.scenarios, tuple(j.broken)) for j in judgements
+        ),
+        contradictions=contradictions(rows),
+        profiles=profiles_of(rows),
+        cactus=cactus_of(rows),
+        bins=bins_of(rows),
+        rows=rows,
+    )
+
+
+def _summary(rows: Sequence[Row]) -> Iterable[SummaryRow]:
+    for series, kind in dict.fromkeys((row.series, row.objective_kind) for row in rows):
+        mine = [row for row in rows if (row.series, row.objective_kind) == (series, kind)]
+        above = [row.above_best for row in mine if row.above_best is not None]
+        gaps = [row.best_gap for row in mine if row.best_gap is not None]
+        certified = [row.certified_gap for row in mine if row.certified_gap is not None]
+        yield SummaryRow(
+            series=series,
+            objective_kind=kind,
+            counts={s: sum(row.status == s for row in mine) for s in STATUSES},
+            equal=sum(a == 0 for a in above),
+            worst=max(above, default=None),
+            certified_gap=median(certified) if certified else None,
+            gap=median(gaps) if gaps else None,
+            seconds=sum(row.seconds or 0.0 for row in mine),
+        )
+
+
+SHOWN = 5
+"""Broken scenarios of an assertion that are shown; --json has all."""
+_ABOVE = (0.0, 0.01, 0.05, 0.2)
+_TIMES = (1.0, 2.0, 5.0, 10.0)
+
+
+def draw_batch(info: BatchInfo) -> RenderableType:
+    """One row a formulation and objective; below it what failed, contradictions, assertions."""
+    table = _table(info.name, "formulation", "objective")
+    statuses = list(info.counts)
+    for column in (*statuses, "best", "certified gap", "median gap", "solving"):
+        table.add_column(column.replace("_", " "), justify="right", no_wrap=True)
+    for row in info.summary:
+        counts = (str(row.counts[s]) if row.counts[s] else "" for s in statuses)
+        gaps = (show_gap(row.certified_gap), show_gap(row.gap))
+        table.add_row(row.series, row.objective_kind, *counts, str(row.equal), *gaps,
+                      show_seconds(row.seconds))  # fmt: skip
+    failures = (
+        Text(f"failed: {row.instance}, {row.series}: {row.note}", style="red")
+        for row in info.rows
+        if row.status == "failed"
+    )
+    wrong = (Text(f"contradiction: {each}", style="bold red") for each in info.contradictions)
+    return Group(table, *failures, *wrong, *_assertions(info))
+
+
+def draw_figures(info: BatchInfo) -> RenderableType:
+    """The summary, then every figure of the page as a table."""
+    parts = [draw_batch(info)]
+    for figure in (
+        *(_profile(each) for each in info.profiles),
+        *((_cactus(info.cactus),) if info.cactus.curves else ()),
+        *(_bins(each) for each in info.bins),
+    ):
+        parts += [Text(""), figure]
+    return Group(*parts)
+
+
+def draw_rows(rows: Sequence[dict[str, Any]]) -> RenderableType:
+    """The rows of a query."""
+    table = Table(box=None, pad_edge=False)
+    for name in rows[0] if rows else ():
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*("" if value is None else str(value) for value in row.values()))
+    return table
+
+
+_VERDICT = {
+    True: ("holds", "green"),
+    False: ("does not hold", "bold red"),
+    None: ("not decided, scenarios are missing", "yellow"),
+}
+
+
+def _assertions(info: BatchInfo) -> list[RenderableType]:
+    """One line an assertion, and below it where it does not hold."""
+    parts: list[RenderableType] = []
+    for judged in info.assertions:
+        word, style = _VERDICT[judged.holds]
+        many = f" ({judged.scenarios} scenario{'s' if judged.scenarios > 1 else ''})"
+        parts.append(Text.assemble((word, style), f": {judged.name}{many}"))
+        parts += [Text(f"  {sentence}") for sentence in judged.broken[:SHOWN]]
+        if len(judged.broken) > SHOWN:
+            parts.append(Text(f"  and {len(judged.broken) - SHOWN} more", style="dim"))
+    return parts
+
+
+def _profile(profile: Profile) -> Table:
+    by_time = profile.measure == "seconds"
+    what = "time until the proof" if by_time else f"minimising {profile.objective_kind}"
+    title = f"performance profile, {what}: share of {profile.problems} problems"
+    table = _table(title, "formulation")
+    places = _TIMES if by_time else tuple(1 + a for a in _ABOVE)
+    for place in places:
+        name = f"within {place:g}×" if by_time else f"within {place - 1:.0%}"
+        table.add_column("best" if place == 1 else name, justify="right")
+    for curve in profile.curves:
+        table.add_row(curve.series, *(show_percent(curve.at(place)) for place in places))
+    return table
+
+
+def _cactus(cactus: Cactus) -> Table:
+    table = _table("proved within", "formulation")
+    times = (0.1, 1.0, 10.0, 100.0)
+    for seconds in times:
+        table.add_column(f"{seconds:g} s", justify="right")
+    table.add_column("at last", justify="right")
+    table.add_column("of", justify="right")
+    for curve in cactus.curves:
+        counts = (f"{curve.at(place):g}" for place in (*times, float("inf")))
+        table.add_row(curve.series, *counts, str(cactus.scenarios[curve.series]))
+    return table
+
+
+def _bins(bins: Bins) -> Table:
+    table = _table(f"{bins.option} against gap, minimising {bins.objective_kind}")
+    for name in ("bins", "scenarios", "with a plan", "gap 0", "median gap", "worst", "time"):
+        table.add_column(name, justify="right")
+    for column in bins.columns:
+        table.add_row(
+            f"{column.bins:,}", str(column.scenarios), str(column.found), str(column.exact),
+            show_gap(column.median), show_gap(column.worst),
+            UNKNOWN if column.seconds is None else show_seconds(column.seconds),
+        )  # fmt: skip
+    return table
+
+
+def _table(title: str, *names: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for name in names:
+        table.add_column(name, no_wrap=True)
+    return table

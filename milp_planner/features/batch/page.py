@@ -1,0 +1,357 @@
+"""A batch as one HTML file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from milp_planner.drawing.charts import Drawing, Line, LogScale, Scale, chart, swarm
+from milp_planner.drawing.page import (
+    Cell,
+    Column,
+    Fact,
+    Grid,
+    Part,
+    Section,
+    Values,
+    columns,
+    fill,
+    rows,
+)
+from milp_planner.drawing.units import (
+    UNKNOWN,
+    show_axis,
+    show_cost,
+    show_gap,
+    show_percent,
+    show_seconds,
+)
+from milp_planner.features.batch.curves import Bins, Cactus, Profile
+from milp_planner.features.batch.info import BatchInfo
+from milp_planner.features.batch.rows import Row
+
+LEAST = 1e-4
+"""Shares below 0.01% are drawn as 0.01%: a logarithmic axis has no zero."""
+
+
+def render_batch(info: BatchInfo) -> str:
+    """The page as text: styles, script and drawings inside, nothing fetched from anywhere."""
+    left = info.scenarios - len(info.rows)
+    have = f"{len(info.rows)} of {info.scenarios} scenarios have a result"
+    return fill(
+        title=f"Suite {info.name}",
+        subtitle=info.description or have,
+        strip=_strip(info, left),
+        sections=[
+            _assertions(info),
+            _summary(info),
+            _profiles(info),
+            _cactus(info),
+            _bins(info),
+            _every_section(info),
+        ],
+        footer=f"Written by milp-planner. Results of version {', '.join(info.versions) or UNKNOWN}"
+        f"{f', the last of {info.finished}' if info.finished else ''}.",
+    )
+
+
+def _strip(info: BatchInfo, left: int) -> list[Fact]:
+    note = f"{left} have no result yet" if left else "all have a result"
+    found = [Fact("scenarios", f"{info.scenarios:,}", note, "over" if left else "")]
+    found += [
+        Fact(status.replace("_", " "), f"{count:,}", "", _STYLE.get(status, ""))
+        for status, count in info.counts.items()
+    ]
+    if info.assertions:
+        broken = sum(each.holds is False for each in info.assertions)
+        open_ = sum(each.holds is None for each in info.assertions)
+        word = f"{open_} not decided" if open_ else "all hold"
+        word = f"{broken} of {len(info.assertions)} broken" if broken else word
+        style = "over" if broken else "unknown" if open_ else "optimal"
+        found.append(Fact("assertions", word, "", style))
+    return found
+
+
+_STYLE = {"optimal": "optimal", "feasible": "feasible", "failed": "over", "unknown": "unknown"}
+
+
+def _assertions(info: BatchInfo) -> Section | None:
+    """Assertions, and what contradicts itself: that comes first, for nothing else is then sure."""
+    values: Values = [["contradiction", Cell("broken", over=True), sentence]
+                      for sentence in info.contradictions]  # fmt: skip
+    for each in info.assertions:
+        word = {True: "holds", False: "does not hold", None: "not decided"}[each.holds]
+        many = f"{each.scenarios} scenario{'s' if each.scenarios != 1 else ''}"
+        values.append([each.name, Cell(word, over=each.holds is False), many])
+        values += [["", Cell("broken", over=True), sentence] for sentence in each.broken]
+    if not values:
+        return None
+    head = columns("assertion", "verdict", "where")
+    grid = Grid("assertion-rows", "assertions", "What the suite asserts", head, rows(values))
+    return Section("assertions", "Assertions", parts=(Part(table=grid),))
+
+
+def _summary(info: BatchInfo) -> Section:
+    statuses = list(info.counts)
+    head = columns("formulation", "objective", *(f"#{s.replace('_', ' ')}" for s in statuses),
+                   "#equal to the best", "#worst above it", "#median certified gap",
+                   "#median gap", "#solving")  # fmt: skip
+    values: Values = [
+        [
+            row.series, row.objective_kind,
+            *(Cell(str(row.counts[s]) if row.counts[s] else "", row.counts[s]) for s in statuses),
+            Cell(str(row.equal), row.equal), Cell(show_gap(row.worst), row.worst),
+            Cell(show_gap(row.certified_gap), row.certified_gap),
+            Cell(show_gap(row.gap), row.gap), Cell(show_seconds(row.seconds), row.seconds),
+        ]
+        for row in info.summary
+    ]  # fmt: skip
+    text = (
+        "The best: the least objective that any formulation found for the same inputs. Gaps are to "
+        "the largest bound that any proved; solving times are sums."
+    )
+    grid = Grid("summary-rows", "formulations", "One row a formulation and objective", head,
+                rows(values))  # fmt: skip
+    return Section("summary", "Formulations", text, parts=(Part(table=grid),))
+
+
+def _profiles(info: BatchInfo) -> Section | None:
+    parts = [_part(_heading(each), _draw_profile(each, _colours(info))) for each in info.profiles]
+    text = (
+        "Performance profiles (Dolan and Moré): on how many of the problems a formulation is "
+        "within a factor of the best. The higher curve is the better one; a curve that ends below "
+        "100% failed on the rest."
+    )
+    return Section("profiles", "Performance profiles", text, parts=tuple(parts)) if parts else None
+
+
+def _heading(profile: Profile) -> str:
+    if profile.measure == "seconds":
+        return f"Time until the proof, {profile.problems} problems that some formulation proved"
+    return f"Minimising {profile.objective_kind}, {profile.problems} problems with a plan"
+
+
+def _draw_profile(profile: Profile, colours: dict[str, int]) -> Drawing:
+    """Share of the problems against the factor; for objectives the axis is the excess."""
+    by_time = profile.measure == "seconds"
+    shift = 0.0 if by_time else 1.0
+    start = 1.0 if by_time else LEAST
+    lines = []
+    for curve in profile.curves:
+        moved = [(x - shift, y) for x, y in curve.points]
+        kept = [(start, curve.at(start + shift)), *((x, y) for x, y in moved if x > start)]
+        lines.append(Line(curve.series, kept, colours[curve.series]))
+    high = max([10 * start, *(x for line in lines for x, _ in line.points)]) * 1.1
+    about = "Best: " + ", ".join(f"{c.series} {show_percent(c.at(1.0))}" for c in profile.curves)
+    short = [(c.series, 1 - c.at(float("inf"))) for c in profile.curves]
+    if any(share > 0 for _, share in short):
+        about += "; failed: " + ", ".join(f"{name} {show_percent(s)}" for name, s in short if s > 0)
+    label = "times the fastest" if by_time else "above the best known (left edge: at most 0.01%)"
+    shown = (lambda v: f"{v:,.4g}×") if by_time else (lambda v: f"{100 * v:,.4g}%")
+    scales = LogScale(start, high, 0, 0), Scale(0, 1, 0, 0)
+    return chart(f"Performance profile, {profile.objective_kind or 'time'}", about, lines, scales,
+                 (label, "share of problems"), (shown, lambda v: f"{v + 0:.0%}"))  # fmt: skip
+
+
+def _cactus(info: BatchInfo) -> Section | None:
+    cactus = info.cactus
+    if not cactus.curves:
+        return None
+    provers = {curve.series.split()[0] for curve in cactus.curves}
+    none = dict.fromkeys(n.split()[0] for n in cactus.scenarios if n.split()[0] not in provers)
+    text = "How many scenarios are proved, optimal or infeasible, when each is given that long."
+    if none:
+        text += f" {', '.join(none)} proved none."
+    drawing = _draw_cactus(cactus, _colours(info))
+    return Section("cactus", "Proofs against time", text, parts=(_part("", drawing),))
+
+
+def _draw_cactus(cactus: Cactus, colours: dict[str, int]) -> Drawing:
+    """Number proved against seconds each."""
+    times = [x for curve in cactus.curves for x, _ in curve.points]
+    low = max(1e-3, min(times))
+    lines = [
+        Line(c.series, [(low, 0.0), *c.points], colours[c.series]) for c in cactus.curves
+    ]  # fmt: skip
+    most = max(y for curve in cactus.curves for _, y in curve.points)
+    about = "; ".join(
+        f"{c.series}: {len(c.points)} of {cactus.scenarios[c.series]} proved, the slowest in "
+        f"{show_seconds(c.points[-1][0])}"
+        for c in cactus.curves
+    )
+    scales = LogScale(low, max(times) * 1.1 + low, 0, 0), Scale(0, most, 0, 0)
+    return chart("Cactus plot", about, lines, scales, ("seconds each", "scenarios proved"),
+                 (lambda v: f"{v:g}", lambda v: f"{v + 0:g}"))  # fmt: skip
+
+
+def _bins(info: BatchInfo) -> Section | None:
+    if not info.bins:
+        return None
+    parts: list[Part] = []
+    for number, each in enumerate(info.bins):
+        heading = f"{each.option}, minimising {each.objective_kind}"
+        parts += [
+            _part(heading, draw_bins(each)),
+            Part(table=_bins_grid(each, f"bins-{number}", heading)),
+        ]
+    text = "Every dot is a scenario: its plan's gap to the best bound of any formulation."
+    return Section("bins", "Bins of the DP against gap", text, parts=tuple(parts))
+
+
+def draw_bins(bins: Bins) -> Drawing:
+    """A column of dots for each number of bins."""
+    gaps = [point.gap for point in bins.points]
+    least = LEAST if min(gaps, default=0) < 0.01 else 0.01
+    up = LogScale(least, max([10 * least, *gaps]) * 1.2, 0, 0)
+    found = []
+    for column in bins.columns:
+        mine = [point for point in bins.points if point.bins == column.bins]
+        dots = [(point.gap, f"{point.where}: gap {show_gap(point.gap)}") for point in mine]
+        words = f"{column.exact} of {column.scenarios} at 0"
+        if column.scenarios <= 2:
+            words = show_gap(column.median)
+        found.append((f"{column.bins:,}", words, dots))
+    about = "; ".join(
+        f"{c.bins} bins: {c.exact} of {c.scenarios} at 0, median {show_gap(c.median)}, worst "
+        f"{show_gap(c.worst)}"
+        for c in bins.columns
+    )
+    return swarm(f"{bins.option} against gap, {bins.objective_kind}", about, found, up,
+                 (bins.option, "gap"), _percent)  # fmt: skip
+
+
+def _bins_grid(bins: Bins, name: str, caption: str) -> Grid:
+    """The same as a table."""
+    head = columns("#bins", "#scenarios", "#with a plan", "#gap 0", "#median gap", "#worst gap",
+                   "#median time")  # fmt: skip
+    values: Values = [
+        [
+            Cell(f"{c.bins:,}", c.bins), Cell(str(c.scenarios), c.scenarios),
+            Cell(str(c.found), c.found), Cell(str(c.exact), c.exact),
+            Cell(show_gap(c.median), c.median), Cell(show_gap(c.worst), c.worst),
+            Cell(UNKNOWN if c.seconds is None else show_seconds(c.seconds), c.seconds),
+        ]
+        for c in bins.columns
+    ]  # fmt: skip
+    return Grid(name, caption, caption, head, rows(values))
+
+
+def _percent(value: float) -> str:
+    return "≤0.01%" if value <= LEAST * 1.001 else f"{100 * value:g}%"
+
+
+def _colours(info: BatchInfo) -> dict[str, int]:
+    return {name: i for i, name in enumerate(dict.fromkeys(row.series for row in info.rows))}
+
+
+def _part(heading: str, drawing: Drawing) -> Part:
+    return Part(heading, drawing.render(), drawing.about)
+
+
+@dataclass(frozen=True)
+class _Column:
+    name: str
+    cell: Callable[[Row], Cell]
+    numeric: bool = False
+
+
+def _every_section(info: BatchInfo) -> Section | None:
+    """All scenarios; what is the same in all of them is said once, above the table."""
+    if not info.rows:
+        return None
+    names, common = [], []
+    shared = shared_ending([row.model for row in info.rows])
+    if shared:
+        common.append(f"models end in {shared}")
+    for column in _labels(info.rows, len(shared)):
+        texts = {column.cell(row).text for row in info.rows}
+        if len(texts) > 1:
+            names.append(column)
+        else:
+            common.append(f"{column.name} {texts.pop()}")
+    every = [*names, *_answers(info.rows)]
+    grid = Grid(
+        "scenarios",
+        "scenarios",
+        "Every scenario; gap is to the best bound known for the same inputs",
+        tuple(Column(column.name.replace("_", " "), column.numeric) for column in every),
+        tuple(tuple(column.cell(row) for column in every) for row in info.rows),
+    )
+    text = f"In all of them: {'; '.join(common)}." if common else ""
+    return Section("every", "Every scenario", text, parts=(Part(table=grid),))
+
+
+def shared_ending(names: Sequence[str]) -> str:
+    """The comma-separated settings that end every one of several generated models' names."""
+    tails = [name.split(",")[::-1] for name in dict.fromkeys(names)]
+    if len(tails) < 2:
+        return ""
+    same = 0
+    while all(len(tail) > same + 1 and tail[same] == tails[0][same] for tail in tails):
+        same += 1
+    return "".join(f",{part}" for part in tails[0][:same][::-1])
+
+
+def _labels(rows: Sequence[Row], cut: int) -> list[_Column]:
+    """What a scenario is called; ``cut`` letters are left off the models' names."""
+    axes = dict.fromkeys(axis for row in rows for axis in row.axes)
+    options = dict.fromkeys(option for row in rows for option in row.options)
+    return [
+        _Column("model", lambda row: Cell(row.model[: len(row.model) - cut])),
+        _Column("cluster", lambda row: Cell(row.cluster)),
+        *(_Column(a, lambda row, a=a: _value(a, row.axes.get(a)), True) for a in axes),  # type: ignore[misc]
+        _Column("objective", lambda row: Cell(row.objective_kind)),
+        _Column("formulation", lambda row: Cell(row.formulation)),
+        *(_Column(o, lambda row, o=o: _value(o, row.options.get(o)), True) for o in options),  # type: ignore[misc]
+        _Column("seed", lambda row: Cell(str(row.seed), row.seed), True),
+    ]
+
+
+def _answers(rows: Sequence[Row]) -> list[_Column]:
+    """What came out; a note says why there is no plan."""
+    found = [
+        _Column(
+            "status", lambda row: Cell(row.status.replace("_", " "), over=row.status == "failed")
+        ),
+        _Column("value", lambda row: _number(row.objective, show_cost(row.objective, "ps")), True),
+        _Column("bound", lambda row: _number(row.bound, show_cost(row.bound, "ps")), True),
+        _Column(
+            "certified gap",
+            lambda row: _number(row.certified_gap, show_gap(row.certified_gap)),
+            True,
+        ),
+        _Column("gap", lambda row: _number(row.best_gap, show_gap(row.best_gap)), True),
+        _Column("above best", lambda row: _number(row.above_best, show_gap(row.above_best)), True),
+        _Column("s", lambda row: _number(row.seconds, f"{row.seconds or 0:.3g}"), True),
+    ]
+    for resource in dict.fromkeys(name for row in rows for name in row.headroom):
+        found.append(
+            _Column(f"{resource} free", lambda row, r=resource: _share(row.headroom.get(r)), True)  # type: ignore[misc]
+        )
+    if any(row.note for row in rows if row.objective is None):
+        found.append(_Column("note", lambda row: Cell(row.note if row.objective is None else "")))
+    return found
+
+
+def _status(row: Row) -> Cell:
+    return Cell(row.status.replace("_", " "), over=row.status == "failed")
+
+
+def _value(name: str, value: Any) -> Cell:
+    """An axis or a setting: sizes as bytes, numbers sorted as numbers."""
+    if value is None:
+        return Cell(UNKNOWN)
+    text = show_axis(name, value)
+    try:
+        return Cell(text, float(value))
+    except ValueError:
+        return Cell(text)
+
+
+def _number(value: float | None, text: str) -> Cell:
+    return Cell(UNKNOWN) if value is None else Cell(text, round(value, 7))
+
+
+def _share(value: float | None) -> Cell:
+    return Cell(UNKNOWN) if value is None else Cell(f"{100 * value:.1f}%", round(value, 5))

@@ -1,0 +1,210 @@
+"""The calibration workload: two small DLRMs that differ only in where their embeddings live.
+
+Both have a bottom MLP 16-8-8 and a top MLP 32-16-1 over the concatenated features. One reads two
+tables that any cache holds, the other one table of 2 GB through three hash seeds: run as a pair,
+they show where the bottleneck moves. After MLPerf EDU's micro-DLRM-DRAM; the code is our own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from cuda_routing.torch_path import mix64, signed, unsigned_modulo
+from milp_planner.features.calibrate.machine import ELEMENT, Load
+from milp_planner.features.calibrate.timing import Lap
+
+SEEDS = (0xA5A5A5A5, 0x5A5A5A5A, 0xC3C3C3C3)
+"""One hash seed a feature."""
+ID_SPACE = 50_000_000
+"""Raw ids lie in [0, ID_SPACE)."""
+DENSE, BOTTOM, TOP = 16, (8, 8), (32, 16, 1)
+SMALL = 100_000
+"""A table of more rows is a part of the machine's large one."""
+RATE = 1e-6
+"""Learning rate: updates are written, values stay."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One model of the pair.
+
+    Attributes
+    ----------
+    name : str
+    rows : tuple of int
+        Rows of each feature's table; features of equal rows share one table.
+    dim : int
+        Floats a row.
+    load : Load
+        Samples of a step, ids a feature and sample.
+    hashed : bool
+        Whether a step hashes raw ids to rows; else its ids are rows already.
+    """
+
+    name: str
+    rows: tuple[int, ...]
+    dim: int
+    load: Load
+    hashed: bool = True
+
+    @property
+    def small(self) -> bool:
+        """Whether its tables are made for the cache."""
+        return max(self.rows) <= SMALL
+
+    @property
+    def macs(self) -> int:
+        """Multiply-adds of both MLPs for one sample."""
+        bottom = (DENSE, *BOTTOM)
+        top = (BOTTOM[-1] + len(self.rows) * self.dim, *TOP)
+        return sum(a * b for layers in (bottom, top) for a, b in pairwise(layers))
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of a forward step's MLPs."""
+        return 2 * self.macs * self.load.bags
+
+    @property
+    def embedding_bytes(self) -> int:
+        """Bytes of the rows a forward step reads."""
+        return len(self.rows) * self.load.rows_bytes(self.dim)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of a forward step: rows read and weights once."""
+        return self.embedding_bytes + self.macs * ELEMENT
+
+
+SHAPES = {
+    shape.name: shape
+    for shape in (
+        Shape("cache-resident", (943, 1682), 32, Load(8192, 1)),
+        Shape("dram-bound", (2_000_000,) * 3, 256, Load(8192, 1)),
+        Shape("dram-bound, 8 ids a bag", (2_000_000,) * 3, 256, Load(8192, 8)),
+    )
+}
+"""The pair as published, and the second with 8 ids a bag (MLPerf's DLRM-DCNv2 has 214 ids in 26
+features, 8.2 each), which keeps its MLPs and reads 8 times the rows."""
+
+
+def hash_ids(ids: Any, seed: int, rows: int) -> Any:
+    """Row of each id: a 64-bit finaliser of id xor seed, modulo the rows; int64 tensor.
+
+    Stafford's mix 13. torch has no unsigned 64-bit arithmetic: products wrap alike, shifts and the
+    modulo are written out for unsigned numbers, so the result is that of uint64.
+
+    References
+    ----------
+    D. Stafford, "Better bit mixing", 2011 (the finaliser of SplitMix64).
+    """
+    return unsigned_modulo(mix64(ids ^ signed(seed)), rows)
+
+
+class MicroDlrm:
+    """Weights, forward step and training step of one shape.
+
+    Parameters
+    ----------
+    shape : Shape
+    tables : sequence of tensor
+        One a feature, ``[rows, dim]``; where the model's embeddings live.
+    generator : torch.Generator
+        Of the MLP weights, which do not change the time of a step.
+    """
+
+    def __init__(self, shape: Shape, tables: list[Any], generator: Any) -> None:
+        import torch
+
+        device = tables[0].device
+        self.shape, self.tables = shape, tables
+        self.offsets = torch.arange(shape.load.bags, device=device) * shape.load.pooling
+
+        def layers(sizes: tuple[int, ...]) -> list[tuple[Any, Any]]:
+            return [
+                tuple(
+                    values.to(device).requires_grad_()
+                    for values in (torch.randn(b, a, generator=generator) / a**0.5, torch.zeros(b))
+                )
+                for a, b in pairwise(sizes)
+            ]
+
+        self._bottom = layers((DENSE, *BOTTOM))
+        self._top = layers((BOTTOM[-1] + len(shape.rows) * shape.dim, *TOP))
+
+    def inputs(self, generator: Any) -> tuple[Any, list[Any]]:
+        """A fresh batch: dense features [bags, 16] and raw ids of each feature."""
+        import torch
+
+        load, device = self.shape.load, self.offsets.device
+        dense = torch.randn(load.bags, DENSE, generator=generator).to(device)
+        ids = [
+            torch.randint(ID_SPACE, (load.ids,), generator=generator).to(device)
+            for _ in self.shape.rows
+        ]
+        return dense, ids
+
+    def forward(self, batch: tuple[Any, list[Any]], lap: Lap) -> None:
+        """One forward step; marks the parts ``embedding`` (hash and lookup), ``mlp``, ``rest``."""
+        import torch
+
+        dense, ids = batch
+        with torch.no_grad():
+            outputs = self._look_up(ids, self.tables)
+            lap("embedding")
+            self._score(dense, outputs, lap)
+
+    def train(self, batch: tuple[Any, list[Any]], lap: Lap) -> None:
+        """One training step: forward, backward, SGD on everything; tables get sparse gradients.
+
+        Marks the same parts; the backward pass of the concatenation counts as ``mlp``.
+        """
+        import torch
+
+        dense, ids = batch
+        tables = [table.detach().requires_grad_() for table in self.tables]
+        outputs = self._look_up(ids, tables)
+        leaves = [output.detach().requires_grad_() for output in outputs]
+        lap("embedding")
+        self._score(dense, leaves, lap).mean().backward()
+        with torch.no_grad():
+            for values in (v for layer in (*self._bottom, *self._top) for v in layer):
+                values.sub_(values.grad, alpha=RATE)
+                values.grad = None
+        lap("mlp")
+        torch.autograd.backward(outputs, [leaf.grad for leaf in leaves])
+        with torch.no_grad():
+            for table in tables:
+                table.add_(table.grad, alpha=-RATE)
+        lap("embedding")
+
+    def _look_up(self, ids: list[Any], tables: list[Any]) -> list[Any]:
+        from torch.nn import functional
+
+        outputs = []
+        for raw, seed, table in zip(ids, SEEDS, tables, strict=False):
+            rows = hash_ids(raw, seed, len(table)) if self.shape.hashed else raw
+            outputs.append(
+                functional.embedding_bag(rows, table, self.offsets, mode="sum", sparse=True)
+            )
+        return outputs
+
+    def _score(self, dense: Any, outputs: list[Any], lap: Lap) -> Any:
+        import torch
+
+        hidden = _through(self._bottom, dense)
+        lap("mlp")
+        joined = torch.cat([hidden, *outputs], dim=1)
+        lap("rest")
+        score = _through(self._top, joined)
+        lap("mlp")
+        return score
+
+
+def _through(layers: list[tuple[Any, Any]], values: Any) -> Any:
+    from torch.nn import functional
+
+    for weight, bias in layers[:-1]:
+        values = functional.relu(functional.linear(values, weight, bias))
+    return functional.linear(values, *layers[-1])

@@ -1,0 +1,83 @@
+"""Measure the machine and fit a profile: the whole of ``milp-planner calibrate``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from milp_planner.errors import BadInput
+from milp_planner.features.calibrate.machine import Machine
+from milp_planner.features.calibrate.plan import measurement_plan
+from milp_planner.features.calibrate.result import Calibration, calibration
+from milp_planner.features.calibrate.timing import MAX_SPREAD, measure
+
+_WARMUPS = 2
+
+Progress = Callable[[int, int, str], None]
+"""Called after every run with how many are done, how many there are, and what was measured."""
+
+
+def calibrate(
+    machine: Machine,
+    *,
+    name: str = "calibrated",
+    quick: bool = False,
+    max_spread: float = MAX_SPREAD,
+    seed: int = 0,
+    on_progress: Progress | None = None,
+) -> Calibration:
+    """Measure a machine and fit a hardware profile.
+
+    Parameters
+    ----------
+    machine : Machine
+        From :func:`find_machine`, or anything that offers the same probes.
+    name : str
+        Of the profile.
+    quick : bool
+        Fewer points and rounds.
+    max_spread : float
+        Above this relative spread nothing is fitted.
+    seed : int
+        Of the order of measurements.
+    on_progress : callable, optional
+
+    Raises
+    ------
+    TooNoisy
+        When the measurements contradict themselves or each other.
+    """
+    start = machine.now()
+    plan = measurement_plan(machine, quick)
+    total, done = len(plan.probes) * (plan.rounds + _WARMUPS), 0
+
+    def step(probe: str) -> None:
+        nonlocal done
+        done += 1
+        if on_progress is not None:
+            on_progress(done, total, probe)
+
+    samples = measure(
+        plan.probes, plan.rounds, machine.now, warmups=_WARMUPS, seed=seed, on_step=step
+    )
+    return calibration(name, machine, plan, samples, max_spread, machine.now() - start)
+
+
+def find_machine(device: str, *, quick: bool, threads: int | None, seed: int) -> Machine:
+    """The machine at hand: its CPU or its CUDA device.
+
+    Raises
+    ------
+    MissingExtra
+        Without torch.
+    BadInput
+        For an unknown device, one that is not there, or too little memory.
+    """
+    if device == "cpu":
+        from milp_planner.features.calibrate.torch_machine import cpu_machine
+
+        return cpu_machine(quick, threads, seed)
+    if device == "cuda":
+        from milp_planner.features.calibrate.cuda_machine import cuda_machine
+
+        return cuda_machine(quick, seed)
+    raise BadInput(f"device {device!r}; allowed: cpu, cuda")

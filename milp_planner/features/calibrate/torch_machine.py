@@ -1,0 +1,263 @@
+"""Probes in torch: what CPU and CUDA share, and the CPU itself.
+
+On a CPU the near tier is a table the last-level cache holds, the far tier one many times larger.
+CACHING is what the processor does by itself: ids of one call fall with a set share on a small
+region that was just touched, the others anywhere in the large table. HYBRID is two calls, one on a
+small table of its own and one on the large table. Every round draws fresh ids: a batch read twice
+would be found in the cache.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import time
+from datetime import date
+from typing import Any
+
+from milp_planner.errors import BadInput, MissingExtra
+from milp_planner.features.calibrate.machine import (
+    ELEMENT,
+    Load,
+    available_memory,
+    last_level_cache,
+    processor,
+)
+from milp_planner.features.calibrate.micro_dlrm import SHAPES, SMALL, MicroDlrm
+from milp_planner.features.calibrate.timing import Lap, Probe
+
+LAUNCHES = 200
+"""Calls of the smallest lookup that one timing spans."""
+MATMUL = 1536
+"""Side of the square matrix product."""
+WIDEST = 256
+"""Floats of the widest row."""
+
+
+class TorchMachine:
+    """Two tiers of torch tensors.
+
+    Parameters
+    ----------
+    near_bytes, far_bytes : int
+        Sizes of the tiers.
+    load : Load
+        Of one lookup call.
+    seed : int
+        Of ids and weights.
+    """
+
+    device = "cpu"
+    near = "rows in the last-level cache"
+    far = "rows in DRAM"
+
+    def __init__(self, near_bytes: int, far_bytes: int, load: Load, seed: int) -> None:
+        import torch
+
+        self._torch, self._seed, self.load = torch, seed, load
+        self._near = torch.full((near_bytes // ELEMENT,), 0.01, device=self.device)
+        self._far = self._make_far(far_bytes // ELEMENT)
+        self._large = self._far if self.device == "cpu" else self._near
+
+    def facts(self) -> dict[str, object]:
+        """Processor, versions and sizes."""
+        torch = self._torch
+        return {
+            "date": date.today().isoformat(),
+            "load_average": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+            "device": self.device,
+            "processor": processor(),
+            "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
+            "threads": torch.get_num_threads(),
+            "last_level_cache": last_level_cache(),
+            "near_bytes": self._near.numel() * ELEMENT,
+            "far_bytes": self._far.numel() * ELEMENT,
+            "bags": self.load.bags,
+            "pooling": self.load.pooling,
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+        }
+
+    def now(self) -> float:
+        """Seconds of the monotonic clock."""
+        return time.perf_counter()
+
+    def lookup(self, mode: str, hit: float, dim: int) -> Probe:
+        """One call, ids drawn uniformly within each tier."""
+        name = f"{mode} x={hit:g} dim={dim}"
+        near, far = self._near.view(-1, dim), self._far.view(-1, dim)
+        hits = round(self.load.bags * hit)  # bags in the near tier
+        if mode == "CACHING":
+            return Probe(name, lambda n: self._mixed_ids(n, hit, dim), self._bag(far))
+
+        def prepare(number: int) -> Any:
+            draw = self._generator(number)
+            ids = [self._ids(part, len(table), draw) for part, table in ((hits, near), (rest, far))]
+            self._warm(near)
+            return ids
+
+        rest = self.load.bags - hits
+
+        def run(ids: Any, _lap: Lap) -> None:
+            for part, table in zip(ids, (near, far), strict=True):
+                if len(part):
+                    self._sum(table, part)
+
+        return Probe(name, prepare, run)
+
+    def launch(self) -> Probe:
+        """Calls on one bag of one id."""
+        table = self._near[: 16 * 32].view(-1, 32)
+        ids = self._torch.zeros(1, dtype=self._torch.int64, device=self.device)
+
+        def run(_ready: Any, _lap: Lap) -> None:
+            for _ in range(LAUNCHES):
+                self._sum(table, ids, 1)
+
+        return Probe("launch", lambda _: None, run, LAUNCHES)
+
+    def lookup_training(self, dim: int) -> Probe:
+        """Lookup, sparse gradient and SGD update of the large table."""
+        torch, functional = self._torch, self._torch.nn.functional
+        table = self._large.view(-1, dim).detach().requires_grad_()
+        offsets = self._offsets(self.load.bags, self.load.pooling)
+        ones = torch.ones(self.load.bags, dim, device=self.device)
+
+        def run(ids: Any, lap: Lap) -> None:
+            out = functional.embedding_bag(ids, table, offsets, mode="sum", sparse=True)
+            lap("forward")
+            out.backward(ones)
+            with torch.no_grad():
+                table.add_(table.grad, alpha=-1e-9)
+            table.grad = None
+            lap("backward")
+
+        def prepare(number: int) -> Any:
+            return self._ids(self.load.bags, len(table), self._generator(number))
+
+        return Probe(f"lookup training dim={dim}", prepare, run)
+
+    def matmul(self) -> tuple[Probe, float]:
+        """fp32 product of two square matrices."""
+        torch = self._torch
+        a = torch.full((MATMUL, MATMUL), 0.5, device=self.device)
+        return Probe("matmul", lambda _: None, lambda _r, _l: torch.mm(a, a)), 2.0 * MATMUL**3
+
+    def copy(self) -> tuple[Probe, float] | None:
+        """None: on a CPU both tiers are the same memory."""
+        return None
+
+    def runtime(self, mode: str, ratio: float) -> Probe | None:
+        """None: dynamicemb needs a GPU."""
+        return None
+
+    def step(self, shape: str, training: bool) -> Probe:
+        """A micro-DLRM's step; features of equal rows share a table, as published."""
+        found = SHAPES[shape]
+        large = self._large.view(-1, found.dim)
+        tables = {r: large[:r] if r > SMALL else self._table(r, found.dim) for r in found.rows}
+        model = MicroDlrm(found, [tables[rows] for rows in found.rows], self._generator(0))
+
+        return Probe(
+            f"{'training' if training else 'forward'} {shape}",
+            lambda number: model.inputs(self._generator(number)),
+            model.train if training else model.forward,
+        )
+
+    def _make_far(self, elements: int) -> Any:
+        return self._torch.full((elements,), 0.01)
+
+    def _table(self, rows: int, dim: int) -> Any:
+        return self._torch.full((rows, dim), 0.01, device=self.device)
+
+    def _generator(self, number: int) -> Any:
+        return self._torch.Generator().manual_seed(self._seed * 1_000_003 + number)
+
+    def _ids(self, bags: int, rows: int, draw: Any) -> Any:
+        drawn = self._torch.randint(rows, (bags * self.load.pooling,), generator=draw)
+        return drawn.to(self.device)
+
+    def _mixed_ids(self, number: int, hit: float, dim: int) -> Any:
+        """Ids of the far table, each with chance ``hit`` in its first, just touched, rows."""
+        torch, draw, far = self._torch, self._generator(number), self._far.view(-1, dim)
+        hot = self._near.numel() // dim
+        inside = torch.rand(self.load.ids, generator=draw) < hit
+        ids = torch.where(
+            inside, self._ids(self.load.bags, hot, draw), self._ids(self.load.bags, len(far), draw)
+        )
+        self._warm(far[:hot])
+        return ids
+
+    def _warm(self, table: Any) -> None:
+        """Read a region once, so that it is in the cache when the clock starts."""
+        table.sum()
+
+    def _offsets(self, bags: int, pooling: int) -> Any:
+        return self._torch.arange(bags, device=self.device) * pooling
+
+    def _sum(self, table: Any, ids: Any, pooling: int | None = None) -> Any:
+        pooling = pooling or self.load.pooling
+        offsets = self._offsets(len(ids) // pooling, pooling)
+        return self._torch.nn.functional.embedding_bag(ids, table, offsets, mode="sum")
+
+    def _bag(self, table: Any) -> Any:
+        return lambda ids, _lap: self._sum(table, ids)
+
+
+def cpu_machine(quick: bool, threads: int | None, seed: int) -> TorchMachine:
+    """The CPU at hand: a quarter of the last-level cache against 2 GB (quick: 0.5 GB).
+
+    Raises
+    ------
+    MissingExtra
+        Without torch.
+    BadInput
+        When memory does not suffice.
+    """
+    torch = need_torch()
+    cache = last_level_cache() or 32 * 2**20
+    far = SHAPES["dram-bound"].rows[0] * WIDEST * ELEMENT
+    far = max(far // 4 if quick else far, 16 * cache // (WIDEST * ELEMENT) * WIDEST * ELEMENT)
+    need_memory(far + 2**30)
+    keep_freed_memory()
+    if threads is not None:
+        torch.set_num_threads(threads)
+    near = cache // 4 // (WIDEST * ELEMENT) * WIDEST * ELEMENT
+    return TorchMachine(near, far, Load(2048 if quick else 8192, 8), seed)
+
+
+def keep_freed_memory() -> bool:
+    """Let glibc keep freed blocks, as a trainer's allocator (jemalloc, tcmalloc) does.
+
+    By default it returns large blocks to the system, and a step then spends much of its time on
+    page faults of its own outputs. False where the C library has no such setting.
+    """
+    trim_threshold, mmap_max = -1, -4  # M_TRIM_THRESHOLD, M_MMAP_MAX of mallopt(3)
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError):
+        return False
+    return bool(mallopt(trim_threshold, 2**31 - 1) and mallopt(mmap_max, 0))
+
+
+def need_torch() -> Any:
+    """The torch module, or a sentence that says what to install."""
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtra(
+            "calibrate measures with torch, which is not installed: "
+            "pip install 'milp-planner[routing]'"
+        ) from None
+    return torch
+
+
+def need_memory(wanted: int) -> None:
+    """Refuse to start where the measurement's tables would not fit."""
+    free = available_memory()
+    if free is not None and free < wanted:
+        raise BadInput(
+            f"calibrate needs {wanted / 1e9:.1f} GB of free memory, {free / 1e9:.1f} GB are free "
+            "(--quick needs less)"
+        )

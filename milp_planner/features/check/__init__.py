@@ -1,0 +1,1 @@
+"""Check: every problem of a model and a cluster at once."""

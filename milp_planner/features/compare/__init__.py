@@ -1,0 +1,1 @@
+"""Compare: several formulations on one Instance."""

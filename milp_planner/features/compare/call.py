@@ -1,0 +1,247 @@
+"""``compare``: every formulation on the same Instance, under every objective."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from formulations import Instance, Objective, Outcome, Settings, registry, solve
+from formulations.errors import InstanceError, UnsupportedInstance
+from formulations.interrupt import interruptible
+from formulations.result.check import check
+from formulations.result.outcome import gap_between
+from milp_planner.features.batch.rows import Claim, best_bound
+from milp_planner.plans.compile import ClusterSource, ModelSource, compile_for
+
+#: Every formulation but ``auto``, which only picks one of the others.
+DEFAULT = tuple(name for name in registry.FORMULATIONS if name != "auto")
+OBJECTIVES = tuple(objective.value for objective in Objective)
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One row: a formulation asked for one objective, or the plan as its author would have it.
+
+    Attributes
+    ----------
+    label : str
+        The formulation, or what is shown of it.
+    asked : str
+        The objective it was asked to minimise.
+    outcome : Outcome or None
+        None for a formulation that does not cover this instance (``note`` says why), and for a
+        plan that ignores fusion groups.
+    feasible : bool or None
+        Whether the solver-free check accepts its plan on the Instance; None without a plan.
+    objectives : dict
+        Its plan under all three objectives; empty without one.
+    seconds : float or None
+        None for a row that took no time of its own.
+    note : str
+    bins : int or None
+        HBM bins per device, where the caller names several for the DP.
+    """
+
+    label: str
+    asked: str
+    outcome: Outcome | None
+    feasible: bool | None
+    objectives: dict[str, int]
+    seconds: float | None
+    note: str = ""
+    bins: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """All rows, with the best bound known for each objective.
+
+    Attributes
+    ----------
+    instances : dict of objective name to Instance
+        The same tables, options and capacities; only the objective differs.
+    entries : tuple of Entry
+    bounds : dict of objective name to Claim or None
+        Largest bound proved by any formulation. It holds for every row.
+    certified : dict of objective name to int or None
+        Largest bound that a certificate re-derives, at most the former.
+    model, cluster : str
+        Names; empty for Instances that come from elsewhere.
+    """
+
+    instances: dict[str, Instance]
+    entries: tuple[Entry, ...]
+    bounds: dict[str, Claim | None]
+    certified: dict[str, int | None]
+    model: str = ""
+    cluster: str = ""
+
+    def gap(self, entry: Entry) -> float | None:
+        """(objective − best bound)/max(1, |objective|) of a feasible row's plan, else None."""
+        best = self.bounds.get(entry.asked)
+        if best is None or not entry.feasible:
+            return None
+        return gap_between(entry.objectives.get(entry.asked), best.bound)
+
+
+def compare(
+    model: ModelSource,
+    cluster: ClusterSource,
+    *,
+    formulations: Sequence[str] = DEFAULT,
+    objectives: Sequence[str] = OBJECTIVES,
+    settings: Settings | None = None,
+    on_start: Callable[[str, str], None] | None = None,
+    dp_bins: Sequence[int] = (),
+) -> Comparison:
+    """Solve the same Instance with every formulation, for every objective.
+
+    Parameters
+    ----------
+    model, cluster
+        Objects, or paths of their YAML files.
+    formulations, objectives
+        Names; default: all.
+    settings
+        Limits of each single solve.
+    on_start
+        Called with formulation and objective before each solve.
+    dp_bins
+        HBM bins per device: the DP runs once with each; empty: as the settings say.
+
+    Returns
+    -------
+    Comparison
+        Ctrl-C ends it with the rows there are, as in :func:`milp_planner.plan`.
+
+    Raises
+    ------
+    BadInput, InstanceError
+        For malformed inputs or unknown names.
+    """
+    settings = settings or Settings()
+    _settings_of(formulations, settings)  # a mistake in them is found before anything is priced
+    compiled = compile_for(model, cluster, objectives[0])
+    instances = {o: replace(compiled.instance, objective=Objective(o)) for o in objectives}
+    found = interruptible(
+        lambda: compare_instances(instances, formulations, settings, on_start, dp_bins),
+        settings.stop,
+    )
+    return replace(found, model=compiled.model.name, cluster=compiled.cluster.name)
+
+
+def compare_instances(
+    instances: dict[str, Instance],
+    formulations: Sequence[str],
+    settings: Settings,
+    on_start: Callable[[str, str], None] | None = None,
+    dp_bins: Sequence[int] = (),
+) -> Comparison:
+    """The same for Instances that exist already, one for each objective."""
+    own = _settings_of(formulations, settings)
+    entries: list[Entry] = []
+    for objective, instance in instances.items():
+        for name, bins in _runs(formulations, dp_bins):
+            if settings.stop.is_set():
+                break
+            if on_start is not None:
+                on_start(name, objective)
+            if bins is None:
+                entries += _entries(instance, name, own[name])
+            else:
+                entries += _entries_with_bins(instance, own[name], bins)
+    bounds = {objective: _best_bound(entries, objective) for objective in instances}
+    certified = {objective: _certified(entries, objective) for objective in instances}
+    return Comparison(instances, tuple(entries), bounds, certified)
+
+
+def _runs(formulations: Sequence[str], dp_bins: Sequence[int]) -> Iterator[tuple[str, int | None]]:
+    """Each formulation once, the DP once for each number of bins."""
+    for name in formulations:
+        yield from ((name, bins) for bins in (dp_bins if name == "dp" and dp_bins else (None,)))
+
+
+def _entries_with_bins(instance: Instance, settings: Settings, bins: int) -> list[Entry]:
+    """The rows of the DP with that many bins, labelled so."""
+    options = {**settings.options, "hbm_bins_per_device": bins}
+    return [
+        replace(entry, label=f"{entry.label}, {bins} bins", bins=bins)
+        for entry in _entries(instance, "dp", replace(settings, options=options))
+    ]
+
+
+def _settings_of(formulations: Sequence[str], settings: Settings) -> dict[str, Settings]:
+    """The settings that each formulation gets, all checked.
+
+    Raises
+    ------
+    InstanceError
+        For an unknown formulation or an option that none of them, or its owner, knows.
+    """
+    own = {name: settings_for(name, settings) for name in formulations}
+    for name, each in own.items():
+        registry.get(name).check(each.options)
+    return own
+
+
+def settings_for(name: str, settings: Settings) -> Settings:
+    """The settings one formulation gets: of options ``dp.variant``, ``mip.solver``, its own.
+
+    Raises
+    ------
+    InstanceError
+        For an option that does not begin with a formulation's name and a dot.
+    """
+    own: dict[str, object] = {}
+    for key, value in settings.options.items():
+        owner, dot, option = key.partition(".")
+        if not dot:
+            raise InstanceError(f"option {key!r}: when several formulations run, write NAME.{key}")
+        if registry.get(owner).name == name:
+            own[option] = value
+    return replace(settings, options=own)
+
+
+def _entries(instance: Instance, name: str, settings: Settings) -> list[Entry]:
+    """The rows of one formulation; for the DP also the variant that knows fusion groups."""
+    rows = _rows(instance, name, name, settings)
+    if name == "dp" and len(instance.fusion_groups) and rows[-1].outcome is not None:
+        aware = replace(settings, options={**settings.options, "fusion_aware": True})
+        rows += _rows(instance, name, "dp, fusion-aware", aware)
+    return rows
+
+
+def _rows(instance: Instance, name: str, label: str, settings: Settings) -> list[Entry]:
+    """One plan; where it ignores fusion groups, as planned and as the runtime runs it."""
+    asked = instance.objective.value
+    try:
+        outcome = solve(instance, name, settings)
+    except UnsupportedInstance as error:
+        return [Entry(label, asked, None, None, {}, None, str(error))]
+    feasible = None
+    if outcome.placement is not None:
+        feasible = check(instance, outcome.placement).feasible
+    row = Entry(label, asked, outcome, feasible, outcome.objectives, outcome.seconds, outcome.note)
+    unfused = outcome.detail.get("unfused")
+    if not isinstance(unfused, dict):
+        return [row]
+    groups = len(unfused["mixed"])
+    note = f"mixes cache ratios in {groups} fusion group{'s' if groups > 1 else ''}"
+    planned = Entry(f"{label}, as planned", asked, None, False, unfused["objectives"], None, note)
+    return [planned, replace(row, label=f"{label}, as run", note="" if feasible else row.note)]
+
+
+def _best_bound(entries: Sequence[Entry], objective: str) -> Claim | None:
+    mine = [entry for entry in entries if entry.asked == objective]
+    plans = [entry.objectives[objective] for entry in mine if entry.feasible]
+    claims = [
+        Claim(outcome.bound, outcome.bound_source.method, outcome.bound_source.exact)
+        for outcome in (entry.outcome for entry in mine)
+        if outcome is not None and outcome.bound is not None and outcome.bound_source is not None
+    ]
+    return best_bound(claims, min(plans, default=None))
+
+
+def _certified(entries: Sequence[Entry], objective: str) -> int | None:
+    known = (e.outcome.certified_bound for e in entries if e.asked == objective and e.outcome)
+    return max((bound for bound in known if bound is not None), default=None)

@@ -1,0 +1,340 @@
+"""A comparison as figures, and in the terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from formulations.instance import Objective, strict_json
+from formulations.result.outcome import gap_between
+from formulations.settings import TracePoint
+from milp_planner.drawing.units import UNKNOWN, show_cost, show_gap, show_seconds
+from milp_planner.errors import BadInput
+from milp_planner.features.batch.curves import Bins, BinsPoint, column_of
+from milp_planner.features.compare.call import Comparison, Entry
+from milp_planner.features.plan.verdict import MEANING
+from milp_planner.inputs.problems import choice
+from milp_planner.plans.plan_file import read_document
+
+FORMAT = "milp-planner-comparison/1"
+_HEAD = re.compile(rb'\A\s*\{\s*"format"\s*:\s*"milp-planner-comparison/')
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """One formulation, asked for one objective; None where there is no plan.
+
+    Attributes
+    ----------
+    label, asked, status : str
+    feasible : bool or None
+        By the solver-free check on the Instance.
+    objectives : dict
+        Its plan under all three.
+    gap : float or None
+        To the best bound of any formulation.
+    bound : int or None
+        Its own.
+    seconds : float or None
+    note : str
+    bins : int or None
+        HBM bins per device of a DP that was run with several.
+    trace : tuple of TracePoint
+        What it knew at each moment, the end included.
+    """
+
+    label: str
+    asked: str
+    status: str
+    feasible: bool | None
+    objectives: dict[str, int]
+    gap: float | None
+    bound: int | None
+    seconds: float | None
+    note: str
+    bins: int | None = None
+    trace: tuple[TracePoint, ...] = ()
+
+    def known(self, what: str) -> tuple[tuple[float, int], ...]:
+        """(seconds, value) of each better ``objective`` or ``bound``, in time."""
+        found: list[tuple[float, int]] = []
+        for point in self.trace:
+            value = point.objective if what == "objective" else point.bound
+            sign = -1 if what == "objective" else 1
+            if value is not None and (not found or sign * value > sign * found[-1][1]):
+                found.append((point.seconds, value))
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class BoundInfo:
+    """The bound that the gaps of one section are to.
+
+    Attributes
+    ----------
+    bound : int
+        The largest of any row.
+    by : str
+        The method it comes from.
+    exact : bool or None
+        Whether it was derived in integers, else in floating point; None in files of before.
+    certified : int or None
+        The largest that a certificate re-derives, at most ``bound``.
+    """
+
+    bound: int
+    by: str
+    exact: bool | None = None
+    certified: int | None = None
+
+
+@dataclass(frozen=True)
+class ComparisonInfo:
+    """All rows of a comparison.
+
+    Attributes
+    ----------
+    model, cluster : str
+        Names; may be empty.
+    rows : tuple of ComparisonRow
+    bounds : dict of objective to BoundInfo or None
+    fingerprints : dict of objective to str
+        Of the Instances compared on.
+    time_unit : str
+    """
+
+    model: str
+    cluster: str
+    rows: tuple[ComparisonRow, ...]
+    bounds: dict[str, BoundInfo | None]
+    fingerprints: dict[str, str]
+    time_unit: str
+
+    def best(self, asked: str) -> int | None:
+        """The least objective of any feasible plan in one section."""
+        values = [r.objectives[asked] for r in self.rows if r.asked == asked and r.feasible]
+        return min(values, default=None)
+
+    def above_best(self, row: ComparisonRow) -> float | None:
+        """(objective − best)/max(1, |best|) of a feasible row, else None."""
+        best, value = self.best(row.asked), row.objectives.get(row.asked)
+        if best is None or value is None or not row.feasible:
+            return None
+        return (value - best) / max(1, abs(best))
+
+    def certified_gap(self, row: ComparisonRow) -> float | None:
+        """Gap of a feasible row to the largest certified bound of any formulation."""
+        best = self.bounds[row.asked]
+        if best is None or not row.feasible:
+            return None
+        return gap_between(row.objectives.get(row.asked), best.certified)
+
+    def origin(self, asked: str) -> str:
+        """One sentence on the bound that gaps are to."""
+        best = self.bounds[asked]
+        if best is None:
+            return "No bound is proved, so no gap is known."
+        how = {True: " in integers", False: " in floating point", None: ""}[best.exact]
+        shown = show_cost(best.bound, self.time_unit)
+        text = f"Gaps are to the bound {shown}, proved by {best.by}{how}"
+        if best.certified == best.bound:
+            return f"{text} and certified."
+        if best.certified is not None:
+            return f"{text}; certified: {show_cost(best.certified, self.time_unit)}."
+        return f"{text}."
+
+    def verdict(self, row: ComparisonRow) -> str:
+        """One sentence on what the row's formulation is worth here."""
+        if row.status in ("breaks", "not covered", "unknown"):
+            what = {"breaks": "its plan does not fit", "unknown": "found no plan"}
+            return f"{what.get(row.status, 'does not apply')}{f': {row.note}' if row.note else ''}"
+        if row.status == "infeasible":
+            return "proved that no plan exists"
+        if row.gap == 0:
+            by = "itself" if row.status == "optimal" else "another's bound"
+            return f"no plan is better, proved by {by}"
+        above = self.above_best(row)
+        beside = "the best plan found" if not above else f"{show_gap(above)} above the best found"
+        least = "no bound is known" if row.gap is None else f"gap {show_gap(row.gap)}"
+        return f"{beside}, {least}"
+
+    def bins(self, asked: str) -> Bins | None:
+        """The DP's bins against its gap; None unless it was run with several."""
+        rows = [row for row in self.rows if row.asked == asked and row.bins is not None]
+        rows = [row for row in rows if not row.label.count("as planned")]
+        numbers = sorted({row.bins for row in rows if row.bins is not None})
+        if len(numbers) < 2:
+            return None
+        groups = [[row for row in rows if row.bins == bins] for bins in numbers]
+        return Bins(
+            "hbm_bins_per_device",
+            asked,
+            tuple(
+                BinsPoint(row.bins, row.gap, row.label)
+                for row in rows
+                if row.gap is not None and row.bins is not None
+            ),
+            tuple(
+                column_of(bins, (row.gap for row in group), (row.seconds for row in group))
+                for bins, group in zip(numbers, groups, strict=True)
+            ),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; :func:`read_comparison` reads them back as equal."""
+        return {"format": FORMAT, **asdict(self)}
+
+
+def comparison_of(comparison: Comparison) -> ComparisonInfo:
+    """Figures of a comparison."""
+    first = next(iter(comparison.instances.values()))
+    return ComparisonInfo(
+        model=comparison.model,
+        cluster=comparison.cluster,
+        rows=tuple(_row(comparison, entry) for entry in comparison.entries),
+        bounds={
+            objective: None
+            if best is None
+            else BoundInfo(*best, certified=comparison.certified[objective])
+            for objective, best in comparison.bounds.items()
+        },
+        fingerprints={o: i.fingerprint for o, i in comparison.instances.items()},
+        time_unit=first.time_unit,
+    )
+
+
+def is_comparison(path: Path) -> bool:
+    """Whether a file says that it is a comparison; only its beginning is read."""
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as stream:
+            return _HEAD.match(stream.read(200)) is not None
+    except OSError:
+        return False
+
+
+def read_comparison(path: str | Path) -> ComparisonInfo:
+    """What ``compare -o`` wrote.
+
+    Raises
+    ------
+    BadInput
+        When it is no comparison, or a field of it is wrong.
+    InstanceError
+        When it is no JSON.
+    """
+    document = read_document(path)
+    strict_json.check_numbers(document, str(path))
+    if document.pop("format", None) != FORMAT:
+        raise BadInput(f"{path}: is no comparison; allowed: {FORMAT!r} (what compare -o writes)")
+    try:
+        found = TypeAdapter(ComparisonInfo).validate_json(json.dumps(document), strict=True)
+    except ValidationError as error:
+        finding = error.errors()[0]
+        where = ".".join(map(str, finding["loc"]))
+        raise BadInput(f"{path}: {where}: {finding['msg'].lower()}") from None
+    _check(found, path)
+    return found
+
+
+def _check(found: ComparisonInfo, path: str | Path) -> None:
+    """What its types do not say: objectives exist, rows belong to one, plans have a cost."""
+    kinds = [objective.value for objective in Objective]
+    for asked in (*found.bounds, *found.fingerprints):
+        if asked not in kinds:
+            raise BadInput(f"{path}: unknown objective {asked!r}; {choice(asked, kinds)}")
+    for index, row in enumerate(found.rows):
+        if row.asked not in found.bounds:
+            raise BadInput(f"{path}: rows.{index}.asked: {row.asked!r} has no bounds with it")
+        if row.feasible and row.asked not in row.objectives:
+            raise BadInput(f"{path}: rows.{index}.objectives: {row.asked} is missing")
+
+
+def _row(comparison: Comparison, entry: Entry) -> ComparisonRow:
+    outcome = entry.outcome
+    return ComparisonRow(
+        label=entry.label,
+        asked=entry.asked,
+        status=_status(entry),
+        feasible=entry.feasible,
+        objectives=entry.objectives,
+        gap=comparison.gap(entry),
+        bound=None if outcome is None else outcome.bound,
+        seconds=entry.seconds,
+        note=entry.note,
+        bins=entry.bins,
+        trace=_trace(entry),
+    )
+
+
+def _trace(entry: Entry) -> tuple[TracePoint, ...]:
+    """The trace and the end."""
+    outcome = entry.outcome
+    if outcome is None:
+        return ()
+    end = TracePoint(round(outcome.seconds, 4), outcome.objective, outcome.bound, "end")
+    return (*outcome.trace, end)
+
+
+def _status(entry: Entry) -> str:
+    """The outcome's status; for a plan the check rejects, that word instead."""
+    if entry.feasible is False:
+        return "breaks"
+    return "not covered" if entry.outcome is None else entry.outcome.status.value
+
+
+_COLUMNS = ("total", "busiest_rank", "step_time")
+_STYLE = {"optimal": "green", "breaks": "bold red", "infeasible": "red", "unknown": "red"}
+
+
+def draw_comparison(info: ComparisonInfo) -> RenderableType:
+    """Every section, then the notes of its rows."""
+    parts: list[RenderableType] = []
+    for asked in info.bounds:
+        rows = [row for row in info.rows if row.asked == asked]
+        title = Text(f"minimising {asked}: {MEANING[asked]}", style="bold")
+        table = _section(info, asked, rows)
+        parts += [title, table, *_notes(rows), Text(info.origin(asked)), Text("")]
+    return Group(*parts[:-1])
+
+
+def _section(info: ComparisonInfo, asked: str, rows: list[ComparisonRow]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("formulation", no_wrap=True, max_width=26)
+    table.add_column("status", no_wrap=True)
+    table.add_column("fits", no_wrap=True)
+    for name in _COLUMNS:
+        style = "bold" if name == asked else ""
+        table.add_column(name, justify="right", no_wrap=True, header_style=style, style=style)
+    table.add_column("certified gap", justify="right", max_width=9)
+    table.add_column("gap", justify="right", no_wrap=True)
+    table.add_column("time", justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*_cells(info, row))
+    return table
+
+
+def _cells(info: ComparisonInfo, row: ComparisonRow) -> list[Text | str]:
+    fits = {True: "yes", False: "no", None: UNKNOWN}[row.feasible]
+    return [
+        row.label,
+        Text(row.status, style=_STYLE.get(row.status, "")),
+        Text(fits, style="bold red" if row.feasible is False else ""),
+        *(show_cost(row.objectives.get(name), info.time_unit) for name in _COLUMNS),
+        show_gap(info.certified_gap(row)),
+        show_gap(row.gap),
+        UNKNOWN if row.seconds is None else show_seconds(row.seconds),
+    ]
+
+
+def _notes(rows: list[ComparisonRow]) -> list[RenderableType]:
+    return [Text(f"{row.label}: {row.note}", style="dim") for row in rows if row.note]

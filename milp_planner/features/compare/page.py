@@ -1,0 +1,126 @@
+"""A comparison as one HTML file."""
+
+from __future__ import annotations
+
+from formulations.result.outcome import gap_between
+from milp_planner.drawing.charts import Drawing, Line, LogScale, Scale, chart
+from milp_planner.drawing.page import Cell, Fact, Grid, Part, Section, Values, columns, fill, rows
+from milp_planner.drawing.units import UNKNOWN, show_cost, show_gap, show_seconds
+from milp_planner.features.batch.page import draw_bins
+from milp_planner.features.compare.facts import ComparisonInfo, ComparisonRow
+from milp_planner.features.plan.verdict import MEANING
+
+EARLIEST = 0.01
+"""Seconds at the left edge: what is known earlier is drawn there."""
+_WIDE = 20
+"""Where the largest value is more than this many times the least, the axis is logarithmic."""
+
+
+def render_comparison(info: ComparisonInfo) -> str:
+    """The page as text: styles, script and drawings inside, nothing fetched from anywhere."""
+    where = f"{info.model} on {info.cluster}" if info.model else "an Instance"
+    return fill(
+        title=f"{where}, compared",
+        subtitle="Formulations on the same Instance: the same tables, options and capacities.",
+        strip=[fact for asked in info.bounds for fact in _strip(info, asked)],
+        sections=[_section(info, asked) for asked in info.bounds],
+        footer=f"Written by milp-planner. Instances {', '.join(_short(info))}. Feasibility is the "
+        "solver-free check's word.",
+    )
+
+
+def _short(info: ComparisonInfo) -> list[str]:
+    return [f"{name} {print_[:16]}" for name, print_ in info.fingerprints.items()]
+
+
+def _strip(info: ComparisonInfo, asked: str) -> list[Fact]:
+    """The best plan and how far it may be from the best possible."""
+    best, bound = info.best(asked), info.bounds[asked]
+    if best is None:
+        none = any(row.status == "infeasible" for row in info.rows if row.asked == asked)
+        word, style = ("infeasible", "infeasible") if none else ("no plan", "unknown")
+        return [Fact(asked, word, "proved" if none else "nothing is proved", style)]
+    mine = [r for r in info.rows if r.asked == asked and r.feasible]
+    by = next(row.label for row in mine if row.objectives[asked] == best)
+    gap = None if bound is None else gap_between(best, bound.bound)
+    told = "no bound is known" if gap is None else f"gap {show_gap(gap)}"
+    note = f"{by}; {'proved: no plan is better' if gap == 0 else told}"
+    style = "optimal" if gap == 0 else "feasible"
+    return [Fact(f"best {asked}", show_cost(best, info.time_unit), note, style)]
+
+
+def _section(info: ComparisonInfo, asked: str) -> Section:
+    mine = [row for row in info.rows if row.asked == asked]
+    bins = info.bins(asked)
+    parts = [Part(table=_grid(info, asked, mine))]
+    trace = _draw_progress(info, asked)
+    if trace is not None:
+        parts.append(Part("Best plan (bold) and bound (thin) over time", trace.render()))
+    if bins is not None:
+        drawing = draw_bins(bins)
+        parts.append(Part("Bins of the DP against gap", drawing.render(), drawing.about))
+    text = f"{MEANING[asked].capitalize()}. {info.origin(asked)}"
+    bound = info.bounds[asked]
+    if bound is not None and any((row.bound or 0) > bound.bound for row in mine):
+        text += " A larger bound in the table is in floating point, and a plan refutes it."
+    return Section(asked, f"Minimising {asked}", text, parts=tuple(parts))
+
+
+def _grid(info: ComparisonInfo, asked: str, mine: list[ComparisonRow]) -> Grid:
+    unit = info.time_unit
+    head = columns(
+        "formulation", "status", "fits", f"#{asked}", "#certified gap", "#gap",
+        "#above best", "#own bound", "#time",
+        "verdict",
+    )  # fmt: skip
+    values: Values = []
+    for row in mine:
+        above, certified = info.above_best(row), info.certified_gap(row)
+        fits = {True: "yes", False: "no", None: UNKNOWN}[row.feasible]
+        value = row.objectives.get(asked)
+        values.append([
+            row.label, Cell(row.status, over=row.status == "breaks"),
+            Cell(fits, over=row.feasible is False), _number(value, show_cost(value, unit)),
+            _number(certified, show_gap(certified)),
+            _number(row.gap, show_gap(row.gap)), _number(above, show_gap(above)),
+            _number(row.bound, show_cost(row.bound, unit)),
+            _number(row.seconds, "" if row.seconds is None else show_seconds(row.seconds)),
+            info.verdict(row),
+        ])  # fmt: skip
+    name = f"formulations, minimising {asked}"
+    return Grid(f"{asked}-rows", name, "One row a formulation", head, rows(values))
+
+
+def _draw_progress(info: ComparisonInfo, asked: str) -> Drawing | None:
+    """Best plan and bound of every formulation against wall clock; None where nothing is known."""
+    mine = [row for row in info.rows if row.asked == asked and row.trace]
+    lines, about = [], []
+    for number, row in enumerate(mine):
+        plans = row.known("objective")
+        bounds = [point for point in row.known("bound") if point[1] > 0]  # 0 says nothing
+        if not (plans or bounds):
+            continue
+        lines += [Line(row.label, plans, number), Line("", bounds, number, lower=True)]
+        last = [show_cost(each[-1][1], info.time_unit) if each else UNKNOWN
+                for each in (plans, bounds)]  # fmt: skip
+        about.append(f"{row.label}: plan {last[0]}, bound {last[1]}")
+    points = [point for line in lines for point in line.points]
+    if not points:
+        return None
+    values = [value for _, value in points]
+    end = max(10 * EARLIEST, *(row.trace[-1].seconds for row in mine))
+    low, high = min(values), max(values)
+    wide = low > 0 and high > _WIDE * low
+    room = 0.06 * (high - low or high or 1)
+    up: Scale = Scale(max(0.0, low - room), high + room, 0, 0)
+    if wide:
+        up = LogScale(low / 1.15, high * 1.15, 0, 0)
+    return chart(
+        f"Best plan and bound over time, {asked}", "; ".join(about), lines,
+        (LogScale(EARLIEST, end, 0, 0), up), ("seconds", asked),
+        (lambda v: f"{v:g}", lambda v: show_cost(round(v), info.time_unit, digits=3)),
+    )  # fmt: skip
+
+
+def _number(value: float | None, text: str) -> Cell:
+    return Cell(UNKNOWN) if value is None else Cell(text, value)

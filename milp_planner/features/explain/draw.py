@@ -1,0 +1,281 @@
+"""Answers about a plan on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from milp_planner.drawing.terminal import fitting_grid
+from milp_planner.drawing.units import (
+    UNKNOWN,
+    show_amount,
+    show_cost,
+    show_gap,
+)
+from milp_planner.features.explain.draw_replan import change_text, draw_diff, draw_replan
+from milp_planner.features.explain.draw_sensitivity import draw_sensitivity
+from milp_planner.features.plan.shortage import draw_shortage
+
+if TYPE_CHECKING:
+    from milp_planner.features.explain.answers import Answers
+    from milp_planner.features.explain.frontier import FrontierInfo, FrontierPoint
+    from milp_planner.features.explain.robust import RobustInfo
+    from milp_planner.features.explain.smallest import LeastInfo, MachinesInfo
+    from milp_planner.features.explain.staircase import StaircaseInfo
+    from milp_planner.features.explain.why import Alternative, WhyInfo
+
+MOST_TABLES = 20
+
+
+def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
+    """Every answer there is, one after another."""
+    parts: list[RenderableType] = []
+    if answers.why is not None:
+        parts.append(_draw_why(answers.why, everything))
+    parts += [draw_staircase(info) for info in answers.staircase or ()]
+    if answers.frontier is not None:
+        parts.append(draw_frontier(answers.frontier))
+    parts += [_draw_least(info) for info in answers.smallest or ()]
+    if answers.machines is not None:
+        parts.append(draw_machines(answers.machines))
+    if answers.replan is not None:
+        parts.append(draw_replan(answers.replan))
+    if answers.diff is not None:
+        parts.append(draw_diff(answers.diff, everything))
+    if answers.robust is not None:
+        parts.append(draw_robust(answers.robust))
+    if answers.sensitivity is not None:
+        parts.append(draw_sensitivity(answers.sensitivity))
+    if answers.why_not is not None:
+        parts.append(draw_shortage(answers.why_not))
+    spaced = [item for part in parts for item in (part, Text(""))]
+    return Group(*spaced[:-1])
+
+
+def _draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
+    """One row a table with its option, one a better-known alternative below it."""
+    shown = info.tables if everything else info.tables[:MOST_TABLES]
+    rows = []
+    for table in shown:
+        rows.append(
+            [table.table, table.option, show_cost(info.objective, info.time_unit), "chosen"]
+        )
+        for other in table.alternatives:
+            rows.append(["", f"  {other.option}", cost_text(info, other), reason(info, other)])
+    headers = ("table", "option", info.objective_kind, "")
+    grid = fitting_grid(
+        headers, rows, {"option": 30, "table": 12, "": 24}, ("table", "option", ""), folded=("",)
+    )
+    hidden = len(info.tables) - len(shown)
+    note = [Text(f"… and {hidden} more tables (--all shows them, --table NAME one)")]
+    if info.left:
+        asked = f"the {len(info.tables)} costliest of {len(info.tables) + info.left} tables"
+        note = [Text(f"asked about {asked}, {len(shown)} shown (--table NAME asks about another)")]
+    title = Text("why: every table's option, the best others, and what they would cost now")
+    title.stylize("bold")
+    about = Text("lacks …: what is missing if every other table stays where it is", style="dim")
+    return Group(title, grid, *(note if hidden or info.left else []), *_better(info), about)
+
+
+def _better(info: WhyInfo) -> list[Text]:
+    """A plan that was not proved best may turn out not to be."""
+    costs = [o.cost for table in info.tables for o in table.alternatives if o.cost is not None]
+    best = min(costs, default=info.objective)
+    if best >= info.objective:
+        return []
+    cost = show_cost(best, info.time_unit)
+    return [Text(f"a better plan turned up: {cost}; plan again with more time")]
+
+
+def cost_text(info: WhyInfo, other: Alternative) -> str:
+    """The cost of a re-solved alternative, or what is known of it."""
+    if other.status == "infeasible":
+        return "impossible"
+    if other.status == "optimal":
+        return show_cost(other.cost, info.time_unit)
+    if other.cost is not None:
+        low = show_cost(other.bound, info.time_unit)
+        return f"{low} to {show_cost(other.cost, info.time_unit)}"
+    return UNKNOWN if other.bound is None else f"≥ {show_cost(other.bound, info.time_unit)}"
+
+
+def reason(info: WhyInfo, other: Alternative) -> str:
+    """Why it was not chosen, in a few words."""
+    if other.status == "infeasible":
+        return f"forbidden by {', '.join(other.forbidden_by)}" if other.forbidden_by else "no plan"
+    parts = [
+        f"lacks {show_amount(s.short_by, info.time_unit)} {s.resource} of {s.scope} {s.place}"
+        for s in other.lacks
+    ]
+    parts += [f"breaks {name}" for name in other.clashes]
+    if parts:
+        return ", ".join(parts)
+    if other.cost is not None and other.cost < info.objective:
+        return "better than this plan"
+    if other.cost is not None and other.cost == info.objective:
+        return "equally good" if other.status == "optimal" else "as good, as far as known"
+    if other.status == "optimal" and other.cost is not None:
+        return f"slower by {show_cost(other.cost - info.objective, info.time_unit, digits=3)}"
+    if other.bound is not None and other.bound > info.objective:
+        least = show_cost(other.bound - info.objective, info.time_unit, digits=3)
+        return f"slower by {least} or more"
+    return "slower, as far as known"
+
+
+def draw_staircase(info: StaircaseInfo) -> RenderableType:
+    """A row a capacity; the relaxation's price below."""
+    rows = [
+        [
+            _signed(step.extra, info.time_unit),
+            show_amount(step.smallest, info.time_unit),
+            show_cost(step.objective, info.time_unit),
+            change_text(step.objective, info.now),
+            show_gap(step.gap),
+            step.status,
+            show_cost(step.relaxed, info.time_unit),
+        ]
+        for step in info.steps
+    ]
+    where = "in all" if info.scope == "cluster" else f"of each {info.scope}"
+    title = Text(f"what more {info.tier} {where} buys", style="bold")
+    headers = ("more", "capacity", info.objective_kind, "change", "gap", "status", "relaxed ≥")
+    grid = fitting_grid(headers, rows, {}, left=("status",))
+    return Group(title, grid, Text(slope_text(info), style="dim"))
+
+
+def slope_text(info: StaircaseInfo) -> str:
+    """The multiplier in words, marked as the relaxation's."""
+    if info.slope is None:
+        return "no certificate, so no price of a byte"
+    if info.time_unit != "ps":
+        return f"relaxation: {info.slope:.4g} a unit more at every place, near the plan"
+    each = show_cost(round(abs(info.slope) * 2**30), "ps")
+    sign = "−" if info.slope < 0 else ""
+    return (
+        f"the relaxation's price: {sign}{each} for each GiB more at every place, near this plan; "
+        "the steps above are what plans really reach"
+    )
+
+
+def draw_frontier(info: FrontierInfo) -> RenderableType:
+    """The efficient points and the plans, by objective."""
+    rows = [
+        [
+            *(show_amount(u, info.time_unit) for u in point.used or ()),
+            show_cost(point.objective, info.time_unit),
+            "proved",
+        ]
+        for point in _distinct(info)
+    ]
+    rows += [
+        [
+            *(show_amount(u, info.time_unit) for u in plan.used),
+            show_cost(plan.objective, info.time_unit),
+            plan.label if plan.fits else f"{plan.label} (does not fit)",
+        ]
+        for plan in info.plans
+    ]
+    headers = (*(f"{tier} used" for tier in info.tiers), info.objective_kind, "")
+    word = (
+        "all efficient points" if info.exact else f"efficient points of the grid {grid_text(info)}"
+    )
+    open_ = sum(p.status in ("feasible", "unknown") for p in info.points)
+    note = [Text(f"{open_} points of the grid were not proved in time")] if open_ else []
+    return Group(
+        Text(f"frontier: {word}", style="bold"), fitting_grid(headers, rows, {}, left=("",)), *note
+    )
+
+
+def grid_text(info: FrontierInfo) -> str:
+    """The limits whose combinations were solved, tier by tier."""
+    tiers = []
+    for index, tier in enumerate(info.tiers):
+        limits = sorted({point.caps[index] for point in info.points})
+        tiers.append(f"{tier} ≤ {', '.join(show_amount(v, info.time_unit) for v in limits)}")
+    return " × ".join(tiers)
+
+
+def _distinct(info: FrontierInfo) -> Iterator[FrontierPoint]:
+    seen = set()
+    ordered = sorted(info.points, key=lambda p: (p.objective or 0, p.used or ()))
+    for point in ordered:
+        if point.efficient and (point.used, point.objective) not in seen:
+            seen.add((point.used, point.objective))
+            yield point
+
+
+def _draw_least(info: LeastInfo) -> RenderableType:
+    """One sentence: the least memory of a tier."""
+    aim = "any plan" if info.target is None else f"{info.objective_kind} ≤ " + show_cost(
+        info.target, info.time_unit)  # fmt: skip
+    text = Text(f"least {info.tier} of each {info.scope} for {aim}: ", style="bold")
+    found = "" if info.least is None or info.impossible else show_amount(info.least, info.time_unit)
+    return text.append(f"{found}{', ' if found else ''}{least_text(info)}")
+
+
+def least_text(info: LeastInfo) -> str:
+    """How certain the least memory is."""
+    if info.impossible:
+        return f"proved: none up to {show_amount(info.searched, info.time_unit)} does"
+    if info.least is None:
+        return "not found in the time limit"
+    if info.proved:
+        return "proved to the byte"
+    if info.too_small is None:
+        return "less may do"
+    return f"proved to within {show_amount(info.least - info.too_small, info.time_unit)}"
+
+
+def draw_machines(info: MachinesInfo) -> RenderableType:
+    """The tries, then the sentence."""
+    rows = [
+        [
+            str(each.machines), show_cost(each.objective, info.time_unit),
+            show_cost(each.bound, info.time_unit), each.status,
+            {True: "reaches it", False: "proved: misses it", None: "open"}[each.reaches],
+        ]
+        for each in info.tries
+    ]  # fmt: skip
+    grid = fitting_grid(
+        ("machines", info.objective_kind, "bound", "status", ""), rows, {}, left=("status", "")
+    )
+    return Group(Text(machines_text(info), style="bold"), grid)
+
+
+def machines_text(info: MachinesInfo) -> str:
+    """The fewest machines that do."""
+    aim = "" if info.target is None else (
+        f" for {info.objective_kind} ≤ {show_cost(info.target, info.time_unit)}"
+    )  # fmt: skip
+    found = "none of those tried" if info.fewest is None else str(info.fewest)
+    word = "proved" if info.proved else "not proved: a smaller number was left open"
+    return f"fewest machines{aim}: {found} ({word})"
+
+
+def draw_robust(info: RobustInfo) -> RenderableType:
+    """Every scenario with its own optimum and the common plan's value there."""
+    unit = info.time_unit
+    rows = [
+        [
+            row.name, str(row.weight), show_cost(row.own, unit), show_cost(row.own_bound, unit),
+            show_cost(row.value, unit), show_gap(row.regret),
+        ]
+        for row in info.scenarios
+    ]  # fmt: skip
+    headers = ("scenario", "weight", "its own best", "its bound", "common plan", "regret")
+    grid = fitting_grid(headers, rows, {"scenario": 20}, left=("scenario",))
+    return Group(Text(robust_text(info), style="bold"), grid)
+
+
+def robust_text(info: RobustInfo) -> str:
+    """What the common plan reaches, by which aim."""
+    aim = "the worst scenario" if info.aim == "worst" else "the weighted sum"
+    value, bound = (show_cost(v, info.time_unit) for v in (info.objective, info.bound))
+    return f"one plan for all, by {aim}: {value}, bound {bound}, {info.status}"
+
+
+def _signed(extra: int, unit: str) -> str:
+    return ("+" if extra > 0 else "") + show_amount(extra, unit)

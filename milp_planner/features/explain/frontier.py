@@ -1,0 +1,248 @@
+"""The frontier of HBM × DDR × objective: what every mix of memory can reach at best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any
+
+from formulations import Instance, Placement
+from formulations.result.certificate import Certificate
+from formulations.result.check import check
+from milp_planner.features.explain.budget import Budget
+from milp_planner.features.explain.monotone import Answer, solve_grid
+from milp_planner.features.explain.staircase import relaxed_bound, usable_certificate
+from milp_planner.features.explain.tiers import capacity_of, capped, peak
+
+
+@dataclass(frozen=True)
+class FrontierPoint:
+    """The best plan within given capacities.
+
+    Attributes
+    ----------
+    caps : tuple of int
+        Limit of every tier at each place, in bytes.
+    used : tuple of int or None
+        What the plan uses of each tier at its fullest place.
+    status : str
+    objective, bound : int or None
+    gap : float or None
+    efficient : bool
+        Proved optimal, and no other point found reaches as little with as little memory: it is
+        on the frontier.
+    """
+
+    caps: tuple[int, ...]
+    used: tuple[int, ...] | None
+    status: str
+    objective: int | None
+    bound: int | None
+    gap: float | None
+    efficient: bool
+
+
+@dataclass(frozen=True)
+class PlanPoint:
+    """A plan shown on the frontier: the chosen one, the DP's, a heuristic's."""
+
+    label: str
+    used: tuple[int, ...]
+    objective: int
+    fits: bool
+
+
+@dataclass(frozen=True)
+class FrontierInfo:
+    """Points of a frontier.
+
+    Attributes
+    ----------
+    tiers : tuple of str
+        What ``caps`` and ``used`` are of.
+    objective_kind, time_unit : str
+    exact : bool
+        Whether the efficient points are all there are; else they are those of a stated grid.
+    points : tuple of FrontierPoint
+    plans : tuple of PlanPoint
+    """
+
+    tiers: tuple[str, ...]
+    objective_kind: str
+    time_unit: str
+    exact: bool
+    points: tuple[FrontierPoint, ...]
+    plans: tuple[PlanPoint, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def grid_frontier(
+    instance: Instance,
+    axes: Mapping[str, Sequence[int]],
+    budget: Budget,
+    plans: dict[str, Placement] | None = None,
+    certificate: Certificate | None = None,
+) -> FrontierInfo:
+    """Solve within every combination of capacities (the ε-constraint method on a stated grid).
+
+    Parameters
+    ----------
+    instance : Instance
+    axes : dict of tier to sequence of int
+        Limits of each place, in bytes; places with less keep what they have.
+    budget : Budget
+    plans : dict of label to Placement, optional
+        Plans to show on it; those that fit also start the solves.
+    certificate : Certificate, optional
+        Its multipliers bound every point before any solve.
+
+    References
+    ----------
+    Haimes, Lasdon & Wismer, "On a bicriterion formulation of the problems of integrated system
+    identification and system optimization", IEEE Trans. SMC 1 (1971).
+    """
+    tiers = tuple(axes)
+    known = []
+    shown = _plan_points(instance, tiers, plans or {})
+    for point, placement in zip(shown, (plans or {}).values(), strict=True):
+        if point.fits:
+            known.append((point.used, placement, point.objective))
+    grid = [sorted({int(v) for v in axes[t]}) for t in tiers]
+
+    def make(at: tuple[int, ...]) -> Instance:
+        return capped(instance, dict(zip(tiers, at, strict=True)))
+
+    relaxed = {
+        at: relaxed_bound(make(at), usable_certificate(certificate)) for at in product(*grid)
+    }
+    bounds = [(at, bound) for at, bound in relaxed.items() if bound is not None]
+    answers = solve_grid(grid, make, budget, known, bounds)
+    return _info(instance, tiers, answers, False, shown)
+
+
+def exact_frontier(
+    instance: Instance,
+    tiers: Sequence[str],
+    budget: Budget,
+    plans: dict[str, Placement] | None = None,
+    most: int = 500,
+) -> FrontierInfo:
+    """All efficient points, by the ε-constraint method without a grid.
+
+    After a solve within limits L whose plan uses u, every limit between u and L has the same
+    optimum; what remains is to go below u in one tier at a time.
+
+    Parameters
+    ----------
+    instance : Instance
+    tiers : sequence of str
+    budget : Budget
+    plans : dict of label to Placement, optional
+    most : int
+        Solves at most; beyond, or when the time runs out, ``exact`` is False.
+    """
+    names = tuple(tiers)
+    start = tuple(int(capacity_of(instance, t).max()) for t in names)
+    solved: dict[tuple[int, ...], tuple[Answer, tuple[int, ...] | None]] = {}
+    open_boxes, exact = [start], True
+    while open_boxes:
+        box = open_boxes.pop()
+        if min(box) < 0 or _covered(box, solved):
+            continue
+        if len(solved) >= most or budget.over():
+            exact = False
+            break
+        answer, used = _solve_box(instance, names, box, budget)
+        solved[box] = (answer, used)
+        exact &= answer.proved
+        if used is not None:
+            open_boxes += [(*box[:i], used[i] - 1, *box[i + 1 :]) for i in range(len(box))]
+    answers = {box: answer for box, (answer, _) in solved.items()}
+    return _info(instance, names, answers, exact, _plan_points(instance, names, plans or {}))
+
+
+def _solve_box(
+    instance: Instance, tiers: tuple[str, ...], box: tuple[int, ...], budget: Budget
+) -> tuple[Answer, tuple[int, ...] | None]:
+    outcome = budget.solve(capped(instance, dict(zip(tiers, box, strict=True))), 0.5)
+    answer = Answer(
+        outcome.objective, outcome.placement, outcome.proved_bound,
+        outcome.status.value == "infeasible", outcome.seconds,
+    )  # fmt: skip
+    if outcome.placement is None:
+        return answer, None
+    return answer, tuple(peak(instance, outcome.placement, t) for t in tiers)
+
+
+def _covered(
+    box: tuple[int, ...],
+    solved: dict[tuple[int, ...], tuple[Answer, tuple[int, ...] | None]],
+) -> bool:
+    """Whether an earlier, proved answer is the answer here, too."""
+    for other, (answer, used) in solved.items():
+        inside = all(b <= o for b, o in zip(box, other, strict=True))
+        if inside and answer.infeasible:
+            return True
+        if inside and used is not None and all(u <= b for u, b in zip(used, box, strict=True)):
+            return True
+    return False
+
+
+def _plan_points(
+    instance: Instance, tiers: tuple[str, ...], plans: dict[str, Placement]
+) -> tuple[PlanPoint, ...]:
+    found = []
+    for label, placement in plans.items():
+        verdict = check(instance, placement)
+        found.append(
+            PlanPoint(
+                label=label,
+                used=tuple(peak(instance, placement, t) for t in tiers),
+                objective=verdict.objectives[instance.objective.value],
+                fits=verdict.feasible,
+            )
+        )
+    return tuple(found)
+
+
+def _info(
+    instance: Instance,
+    tiers: tuple[str, ...],
+    answers: dict[tuple[int, ...], Answer],
+    exact: bool,
+    plans: tuple[PlanPoint, ...],
+) -> FrontierInfo:
+    used = {
+        box: None if a.placement is None else tuple(peak(instance, a.placement, t) for t in tiers)
+        for box, a in answers.items()
+    }
+    reached = [(*u, a.objective or 0) for a, u in zip(answers.values(), used.values(), strict=True)
+               if u is not None]  # fmt: skip
+    points = tuple(
+        FrontierPoint(
+            caps=box,
+            used=used[box],
+            status=answer.status,
+            objective=answer.objective,
+            bound=None if answer.infeasible else answer.bound,
+            gap=answer.gap,
+            efficient=answer.proved and _efficient(used[box], answer.objective, reached),
+        )
+        for box, answer in sorted(answers.items())
+    )
+    return FrontierInfo(tiers, instance.objective.value, instance.time_unit, exact, points, plans)
+
+
+def _efficient(
+    used: tuple[int, ...] | None, objective: int | None, reached: list[tuple[int, ...]]
+) -> bool:
+    if used is None or objective is None:
+        return False
+    own = (*used, objective)
+    return not any(
+        other != own and all(a <= b for a, b in zip(other, own, strict=True)) for other in reached
+    )

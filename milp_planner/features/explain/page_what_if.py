@@ -1,0 +1,247 @@
+"""The sections of other scenarios: the smallest cluster, one plan for several, wrong prices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from milp_planner.drawing.charts import WIDTH, Drawing, Scale, axes
+from milp_planner.drawing.page import (
+    Cell,
+    Grid,
+    Key,
+    Part,
+    Section,
+    Values,
+    columns,
+    rows,
+    sentence,
+)
+from milp_planner.drawing.units import shorten, show_amount, show_cost, show_gap
+from milp_planner.features.explain.draw import least_text, machines_text, robust_text
+from milp_planner.features.explain.draw_sensitivity import (
+    change_text,
+    common_text,
+    draws_text,
+    end_text,
+    remarks,
+    spread_text,
+    worst_text,
+)
+from milp_planner.features.explain.robust import RobustInfo
+from milp_planner.features.explain.sensitivity import SensitivityInfo
+from milp_planner.features.explain.smallest import LeastInfo, MachinesInfo
+
+if TYPE_CHECKING:
+    from milp_planner.features.explain.price_search import Side
+    from milp_planner.features.explain.robust import RobustInfo
+    from milp_planner.features.explain.sensitivity import SensitivityInfo
+    from milp_planner.features.explain.smallest import MachinesInfo
+
+
+def smallest_section(
+    least: tuple[LeastInfo, ...] | None, machines: MachinesInfo | None
+) -> Section | None:
+    """The least memory of each tier, and the fewest machines."""
+    if not least and machines is None:
+        return None
+    values: Values = [
+        [
+            f"{i.tier.upper()} of each {i.scope}", Cell(show_amount(i.least, i.time_unit), i.least),
+            Cell(show_amount(i.too_small, i.time_unit), i.too_small),
+            Cell(show_cost(i.objective, i.time_unit), i.objective), least_text(i),
+        ]
+        for i in least or ()
+    ]  # fmt: skip
+    head = columns("memory", "#least that does", "#proved too small", "#objective there", "answer")
+    grid = Grid("least", "least memory", "Least memory, the others left as they are", head,
+                rows(values))  # fmt: skip
+    parts = [Part(table=grid)] if values else []
+    text = ""
+    if machines is not None:
+        text = sentence(machines_text(machines))
+        drawing = draw_machines(machines)
+        if drawing is not None:
+            parts.append(Part(drawing.title, drawing.render(), drawing.about))
+        parts.append(Part(table=_tries(machines)))
+    keys = (Key("mark objective", "best plan known"), Key("mark bound", "proved bound"))
+    return Section("smallest", "The smallest cluster", text, keys if machines else (), tuple(parts))
+
+
+def _tries(info: MachinesInfo) -> Grid:
+    word = {True: "reaches it", False: "proved: misses it", None: "open"}
+    values: Values = [
+        [
+            Cell(str(each.machines), each.machines),
+            Cell(show_cost(each.objective, info.time_unit), each.objective),
+            Cell(show_cost(each.bound, info.time_unit), each.bound), each.status,
+            word[each.reaches],
+        ]
+        for each in info.tries
+    ]  # fmt: skip
+    head = columns("#machines", f"#{info.objective_kind}", "#bound", "status", "target")
+    return Grid("machines", "machines", "Numbers of machines tried", head, rows(values))
+
+
+def robust_section(info: RobustInfo) -> Section:
+    """The common plan in each scenario, beside that scenario's own optimum."""
+    unit = info.time_unit
+    values: Values = [
+        [
+            row.name, Cell(str(row.weight), row.weight), Cell(show_cost(row.own, unit), row.own),
+            Cell(show_cost(row.own_bound, unit), row.own_bound),
+            Cell(show_cost(row.value, unit), row.value), Cell(show_gap(row.regret), row.regret),
+        ]
+        for row in info.scenarios
+    ]  # fmt: skip
+    head = columns("scenario", "#weight", "#its own best", "#its bound", "#common plan", "#regret")
+    grid = Grid("robust-rows", "scenarios", "Every scenario", head, rows(values))
+    parts = [Part(table=grid)]
+    drawing = draw_robust(info)
+    if drawing is not None:
+        parts.insert(0, Part("", drawing.render(), drawing.about))
+    keys = (
+        Key("mark objective", "best plan of the scenario alone"),
+        Key("mark common", "common plan"),
+    )
+    return Section("robust", "One plan for several scenarios", sentence(robust_text(info)),
+                   keys if drawing else (), tuple(parts))  # fmt: skip
+
+
+def sensitivity_section(info: SensitivityInfo) -> Section:
+    """What keeping the plan costs where prices are wrong."""
+    priced = [one for one in info.singles if one.lower or one.higher]
+    values: Values = [
+        [
+            one.parameter.name, Cell(spread_text(one), one.parameter.spread), end_text(one.lower),
+            end_text(one.higher), change_text(one), worst_text(one),
+        ]
+        for one in priced
+    ]  # fmt: skip
+    head = columns("parameter", "#spread", "lower", "higher", "changes at", "regret up to")
+    grid = Grid("sensitivity-rows", "parameters", "One parameter at a time", head, rows(values))
+    parts = [Part(table=grid)] if values else []
+    drawing = draw_regrets(info)
+    if drawing is not None:
+        parts.insert(0, Part(drawing.title, drawing.render(), drawing.about))
+    common = [] if info.common is None else [common_text(info, info.common)]
+    points = tuple(map(sentence, (draws_text(info), *common, *remarks(info))))
+    keys = (
+        Key("span sure", "regret of keeping the plan: at least"),
+        Key("span may", "at most, as far as bounds tell"),
+    )
+    return Section("sensitivity", "Wrong prices", key=keys if drawing else (), parts=tuple(parts),
+                   points=points)  # fmt: skip
+
+
+_LEFT, _ROW, _NAME = 210, 30.0, 30
+
+
+def draw_machines(info: MachinesInfo) -> Drawing | None:
+    """Best plan and bound against the number of machines, the target as a line."""
+    known = [each for each in info.tries if each.objective is not None]
+    if len(known) < 2:
+        return None
+    values = [v for t in known for v in (t.objective, t.bound, info.target) if v is not None]
+    foot = 190.0
+    drawing = Drawing(f"{info.objective_kind} against machines", f"{len(known)} with a plan.",
+                      foot + 44)  # fmt: skip
+    low, high = info.tries[0].machines, info.tries[-1].machines
+    across = Scale(low - 0.5, high + 0.5, 96, WIDTH - 20)
+    up = Scale(0, max(values) * 1.08, foot, 30)
+    axes(drawing, across, up, ("machines", info.objective_kind),
+         (lambda v: f"{v:g}" if v == int(v) else "",
+          lambda v: show_cost(round(v), info.time_unit, digits=3)))  # fmt: skip
+    if info.target is not None:
+        y = up.at(info.target)
+        drawing.line([(across.start, y), (across.stop, y)], "line relaxed")
+        drawing.text(across.stop, y - 6, "target", "end", "label")
+    for each in known:
+        assert each.objective is not None
+        x = across.at(each.machines)
+        tip = f"{each.machines} machines: {show_cost(each.objective, info.time_unit)}"
+        if each.bound is not None:
+            drawing.line([(x, up.at(each.bound)), (x, up.at(each.objective))], "gap")
+            drawing.dot(x, up.at(each.bound), "mark bound", f"{tip}, bound", 3.5)
+        drawing.dot(x, up.at(each.objective), "mark objective", tip)
+    return drawing
+
+
+def draw_robust(info: RobustInfo) -> Drawing | None:
+    """A row a scenario: its own best plan, and what the common plan costs there."""
+    known = [row for row in info.scenarios if row.value is not None]
+    if not known:
+        return None
+    foot = 8 + _ROW * len(known)
+    regrets = [row.regret for row in known if row.regret is not None]
+    about = f"Largest regret: {show_gap(max(regrets))}." if regrets else "No regret is known."
+    drawing = Drawing("The common plan in each scenario", about, foot + 44)
+    most = max(v for row in known for v in (row.value, row.own) if v is not None)
+    across = Scale(0, most * 1.04, _LEFT, WIDTH - 110)
+    _ticks(drawing, across, foot, info.time_unit)
+    drawing.text(across.stop, foot + 38, info.objective_kind, "end", "label")
+    for index, row in enumerate(known):
+        assert row.value is not None
+        y = 8 + index * _ROW + _ROW / 2
+        drawing.text(_LEFT - 10, y + 4, shorten(row.name, _NAME), "end")
+        drawing.line([(_LEFT, y), (across.stop, y)], "grid")
+        common = f"{row.name}: common plan {show_cost(row.value, info.time_unit)}"
+        if row.own is not None:
+            own = f"{row.name}: its own best {show_cost(row.own, info.time_unit)}"
+            drawing.line([(across.at(row.own), y), (across.at(row.value), y)], "gap")
+            drawing.dot(across.at(row.own), y, "mark objective", own, 5.5)
+        x = across.at(row.value)
+        drawing.rect(x - 4.5, y - 4.5, 9, 9, "mark common", common)
+        if row.regret is not None:
+            drawing.text(WIDTH, y + 4, f"{100 * row.regret:+.2g}%", "end", "strong")
+    return drawing
+
+
+def draw_regrets(info: SensitivityInfo) -> Drawing | None:
+    """A row a parameter: regret where it is lower (to the left) and higher (to the right)."""
+    sides = {one.parameter.name: (one.lower, one.higher) for one in info.singles
+             if one.lower or one.higher}  # fmt: skip
+    known = [s.end.regret for pair in sides.values() for s in pair if s and s.end.regret]
+    if not known:
+        return None
+    most = max(least if top is None else top for least, top in known)
+    if most <= 0:
+        return None
+    foot = 30 + _ROW * len(sides)
+    about = f"The largest is at most {show_gap(most)}, as far as bounds tell."
+    drawing = Drawing("Regret of keeping the plan, one parameter at a time", about, foot + 44)
+    middle, reach = (_LEFT + WIDTH - 20) / 2, (WIDTH - 20 - _LEFT) / 2
+    drawing.text(middle - 10, 18, "lower", "end", "label")
+    drawing.text(middle + 10, 18, "higher", "start", "label")
+    scale = Scale(0, most, 0, reach)
+    for tick in scale.ticks(3):
+        for x in {middle - scale.at(tick), middle + scale.at(tick)}:
+            drawing.line([(x, 26), (x, foot)], "grid")
+            drawing.text(x, foot + 18, show_gap(tick), "middle")
+    for index, (name, pair) in enumerate(sides.items()):
+        y = 30 + index * _ROW
+        drawing.text(_LEFT - 10, y + 18, name, "end")
+        for sign, side in zip((-1, 1), pair, strict=True):
+            _regret(drawing, side, scale, middle, sign, y, name)
+    drawing.line([(middle, 26), (middle, foot)], "axis")
+    drawing.text(WIDTH - 20, foot + 38, "(kept − best) / best", "end", "label")
+    return drawing
+
+
+def _regret(
+    drawing: Drawing, side: Side | None, scale: Scale, middle: float, sign: int, y: float, name: str
+) -> None:
+    if side is None or side.end.regret is None:
+        return
+    least, most = side.end.regret
+    words = show_gap(least) if most == least else f"{show_gap(least)} to {show_gap(most)}"
+    tip = f"{name} {'lower' if sign < 0 else 'higher'}: regret {words}"
+    for amount, style in ((least if most is None else most, "span may"), (least, "span sure")):
+        wide = scale.at(amount)
+        drawing.rect(middle - wide if sign < 0 else middle, y + 5, wide, _ROW - 10, style, tip)
+
+
+def _ticks(drawing: Drawing, across: Scale, foot: float, unit: str) -> None:
+    for tick in across.ticks(5):
+        x = across.at(tick)
+        drawing.line([(x, 4), (x, foot)], "grid")
+        drawing.text(x, foot + 18, show_cost(round(tick), unit, digits=3), "middle")

@@ -1,0 +1,254 @@
+"""Prices that may be wrong: hardware, links and skew changed by a factor, then priced anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, assert_never
+
+import numpy as np
+
+from formulations import Instance
+from milp_planner.errors import BadInput
+from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.access import (
+    Access,
+    Histogram,
+    MissRate,
+    Sample,
+    TopIds,
+    Unknown,
+    Zipf,
+)
+from milp_planner.plans.compile import compile_instance
+from milp_planner.plans.placement import Plan
+from milp_planner.pricing import Options, price
+from milp_planner.pricing.profile import EfficiencyCurve, Profile
+from milp_planner.pricing.units import FloatArray
+
+BANDWIDTHS = ("hbm", "ddr", "host_link")
+CURVES = ("caching", "hybrid", "uvm_caching")
+LINKS = ("intra_machine", "inter_machine")
+SKEW = "skew"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Something prices are made from.
+
+    Attributes
+    ----------
+    name : str
+        A field of the profile (bandwidths, ``launch_seconds``, ``host_only``; ``caching``,
+        ``hybrid``, ``uvm_caching``: the whole x_eff curve), a link of the cluster, or ``skew``:
+        the power that all tables' access statistics are raised to
+        (:func:`milp_planner.features.explain.perturb.steeper`).
+    spread : float
+        Relative: 0.2 is ±20%.
+    measured : bool
+        Whether the profile says so; else the spread is assumed.
+    """
+
+    name: str
+    spread: float
+    measured: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def parameters(plan: Plan, assumed: float) -> tuple[Parameter, ...]:
+    """What the prices of a plan are made from, each with its spread.
+
+    Parameters
+    ----------
+    plan : Plan
+    assumed : float
+        Spread of what the profile gives none for; above 0, below 1.
+
+    Raises
+    ------
+    BadInput
+        For a spread outside of that.
+    """
+    if not 0 < assumed < 1:
+        raise BadInput(f"spread is {assumed:g}; needs a share above 0 and below 1, such as 0.2")
+    profile, links = plan.profile, plan.cluster.interconnect
+    names = [*BANDWIDTHS, *CURVES, "host_only"]
+    names += ["launch_seconds"] if profile.kernel.launch_seconds > 0 else []
+    if links is not None:
+        names += [name for name in LINKS if getattr(links, name) is not None]
+    names += [SKEW] if any(is_skewed(table.access) for table in plan.model.tables) else []
+    known: dict[str, float] = dict(profile.spread.items())
+    return tuple(Parameter(n, known.get(n, assumed), n in known) for n in names)
+
+
+def repriced(plan: Plan, factors: Mapping[str, float]) -> Instance:
+    """The plan's Instance at other prices: its tables, options, pins and limits on moves.
+
+    Parameters
+    ----------
+    plan : Plan
+    factors : mapping of parameter to float
+        What each is multiplied by; the others stay. x_eff never leaves [0, 1].
+
+    Raises
+    ------
+    BadInput
+        When its prices do not come from this version's pricing, so that they cannot be changed.
+    """
+    options = options_of(plan, factors)
+    old = plan.instance
+    new = compile_instance(options, old.objective)
+    return replace(
+        new, pins=old.pins, forbidden=old.forbidden, current=old.current,
+        max_moved_tables=old.max_moved_tables, max_moved_bytes=old.max_moved_bytes,
+    )  # fmt: skip
+
+
+def options_of(plan: Plan, factors: Mapping[str, float] | None = None) -> Options:
+    """The plan's options, priced anew from the profile it holds.
+
+    Raises
+    ------
+    BadInput
+        As :func:`repriced`.
+    """
+    given = factors or {}
+    options = price(
+        _model(plan.model, given), _cluster(plan.cluster, given), _profile(plan.profile, given)
+    )
+    if tuple(options.names) != tuple(plan.instance.option_names):
+        raise BadInput(
+            "the plan's options are not those this version prices "
+            "(imported, or made by another version): plan again to change its prices"
+        )
+    return options
+
+
+def same_prices(a: Instance, b: Instance) -> bool:
+    """Whether two Instances of the same options have the same costs and uses."""
+    return all(
+        np.array_equal(getattr(a, field), getattr(b, field))
+        for field in ("shard_cost", "shard_use", "block_shards", "shard_repeat")
+    )
+
+
+def _profile(profile: Profile, factors: Mapping[str, float]) -> Profile:
+    changed: dict[str, Any] = {}
+    for name in BANDWIDTHS:
+        changed[name] = _rate(getattr(profile, name), factors.get(name, 1.0))
+    for name in CURVES:
+        changed[name] = _curve(getattr(profile, name), factors.get(name, 1.0))
+    changed["host_only"] = min(1.0, profile.host_only * factors.get("host_only", 1.0))
+    launch = profile.kernel.launch_seconds * factors.get("launch_seconds", 1.0)
+    changed["kernel"] = profile.kernel.model_copy(update={"launch_seconds": launch})
+    return profile.model_copy(update=changed)
+
+
+def _curve(curve: EfficiencyCurve, factor: float) -> EfficiencyCurve:
+    points = tuple((x, min(1.0, y * factor)) for x, y in curve.points)
+    return curve.model_copy(update={"points": points})
+
+
+def _cluster(cluster: Cluster, factors: Mapping[str, float]) -> Cluster:
+    links = cluster.interconnect
+    if links is None:
+        return cluster
+    rates = {
+        name: _rate(rate, factors.get(name, 1.0))
+        for name in LINKS
+        if (rate := getattr(links, name)) is not None
+    }
+    return cluster.model_copy(update={"interconnect": links.model_copy(update=rates)})
+
+
+def _model(model: Model, factors: Mapping[str, float]) -> Model:
+    power = factors.get(SKEW, 1.0)
+    tables = tuple(
+        table.model_copy(update={"access": steeper(table.access, table.rows, power)})
+        for table in model.tables
+    )
+    return model.model_copy(update={"tables": tables})
+
+
+def _rate(rate: int, factor: float) -> int:
+    return max(1, round(rate * factor))
+
+
+_STEEPEST = 10.0
+"""The largest Zipf exponent a model file may give."""
+
+
+def is_skewed(access: Access) -> bool:
+    """Whether any statistics say that rows differ, so that the skew can be changed."""
+    if isinstance(access, Zipf):
+        return access.alpha > 0
+    return not isinstance(access, Unknown) or access.measured_skew is not None
+
+
+def steeper(access: Access, rows: int, power: float) -> Access:
+    """Access statistics with every row's share of the lookups raised to a power.
+
+    A miss-rate curve is read as that of an ideal cache, whose rows between two points share what
+    the miss rate falls by; misses that remain at its end are first accesses and stay. A measured
+    busiest rank's excess over the mean is multiplied. A measured unique fraction stays.
+
+    Parameters
+    ----------
+    access : Access
+    rows : int
+        Of the table.
+    power : float
+        Above 0: 1 changes nothing, more is steeper.
+    """
+    if power == 1.0:
+        return access
+    if (measured := access.measured_skew) is not None:
+        load = 1 + (measured.max_over_mean - 1) * power
+        measured = measured.model_copy(update={"max_over_mean": load})
+        access = access.model_copy(update={"measured_skew": measured})
+    if isinstance(access, Zipf):
+        return access.model_copy(update={"alpha": min(_STEEPEST, access.alpha * power)})
+    if isinstance(access, Histogram):
+        counts, mass = np.array(access.bins).T
+        bins = zip(counts.tolist(), _powered(counts, mass, power).tolist(), strict=True)
+        return access.model_copy(update={"bins": tuple(bins)})
+    if isinstance(access, TopIds):
+        return _top_ids(access, rows, power)
+    if isinstance(access, MissRate):
+        return _miss_rate(access, power)
+    if isinstance(access, Unknown | Sample):  # a sample was read into a histogram
+        return access
+    assert_never(access)
+
+
+def _top_ids(access: TopIds, rows: int, power: float) -> TopIds:
+    shares = np.array([hot.share for hot in access.ids])
+    counts = np.append(np.ones(len(shares)), max(rows - len(shares), 1))
+    mass = np.append(shares, max(1.0 - float(shares.sum()), 0.0))
+    made = zip(access.ids, _powered(counts, mass, power).tolist(), strict=False)
+    return access.model_copy(
+        update={"ids": tuple(hot.model_copy(update={"share": share}) for hot, share in made)}
+    )
+
+
+def _miss_rate(access: MissRate, power: float) -> MissRate:
+    points = access.points if access.points[0][0] == 0 else ((0.0, 1.0), *access.points)
+    ratio, miss = np.array(points).T
+    hits = _powered(np.diff(ratio), -np.diff(miss), power) * (miss[0] - miss[-1])
+    changed = np.clip(miss[0] - np.cumsum(hits), miss[-1], miss[0])
+    made = [points[0], *zip(ratio[1:].tolist(), changed.tolist(), strict=True)]
+    return access.model_copy(update={"points": tuple(made[-len(access.points) :])})
+
+
+def _powered(counts: FloatArray, mass: FloatArray, power: float) -> FloatArray:
+    """Share of the lookups of each class of so many rows, which had ``mass`` before; sums to 1."""
+    rows = np.maximum(counts, np.finfo(float).tiny)
+    with np.errstate(divide="ignore"):
+        logs = np.where(mass > 0, np.log(rows) + power * (np.log(mass) - np.log(rows)), -np.inf)
+    if not (mass > 0).any():
+        return mass
+    weights = np.exp(logs - logs.max())
+    return np.asarray(weights / weights.sum())

@@ -1,0 +1,190 @@
+"""Plan again without turning everything over: at most so many tables, or bytes, may move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from formulations import Instance, Placement
+from formulations.result.check import check, moved_bytes, moved_tables
+from formulations.result.outcome import BoundSource, StoppedBy, found
+from milp_planner.errors import BadInput
+from milp_planner.features.explain.budget import Budget
+from milp_planner.features.explain.diff import carried
+from milp_planner.features.explain.monotone import Answer, solve_grid
+from milp_planner.plans.compile import (
+    ClusterSource,
+    ModelSource,
+    Moves,
+    compile_for,
+    compile_instance,
+)
+from milp_planner.plans.placement import Plan, decode
+
+LIMITS = ("tables", "bytes")
+
+
+@dataclass(frozen=True)
+class ReplanStep:
+    """The best plan within one limit.
+
+    Attributes
+    ----------
+    limit : int
+        Tables, or bytes, that may move.
+    moved_tables, moved_bytes : int or None
+        That do; None without a plan.
+    status : str
+    objective, bound : int or None
+    gap : float or None
+    """
+
+    limit: int
+    moved_tables: int | None
+    moved_bytes: int | None
+    status: str
+    objective: int | None
+    bound: int | None
+    gap: float | None
+
+
+@dataclass(frozen=True)
+class ReplanInfo:
+    """The objective against what may move.
+
+    Attributes
+    ----------
+    by : str
+        ``tables`` or ``bytes``: what ``limit`` counts.
+    objective_kind, time_unit : str
+    now : int or None
+        Objective of the plan in production on the new model and cluster; None where it no longer
+        fits there.
+    new_tables : tuple of str
+        Tables the plan in production does not have: placing them is free.
+    steps : tuple of ReplanStep
+        Ascending.
+    """
+
+    by: str
+    objective_kind: str
+    time_unit: str
+    now: int | None
+    new_tables: tuple[str, ...]
+    steps: tuple[ReplanStep, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def replan(
+    current: Plan,
+    limits: Sequence[int],
+    budget: Budget,
+    *,
+    by: str = "tables",
+    model: ModelSource | None = None,
+    cluster: ClusterSource | None = None,
+) -> tuple[ReplanInfo, Plan | None]:
+    """The trade-off between moving little and running fast.
+
+    Parameters
+    ----------
+    current : Plan
+        In production.
+    limits : sequence of int
+        How much may move, in ``by``.
+    budget : Budget
+    by : str
+        ``tables`` or ``bytes``.
+    model, cluster : optional
+        As they are now; default: those of the plan.
+
+    Returns
+    -------
+    (ReplanInfo, Plan or None)
+        The curve, and the plan of its largest limit (None when there is none).
+
+    Raises
+    ------
+    BadInput
+        When the plan places nothing, ``by`` is unknown, or a limit is negative.
+    """
+    if not current.tables:
+        raise BadInput("the plan in production places nothing, so nothing can move")
+    if by not in LIMITS:
+        raise BadInput(f"moves are limited by {by!r}; allowed: {', '.join(LIMITS)}")
+    if not limits or min(limits) < 0:
+        raise BadInput("limits on what moves: needs whole numbers from 0")
+    kind = current.instance.objective.value
+    compiled = compile_for(model or current.model, cluster or current.cluster, kind)
+    moves = Moves({t.name: (t.option, t.ranks) for t in current.tables})
+    base = compile_instance(compiled.options, kind, moves)
+    grid = sorted({int(limit) for limit in limits})
+    old = carried(current, base)
+    known, now = [], None
+    if old is not None and check(base, old).feasible:
+        now = check(base, old).objectives[kind]
+        known = [((0,), old, now)]
+    answers = trade_off(base, by, grid, budget, known)
+    there = {table.name for table in current.tables}
+    info = ReplanInfo(
+        by, kind, base.time_unit, now,
+        tuple(n for n in base.table_names if n not in there),
+        tuple(_step(base, at[0], answer) for at, answer in answers.items()),
+    )  # fmt: skip
+    last = answers[(grid[-1],)]
+    if last.placement is None:
+        return info, None
+    instance = limited(base, by, grid[-1])
+    outcome = found(
+        instance, budget.formulation, last.placement, StoppedBy.TIME_LIMIT,
+        last.bound, BoundSource(budget.formulation, exact=False),
+    )  # fmt: skip
+    return info, decode(compiled.options, instance, outcome)
+
+
+def trade_off(
+    instance: Instance,
+    by: str,
+    limits: Sequence[int],
+    budget: Budget,
+    known: Sequence[tuple[tuple[int, ...], Placement, int]] = (),
+) -> dict[tuple[int, ...], Answer]:
+    """The best plan within each limit on what moves against the instance's ``current``."""
+    answers = solve_grid([limits], lambda at: limited(instance, by, at[0]), budget, known)
+    before: Answer | None = None
+    for answer in answers.values():  # ascending: what moves less is as good, so keep that plan
+        if before is not None and before.objective == answer.objective:
+            answer.placement = before.placement
+        before = answer
+    return answers
+
+
+def limited(instance: Instance, by: str, limit: int) -> Instance:
+    """The instance with one limit on what moves."""
+    if by == "tables":
+        return replace(instance, max_moved_tables=limit, max_moved_bytes=None)
+    return replace(instance, max_moved_tables=None, max_moved_bytes=limit)
+
+
+def _step(instance: Instance, limit: int, answer: Answer) -> ReplanStep:
+    tables, size = _moved(instance, answer.placement)
+    return ReplanStep(
+        limit=limit,
+        moved_tables=tables,
+        moved_bytes=size,
+        status=answer.status,
+        objective=answer.objective,
+        bound=None if answer.infeasible else answer.bound,
+        gap=answer.gap,
+    )
+
+
+def _moved(instance: Instance, placement: Placement | None) -> tuple[int | None, int | None]:
+    if placement is None:
+        return None, None
+    tables = moved_tables(instance, placement)
+    return len(tables), moved_bytes(instance, placement, tables)

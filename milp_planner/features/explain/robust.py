@@ -1,0 +1,232 @@
+"""One plan for several scenarios: by weights, or against the worst of them.
+
+All scenarios have the same tables and ranks; prices and capacities differ. A plan's value in a
+scenario is its objective there. Scenarios become phases of one Instance (``combine.py``): its
+``step_time`` is the weighted sum of their objectives, so the weighted question is solved exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from formulations import Instance, Placement, Status
+from formulations.result.check import check
+from milp_planner.features.explain.budget import Budget
+from milp_planner.features.explain.combine import combine, onto, start_of
+
+#: Weights of a worst-case round are whole numbers that add up to about this.
+RESOLUTION = 1000
+WORST, WEIGHTED = "worst", "weighted"
+
+
+@dataclass(frozen=True)
+class ScenarioRow:
+    """One scenario.
+
+    Attributes
+    ----------
+    name : str
+    weight : int
+    own : int or None
+        Objective of the best plan for it alone; ``own_bound``: what none goes below.
+    value : int or None
+        Of the common plan there.
+    regret : float or None
+        (value − own)/max(1, |own|).
+    """
+
+    name: str
+    weight: int
+    own: int | None
+    own_bound: int | None
+    value: int | None
+    regret: float | None
+
+
+@dataclass(frozen=True)
+class RobustInfo:
+    """The common plan.
+
+    Attributes
+    ----------
+    aim : str
+        ``weighted`` (Σ weight × objective) or ``worst`` (the largest objective).
+    objective_kind, time_unit, status : str
+    objective, bound : int or None
+        Of the aim. For ``worst`` the bound is the largest of the weighted bounds tried and of the
+        scenarios' own (a Lagrangian one: it need not meet the objective).
+    scenarios : tuple of ScenarioRow
+    options : dict of table to str
+        Chosen; empty without a plan.
+    """
+
+    aim: str
+    objective_kind: str
+    time_unit: str
+    status: str
+    objective: int | None
+    bound: int | None
+    scenarios: tuple[ScenarioRow, ...]
+    options: dict[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def robust(
+    scenarios: Mapping[str, Instance],
+    budget: Budget,
+    weights: Mapping[str, int] | None = None,
+    aim: str = WEIGHTED,
+    rounds: int = 8,
+    own: Mapping[str, tuple[int | None, int | None]] | None = None,
+    starts: Sequence[Placement] = (),
+) -> tuple[RobustInfo, Instance, Placement | None]:
+    """The best common plan.
+
+    Parameters
+    ----------
+    scenarios : mapping of name to Instance
+        The same tables, ranks and objective in each.
+    budget : Budget
+    weights : mapping, optional
+        Whole numbers from 1; default 1 each.
+    aim : str
+        ``weighted`` or ``worst``.
+    rounds : int
+        Weighted solves that ``worst`` tries.
+    own : mapping, optional
+        (objective, bound) of each scenario's own best plan where that is known already.
+    starts : sequence of Placement, optional
+        Plans of the first scenario to start from.
+
+    Returns
+    -------
+    (RobustInfo, Instance, Placement or None)
+        With the combined Instance the placement belongs to.
+
+    Raises
+    ------
+    BadInput
+        When the scenarios do not have the same tables, ranks, objective and some common option.
+    """
+    given = {name: (weights or {}).get(name, 1) for name in scenarios}
+    own = _own(scenarios, budget) if own is None else own
+    if aim == WORST:
+        found = _against_worst(scenarios, own, budget, rounds, starts)
+    else:
+        combined = combine(scenarios, given)
+        outcome = budget.solve(combined, 1.0, start_of(combined, scenarios, starts))
+        found = _Found(combined, outcome.placement, outcome.objective, outcome.proved_bound)
+        found.infeasible = outcome.status == Status.INFEASIBLE
+    values = {} if found.placement is None else _values_of(scenarios, found.instance,
+                                                          found.placement)  # fmt: skip
+    first = next(iter(scenarios.values()))
+    rows = tuple(_row(name, given[name], own[name], values.get(name)) for name in scenarios)
+    names = found.instance
+    options = {} if found.placement is None else {
+        table: names.option_names[int(found.placement.options[i])]
+        for i, table in enumerate(names.table_names)
+    }  # fmt: skip
+    info = RobustInfo(
+        aim, first.objective.value, first.time_unit, found.status, found.objective, found.bound,
+        rows, options,
+    )  # fmt: skip
+    return info, found.instance, found.placement
+
+
+def _own(
+    scenarios: Mapping[str, Instance], budget: Budget
+) -> dict[str, tuple[int | None, int | None]]:
+    """Each scenario's own best plan and bound, in half the time."""
+    found = {}
+    for name, instance in scenarios.items():
+        outcome = budget.solve(instance, 0.5 / len(scenarios))
+        found[name] = (outcome.objective, outcome.proved_bound)
+    return found
+
+
+def _values_of(
+    scenarios: Mapping[str, Instance], combined: Instance, placement: Placement
+) -> dict[str, int]:
+    """The objective of a common plan in every scenario, by the solver-free check there."""
+    found = {}
+    for name, instance in scenarios.items():
+        there = onto(instance, combined, placement)
+        found[name] = check(instance, there).objectives[instance.objective.value]
+    return found
+
+
+@dataclass
+class _Found:
+    instance: Instance
+    placement: Placement | None = None
+    objective: int | None = None
+    bound: int | None = None
+    infeasible: bool = False
+
+    @property
+    def status(self) -> str:
+        if self.infeasible:
+            return Status.INFEASIBLE.value
+        if self.objective is None:
+            return Status.UNKNOWN.value
+        return (Status.OPTIMAL if self.objective == self.bound else Status.FEASIBLE).value
+
+
+def _against_worst(
+    scenarios: Mapping[str, Instance],
+    own: Mapping[str, tuple[int | None, int | None]],
+    budget: Budget,
+    rounds: int,
+    starts: Sequence[Placement],
+) -> _Found:
+    """Weights move towards the worst scenario; every round bounds the worst case from below.
+
+    min over plans of the worst ≥ min over plans of any weighted mean (weights ≥ 0 that add up to
+    1): Lagrangian duality of the minimax problem.
+    """
+    share = dict.fromkeys(scenarios, 1 / len(scenarios))
+    bounds = [bound for _, bound in own.values() if bound is not None]
+    best = _Found(combine(scenarios, dict.fromkeys(scenarios, 1)), bound=max(bounds, default=None))
+    for turn in range(rounds):
+        weights = {n: max(1, round(s * RESOLUTION)) for n, s in share.items()}
+        combined = combine(scenarios, weights)
+        start = best.placement or start_of(combined, scenarios, starts)
+        outcome = budget.solve(combined, 1 / (rounds - turn), start)
+        if outcome.status == Status.INFEASIBLE:
+            best.infeasible = True
+            return best
+        if outcome.proved_bound is not None:
+            mean = -(-outcome.proved_bound // sum(weights.values()))
+            best.bound = mean if best.bound is None else max(best.bound, mean)
+        if outcome.placement is None:
+            return best
+        values = _values_of(scenarios, combined, outcome.placement)
+        worst = max(values.values())
+        if best.objective is None or worst < best.objective:
+            best.objective, best.placement = worst, outcome.placement
+        if best.objective == best.bound:
+            return best
+        share = _shifted(share, values)
+    return best
+
+
+def _shifted(share: Mapping[str, float], values: Mapping[str, int]) -> dict[str, float]:
+    """Twice the weight where the plan is worst, relative to the others; normalised."""
+    top = max(max(values.values()), 1)
+    raw = {n: share[n] * 2.0 ** (2 * values[n] / top - 1) for n in share}
+    return {n: v / sum(raw.values()) for n, v in raw.items()}
+
+
+def _row(
+    name: str, weight: int, own: tuple[int | None, int | None], value: int | None
+) -> ScenarioRow:
+    best, bound = own
+    regret = None
+    if value is not None and best is not None:
+        regret = (value - best) / max(1, abs(best))
+    return ScenarioRow(name, weight, best, bound, value, regret)

@@ -1,0 +1,254 @@
+"""The smallest cluster that reaches a target: fewest machines, or least memory of one tier."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from formulations import Instance, Status
+from milp_planner.errors import BadInput
+from milp_planner.features.explain.budget import Budget
+from milp_planner.features.explain.tiers import capacity_of, peak, scope_of, uniform
+from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.cluster import ranks_needed
+from milp_planner.plans.compile import compile_for, to_cluster, to_model
+
+
+@dataclass(frozen=True)
+class LeastInfo:
+    """The least uniform capacity of one tier that reaches a target, the others as given.
+
+    Attributes
+    ----------
+    tier, scope, objective_kind, time_unit : str
+    target : int or None
+        Objective to reach; None: any plan at all.
+    least : int or None
+        A capacity of every place known to do; None: none was found.
+    too_small : int or None
+        The largest capacity proved too small; None: none was.
+    objective : int or None
+        Of the plan at ``least``.
+    impossible : bool
+        Proved: no capacity up to ``searched`` reaches the target.
+    searched : int
+        The largest capacity tried.
+    """
+
+    tier: str
+    scope: str
+    objective_kind: str
+    time_unit: str
+    target: int | None
+    least: int | None
+    too_small: int | None
+    objective: int | None
+    impossible: bool
+    searched: int
+
+    @property
+    def proved(self) -> bool:
+        """Whether not a byte less would do."""
+        if self.impossible or self.least == 0:
+            return True
+        return self.least is not None and self.too_small == self.least - 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, with ``proved``."""
+        return asdict(self) | {"proved": self.proved}
+
+
+@dataclass(frozen=True)
+class MachineTry:
+    """One number of machines: does it reach the target?
+
+    Attributes
+    ----------
+    machines : int
+    status : str
+        Of the solve.
+    objective, bound : int or None
+    reaches : bool or None
+        None: neither proved nor refuted in the time given.
+    """
+
+    machines: int
+    status: str
+    objective: int | None
+    bound: int | None
+    reaches: bool | None
+
+
+@dataclass(frozen=True)
+class MachinesInfo:
+    """The fewest machines of one kind that reach a target.
+
+    Attributes
+    ----------
+    target : int or None
+    fewest : int or None
+        None: none up to the last try.
+    proved : bool
+        Whether every smaller number was refuted (and, without a fewest, every number tried).
+    tries : tuple of MachineTry
+        Ascending, up to the first that reaches the target. Step time need not fall with machines,
+        so a larger number may miss it again.
+    """
+
+    objective_kind: str
+    time_unit: str
+    target: int | None
+    fewest: int | None
+    proved: bool
+    tries: tuple[MachineTry, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def least_memory(
+    instance: Instance,
+    tier: str,
+    budget: Budget,
+    target: int | None = None,
+    grain: int = 1,
+    most: int | None = None,
+) -> LeastInfo:
+    """Bisect for the least uniform capacity at which some plan reaches a target.
+
+    A plan found lowers the upper end to what it uses at its fullest place, so few solves suffice.
+
+    Parameters
+    ----------
+    instance : Instance
+    tier : str
+    budget : Budget
+    target : int, optional
+        In the instance's time unit.
+    grain : int
+        Bytes below which the search need not look closer.
+    most : int, optional
+        The largest capacity to try; default: what all tables could use at once.
+    """
+    high = tried = _enough(instance, tier) if most is None else most
+    low, least, objective = -1, None, None
+    while least is None or high - low > grain:
+        middle = high if least is None else (low + high) // 2
+        outcome = budget.solve(uniform(instance, tier, middle), 0.4)
+        verdict = reaches(outcome.status, outcome.objective, outcome.proved_bound, target)
+        if verdict is None:
+            break
+        if verdict:
+            assert outcome.placement is not None
+            least = min(middle, peak(instance, outcome.placement, tier))
+            high, objective = least, outcome.objective
+        else:
+            low = middle
+            if least is None:
+                break
+    return LeastInfo(
+        tier=tier,
+        scope=scope_of(instance, tier),
+        objective_kind=instance.objective.value,
+        time_unit=instance.time_unit,
+        target=target,
+        least=least,
+        too_small=None if low < 0 else low,
+        objective=objective,
+        impossible=least is None and low == tried,
+        searched=tried,
+    )
+
+
+def fewest_machines(
+    model: Model | str,
+    cluster: Cluster | str,
+    objective: str,
+    budget: Budget,
+    target: int | None = None,
+    most: int = 16,
+) -> MachinesInfo:
+    """Try 1, 2, 3, … machines of the cluster's kind until one reaches the target.
+
+    Parameters
+    ----------
+    model, cluster
+        Objects or paths; all machines of the cluster must be alike.
+    objective : str
+    budget : Budget
+    target : int, optional
+        In picoseconds; None: any plan at all.
+    most : int
+        Machines to try at most, where the ranks that constraints name need no more.
+
+    Raises
+    ------
+    BadInput
+        When the machines differ, or two are needed and no link between machines is described.
+    """
+    read, base = to_model(model), to_cluster(cluster)
+    tries: list[MachineTry] = []
+    # fewer machines than have the ranks that constraints name are no cluster of this model
+    least = -(-ranks_needed(read) // len(base.machines[0].ranks))
+    for count in range(least, max(least, most) + 1):
+        instance = compile_for(read, with_machines(base, count), objective).instance
+        outcome = budget.solve(instance, 2 / (most - count + 2))
+        verdict = reaches(outcome.status, outcome.objective, outcome.proved_bound, target)
+        tries.append(
+            MachineTry(
+                count, outcome.status.value, outcome.objective, outcome.proved_bound, verdict
+            )
+        )
+        if verdict or budget.over():
+            break
+    fewest = tries[-1].machines if tries[-1].reaches else None
+    before = tries if fewest is None else tries[:-1]
+    return MachinesInfo(
+        objective_kind=objective,
+        time_unit="ps",
+        target=target,
+        fewest=fewest,
+        proved=all(t.reaches is False for t in before),
+        tries=tuple(tries),
+    )
+
+
+def with_machines(cluster: Cluster, count: int) -> Cluster:
+    """The cluster with so many machines, all like its first.
+
+    Raises
+    ------
+    BadInput
+        When its machines differ, or it says nothing of links between machines.
+    """
+    first = cluster.machines[0]
+    if any(machine != first for machine in cluster.machines):
+        raise BadInput(f"cluster {cluster.name}: its machines differ; needs machines of one kind")
+    data = cluster.to_dict()
+    data["machines"] = [data["machines"][0]] * count
+    return Cluster.from_dict(data, f"cluster {cluster.name} with {count} machines")
+
+
+def reaches(
+    status: Status, objective: int | None, bound: int | None, target: int | None
+) -> bool | None:
+    """Whether a solve shows that a target can be reached, or that it cannot; None: neither."""
+    if status == Status.INFEASIBLE:
+        return False
+    if objective is not None and (target is None or objective <= target):
+        return True
+    if target is not None and bound is not None and bound > target:
+        return False
+    return None
+
+
+def _enough(instance: Instance, tier: str) -> int:
+    """Capacity that every place would need if every table took its largest option there."""
+    from formulations.bounds.own import total_use
+    from milp_planner.features.explain.tiers import resources_of
+
+    columns = total_use(instance)[:, resources_of(instance, tier)].max(axis=1)
+    spans = zip(instance.table_options[:-1], instance.table_options[1:], strict=True)
+    enough = sum(int(columns[a:b].max(initial=0)) for a, b in spans)
+    return max(enough, int(capacity_of(instance, tier).max()))

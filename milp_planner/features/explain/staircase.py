@@ -1,0 +1,147 @@
+"""What more memory buys: the objective against the capacity of one tier, on a stated grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from formulations import Instance, Outcome, reduce
+from formulations.result.certificate import Certificate
+from milp_planner.features.explain.budget import Budget
+from milp_planner.features.explain.monotone import Answer, solve_grid
+from milp_planner.features.explain.tiers import capacity_of, resources_of, scope_of, with_more
+
+
+@dataclass(frozen=True)
+class Step:
+    """One capacity.
+
+    Attributes
+    ----------
+    extra : int
+        Bytes more at every place than there are now (less when negative).
+    smallest : int
+        Capacity of the smallest place then.
+    status : str
+    objective, bound : int or None
+        Of the best plan at this capacity, and what no plan goes below.
+    gap : float or None
+    relaxed : int or None
+        What the multipliers of the plan's certificate prove at this capacity: a relaxation, valid
+        everywhere and tight at best near the plan's own capacity.
+    seconds : float or None
+        None where the neighbours answered it.
+    """
+
+    extra: int
+    smallest: int
+    status: str
+    objective: int | None
+    bound: int | None
+    gap: float | None
+    relaxed: int | None
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class StaircaseInfo:
+    """The objective against the capacity of one tier.
+
+    Attributes
+    ----------
+    tier, scope, objective_kind, time_unit : str
+    now : int or None
+        Objective of the plan itself.
+    slope : float or None
+        Change of the certified bound for one byte more at every place, from the multipliers: a
+        relaxation's price, not a promise. None without a certificate.
+    steps : tuple of Step
+        Ascending.
+    """
+
+    tier: str
+    scope: str
+    objective_kind: str
+    time_unit: str
+    now: int | None
+    slope: float | None
+    steps: tuple[Step, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def staircase(
+    instance: Instance, outcome: Outcome, tier: str, extras: Sequence[int], budget: Budget
+) -> StaircaseInfo:
+    """Re-solve at every capacity of a grid.
+
+    Parameters
+    ----------
+    instance : Instance
+    outcome : Outcome
+        The plan to explain; its placement starts the solves, its certificate gives the slope.
+    tier : str
+        ``hbm``, ``ddr`` or another resource of the instance.
+    extras : sequence of int
+        Bytes more (or fewer) at every place; 0 is added.
+    budget : Budget
+
+    Raises
+    ------
+    BadInput
+        When there is no such tier.
+    """
+    smallest = int(capacity_of(instance, tier).min())
+    grid = sorted({max(-smallest, int(e)) for e in (*extras, 0)})
+    known = []
+    if outcome.placement is not None and outcome.objective is not None:
+        known.append(((0,), outcome.placement, outcome.objective))
+    certificate = usable_certificate(outcome.certificate)
+    relaxed = {e: relaxed_bound(with_more(instance, tier, e), certificate) for e in grid}
+    proved = [((extra,), bound) for extra, bound in relaxed.items() if bound is not None]
+    if outcome.bound is not None:
+        proved.append(((0,), outcome.bound))
+    answers = solve_grid([grid], lambda at: with_more(instance, tier, at[0]), budget, known, proved)
+    return StaircaseInfo(
+        tier=tier,
+        scope=scope_of(instance, tier),
+        objective_kind=instance.objective.value,
+        time_unit=instance.time_unit,
+        now=outcome.objective,
+        slope=None if certificate is None else slope(instance, tier, certificate),
+        steps=tuple(_step(instance, tier, at[0], a, relaxed[at[0]]) for at, a in answers.items()),
+    )
+
+
+def slope(instance: Instance, tier: str, certificate: Certificate) -> float:
+    """How the certificate's bound changes with a byte at each place of a tier."""
+    names = [instance.resources[i].name for i in resources_of(instance, tier)]
+    return reduce.slope(instance, certificate, names)
+
+
+def usable_certificate(certificate: Certificate | None) -> Certificate | None:
+    """A certificate of a bound with multipliers; None for one of infeasibility."""
+    usable = certificate is not None and certificate.kind == "bound" and certificate.vectors
+    return certificate if usable else None
+
+
+def _step(instance: Instance, tier: str, extra: int, answer: Answer, relaxed: int | None) -> Step:
+    there = with_more(instance, tier, extra)
+    return Step(
+        extra=extra,
+        smallest=int(capacity_of(there, tier).min()),
+        status=answer.status,
+        objective=answer.objective,
+        bound=None if answer.infeasible else answer.bound,
+        gap=answer.gap,
+        relaxed=relaxed,
+        seconds=answer.seconds,
+    )
+
+
+def relaxed_bound(instance: Instance, certificate: Certificate | None) -> int | None:
+    """What given multipliers prove of an instance; None where some table has no option left."""
+    return None if certificate is None else reduce.relaxed_bound(instance, certificate)

@@ -1,0 +1,267 @@
+"""One table given another option while every other table stays where it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations import Instance, Placement, Where
+from formulations.fusion import mixed_groups
+from formulations.instance import BlockView, IntArray, Scope
+from formulations.result.check import Loads, Verdict, gather, judge, position_entries
+from formulations.result.placement import fixed_ranks, machine_ranks
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """What one place lacks.
+
+    Attributes
+    ----------
+    resource, scope : str
+    place : int
+        Rank or machine number, 0 for the cluster.
+    short_by : int
+        Bytes (the instance's unit).
+    """
+
+    resource: str
+    scope: str
+    place: int
+    short_by: int
+
+
+@dataclass(frozen=True, eq=False)
+class Swap:
+    """What came of it.
+
+    Attributes
+    ----------
+    placement : Placement
+        With the option at the best places found for it, fit or not.
+    objective : int or None
+        When it fits.
+    lacks : tuple of Shortage
+        The largest shortage of each resource.
+    clashes : tuple of str
+        ``fusion`` and ``moves``, where broken.
+    """
+
+    placement: Placement
+    objective: int | None
+    lacks: tuple[Shortage, ...]
+    clashes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Piles:
+    """What lies where, table by table to be added and taken away.
+
+    Attributes
+    ----------
+    use : int64 array [ranks, resources]
+    cost : int64 array [ranks, phases]
+    off_use : int64 array [resources]
+        Of blocks on no rank.
+    off_cost : int64 array [phases]
+    """
+
+    use: IntArray
+    cost: IntArray
+    off_use: IntArray
+    off_cost: IntArray
+
+    def copy(self) -> Piles:
+        """Arrays of its own."""
+        return Piles(*(a.copy() for a in (self.use, self.cost, self.off_use, self.off_cost)))
+
+    def add(self, instance: Instance, block: BlockView, ranks: IntArray, sign: int = 1) -> None:
+        """One placed block more, or with sign −1 one less."""
+        if block.where == Where.CLUSTER:
+            off = [block.entry(i) for i in range(block.count)]
+            self.off_use[:] += sign * instance.shard_use[off].sum(axis=0)
+            self.off_cost[:] += sign * instance.shard_cost[off].sum(axis=0)
+            return
+        entries = position_entries(instance, block, ranks)
+        np.add.at(self.use, ranks, sign * instance.shard_use[entries])
+        np.add.at(self.cost, ranks, sign * instance.shard_cost[entries])
+
+    def loads(self, instance: Instance) -> Loads:
+        """As the solver-free check computes them."""
+        use = [
+            gather(instance, i, self.use, int(self.off_use[i]))
+            for i in range(len(instance.resources))
+        ]
+        return Loads(self.cost, self.off_cost, use)
+
+
+def piles(instance: Instance, placement: Placement) -> Piles:
+    """All tables of a well formed placement."""
+    ranks, phases, resources = instance.num_ranks, len(instance.phases), len(instance.resources)
+    found = Piles(
+        *(np.zeros(shape, dtype=np.int64)
+          for shape in ((ranks, resources), (ranks, phases), resources, phases))
+    )  # fmt: skip
+    for table, option in enumerate(placement.options):
+        for index, there in zip(instance.blocks_of(int(option)), placement.ranks[table],
+                                strict=True):  # fmt: skip
+            found.add(instance, instance.block(index), there)
+    return found
+
+
+def swap(
+    instance: Instance, placement: Placement, option: int, whole: Piles | None = None
+) -> Swap | None:
+    """Give the option's table that option, each shard on the place with the least overflow.
+
+    Of equally full places the one with the least cost so far is taken. None when there are not
+    enough places at all, such as different ranks for its shards. For options of several shards
+    this is a heuristic: the shortage named is one that suffices, not always the least.
+
+    Parameters
+    ----------
+    instance : Instance
+    placement : Placement
+        Well formed.
+    option : int
+    whole : Piles, optional
+        ``piles(instance, placement)``, where many options are asked about.
+    """
+    table = int(instance.table_of[option])
+    now = piles(instance, placement) if whole is None else whole.copy()
+    for index, there in zip(instance.blocks_of(int(placement.options[table])),
+                            placement.ranks[table], strict=True):  # fmt: skip
+        now.add(instance, instance.block(index), there, -1)
+    ranks = []
+    for index in instance.blocks_of(option):
+        block = instance.block(index)
+        placed = _place(instance, block, now.use, now.cost)
+        if placed is None:
+            return None
+        ranks.append(placed)
+        now.add(instance, block, placed)
+    options = placement.options.copy()
+    options[table] = option
+    all_ranks = list(placement.ranks)
+    all_ranks[table] = ranks
+    changed = Placement(options, all_ranks)
+    verdict = judge(instance, changed, now.loads(instance))
+    return Swap(
+        changed,
+        verdict.objectives[instance.objective.value] if verdict.feasible else None,
+        _lacks(instance, verdict),
+        _clashes(instance, changed, verdict.violations),
+    )
+
+
+def _place(instance: Instance, block: BlockView, use: IntArray, cost: IntArray) -> IntArray | None:
+    fixed = fixed_ranks(instance, block.index)
+    if fixed is not None:
+        return fixed
+    if block.where == Where.ANY_RANK:
+        allowed = list(range(instance.num_ranks)) if block.places is None else list(block.places)
+        return _shards(instance, block, allowed, use, cost)
+    machines = list(range(len(instance.machines))) if block.places is None else list(block.places)
+    if block.where == Where.ANY_RANK_OF_ONE_MACHINE:
+        tries = [_shards(instance, block, list(instance.machines[m]), use, cost) for m in machines]
+        found = [ranks for ranks in tries if ranks is not None]
+        return min(found, key=lambda ranks: _score(instance, block, ranks, use, cost), default=None)
+    chosen = _machines(instance, block, machines, use, cost)
+    return machine_ranks(instance, chosen) if len(chosen) == block.count else None
+
+
+def _shards(
+    instance: Instance, block: BlockView, allowed: list[int], use: IntArray, cost: IntArray
+) -> IntArray | None:
+    """A rank for every shard, one after another; None when there are not enough."""
+    use, cost = use.copy(), cost.copy()
+    chosen: list[int] = []
+    for position in range(block.count):
+        entry = block.entry(position)
+        free = [r for r in allowed if not (block.distinct and r in chosen)]
+        if not free:
+            return None
+        overflow, busy = _after_each(instance, np.asarray(free), entry, use, cost)
+        ties = [chosen.count(r) for r in free]
+        best = free[int(np.lexsort((np.asarray(free), np.asarray(ties), busy, overflow))[0])]
+        chosen.append(best)
+        use[best] += instance.shard_use[entry]
+        cost[best] += instance.shard_cost[entry]
+    return np.asarray(chosen, dtype=np.int64)
+
+
+def _after_each(
+    instance: Instance, ranks: IntArray, entry: int, use: IntArray, cost: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Overflow and cost of each of these ranks if the entry were added to it alone."""
+    overflow = np.zeros(len(ranks), dtype=np.int64)
+    for index, resource in enumerate(instance.resources):
+        if resource.scope == Scope.CLUSTER:
+            continue
+        places = ranks if resource.scope == Scope.RANK else instance.machine_of[ranks]
+        load = gather(instance, index, use, 0)[places] + instance.shard_use[entry, index]
+        overflow += np.maximum(0, load - resource.capacity[places])
+    return overflow, (cost[ranks] + instance.shard_cost[entry]).sum(axis=1)
+
+
+def _machines(
+    instance: Instance, block: BlockView, allowed: list[int], use: IntArray, cost: IntArray
+) -> list[int]:
+    def score(machine: int) -> tuple[int, int]:
+        ranks = list(instance.machines[machine])
+        entries = [block.entry(i) for i in range(len(ranks))]
+        return _after(instance, ranks, entries, use, cost)
+
+    order = sorted(
+        (m for m in allowed if block.shared or len(instance.machines[m]) == len(block.entries)),
+        key=score,
+    )
+    return order[: block.count] if block.distinct else order[:1] * block.count
+
+
+def _score(
+    instance: Instance, block: BlockView, ranks: IntArray, use: IntArray, cost: IntArray
+) -> tuple[int, int]:
+    entries = position_entries(instance, block, ranks)
+    return _after(instance, ranks.tolist(), entries.tolist(), use, cost)
+
+
+def _after(
+    instance: Instance, ranks: list[int], entries: list[int], use: IntArray, cost: IntArray
+) -> tuple[int, int]:
+    """Overflow and largest cost of these ranks once the entries are added."""
+    new_use, new_cost = use.copy(), cost.copy()
+    np.add.at(new_use, ranks, instance.shard_use[entries])
+    np.add.at(new_cost, ranks, instance.shard_cost[entries])
+    overflow = 0
+    for index, resource in enumerate(instance.resources):
+        if resource.scope == Scope.RANK:
+            load, room = new_use[ranks, index], resource.capacity[ranks]
+        elif resource.scope == Scope.MACHINE:
+            machines = np.unique(instance.machine_of[ranks])
+            load = np.asarray([new_use[list(instance.machines[m]), index].sum() for m in machines])
+            room = resource.capacity[machines]
+        else:
+            continue
+        overflow += int(np.maximum(0, load - room).sum())
+    return overflow, int(new_cost[ranks].sum(axis=1).max(initial=0))
+
+
+def _lacks(instance: Instance, verdict: Verdict) -> tuple[Shortage, ...]:
+    assert verdict.loads is not None
+    found = []
+    for resource, use in zip(instance.resources, verdict.loads.use, strict=True):
+        place = int(np.argmax(use - resource.capacity))
+        over = int(use[place] - resource.capacity[place])
+        if over > 0:
+            found.append(Shortage(resource.name, resource.scope.value, place, over))
+    return tuple(found)
+
+
+def _clashes(
+    instance: Instance, placement: Placement, violations: tuple[str, ...]
+) -> tuple[str, ...]:
+    found = ["fusion"] if mixed_groups(instance, placement) else []
+    found += ["moves"] if any(v.endswith(" may") for v in violations) else []
+    return tuple(found)

@@ -1,0 +1,220 @@
+"""One set of prices: is the plan still best there, and what does keeping it cost?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from formulations import Instance, Placement, Status
+from formulations.result.certificate import Certificate
+from formulations.result.check import check
+from milp_planner.features.explain.budget import Budget
+from milp_planner.features.explain.staircase import relaxed_bound, usable_certificate
+
+SAME, CHANGES, OPEN, UNFIT = "same", "changes", "open", "unfit"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A plan at other prices beside the best plan there.
+
+    Attributes
+    ----------
+    factors : dict of parameter to float
+        What each was multiplied by.
+    status : str
+        Of what is known of the best plan there.
+    kept : int or None
+        Objective of the plan as it is; None where it no longer fits.
+    objective, bound : int or None
+        Of the best plan known, and what no plan goes below.
+    regret : (float, float or None) or None
+        Least and most that (kept − optimum)/optimum can be: against ``objective`` and against
+        ``bound``. None where the plan no longer fits, or there is none.
+    verdict : str
+        ``same``: proved best as before; ``changes``: a plan is better here that is not better at
+        the plan's own prices, so the prices are why; ``open``: neither is known; ``unfit``: the
+        plan no longer fits.
+    tables : int or None
+        Tables that have another option in the best plan known. Ranks do not count: equal ranks
+        may be renamed.
+    """
+
+    factors: dict[str, float]
+    status: str
+    kept: int | None
+    objective: int | None
+    bound: int | None
+    regret: tuple[float, float | None] | None
+    verdict: str
+    tables: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+class Judge:
+    """Judges one plan at many prices; plans found on the way start the next solves.
+
+    Parameters
+    ----------
+    here : Instance
+        At the plan's own prices.
+    plan : Placement
+        Must fit there.
+    certificate : Certificate, optional
+        Its multipliers bound the optimum at any prices.
+    """
+
+    def __init__(
+        self, here: Instance, plan: Placement, certificate: Certificate | None = None
+    ) -> None:
+        self.here, self.plan = here, plan
+        self.certificate = usable_certificate(certificate)
+        self.pool = [plan]
+        now = value_of(here, plan)
+        assert now is not None
+        self.now = now
+        self._own: list[int | None] = [now]
+
+    @property
+    def better(self) -> int | None:
+        """The least objective of a plan found that beats the plan at its own prices."""
+        best = min(value for value in self._own if value is not None)
+        return best if best < self.now else None
+
+    def judge(
+        self, instance: Instance, factors: dict[str, float], budget: Budget, share: float
+    ) -> Trial:
+        """Solve at these prices from the best plan known, and compare."""
+        best, objective = self._best(instance)
+        outcome = budget.solve(instance, share, best)
+        value = outcome.objective
+        better = value is not None and (objective is None or value < objective)
+        if outcome.placement is not None and better:
+            best, objective = outcome.placement, value
+            self.add(outcome.placement)
+        others = 0 if best is None else int((best.options != self.plan.options).sum())
+        bounds = (outcome.proved_bound, relaxed_bound(instance, self.certificate))
+        bound = max((b for b in bounds if b is not None), default=None)
+        return judged(
+            factors, value_of(instance, self.plan), objective, bound,
+            self.changes(instance), others, outcome.status == Status.INFEASIBLE,
+        )  # fmt: skip
+
+    def add(self, placement: Placement) -> None:
+        """A plan found on the way."""
+        self.pool.append(placement)
+        self._own.append(value_of(self.here, placement))
+
+    def changes(self, instance: Instance) -> bool:
+        """Whether a plan known is better at these prices and not better at the plan's own."""
+        kept = value_of(instance, self.plan)
+        if kept is None:
+            return False
+        others = zip(self.pool[1:], self._own[1:], strict=True)
+        rest = (p for p, own in others if own is None or own >= self.now)
+        return any((value := value_of(instance, p)) is not None and value < kept for p in rest)
+
+    def _best(self, instance: Instance) -> tuple[Placement | None, int | None]:
+        """The best of the plans known, the plan itself where it is as good as any."""
+        values = [value_of(instance, placement) for placement in self.pool]
+        fitting = [(v, i) for i, v in enumerate(values) if v is not None]
+        if not fitting:
+            return None, None
+        value, index = min(fitting)
+        return self.pool[index], value
+
+
+def judged(
+    factors: dict[str, float],
+    kept: int | None,
+    objective: int | None,
+    bound: int | None,
+    changes: bool,
+    tables: int | None = None,
+    impossible: bool = False,
+) -> Trial:
+    """The verdict on what is known at some prices; fields as :class:`Trial` has them."""
+    if objective is None:
+        status = Status.INFEASIBLE if impossible else Status.UNKNOWN
+        return Trial(factors, status.value, kept, None, None, None, UNFIT, None)
+    bound = None if bound is None else min(bound, objective)
+    status = Status.OPTIMAL if objective == bound else Status.FEASIBLE
+    regret = regret_of(kept, objective, bound)
+    verdict = OPEN
+    if regret is None:
+        verdict = UNFIT
+    elif changes:
+        verdict = CHANGES
+    elif kept == bound:
+        verdict = SAME
+    return Trial(factors, status.value, kept, objective, bound, regret, verdict, tables)
+
+
+def value_of(instance: Instance, placement: Placement) -> int | None:
+    """Objective of a placement by the solver-free check; None where it does not fit."""
+    verdict = check(instance, placement)
+    return verdict.objectives[instance.objective.value] if verdict.feasible else None
+
+
+def regret_of(
+    kept: int | None, objective: int | None, bound: int | None
+) -> tuple[float, float | None] | None:
+    """Least and most of (kept − optimum)/optimum, the optimum being between bound and objective."""
+    if kept is None or objective is None:
+        return None
+    least = (kept - objective) / max(1, abs(objective))
+    if bound == objective:
+        return least, least
+    return least, None if bound is None or bound <= 0 else (kept - bound) / bound
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Many trials in a few numbers.
+
+    Attributes
+    ----------
+    draws, same, changes, open, unfit : int
+        How many there are, and how many of each verdict.
+    least, most : tuple of (float or None)
+        Median and largest of the least, and of the most, that the regret can be; over the trials
+        where the plan fits. None where there is none, or the most of one is unknown.
+    """
+
+    draws: int
+    same: int
+    changes: int
+    open: int
+    unfit: int
+    least: tuple[float | None, float | None]
+    most: tuple[float | None, float | None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def summary_of(trials: Sequence[Trial]) -> Summary:
+    """Counts of verdicts, median and largest regret."""
+    counts = {v: sum(t.verdict == v for t in trials) for v in (SAME, CHANGES, OPEN, UNFIT)}
+    regrets = [t.regret for t in trials if t.regret is not None]
+    return Summary(
+        len(trials), counts[SAME], counts[CHANGES], counts[OPEN], counts[UNFIT],
+        _median_and_largest([least for least, _ in regrets]),
+        _median_and_largest([most for _, most in regrets]),
+    )  # fmt: skip
+
+
+def _median_and_largest(values: Sequence[float | None]) -> tuple[float | None, float | None]:
+    """An unknown value is larger than any other: what it reaches is unknown, too."""
+    if not values:
+        return None, None
+    known = np.asarray([np.inf if v is None else v for v in values])
+    found = float(np.median(known)), float(known.max())
+    return tuple(v if np.isfinite(v) else None for v in found)  # type: ignore[return-value]

@@ -1,0 +1,242 @@
+"""Why every table is where it is: the best alternatives, their price, and what forbids them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from formulations import Instance, InstanceError, Outcome, Placement, Status
+from formulations.instance import Pin
+from formulations.proof.prove import symmetric_lp
+from formulations.reduce import forced_bounds
+from milp_planner.errors import BadInput
+from milp_planner.features.explain.budget import Budget
+from milp_planner.features.explain.forbid import forbidden_by
+from milp_planner.features.explain.swap import Piles, Shortage, piles, swap
+from milp_planner.features.plan.tables import tables_of
+from milp_planner.inputs.problems import choice
+
+#: Tables asked about where none is named.
+MOST = 40
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One option that was not chosen.
+
+    Attributes
+    ----------
+    option : str
+    bound : int or None
+        No plan with it costs less; None when no plan has it at all.
+    bound_from : str
+        ``certificate`` (re-derived in integers from the plan's multipliers) or ``re-solved``.
+    cost : int or None
+        Of the best plan found that uses it, everything else placed anew.
+    status : str
+        ``optimal``: ``cost`` is proved best; ``feasible``: ``bound`` ≤ best ≤ ``cost``;
+        ``infeasible``: proved that no plan has it; ``unknown``: only the bound is known.
+    beside : int or None
+        The objective with every other table left where it is; None when it does not fit there.
+    lacks : tuple of Shortage
+        What it lacks there; empty when it fits, or breaks something else (``clashes``).
+    clashes : tuple of str
+        What else it breaks there: ``fusion``, ``moves``; ``places`` when it needs more of them than
+        there are.
+    forbidden_by : tuple of str
+        When no plan has it: the constraints in conflict with it (resource names, ``fusion``,
+        ``pins``, ``forbidden``, ``moves``); empty when that was not found out in time.
+    """
+
+    option: str
+    bound: int | None
+    bound_from: str
+    cost: int | None
+    status: str
+    beside: int | None
+    lacks: tuple[Shortage, ...]
+    clashes: tuple[str, ...]
+    forbidden_by: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TableWhy:
+    """One table: the chosen option and the best of the others."""
+
+    table: str
+    option: str
+    alternatives: tuple[Alternative, ...]
+    options: int
+    """How many options it has in all."""
+
+
+@dataclass(frozen=True)
+class WhyInfo:
+    """Every table asked about.
+
+    Attributes
+    ----------
+    objective_kind, time_unit : str
+    objective : int
+        Of the plan.
+    bound : int or None
+        Of the plan.
+    tables : tuple of TableWhy
+        As asked; all of the instance, or of more than ``MOST`` the costliest.
+    left : int
+        Tables of the instance that were not asked about.
+    """
+
+    objective_kind: str
+    time_unit: str
+    objective: int
+    bound: int | None
+    tables: tuple[TableWhy, ...]
+    left: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def why(
+    instance: Instance,
+    outcome: Outcome,
+    budget: Budget,
+    tables: Sequence[str] = (),
+    count: int = 3,
+) -> WhyInfo:
+    """The best alternatives of every table.
+
+    Alternatives are ranked by what the certificate proves of them. As long as time is left they
+    are re-solved with the option pinned, the tables asked about first; the rest keeps the
+    certified bound.
+
+    Parameters
+    ----------
+    instance : Instance
+    outcome : Outcome
+        Must have a placement.
+    budget : Budget
+    tables : sequence of str
+        Names; empty: all, or of more than ``MOST`` those with most time on one rank.
+    count : int
+        Alternatives a table.
+
+    Raises
+    ------
+    BadInput
+        For an outcome without a plan, or an unknown table.
+    """
+    if outcome.placement is None or outcome.objective is None:
+        raise BadInput("explain why: the plan places nothing; ask why-not")
+    for name in tables:
+        if name not in instance.table_names:
+            raise BadInput(f"table {name!r}: {choice(name, list(instance.table_names))}")
+    asked = [instance.table_index(n) for n in tables] or _costliest(instance, outcome.placement)
+    bounds = _bounds(instance, outcome)
+    whole = piles(instance, outcome.placement)
+    left = len(asked) * count
+    found = []
+    for table in asked:
+        others = _best(instance, outcome.placement, bounds, table)[:count]
+        rows = []
+        for option in others:
+            rows.append(
+                _alternative(instance, outcome, bounds, whole, option, (budget, 2 / (left + 1)))
+            )
+            left -= 1
+        left -= count - len(others)
+        chosen = instance.option_names[int(outcome.placement.options[table])]
+        size = len(instance.options_of(table))
+        found.append(TableWhy(instance.table_names[table], chosen, tuple(rows), size))
+    return WhyInfo(
+        instance.objective.value, instance.time_unit, outcome.objective, outcome.bound,
+        tuple(found), instance.num_tables - len(found),
+    )  # fmt: skip
+
+
+def _costliest(instance: Instance, placement: Placement) -> list[int]:
+    """Every table, or of more than ``MOST`` those with most time on one rank, these first."""
+    if instance.num_tables <= MOST:
+        return list(range(instance.num_tables))
+    rows = tables_of(instance, placement).rows
+    return sorted(range(len(rows)), key=lambda t: (-rows[t].cost, t))[:MOST]
+
+
+def _bounds(instance: Instance, outcome: Outcome) -> list[int | None] | None:
+    """What the multipliers of the plan's certificate prove of every option."""
+    certificate = outcome.certificate
+    if certificate is None or certificate.kind != "bound" or not certificate.vectors:
+        solved = symmetric_lp(instance, outcome.objective)
+        certificate = None if solved is None else solved.certificate
+    if certificate is None:
+        return None
+    try:
+        return forced_bounds(instance, certificate)
+    except InstanceError:
+        return None
+
+
+def _best(
+    instance: Instance, placement: Placement, bounds: list[int | None] | None, table: int
+) -> list[int]:
+    """The options not chosen, the most promising first; what can never be, last."""
+    chosen = int(placement.options[table])
+    others = [o for o in instance.options_of(table) if o != chosen]
+    if bounds is None:
+        return others
+
+    def rank(option: int) -> tuple[bool, int, int]:
+        bound = bounds[option]
+        return bound is None, bound or 0, option
+
+    return sorted(others, key=rank)
+
+
+def _alternative(
+    instance: Instance,
+    outcome: Outcome,
+    bounds: list[int | None] | None,
+    whole: Piles,
+    option: int,
+    time: tuple[Budget, float],
+) -> Alternative:
+    assert outcome.placement is not None
+    budget, share = time
+    bound = None if bounds is None else bounds[option]
+    name, table = instance.option_names[option], int(instance.table_of[option])
+    swapped = swap(instance, outcome.placement, option, whole)
+    hint, beside = outcome.placement, None
+    lacks: tuple[Shortage, ...] = ()
+    clashes: tuple[str, ...] = ("places",)
+    if swapped is not None:
+        hint, beside = swapped.placement, swapped.objective
+        lacks, clashes = swapped.lacks, swapped.clashes
+    if bounds is not None and bound is None:
+        alone = forbidden_by(instance, option, budget, share)
+        return Alternative(
+            name, None, "certificate", None, Status.INFEASIBLE.value, None, lacks, clashes, alone,
+        )  # fmt: skip
+    pins = (*(p for p in instance.pins if p.table != table), Pin(table, option))
+    again = budget.solve(replace(instance, pins=pins), share, hint)
+    cost, origin = again.objective, "certificate"
+    if beside is not None and (cost is None or beside < cost):
+        cost = beside
+    if again.proved_bound is not None and (bound is None or again.proved_bound > bound):
+        bound, origin = again.proved_bound, "re-solved"
+    blame: tuple[str, ...] = ()
+    if again.status == Status.INFEASIBLE:
+        bound, origin = None, "re-solved"
+        blame = forbidden_by(instance, option, budget, share)
+    return Alternative(
+        name, bound, origin, cost, _status(again.status, cost, bound), beside, lacks, clashes,
+        blame,
+    )  # fmt: skip
+
+
+def _status(status: Status, cost: int | None, bound: int | None) -> str:
+    if status == Status.INFEASIBLE or cost is None:
+        return (Status.INFEASIBLE if status == Status.INFEASIBLE else Status.UNKNOWN).value
+    return (Status.OPTIMAL if cost == bound else Status.FEASIBLE).value

@@ -1,0 +1,1 @@
+"""Plan: the call, and every figure of a plan."""

@@ -1,0 +1,89 @@
+"""``plan``: tables and a cluster in, a checked and bounded plan out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from formulations import Settings, registry, solve
+from formulations.interrupt import interruptible
+from formulations.settings import TracePoint
+from milp_planner.features.plan.advice import with_advice, with_diagnosis
+from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource, compile_for
+from milp_planner.plans.placement import Plan, decode
+from milp_planner.today.matching import compile_today
+from milp_planner.today.rows import TodaySource
+
+
+def plan(  # noqa: PLR0913 - the keywords of a public call
+    model: ModelSource,
+    cluster: ClusterSource,
+    *,
+    formulation: str = "auto",
+    objective: str = "step_time",
+    settings: Settings | None = None,
+    time_limit: float | None = None,
+    today: TodaySource | None = None,
+    on_improvement: Callable[[TracePoint], None] | None = None,
+    on_start: Callable[..., None] | None = None,
+) -> Plan:
+    """Place every table of a model on a cluster.
+
+    Parameters
+    ----------
+    model, cluster
+        Objects, or paths of their YAML files.
+    formulation : str
+        How to solve; ``auto`` proves what can be proved.
+    objective : str
+        ``step_time`` (the embedding part of a step with barriers between phases and no overlap),
+        ``busiest_rank`` or ``total``.
+    settings : Settings, optional
+        All limits and wishes.
+    time_limit : float, optional
+        Seconds of wall clock to solve; default: that of ``settings`` (60).
+    today : optional
+        The plan you run: what :func:`milp_planner.audit` takes. It is where the search starts, its
+        cache ratios and column widths are added to the model's, and between plans that are
+        otherwise equal the one that moves less is taken.
+    on_improvement : callable, optional
+        Called with a :class:`formulations.settings.TracePoint` whenever a better plan or bound is
+        known, from any thread.
+    on_start : callable, optional
+        Called with the formulation's name when pricing is done and solving begins.
+
+    Returns
+    -------
+    Plan
+        Its outcome's status tells what is known: ``optimal`` and ``feasible`` have tables and have
+        passed the solver-free check, ``infeasible`` is a proof that no plan exists (with
+        ``outcome.detail["diagnosis"]``: what lacks, and the least that would do), ``unknown`` is
+        neither. Ctrl-C, or a notebook's interrupt, ends the search and hands back the best plan
+        known by then; a second one raises ``KeyboardInterrupt``.
+
+    Raises
+    ------
+    BadInput, InstanceError
+        For malformed inputs, unknown names, or a table without any legal option.
+    """
+    registry.get(formulation)
+    settings = settings or Settings()
+    if time_limit is not None:
+        settings = replace(settings, time_limit=time_limit)
+    if on_improvement is not None:
+        settings = replace(settings, on_progress=on_improvement)
+    if today is None:
+        compiled = compile_for(model, cluster, objective)
+    else:
+        compiled, known = compile_today(today, model, cluster, objective)
+        settings = replace(settings, hint=known.placement)
+    if on_start is not None:
+        on_start(formulation)
+    return interruptible(lambda: _planned(compiled, formulation, settings), settings.stop)
+
+
+def _planned(compiled: Compiled, formulation: str, settings: Settings) -> Plan:
+    outcome = solve(compiled.instance, formulation, settings)
+    outcome = with_diagnosis(compiled.instance, outcome, settings)
+    outcome = with_advice(outcome, compiled.model, compiled.cluster)
+    return decode(compiled.options, compiled.instance, outcome)

@@ -1,0 +1,189 @@
+"""From one placement to another, table by table, within the capacities all the way.
+
+A table on its way counts at both ends: its new shards are filled while the old ones still serve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations import Instance, Placement
+from formulations.instance import Current, IntArray, Scope
+from formulations.result.check import check, moved_bytes, moved_tables
+from milp_planner.features.plan.tables import table_loads
+
+
+@dataclass(frozen=True)
+class Move:
+    """One step: these tables leave their old places for the new ones.
+
+    Attributes
+    ----------
+    tables : tuple of str
+        One table, or several that share a cache ratio and so must change together.
+    bytes : int
+        That travel.
+    objective : int or None
+        Of the plan after the step; None where that plan mixes cache ratios in a fusion group.
+    """
+
+    tables: tuple[str, ...]
+    bytes: int
+    objective: int | None
+
+
+@dataclass(frozen=True)
+class Migration:
+    """The way from one placement to another.
+
+    Attributes
+    ----------
+    before : int
+        Objective before the first step.
+    moves : tuple of Move
+        In an order that never exceeds a capacity.
+    stuck : tuple of str
+        Tables for which no such order was found: memory is too tight to hold old and new at once.
+    """
+
+    before: int
+    moves: tuple[Move, ...]
+    stuck: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def migration(
+    instance: Instance, before: Placement, after: Placement
+) -> tuple[Migration, list[Placement]]:
+    """An order of moves, and the placement after each of them.
+
+    Greedy: of the steps that fit now, the one that lowers the objective most, of equals the one
+    that takes least further memory. So the first few bring most of the gain. Greedy may end with
+    tables stuck where another order would not.
+
+    Parameters
+    ----------
+    instance : Instance
+    before, after : Placement
+        Both of this Instance.
+
+    Returns
+    -------
+    (Migration, list of Placement)
+    """
+    known = replace(instance, current=_as_current(before))
+    todo = _together(known, before, after)
+    way = _Way(instance, before, after, todo)
+    steps: list[Move] = []
+    placements: list[Placement] = []
+    placement = before
+    while (index := way.best()) is not None:
+        way.take(index)
+        placement = _with(placement, after, todo[index])
+        verdict = check(instance, placement)
+        value = verdict.objectives.get(instance.objective.value) if verdict.feasible else None
+        names = tuple(instance.table_names[t] for t in todo[index])
+        steps.append(Move(names, moved_bytes(known, after, todo[index]), value))
+        placements.append(placement)
+    start = check(instance, before).objectives[instance.objective.value]
+    stuck = tuple(instance.table_names[t] for i in way.left() for t in todo[i])
+    return Migration(start, tuple(steps), stuck), placements
+
+
+def _as_current(placement: Placement) -> tuple[Current, ...]:
+    return tuple(
+        Current(t, int(o), tuple(tuple(block) for block in placement.to_lists(t)))
+        for t, o in enumerate(placement.options)
+    )
+
+
+def _with(placement: Placement, after: Placement, tables: Sequence[int]) -> Placement:
+    options, ranks = placement.options.copy(), list(placement.ranks)
+    for table in tables:
+        options[table], ranks[table] = after.options[table], after.ranks[table]
+    return Placement(options, ranks)
+
+
+def _together(known: Instance, before: Placement, after: Placement) -> list[list[int]]:
+    """Tables that move, those together that change the level of one fusion group."""
+    level_of: dict[int, set[int]] = {}
+    for option in (*before.options, *after.options):
+        group = int(known.option_group[option])
+        level_of.setdefault(group, set()).add(int(known.option_level[option]))
+    groups: dict[tuple[str, int], list[int]] = {}
+    for table in moved_tables(known, after):
+        ends = {int(known.option_group[p.options[table]]) for p in (before, after)} - {-1}
+        changing = sorted(g for g in ends if len(level_of[g]) > 1)
+        key = ("group", changing[0]) if changing else ("table", table)
+        groups.setdefault(key, []).append(table)
+    return list(groups.values())
+
+
+class _Way:
+    """Loads on the way, and what every step would make of them; arrays [steps, ranks, …]."""
+
+    def __init__(
+        self, instance: Instance, before: Placement, after: Placement, todo: list[list[int]]
+    ) -> None:
+        self._instance = instance
+        self._open = np.ones(len(todo), dtype=bool)
+        loads = [table_loads(instance, before, t)[:2] for t in range(instance.num_tables)]
+        self._cost = sum((cost for cost, _ in loads), np.zeros_like(loads[0][0]))
+        self._use = sum((use for _, use in loads), np.zeros_like(loads[0][1]))
+        shape = (len(todo), *self._cost.shape[:1])
+        self._saved = np.zeros((*shape, self._cost.shape[1]), dtype=np.int64)
+        self._new = np.zeros((*shape, self._use.shape[1]), dtype=np.int64)
+        self._old = np.zeros_like(self._new)
+        for step, tables in enumerate(todo):
+            for table in tables:
+                cost, use = table_loads(instance, after, table)[:2]
+                self._saved[step] += loads[table][0] - cost
+                self._new[step] += use
+                self._old[step] += loads[table][1]
+
+    def best(self) -> int | None:
+        """The open step to take next; None when none fits."""
+        fits = self._open & self._fits(self._use + self._new)
+        if not fits.any():
+            return None
+        value = self._objective(self._cost - self._saved)
+        more = (self._new - self._old).sum(axis=(1, 2))
+        order = np.lexsort((more, value, ~fits))
+        return int(order[0])
+
+    def take(self, step: int) -> None:
+        """Do a step."""
+        self._cost = self._cost - self._saved[step]
+        self._use = self._use + self._new[step] - self._old[step]
+        self._open[step] = False
+
+    def left(self) -> list[int]:
+        """Steps not taken."""
+        return [int(i) for i in np.flatnonzero(self._open)]
+
+    def _objective(self, cost: IntArray) -> IntArray:
+        kind = self._instance.objective.value
+        if kind == "total":
+            return np.asarray(cost.sum(axis=(1, 2)))
+        peaks = cost.sum(axis=2, keepdims=True) if kind == "busiest_rank" else cost
+        return np.asarray(peaks.max(axis=1).sum(axis=1))
+
+    def _fits(self, use: IntArray) -> NDArray[np.bool_]:
+        fits = np.ones(len(use), dtype=bool)
+        for index, resource in enumerate(self._instance.resources):
+            at = use[:, :, index]
+            if resource.scope == Scope.MACHINE:
+                parts = [at[:, list(ranks)].sum(axis=1) for ranks in self._instance.machines]
+                at = np.stack(parts, axis=1)
+            elif resource.scope == Scope.CLUSTER:
+                at = at.sum(axis=1, keepdims=True)
+            fits &= (at <= resource.capacity).all(axis=1)
+        return fits

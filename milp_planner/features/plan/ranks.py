@@ -1,0 +1,287 @@
+"""What a plan puts on every rank and machine: use against capacity, time in every phase."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from formulations import Instance, Placement, Scope
+from formulations.instance import Resource
+from formulations.result.check import Loads, compute_loads
+from milp_planner.drawing.units import memory_name, show_amount, show_ranks, show_share, time_unit
+
+#: Above this many ranks, rows stand for machines.
+FOLD_ABOVE = 64
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Use and capacity of one resource at one place, in bytes (the instance's unit)."""
+
+    resource: str
+    used: int
+    capacity: int
+
+
+@dataclass(frozen=True)
+class RankRow:
+    """One rank.
+
+    Attributes
+    ----------
+    rank, machine : int
+    usage : tuple of Usage
+        Of the resources that ranks have.
+    phases : tuple of int
+        Time in each phase.
+    cost : int
+        Their sum.
+    critical : tuple of bool
+        For each phase, whether no rank is slower in it.
+    """
+
+    rank: int
+    machine: int
+    usage: tuple[Usage, ...]
+    phases: tuple[int, ...]
+    cost: int
+    critical: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class MachineRow:
+    """One machine: its own resources, and the extremes over its ranks.
+
+    Attributes
+    ----------
+    machine : int
+    ranks : tuple of int
+    usage : tuple of Usage
+        Of the resources that machines have.
+    fullest : tuple of Usage
+        Of each rank resource, the rank with the largest share in use.
+    phases : tuple of int
+        Largest time of its ranks in each phase.
+    cost : int
+        Largest sum of its ranks.
+    """
+
+    machine: int
+    ranks: tuple[int, ...]
+    usage: tuple[Usage, ...]
+    fullest: tuple[Usage, ...]
+    phases: tuple[int, ...]
+    cost: int
+
+
+@dataclass(frozen=True)
+class RanksInfo:
+    """All ranks and machines of a plan.
+
+    Attributes
+    ----------
+    phases : tuple of str
+    rows : tuple of RankRow
+    machines : tuple of MachineRow
+    barriers : tuple of int
+        Largest time over all ranks in each phase: their sum is ``step_time``.
+    time_unit : str
+    """
+
+    phases: tuple[str, ...]
+    rows: tuple[RankRow, ...]
+    machines: tuple[MachineRow, ...]
+    barriers: tuple[int, ...]
+    time_unit: str
+
+    @property
+    def folded(self) -> bool:
+        """Whether people see a row a machine instead of a row a rank."""
+        return len(self.rows) > FOLD_ABOVE
+
+    def busiest(self, count: int) -> tuple[RankRow, ...]:
+        """The ``count`` ranks with the largest sum, and one that sets each barrier; by rank."""
+        chosen = {row.rank for row in sorted(self.rows, key=lambda r: (-r.cost, r.rank))[:count]}
+        for phase, barrier in enumerate(self.barriers):
+            slowest = [row.rank for row in self.rows if row.critical[phase]]
+            if barrier and chosen.isdisjoint(slowest):
+                chosen.add(slowest[0])
+        return tuple(row for row in self.rows if row.rank in chosen)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def by_memory(usage: Iterable[Usage]) -> dict[str, Usage]:
+    """The fullest resource of each memory: ``hbm:NAME``, one a collective, limit the same HBM."""
+    fullest: dict[str, Usage] = {}
+    for use in usage:
+        name = memory_name(use.resource)
+        known = fullest.get(name)
+        if known is None or use.used * known.capacity > known.used * use.capacity:
+            fullest[name] = use
+    return fullest
+
+
+def ranks_of(instance: Instance, placement: Placement) -> RanksInfo:
+    """Loads of a well-formed placement, rank by rank and machine by machine."""
+    loads = compute_loads(instance, placement)
+    slowest = loads.cost.max(axis=0)
+    return RanksInfo(
+        phases=instance.phases,
+        rows=tuple(_rank_row(instance, loads, r, slowest) for r in range(instance.num_ranks)),
+        machines=tuple(_machine_row(instance, loads, m) for m in range(len(instance.machines))),
+        barriers=tuple(int(v) for v in slowest),
+        time_unit=instance.time_unit,
+    )
+
+
+def _rank_row(instance: Instance, loads: Loads, rank: int, slowest: np.ndarray) -> RankRow:
+    cost = loads.cost[rank]
+    return RankRow(
+        rank=rank,
+        machine=int(instance.machine_of[rank]),
+        usage=tuple(_usage(instance, loads, Scope.RANK, rank)),
+        phases=tuple(int(v) for v in cost),
+        cost=int(cost.sum()),
+        critical=tuple(bool(v) for v in (cost == slowest) & (cost > 0)),
+    )
+
+
+def _machine_row(instance: Instance, loads: Loads, machine: int) -> MachineRow:
+    ranks = list(instance.machines[machine])
+    cost = loads.cost[ranks]
+    fullest = [
+        _fullest(resource, use, ranks)
+        for resource, use in zip(instance.resources, loads.use, strict=True)
+        if resource.scope == Scope.RANK
+    ]
+    return MachineRow(
+        machine=machine,
+        ranks=tuple(ranks),
+        usage=tuple(_usage(instance, loads, Scope.MACHINE, machine)),
+        fullest=tuple(fullest),
+        phases=tuple(int(v) for v in cost.max(axis=0)),
+        cost=int(cost.sum(axis=1).max()),
+    )
+
+
+def _usage(instance: Instance, loads: Loads, scope: Scope, place: int) -> Iterator[Usage]:
+    for resource, use in zip(instance.resources, loads.use, strict=True):
+        if resource.scope == scope:
+            yield Usage(resource.name, int(use[place]), int(resource.capacity[place]))
+
+
+def _fullest(resource: Resource, use: np.ndarray, ranks: list[int]) -> Usage:
+    share = use[ranks] / np.maximum(resource.capacity[ranks], 1)
+    rank = ranks[int(np.argmax(share))]
+    return Usage(resource.name, int(use[rank]), int(resource.capacity[rank]))
+
+
+#: Machines shown before the rest is counted in a line.
+MOST_MACHINES = 40
+
+
+def draw_ranks(info: RanksInfo, everything: bool = False) -> RenderableType:
+    """Ranks (folded to machines where there are many), then the machines' own resources."""
+    if not any(row.cost or row.usage for row in info.rows):
+        return Group(*_machines(info))  # nothing sits on ranks at all
+    if info.folded and not everything:
+        return _folded(info)
+    table = _table("rank", "mach")
+    _usage_columns(table, info.rows[0].usage)
+    for phase in (*info.phases, "sum"):
+        table.add_column(phase.replace("_", "\n", 1), justify="right", no_wrap=True)
+    for row in info.rows:
+        table.add_row(*_rank_cells(info, row))
+    slowest = [_time(info, v) for v in info.barriers]
+    blanks = [""] * (1 + 3 * len(by_memory(info.rows[0].usage)))
+    table.add_row("max", *blanks, *slowest, _time(info, _most(info)), style="bold")
+    unit = f", times in {_unit(info)[0]}" if info.time_unit == "ps" else ""
+    title = Text(f"per rank{unit} (bold: the slowest of a phase)", style="bold")
+    return Group(title, table, *_machines(info))
+
+
+def _folded(info: RanksInfo) -> RenderableType:
+    """A row a machine with its fullest and slowest rank; the least busy machines are counted."""
+    shown = sorted(info.machines, key=lambda m: (-m.cost, m.machine))[:MOST_MACHINES]
+    table = _table("mach", "ranks")
+    _usage_columns(table, info.machines[0].usage)
+    _usage_columns(table, info.machines[0].fullest, "fullest ")
+    table.add_column("slowest sum", justify="right", no_wrap=True)
+    for row in sorted(shown, key=lambda m: m.machine):
+        cells = [*_usage_cells(info, row.usage), *_usage_cells(info, row.fullest)]
+        table.add_row(str(row.machine), show_ranks(row.ranks, -1), *cells, _time(info, row.cost))
+    hidden = len(info.machines) - len(shown)
+    note = [Text(f"… and {hidden} less busy machines (--all shows every rank)")] if hidden else []
+    pairs = zip(info.phases, info.barriers, strict=True)
+    slowest = " · ".join(f"{name} {_time(info, value)}" for name, value in pairs)
+    unit = f", times in {_unit(info)[0]}" if info.time_unit == "ps" else ""
+    title = f"per machine{unit} ({len(info.rows)} ranks folded; --all shows them)"
+    phases = Text(f"slowest rank of each phase: {slowest}")
+    return Group(Text(title, style="bold"), table, *note, phases)
+
+
+def _machines(info: RanksInfo) -> list[RenderableType]:
+    if not info.machines[0].usage:
+        return []
+    table = _table("mach", "ranks")
+    _usage_columns(table, info.machines[0].usage)
+    for row in info.machines:
+        cells = _usage_cells(info, row.usage)
+        table.add_row(str(row.machine), show_ranks(row.ranks, -1), *cells)
+    return [Text("per machine", style="bold"), table]
+
+
+def _table(*first: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in first:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _usage_columns(table: Table, usage: Iterable[Usage], prefix: str = "") -> None:
+    for name in by_memory(usage):
+        table.add_column(f"{prefix}{name}", justify="right", no_wrap=True)
+        table.add_column("of", justify="right", no_wrap=True)
+        table.add_column("%", justify="right", no_wrap=True)
+
+
+def _usage_cells(info: RanksInfo, usage: Iterable[Usage]) -> list[Text]:
+    cells = []
+    for use in by_memory(usage).values():
+        style = "bold red" if use.used > use.capacity else ""
+        shown = [show_amount(v, info.time_unit) for v in (use.used, use.capacity)]
+        share = show_share(use.used, use.capacity)
+        cells += [Text(text, style=style) for text in (*shown, share.rstrip("%"))]
+    return cells
+
+
+def _rank_cells(info: RanksInfo, row: RankRow) -> list[Text]:
+    cells = [Text(str(row.rank)), Text(str(row.machine)), *_usage_cells(info, row.usage)]
+    for value, critical in zip(row.phases, row.critical, strict=True):
+        cells.append(Text(_time(info, value), style="bold" if critical else ""))
+    style = "bold" if row.cost == _most(info) else ""
+    return [*cells, Text(_time(info, row.cost), style=style)]
+
+
+def _most(info: RanksInfo) -> int:
+    return max(row.cost for row in info.rows)
+
+
+def _unit(info: RanksInfo) -> tuple[str, int]:
+    return time_unit([*info.barriers, _most(info)])
+
+
+def _time(info: RanksInfo, value: int) -> str:
+    if info.time_unit != "ps":
+        return f"{value:,}"
+    size = _unit(info)[1]
+    return f"{value / size:.4g}" if size > 1 else str(value)

@@ -1,0 +1,259 @@
+"""Why nothing fits: the figures of a diagnosis, and their drawings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from milp_planner.drawing.charts import WIDTH, Drawing, Scale
+from milp_planner.drawing.page import (
+    Cell,
+    Grid,
+    Key,
+    Part,
+    Section,
+    Values,
+    columns,
+    rows,
+    sentence,
+)
+from milp_planner.drawing.terminal import fitting_grid
+from milp_planner.drawing.units import UNKNOWN, show_amount
+
+
+@dataclass(frozen=True)
+class Tier:
+    """One resource, the others left as they are.
+
+    Attributes
+    ----------
+    resource, scope : str
+    smallest, largest : int
+        Capacity of its places now.
+    needed : int or None
+        Least capacity at every place with which a plan exists; None: none is known.
+    short_by : int or None
+        What the smallest place lacks.
+    helps : bool
+        False: proved that no capacity of this resource alone helps.
+    proved : bool
+        Whether ``needed`` is exact, or what ``helps`` says is certain.
+    """
+
+    resource: str
+    scope: str
+    smallest: int
+    largest: int
+    needed: int | None
+    short_by: int | None
+    helps: bool
+    proved: bool
+    at_least: int | None = None
+    """Proved: less than this is never enough."""
+    memory: int | None = None
+    """Bytes to write into the cluster's file, reservations included; None outside ``plan``."""
+
+
+@dataclass(frozen=True)
+class ShortageInfo:
+    """All answers to an infeasible plan.
+
+    Attributes
+    ----------
+    tiers : tuple of Tier
+    drop : tuple of str or None
+        Tables whose removal suffices; ``drop_proved``: no fewer do.
+    drop_impossible : bool
+        Proved: dropping tables never suffices.
+    conflict_tables, conflict_constraints : tuple of str
+        Tables and constraints without a plan among themselves; empty when none was isolated.
+    irreducible : bool
+        Whether leaving out any one of them leaves a plan.
+    smallest : bool
+        Whether no fewer tables conflict.
+    """
+
+    tiers: tuple[Tier, ...]
+    drop: tuple[str, ...] | None
+    drop_proved: bool
+    drop_impossible: bool
+    conflict_tables: tuple[str, ...]
+    conflict_constraints: tuple[str, ...]
+    irreducible: bool
+    smallest: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def shortage_of(detail: Mapping[str, Any]) -> ShortageInfo | None:
+    """The figures of ``Outcome.detail``; None where no diagnosis was made."""
+    diagnosis = detail.get("diagnosis")
+    if not isinstance(diagnosis, Mapping):
+        return None
+    drop, conflict = diagnosis["drop"], diagnosis["conflict"] or {}
+    return ShortageInfo(
+        tiers=tuple(_tier(each, diagnosis.get("advice", {})) for each in diagnosis["capacities"]),
+        drop=None if drop["tables"] is None else tuple(drop["tables"]),
+        drop_proved=drop["proved"],
+        drop_impossible=drop["impossible"],
+        conflict_tables=tuple(conflict.get("tables", ())),
+        conflict_constraints=tuple(conflict.get("constraints", ())),
+        irreducible=conflict.get("irreducible", False),
+        smallest=conflict.get("smallest", False),
+    )
+
+
+def _tier(entry: Mapping[str, Any], advice: Mapping[str, Any]) -> Tier:
+    return Tier(
+        resource=entry["resource"],
+        scope=entry["scope"],
+        smallest=min(entry["capacity"]),
+        largest=max(entry["capacity"]),
+        needed=entry["least"],
+        short_by=entry["short_by"],
+        helps=not entry["impossible"],
+        proved=entry["proved"],
+        at_least=entry["bound"],
+        memory=advice.get(entry["resource"]),
+    )
+
+
+_MOST_NAMES = 12
+
+
+def draw_shortage(info: ShortageInfo, unit: str = "ps") -> RenderableType:
+    """Capacity, need and lack of every tier; what to drop; what is in conflict."""
+    headers = ("tier", "there now", "needed everywhere", "short by", "")
+    table = fitting_grid(
+        headers, [_cells(t, unit) for t in info.tiers], {"tier": 18}, left=("tier", "")
+    )
+    title = Text("each tier, the others left as they are", style="bold")
+    return Group(title, table, *(Text(line) for line in advice(info, unit)))
+
+
+def advice(info: ShortageInfo, unit: str) -> Iterator[str]:
+    """What is known from below, what to change, what to drop, what is in conflict: a line each."""
+    yield from _not_below(info, unit)
+    yield from _memory(info)
+    yield from _drop(info)
+    yield from _conflict(info)
+
+
+def _cells(tier: Tier, unit: str) -> list[str]:
+    there = show_amount(tier.smallest, unit)
+    if tier.largest != tier.smallest:
+        there += f" to {show_amount(tier.largest, unit)}"
+    name = tier.resource if tier.scope == "cluster" else f"{tier.resource} of each {tier.scope}"
+    if not tier.helps:
+        return [name, there, UNKNOWN, UNKNOWN, _certainty(tier)]
+    needed, short = show_amount(tier.needed, unit), show_amount(tier.short_by, unit)
+    return [name, there, needed, short, _certainty(tier)]
+
+
+def _certainty(tier: Tier) -> str:
+    """How well the need of a tier is known."""
+    if not tier.helps:
+        return "proved: it alone is never enough"
+    if tier.needed is None:
+        return "not found in the time limit"
+    return "proved least" if tier.proved else "known to do; less may do"
+
+
+def _not_below(info: ShortageInfo, unit: str) -> Iterator[str]:
+    """How far from below the open answers are known."""
+    for tier in info.tiers:
+        if not tier.proved and tier.at_least:
+            least = show_amount(tier.at_least, unit)
+            yield f"no plan exists below {least} of {tier.resource} for each {tier.scope}"
+
+
+def _memory(info: ShortageInfo) -> Iterator[str]:
+    """What to write into the cluster's file: any one of these alone."""
+    for tier in info.tiers:
+        if tier.memory is not None:
+            yield (
+                f"in the cluster's file: {tier.resource}: {tier.memory} for each {tier.scope} "
+                f"({show_amount(tier.memory, 'ps')}, reservations included)"
+            )
+
+
+def _drop(info: ShortageInfo) -> Iterator[str]:
+    if info.drop_impossible:
+        yield "proved: dropping tables does not help"
+    elif info.drop is not None:
+        proved = "proved: no fewer do" if info.drop_proved else "fewer may do"
+        tables = "table" if len(info.drop) == 1 else "tables"
+        yield f"or drop {len(info.drop)} {tables}: {_names(info.drop)} ({proved})"
+
+
+def _conflict(info: ShortageInfo) -> Iterator[str]:
+    if not info.conflict_tables:
+        return
+    word = "a conflict, maybe with more than it needs"
+    if info.irreducible:
+        word = "a smallest conflict" if info.smallest else "a conflict of which all is needed"
+    limits = ", ".join(info.conflict_constraints) or "nothing else"
+    yield f"{word}: {_names(info.conflict_tables)} against {limits}"
+
+
+def _names(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:_MOST_NAMES])
+    hidden = len(names) - _MOST_NAMES
+    return shown if hidden <= 0 else f"{shown} … and {hidden} more"
+
+
+_LEFT, _RIGHT, _ROW = 140, 250, 30.0
+
+
+def shortage_section(info: ShortageInfo | None, unit: str) -> Section | None:
+    """Why nothing fits, and the least that would."""
+    if info is None:
+        return None
+    values: Values = [
+        [
+            t.resource.upper(), t.scope, Cell(show_amount(t.smallest, unit), t.smallest),
+            Cell(show_amount(t.needed, unit), t.needed),
+            Cell(show_amount(t.short_by, unit), t.short_by), _certainty(t),
+        ]
+        for t in info.tiers
+    ]  # fmt: skip
+    head = columns("memory", "of each", "#there now", "#needed everywhere", "#short by", "answer")
+    grid = Grid("tiers", "memory", "Each memory, the others left as they are", head, rows(values))
+    drawing = shortage_svg(info, unit)
+    parts = [Part(table=grid)]
+    if drawing is not None:
+        parts.insert(0, Part(drawing.title, drawing.render(), drawing.about))
+    keys = (Key("m-HBM_ONLY", "there now"), Key("lacks", "lacking"))
+    lines = tuple(sentence(line) for line in advice(info, unit))
+    return Section("why-not", "Why nothing fits", key=keys if drawing else (), parts=tuple(parts),
+                   points=lines)  # fmt: skip
+
+
+def shortage_svg(info: ShortageInfo, unit: str) -> Drawing | None:
+    """A bar a memory: what its smallest place has, and what that lacks."""
+    known = [tier for tier in info.tiers if tier.needed is not None and tier.helps]
+    if not known:
+        return None
+    about = " ".join(
+        f"{t.resource.upper()} of each {t.scope}: {show_amount(t.smallest, unit)} there, "
+        f"{show_amount(t.needed, unit)} needed."
+        for t in known
+    )
+    drawing = Drawing("Any one of these would do", about, _ROW * len(known) + 8)
+    for index, tier in enumerate(known):
+        assert tier.needed is not None
+        across = Scale(0, max(tier.needed, tier.smallest, 1), _LEFT, WIDTH - _RIGHT)
+        y, there, needed = 4 + index * _ROW, across.at(tier.smallest), across.at(tier.needed)
+        now, short = show_amount(tier.smallest, unit), show_amount(tier.short_by, unit)
+        drawing.text(_LEFT - 8, y + 17, f"{tier.resource.upper()} of each {tier.scope}", "end")
+        drawing.rect(_LEFT, y, there - _LEFT, _ROW - 7, "m-HBM_ONLY", now)
+        drawing.rect(there, y, needed - there, _ROW - 7, "lacks", short)
+        words = f"{now} of {show_amount(tier.needed, unit)} needed"
+        drawing.text(WIDTH, y + 17, words, "end", "strong")
+    return drawing

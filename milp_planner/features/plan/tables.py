@@ -1,0 +1,206 @@
+"""What a plan does with every table: option, ranks, memory, time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from formulations import Instance, Placement
+from formulations.instance import IntArray, Where
+from formulations.result.check import position_entries
+from milp_planner.drawing.terminal import fitting_grid
+from milp_planner.drawing.units import memory_name, show_amount, show_cost, show_ranks
+from milp_planner.pricing.choice import MODES
+
+
+@dataclass(frozen=True)
+class Facets:
+    """What the name of a priced option says, such as ``row_wise/CACHING/0.3/roundrobin``.
+
+    Attributes
+    ----------
+    sharding : str
+        Sharding type, with the number of column shards: ``column_wise:2``.
+    mode : str
+    ratio : str
+        Cache ratio; empty for HBM_ONLY and HOST_ONLY.
+    routing : str
+        dist_type of a dynamicemb table, and anything further the name says.
+    """
+
+    sharding: str
+    mode: str
+    ratio: str
+    routing: str
+
+
+def facets_of(option: str) -> Facets | None:
+    """The parts of an option's name; None for names of other origin (TorchRec's, literature's)."""
+    parts = option.split("/")
+    if len(parts) < 2 or parts[1] not in MODES:
+        return None
+    tiered = parts[1] in ("HYBRID", "CACHING")
+    if tiered and len(parts) < 3:
+        return None
+    ratio = "" if not tiered else "/".join(parts[2:4]) if _thirds(parts) else parts[2]
+    rest = parts[2 + (ratio.count("/") + 1 if ratio else 0) :]
+    return Facets(parts[0], parts[1], ratio, " ".join(rest))
+
+
+def _thirds(parts: list[str]) -> bool:
+    """Whether the ratio is a fraction such as 1/3, cut in two at its own slash."""
+    return len(parts) > 3 and parts[2].isdigit() and parts[3].isdigit()
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """One table of a plan.
+
+    Attributes
+    ----------
+    name, option : str
+    ranks : tuple of tuple of int
+        Of each block's shards, in position order.
+    used : dict of resource name to int
+        Sum over its shards, in bytes (the instance's unit).
+    most : dict of resource name to int
+        Largest use on one rank.
+    cost : int
+        Largest sum of costs on one rank (or of the whole, where it sits on no rank).
+    """
+
+    name: str
+    option: str
+    ranks: tuple[tuple[int, ...], ...]
+    used: dict[str, int]
+    most: dict[str, int]
+    cost: int
+
+
+@dataclass(frozen=True)
+class TablesInfo:
+    """All tables of a plan, in the instance's order."""
+
+    rows: tuple[TableRow, ...]
+    num_ranks: int
+    time_unit: str
+
+    def costliest(self, count: int) -> tuple[TableRow, ...]:
+        """The ``count`` tables with the largest cost, kept in the instance's order."""
+        order = sorted(range(len(self.rows)), key=lambda i: (-self.rows[i].cost, i))[:count]
+        return tuple(self.rows[i] for i in sorted(order))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def per_memory(used: Mapping[str, int]) -> dict[str, int]:
+    """What each memory holds, where several resources limit it: the largest of them."""
+    found: dict[str, int] = {}
+    for resource, amount in used.items():
+        name = memory_name(resource)
+        found[name] = max(amount, found.get(name, 0))
+    return found
+
+
+def tables_of(instance: Instance, placement: Placement) -> TablesInfo:
+    """Every table of a well-formed placement."""
+    return TablesInfo(
+        rows=tuple(_row(instance, placement, t) for t in range(instance.num_tables)),
+        num_ranks=instance.num_ranks,
+        time_unit=instance.time_unit,
+    )
+
+
+def _row(instance: Instance, placement: Placement, table: int) -> TableRow:
+    option = int(placement.options[table])
+    cost, use, off_cost, off_use = table_loads(instance, placement, table)
+    names = [r.name for r in instance.resources]
+    return TableRow(
+        name=instance.table_names[table],
+        option=instance.option_names[option],
+        ranks=tuple(tuple(block) for block in placement.to_lists(table)),
+        used={n: int(use[:, i].sum() + off_use[i]) for i, n in enumerate(names)},
+        most={n: int(use[:, i].max()) for i, n in enumerate(names)},
+        cost=int(cost.sum(axis=1).max()) or int(off_cost.sum()),
+    )
+
+
+def table_loads(
+    instance: Instance, placement: Placement, table: int
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """One table's cost [ranks, phases] and use [ranks, resources], then the same off all ranks.
+
+    The last two are int64 arrays [phases] and [resources]: what ``CLUSTER`` blocks add.
+    """
+    cost = np.zeros((instance.num_ranks, len(instance.phases)), dtype=np.int64)
+    use = np.zeros((instance.num_ranks, len(instance.resources)), dtype=np.int64)
+    off_cost, off_use = np.zeros_like(cost[0]), np.zeros_like(use[0])
+    blocks = instance.blocks_of(int(placement.options[table]))
+    for index, ranks in zip(blocks, placement.ranks[table], strict=True):
+        block = instance.block(index)
+        if block.where == Where.CLUSTER:
+            entries = [block.entry(i) for i in range(block.count)]
+            off_cost += instance.shard_cost[entries].sum(axis=0)
+            off_use += instance.shard_use[entries].sum(axis=0)
+            continue
+        positions = position_entries(instance, block, ranks)
+        np.add.at(cost, ranks, instance.shard_cost[positions])
+        np.add.at(use, ranks, instance.shard_use[positions])
+    return cost, use, off_cost, off_use
+
+
+#: Tables shown before the rest is summed up in a line.
+MOST_TABLES = 40
+#: Columns that are shortened where the width is not enough, in this order, and to which width.
+_LEAST = {"table": 16, "option": 24, "sharding": 14, "routing": 10, "ranks": 8}
+
+
+def draw_tables(info: TablesInfo, everything: bool = False) -> RenderableType:
+    """Option, ranks, memory and time of every table (the costliest ones where there are many)."""
+    folded = len(info.rows) > MOST_TABLES and not everything
+    rows = info.costliest(MOST_TABLES) if folded else info.rows
+    facets = [facets_of(row.option) for row in rows]
+    known = [f for f in facets if f is not None]
+    parts = _part_names(known) if len(known) == len(rows) else ("option",)
+    cells = [
+        [row.name, *_option(row, facet, parts), *_cells(info, row)]
+        for row, facet in zip(rows, facets, strict=True)
+    ]
+    headers = [
+        "table",
+        *parts,
+        "ranks",
+        *(per_memory(rows[0].used) if rows else ()),
+        "time" if info.time_unit == "ps" else info.time_unit,
+    ]
+    grid = fitting_grid(headers, cells, _LEAST, left=("table", *parts, "ranks"))
+    note = [Text(f"… and {len(info.rows) - len(rows)} cheaper tables (--all shows them)")]
+    return Group(Text("per table", style="bold"), grid, *(note if folded else []))
+
+
+def _option(row: TableRow, facets: Facets | None, parts: tuple[str, ...]) -> list[str]:
+    if parts == ("option",) or facets is None:
+        return [row.option]
+    return [getattr(facets, part) for part in parts]
+
+
+def _part_names(known: list[Facets]) -> tuple[str, ...]:
+    """The parts any table has: routing is left out where nothing is routed."""
+    parts = ("sharding", "mode", "ratio", "routing")
+    return tuple(n for n in parts if n in parts[:2] or any(getattr(f, n) for f in known))
+
+
+def _cells(info: TablesInfo, row: TableRow) -> list[str]:
+    ranks = [rank for block in row.ranks for rank in block]
+    return [
+        show_ranks(ranks, info.num_ranks),
+        *(show_amount(amount, info.time_unit) for amount in per_memory(row.used).values()),
+        show_cost(row.cost, info.time_unit),
+    ]

@@ -1,0 +1,1 @@
+"""Terminal drawings of a plan (rich renderables, at most 100 columns wide)."""

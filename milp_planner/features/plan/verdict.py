@@ -1,0 +1,187 @@
+"""The verdict strip: status, objective, bound, gap, the tightest places, seconds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from formulations import Instance, Outcome, Scope
+from formulations.result.check import Loads, check
+from formulations.result.words import certified_gap, standing
+from milp_planner.drawing.units import memory_name
+
+MEANING = {
+    "step_time": "the embedding part of a step, barriers between phases, no overlap",
+    "busiest_rank": "the largest sum of costs on one rank",
+    "total": "the sum of costs over everything",
+}
+
+#: Why a solve ended, in words; a proof needs none.
+STOPPED = {
+    "proof": "",
+    "time_limit": "stopped by the time limit",
+    "work_limit": "stopped by the work limit",
+    "exhausted": "the search had no more to try",
+    "interrupted": "interrupted",
+}
+
+
+@dataclass(frozen=True)
+class Tightest:
+    """The place of one resource with the largest share in use.
+
+    Attributes
+    ----------
+    resource, scope : str
+        Such as ``hbm`` and ``rank``.
+    place : int
+        Rank or machine number (0 for the cluster).
+    used, capacity : int
+        Bytes (the instance's unit).
+    """
+
+    resource: str
+    scope: str
+    place: int
+    used: int
+    capacity: int
+
+    @property
+    def headroom(self) -> int:
+        """What is left there; negative when over."""
+        return self.capacity - self.used
+
+
+@dataclass(frozen=True)
+class VerdictInfo:
+    """What was found and what is known about it; None is unknown, never 0.
+
+    Attributes
+    ----------
+    status, stopped_by, formulation : str
+    standing : str
+        The status with what stands behind it: ``certified optimal``.
+    objective_kind : str
+        ``total``, ``busiest_rank`` or ``step_time``.
+    objective, bound, certified_bound : int or None
+        In the instance's time unit.
+    bound_method : str or None
+        Who derived the bound; ``bound_exact`` tells integers from floating point.
+    certified_infeasible : bool
+        Whether a certificate proves that no plan exists.
+    certified_gap, gap : float or None
+        (objective − bound)/max(1, |objective|), of the certified bound and of ``bound``.
+    objectives : dict
+        The plan under all three objectives; empty without one.
+    tightest : tuple of Tightest
+        One for each resource that limits anything.
+    seconds : float
+    """
+
+    status: str
+    standing: str
+    stopped_by: str
+    formulation: str
+    objective_kind: str
+    objective: int | None
+    bound: int | None
+    bound_method: str | None
+    bound_exact: bool | None
+    certified_bound: int | None
+    certified_infeasible: bool
+    certified_gap: float | None
+    gap: float | None
+    objectives: dict[str, int]
+    time_unit: str
+    tightest: tuple[Tightest, ...]
+    seconds: float
+    note: str
+
+    @property
+    def certified_optimal(self) -> bool:
+        """Whether the certified bound meets the objective."""
+        return self.objective is not None and self.certified_bound == self.objective
+
+    @property
+    def all_certified(self) -> bool:
+        """Whether nothing is claimed beyond what is certified."""
+        if self.objective is None and self.bound is None:
+            return self.certified_infeasible
+        return self.certified_bound is not None and self.bound == self.certified_bound
+
+    @property
+    def proved(self) -> bool:
+        """Whether no plan is better: a bound derived in integers meets the objective."""
+        return self.status == "optimal"
+
+    @property
+    def fullest(self) -> tuple[Tightest, ...]:
+        """The tightest place of each memory, however many resources limit that."""
+        found: dict[str, Tightest] = {}
+        for place in self.tightest:
+            name = memory_name(place.resource)
+            known = found.get(name)
+            if known is None or place.used * known.capacity > known.used * place.capacity:
+                found[name] = place
+        return tuple(found.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def verdict_of(instance: Instance, outcome: Outcome) -> VerdictInfo:
+    """Summarise an Outcome of an Instance."""
+    source = outcome.bound_source
+    tight: tuple[Tightest, ...] = ()
+    if outcome.placement is not None:
+        loads = check(instance, outcome.placement).loads
+        tight = _tightest_places(instance, loads) if loads is not None else ()
+    return VerdictInfo(
+        status=outcome.status.value,
+        standing=standing(outcome),
+        stopped_by=outcome.stopped_by.value,
+        formulation=outcome.formulation,
+        objective_kind=instance.objective.value,
+        objective=outcome.objective,
+        bound=outcome.bound,
+        bound_method=None if source is None else source.method,
+        bound_exact=None if source is None else source.exact,
+        certified_bound=outcome.certified_bound,
+        certified_infeasible=outcome.certificate is not None
+        and outcome.certificate.kind == "infeasible",
+        certified_gap=certified_gap(outcome),
+        gap=outcome.gap,
+        objectives=dict(outcome.objectives),
+        time_unit=instance.time_unit,
+        tightest=tight,
+        seconds=outcome.seconds,
+        note=outcome.note,
+    )
+
+
+def _tightest_places(instance: Instance, loads: Loads) -> tuple[Tightest, ...]:
+    """For each resource, the place with the largest share in use (of equals, the first).
+
+    A resource without capacity anywhere and without use anywhere is left out.
+    """
+    found = []
+    for resource, use in zip(instance.resources, loads.use, strict=True):
+        if not (use.any() or resource.capacity.any()):
+            continue
+        share = use / np.maximum(resource.capacity, 1)
+        share = np.where((resource.capacity == 0) & (use == 0), -1.0, share)
+        place = int(np.argmax(share))
+        scope = resource.scope
+        found.append(
+            Tightest(
+                resource.name,
+                scope.value,
+                0 if scope == Scope.CLUSTER else place,
+                int(use[place]),
+                int(resource.capacity[place]),
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,262 @@
+"""The HTML page of one plan, section by section."""
+
+from __future__ import annotations
+
+from milp_planner.drawing.page import (
+    Cell,
+    Fact,
+    Grid,
+    Key,
+    Part,
+    Section,
+    Values,
+    columns,
+    fill,
+    filled,
+    rows,
+)
+from milp_planner.drawing.units import (
+    UNKNOWN,
+    memory_name,
+    show_amount,
+    show_column,
+    show_cost,
+    show_gap,
+    show_ranks,
+    show_seconds,
+    show_share,
+)
+from milp_planner.features.explain.page import explained
+from milp_planner.features.explain.page_curves import draw_trace
+from milp_planner.features.plan.memory import folds, memory_svg
+from milp_planner.features.plan.modes import modes_svg
+from milp_planner.features.plan.ranks import RanksInfo, by_memory
+from milp_planner.features.plan.shortage import shortage_section
+from milp_planner.features.plan.tables import TablesInfo, facets_of, per_memory
+from milp_planner.features.plan.timeline import SVG_MOST_RANKS, timeline_svg
+from milp_planner.features.plan.verdict import MEANING, STOPPED, VerdictInfo
+from milp_planner.features.report.info import ReportInfo
+
+
+def render(info: ReportInfo) -> str:
+    """The page as text: styles, script and drawings inside, nothing fetched from anywhere.
+
+    Parameters
+    ----------
+    info : ReportInfo
+
+    Returns
+    -------
+    str
+    """
+    unit = info.verdict.time_unit
+    sections = [
+        shortage_section(info.shortage or info.answers.why_not, unit),
+        _memory_section(info),
+        _time_section(info),
+        _modes_section(info),
+        *explained(info.answers),
+        _trace_section(info),
+        _tables_section(info),
+    ]
+    return fill(
+        title=f"{info.model} on {info.cluster}",
+        subtitle=f"{_count(info)} on {_ranks(info.num_ranks)}, prices of profile {info.profile}",
+        strip=strip(info.verdict),
+        sections=sections,
+        footer=f"Written by milp-planner. Instance {info.fingerprint[:16]}. milp-planner verify "
+        "re-derives feasibility, objective and certified bound without a solver.",
+    )
+
+
+def _count(info: ReportInfo) -> str:
+    return "no placement" if info.tables is None else f"{len(info.tables.rows):,} tables"
+
+
+def _ranks(count: int) -> str:
+    return f"{count} rank{'' if count == 1 else 's'}"
+
+
+def strip(info: VerdictInfo) -> list[Fact]:
+    """Status, objective, bound, gap, the tightest places, time."""
+    unit = info.time_unit
+    note = "; ".join(filter(None, (STOPPED[info.stopped_by], info.note)))
+    found = [Fact("status", info.standing, note, info.status)]
+    if info.objective is not None:
+        found.append(
+            Fact(info.objective_kind, show_cost(info.objective, unit), MEANING[info.objective_kind])
+        )
+    if info.status == "infeasible":
+        how = "in integers" if info.bound_exact else "in floating point"
+        found.append(Fact("proof", "no plan exists", f"{info.bound_method}, {how}"))
+        word = "verify re-derives it" if info.certified_infeasible else "the solver's word alone"
+        found.append(Fact("certificate", "yes" if info.certified_infeasible else "none", word))
+    if info.bound is not None:
+        how = "in integers" if info.bound_exact else "in floating point"
+        found.append(
+            Fact("proved bound", show_cost(info.bound, unit), f"{info.bound_method}, {how}")
+        )
+    if info.certified_bound is not None:
+        found.append(
+            Fact("certified bound", show_cost(info.certified_bound, unit), "verify re-derives it")
+        )
+    if info.objective is not None:
+        known = info.certified_gap is not None
+        told = "verify re-derives it" if known else "no bound is certified"
+        found.append(Fact("certified gap", show_gap(info.certified_gap), told))
+        note = "no plan is better" if info.proved else "how far the plan may be from the best"
+        note = "no bound is known" if info.gap is None else note
+        found.append(Fact("gap", show_gap(info.gap), note))
+    for place in (place for place in info.fullest if place.used):
+        over = place.headroom < 0
+        at = "the cluster" if place.scope == "cluster" else f"{place.scope} {place.place}"
+        share = show_share(place.used, place.capacity)
+        note = f"{at}: {show_amount(abs(place.headroom), unit)} {'too much' if over else 'free'}"
+        found.append(
+            Fact(
+                f"fullest {memory_name(place.resource).upper()}",
+                share,
+                note,
+                "over" if over else "",
+            )
+        )
+    found.append(Fact("solved in", show_seconds(info.seconds), info.formulation))
+    return found
+
+
+def _memory_section(info: ReportInfo) -> Section | None:
+    """Stacks or heat map of every memory that is in use."""
+    if info.memory is None:
+        return None
+    parts, modes, unused = [], {}, []
+    for tier in info.memory.shown:
+        if not any(map(sum, tier.used)):
+            unused.append(f" No {memory_name(tier.resource).upper()} is in use.")
+            continue
+        drawing = memory_svg(info.memory, tier, info.verdict.time_unit)
+        parts.append(Part(drawing.title, drawing.render(), drawing.about))
+        modes.update({} if folds(tier) else dict.fromkeys(tier.modes))
+    if not parts:
+        return None
+    keys = tuple(Key(f"m-{mode}", mode) for mode in modes)
+    text = f"Use of every place against its capacity.{''.join(unused)}"
+    return Section("memory", "Memory", text, (*keys, Key("room", "free")) if keys else (),
+                   tuple(parts))  # fmt: skip
+
+
+def _time_section(info: ReportInfo) -> Section | None:
+    """The timeline, then every rank as a table."""
+    if info.ranks is None or not any(info.ranks.barriers):
+        return None
+    ranks = info.ranks
+    drawing = timeline_svg(ranks)
+    shown = ""
+    if len(ranks.rows) > SVG_MOST_RANKS:
+        shown = f" Drawn: the {SVG_MOST_RANKS} busiest ranks, and who sets a barrier."
+    text = (
+        "The embedding part of a step, with a barrier after each phase and no overlap: a phase "
+        f"lasts as long as its slowest rank.{shown}"
+    )
+    keys = tuple(
+        Key(f"p{i % 6}", f"{name} {show_cost(ranks.barriers[i], ranks.time_unit)}")
+        for i, name in enumerate(ranks.phases)
+        if ranks.barriers[i]
+    )
+    more = (Key("p0 waits", "pale: others are slower"), Key("room", "waiting"))
+    parts = (Part("", drawing.render(), drawing.about), Part(table=_rank_grid(ranks)))
+    return Section("time", "Time", text, (*keys, *more), parts)
+
+
+def _rank_grid(info: RanksInfo) -> Grid:
+    busy = [p for p, slowest in enumerate(info.barriers) if slowest]
+    times = [value for row in info.rows for value in (*(row.phases[p] for p in busy), row.cost)]
+    texts, scale = show_column(times, info.time_unit)
+    wide = len(busy) + 1
+    values: Values = []
+    for index, row in enumerate(info.rows):
+        machine = Cell(str(row.machine), row.machine) if len(info.machines) > 1 else ""
+        cells: list[str | Cell] = [Cell(str(row.rank), row.rank), machine]
+        for use in by_memory(row.usage).values():
+            over = use.used > use.capacity
+            share = show_share(use.used, use.capacity)
+            cells.append(Cell(show_amount(use.used, info.time_unit), use.used, over))
+            cells.append(Cell(share, use.used / max(1, use.capacity), over))
+        here = slice(index * wide, (index + 1) * wide)
+        cells += [Cell(t, v) for t, v in zip(texts[here], times[here], strict=True)]
+        values.append(cells)
+    names = [memory.upper() for memory in by_memory(info.rows[0].usage)]
+    memories = [column for name in names for column in (f"#{name}", f"#{name} share")]
+    of = f", {scale}" if scale else ""
+    phases = (f"#{info.phases[p]}{of}" for p in busy)
+    head = columns("#rank", "#machine", *memories, *phases, f"#sum{of}")
+    head, values = filled(head, values)
+    return Grid("ranks", "ranks", "Every rank: memory and time", head, rows(values))
+
+
+def _modes_section(info: ReportInfo) -> Section | None:
+    """Where every table is, and how many share each mode and ratio."""
+    if info.modes is None or not info.modes.cells:
+        return None
+    unit = info.verdict.time_unit
+    values: Values = []
+    for cell in info.modes.cells:
+        held = per_memory(cell.used).values()
+        which = ", ".join(cell.tables[:6]) + (" …" if len(cell.tables) > 6 else "")
+        values.append(
+            [cell.mode, cell.ratio or UNKNOWN, Cell(str(len(cell.tables)), len(cell.tables)),
+             *(Cell(show_amount(amount, unit), amount) for amount in held), which]
+        )  # fmt: skip
+    memories = (f"#{name.upper()}" for name in per_memory(info.modes.cells[0].used))
+    head, values = filled(columns("mode", "cache ratio", "#tables", *memories, "which"), values)
+    grid = Grid("modes-cells", "modes", "Tables and bytes in every mode at every ratio", head,
+                rows(values))  # fmt: skip
+    found = [] if len(info.modes.cells) == 1 else [modes_svg(info.modes, unit)]
+    modes = dict.fromkeys(cell.mode for cell in info.modes.cells)
+    keys = tuple(Key(f"m-{mode}", mode) for mode in modes) if found else ()
+    parts = (*(Part("", each.render(), each.about) for each in found), Part(table=grid))
+    return Section("modes", "Modes and cache ratios", key=keys, parts=parts)
+
+
+def _tables_section(info: ReportInfo) -> Section | None:
+    """Every table: option, ranks, bytes, time."""
+    if info.tables is None:
+        return None
+    grid = _table_grid(info.tables)
+    text = "Time is the largest sum of a table's shards on one rank."
+    return Section("tables", "Tables", text, parts=(Part(table=grid),))
+
+
+def _table_grid(info: TablesInfo) -> Grid:
+    """All tables as a grid."""
+    memories = list(per_memory(info.rows[0].used)) if info.rows else []
+    times, name = show_column([row.cost for row in info.rows], info.time_unit)
+    head = columns("table", "sharding", "mode", "ratio", "routing", "ranks",
+                   *(f"#{m.upper()}" for m in memories),
+                   f"#time{', ' if name else ''}{name}")  # fmt: skip
+    values: Values = []
+    for row, time in zip(info.rows, times, strict=True):
+        facets = facets_of(row.option)
+        what = (
+            (row.option, UNKNOWN, UNKNOWN, UNKNOWN)
+            if facets is None
+            else (facets.sharding, facets.mode, facets.ratio, facets.routing)
+        )
+        ranks = show_ranks([r for block in row.ranks for r in block], info.num_ranks)
+        held = per_memory(row.used).values()
+        values.append(
+            [row.name, *what, ranks,
+             *(Cell(show_amount(amount, info.time_unit), amount) for amount in held),
+             Cell(time, row.cost)]
+        )  # fmt: skip
+    head, values = filled(head, values)
+    return Grid("tables-all", "tables", "Every table and where it is", head, rows(values))
+
+
+def _trace_section(info: ReportInfo) -> Section | None:
+    """Bound and incumbent over time."""
+    drawing = draw_trace(info.trace, info.verdict.seconds, info.verdict.time_unit)
+    if drawing is None:
+        return None
+    keys = (Key("mark objective", "best plan so far"), Key("mark bound", "proved bound"))
+    text = f"What {info.verdict.formulation} knew at each moment."
+    return Section("search", "Search", text, keys, (Part("", drawing.render(), drawing.about),))

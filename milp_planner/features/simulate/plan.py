@@ -1,0 +1,261 @@
+"""Simulate a whole plan, and set what it predicted beside what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from milp_planner.errors import BadInput
+from milp_planner.features.simulate.job import job_of
+from milp_planner.features.simulate.memory import MemoryInfo, memory_of, rows_held
+from milp_planner.features.simulate.ranks import hottest, loads_of
+from milp_planner.features.simulate.table import TableRun, check_trace, replay_table, simulate_table
+from milp_planner.plans.placement import Plan
+from milp_planner.pricing.access import distinct_rows
+from milp_planner.pricing.traffic import traffic_of
+from milp_planner.pricing.units import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class TableInfo:
+    """One table, predicted and simulated.
+
+    Attributes
+    ----------
+    name, mode, cache_ratio
+        As placed.
+    sampled : float
+        Share of the rows that stood for all; 1 where every row was simulated.
+    exchange_part : float
+        Share of each rank's lookups in the simulated exchange; with de-duplication below 1 its
+        ids are an upper estimate.
+    warmup : float
+        Lookups a row before counting.
+    predicted_hit, hit_source
+        Hit ratio of pricing, and its source (formula, table, unchecked, curve, none).
+    hit, unique_hit : float or None
+        Simulated share of lookups, and of a batch's different rows, served from HBM.
+    predicted_unique_fraction, unique_fraction : float, float or None
+        Different rows of a global batch over its lookups.
+    predicted_ids, ids : float
+        Ids a step on the busiest rank.
+    predicted_hot, hot, hot_peak : float
+        Busiest rank over the mean: predicted, simulated over all batches, highest batch.
+    predicted_slots, held : float
+        Rows a rank's HBM has room for, and the most any rank held (see :func:`rows_held`).
+    pcie_bytes : float
+        Bytes a step between host and HBM, all ranks.
+    evicted, lost, bypassed : float
+        Rows a step pushed out of HBM, pushed out of the host, and not cached for want of a slot.
+    rank_hit : tuple of float or None
+        Hit ratio of each rank of the split.
+    growth : tuple of float
+        Rows in HBM after each counted batch, all ranks.
+    hot_over_time : tuple of float
+        Busiest rank over the mean, each counted batch.
+    hit_over_time : tuple of float
+        Hit ratio of each counted batch; empty where no tier serves a part.
+    evicted_over_time : tuple of float
+        Rows pushed out of HBM in each counted batch.
+    """
+
+    name: str
+    mode: str
+    cache_ratio: str
+    sampled: float
+    exchange_part: float
+    warmup: float
+    predicted_hit: float
+    hit_source: str
+    hit: float | None
+    unique_hit: float | None
+    predicted_unique_fraction: float
+    unique_fraction: float | None
+    predicted_ids: float
+    ids: float
+    predicted_hot: float
+    hot: float
+    hot_peak: float
+    predicted_slots: float
+    held: float
+    pcie_bytes: float
+    evicted: float
+    lost: float
+    bypassed: float
+    rank_hit: tuple[float | None, ...]
+    growth: tuple[float, ...]
+    hot_over_time: tuple[float, ...]
+    hit_over_time: tuple[float, ...]
+    evicted_over_time: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class SimulationInfo:
+    """A simulated plan.
+
+    Attributes
+    ----------
+    name : str
+        Model and cluster.
+    batches, seed : int
+    tables : tuple of TableInfo
+    rank_ids : tuple of float
+        Ids a step on each rank, all tables, mean over batches.
+    rank_pcie_bytes : tuple of float
+        Bytes a step between host and HBM of each rank.
+    predicted_exchange, exchange : float
+        Bytes a step on the busiest rank, all tables: ids in, embeddings out.
+    predicted_hot, hot, hot_peak : float
+        Ids of the busiest rank over the mean, all tables: predicted, over all batches, highest
+        batch.
+    hot_over_time, exchange_over_time, pcie_over_time : tuple of float
+        Of the busiest rank in each of the last batches that every table has counted: ids over the
+        mean, bytes exchanged, bytes between host and HBM.
+    memory : tuple of MemoryInfo
+        HBM of every rank and DDR of every machine.
+    """
+
+    name: str
+    batches: int
+    seed: int
+    tables: tuple[TableInfo, ...]
+    rank_ids: tuple[float, ...]
+    rank_pcie_bytes: tuple[float, ...]
+    predicted_exchange: float
+    exchange: float
+    predicted_hot: float
+    hot: float
+    hot_peak: float
+    hot_over_time: tuple[float, ...]
+    exchange_over_time: tuple[float, ...]
+    pcie_over_time: tuple[float, ...]
+    memory: tuple[MemoryInfo, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        return asdict(self)
+
+
+def simulate_plan(
+    plan: Plan,
+    batches: int = 20,
+    seed: int = 0,
+    traces: Mapping[str, IntArray] | None = None,
+    on_table: Callable[[str], None] = lambda _: None,
+) -> SimulationInfo:
+    """Replay lookups through every table of a plan.
+
+    Parameters
+    ----------
+    plan : Plan
+    batches : int
+        Steps that are counted; the tiers are warmed up with 30 lookups a row before.
+    seed : int
+    traces : mapping of table name to int64 array, optional
+        Keys in order, in place of lookups drawn from the table's statistics.
+    on_table : callable
+        Told the name of each table that is done.
+
+    Raises
+    ------
+    BadInput
+        The plan has no placement, a trace names no table of it or cannot be replayed (see
+        :func:`milp_planner.features.simulate.table.check_trace`), or numba is absent.
+    """
+    if not plan.tables:
+        raise BadInput("the plan places no table (none was found); there is nothing to simulate")
+    traces = traces or {}
+    names = [table.name for table in plan.tables]
+    for name in traces:
+        if name not in names:
+            raise BadInput(f"--trace: no table {name!r} in the plan; there are: {', '.join(names)}")
+    traffic = traffic_of(plan.model, plan.cluster.num_ranks, needs_distinct=False)
+    jobs = [job_of(plan, index, traffic) for index in range(len(names))]
+    for job in jobs:
+        if job.table.name in traces:
+            check_trace(job, traces[job.table.name])
+    runs = []
+    for name, job in zip(names, jobs, strict=True):
+        if name in traces:
+            runs.append(replay_table(job, traces[name], batches))
+        else:
+            runs.append(simulate_table(job, batches, seed))
+        on_table(name)
+    return _info(plan, runs, batches, seed, traffic.outputs)
+
+
+def _info(
+    plan: Plan, runs: list[TableRun], batches: int, seed: int, outputs: FloatArray
+) -> SimulationInfo:
+    loads = loads_of(plan, runs, outputs)
+    hot = hottest(loads.ids)
+    return SimulationInfo(
+        name=f"{plan.model.name} on {plan.cluster.name}",
+        batches=batches,
+        seed=seed,
+        tables=tuple(
+            _table_info(run, moved)
+            for run, moved in zip(runs, loads.table_link.tolist(), strict=True)
+        ),
+        rank_ids=tuple(loads.ids.mean(axis=0).tolist()),
+        rank_pcie_bytes=tuple(loads.host_link.mean(axis=0).tolist()),
+        predicted_exchange=float(loads.expected_exchange.max()),
+        exchange=float(loads.exchange.mean(axis=0).max()),
+        predicted_hot=float(loads.expected_ids.max()) / loads.even_ids,
+        hot=_uneven(loads.ids),
+        hot_peak=float(hot.max()),
+        hot_over_time=tuple(hot.tolist()),
+        exchange_over_time=tuple(loads.exchange.max(axis=1).tolist()),
+        pcie_over_time=tuple(loads.host_link.max(axis=1).tolist()),
+        memory=memory_of(plan, runs, outputs),
+    )
+
+
+def _uneven(ids: FloatArray) -> float:
+    """Busiest rank over the mean, of the ids of all batches [batches, ranks]."""
+    return float(hottest(ids.sum(axis=0)))
+
+
+def _table_info(run: TableRun, host_link: float) -> TableInfo:
+    job, total, hot, (held, _) = run.job, run.total, hottest(run.ids), rows_held(run)
+    tiered = job.placed.mode in ("HYBRID", "CACHING")
+    asked, lookups = total.lookups > 0, job.lookups * job.senders
+    distinct = distinct_rows(job.table.access, job.table.rows, job.lookups, job.senders)
+    ratios = np.where(asked, total.hits / np.maximum(total.lookups, 1), np.nan)
+
+    def each(rows: IntArray) -> float:
+        return float(rows.sum()) / run.batches / run.rate
+
+    return TableInfo(
+        name=job.table.name,
+        mode=job.placed.mode,
+        cache_ratio=str(job.placed.cache_ratio),
+        sampled=run.rate,
+        exchange_part=run.part,
+        warmup=run.warmed,
+        predicted_hit=job.predicted_hit,
+        hit_source=job.source,
+        hit=total.hit_ratio if tiered else None,
+        unique_hit=total.unique_hit_ratio if tiered else None,
+        predicted_unique_fraction=distinct / lookups,
+        unique_fraction=total.unique_fraction if run.rate == 1 else None,
+        predicted_ids=float(job.expected_ids.max()),
+        ids=float(run.ids.mean(axis=0).max()),
+        predicted_hot=float(job.expected_ids.max()) / job.even_ids,
+        hot=_uneven(run.ids),
+        hot_peak=float(hot.max()),
+        predicted_slots=float(job.shape.hbm_buckets * job.shape.hbm_bucket),
+        held=float(held.max()),
+        pcie_bytes=host_link,
+        evicted=each(total.evicted),
+        lost=each(total.dropped),
+        bypassed=each(total.bypassed),
+        rank_hit=tuple(None if np.isnan(r) else float(r) for r in ratios) if tiered else (),
+        growth=tuple(held.sum(axis=1).tolist()),
+        hot_over_time=tuple(hot.tolist()),
+        hit_over_time=tuple(step.hit_ratio for step in run.steps) if tiered else (),
+        evicted_over_time=tuple(each(step.evicted) * len(run.steps) for step in run.steps),
+    )

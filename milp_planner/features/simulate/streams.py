@@ -1,0 +1,177 @@
+"""Streams of lookups: rows drawn by their popularity, or read from files of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cuda_routing.key_files import KeyFiles
+from cuda_routing.rules import splitmix64
+from milp_planner.errors import BadInput
+from milp_planner.inputs.access import Histogram, Unknown
+from milp_planner.inputs.model import Model
+from milp_planner.pricing.popularity import Popularity
+from milp_planner.pricing.units import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Independent lookups; rows are numbered by falling popularity.
+
+    Attributes
+    ----------
+    rows : int
+        Rows that can be drawn.
+    edges : float array [classes + 1]
+        Rows before each class of equal popularity, and all of them.
+    mass : float array [classes + 1]
+        Share of the lookups before each class, and 1.
+    """
+
+    rows: int
+    edges: FloatArray
+    mass: FloatArray
+
+    def draw(self, lookups: int, generator: np.random.Generator) -> IntArray:
+        """Rows of that many lookups, int64 array."""
+        places = np.interp(generator.random(lookups), self.mass, self.edges)
+        return np.minimum(places.astype(np.int64), self.rows - 1)
+
+    def thinned(self, rate: float) -> Drawn:
+        """The same shape over ``rate`` times the rows.
+
+        A sample of rows in the manner of SHARDS, stratified: in the order of popularity every
+        1/rate rows are one, with their mean popularity. Lookups and slots are to shrink alike.
+
+        References
+        ----------
+        C. Waldspurger, N. Park, A. Garthwaite, I. Ahmad, "Efficient MRC construction with
+        SHARDS", FAST 2015.
+        """
+        rows = max(round(self.rows * rate), 1)
+        return Drawn(rows, self.edges * (rows / self.rows), self.mass)
+
+
+def drawn(known: Popularity) -> Drawn:
+    """Lookups that follow the classes of :func:`milp_planner.pricing.popularity.popularity`."""
+    edges = np.concatenate(([0.0], np.cumsum(known.counts)))
+    mass = np.concatenate(([0.0], np.cumsum(known.counts * known.shares)))
+    rows = max(round(known.rows), 1)
+    return Drawn(rows, edges * (rows / edges[-1]), mass / mass[-1])
+
+
+def scattered(places: IntArray, rows: int, seed: int, first: Sequence[int] = ()) -> IntArray:
+    """Ids of rows numbered by popularity: a random permutation of 0 … rows − 1, never stored.
+
+    A Feistel network over the next power of four, walked until the id lies below ``rows``.
+
+    Parameters
+    ----------
+    places : int64 array
+    rows : int
+    seed : int
+        Chooses the permutation.
+    first : sequence of int
+        Ids of the most popular rows, where known; they change places with whom they displace.
+
+    References
+    ----------
+    J. Black, P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002 (cycle walking).
+    """
+    ids = _permuted(places, rows, seed)
+    if not first:
+        return ids
+    known = np.asarray(first, dtype=np.int64)
+    swapped: dict[int, int] = {}
+    for place, wanted in enumerate(known.tolist()):
+        own = int(_permuted(np.array([place]), rows, seed)[0])
+        now = swapped.get(own, own)
+        swapped = {a: (now if b == wanted else b) for a, b in swapped.items()}
+        swapped.setdefault(wanted, now)
+        swapped[own] = wanted
+    moved = np.array(sorted(swapped))
+    at = np.minimum(np.searchsorted(moved, ids), len(moved) - 1)
+    return np.where(moved[at] == ids, np.array([swapped[k] for k in moved.tolist()])[at], ids)
+
+
+def read_keys(paths: Sequence[Path]) -> IntArray:
+    """Keys of files (``.npy``, raw, text), one after the other.
+
+    Raises
+    ------
+    BadInput
+        When there is none.
+    RoutingError
+        A file is absent, of an unknown kind, or holds something that is no key.
+    """
+    parts = [piece.astype(np.int64) for piece in KeyFiles(paths)]
+    if not parts:
+        raise BadInput(f"{', '.join(map(str, paths))}: holds no key")
+    return np.concatenate(parts)
+
+
+def _permuted(places: IntArray, rows: int, seed: int) -> IntArray:
+    half = np.uint64(max((max(rows - 1, 1).bit_length() + 1) // 2, 1))
+    keys = [splitmix64(np.array([4 * seed + i]))[0] for i in range(4)]
+    ids = _feistel(places.astype(np.uint64), half, keys)
+    outside = np.flatnonzero(ids >= rows)
+    while len(outside):
+        ids[outside] = _feistel(ids[outside], half, keys)
+        outside = outside[ids[outside] >= rows]
+    return ids.astype(np.int64)
+
+
+def _feistel(ids: np.ndarray, half: np.uint64, keys: list[np.uint64]) -> np.ndarray:
+    low = (np.uint64(1) << half) - np.uint64(1)
+    left, right = ids >> half, ids & low
+    for key in keys:
+        left, right = right, left ^ (splitmix64(right ^ key) & low)
+    return (left << half) | right
+
+
+LOOKUPS = {
+    "dlrm-2021": (0.056, 0.043, 0.075, 0.099, 0.112, 0.091, 0.064, 0.052, 0.049, 0.05, 0.054,
+                  0.058, 0.061, 0.052, 0.038, 0.026, 0.02),
+    "dlrm-2022": (0.027, 0.023, 0.04, 0.068, 0.105, 0.12, 0.099, 0.07, 0.059, 0.054, 0.04, 0.071,
+                  0.064, 0.047, 0.021, 0.017, 0.075),
+}  # fmt: skip
+"""Share of a batch's lookups by how often their row is looked up in the batch: once, twice, 3–4,
+5–8, … 16,385–32,768, more. All tables together (856 of 2021 at batch 65,536, 788 of 2022 at batch
+131,072). Source: facebookresearch/dlrm_datasets (MIT), ``embedding_bag/{2021,2022}``,
+``locality_stats.txt`` at 6f46ba7, files ``…_15.pt``; batches of a year differ in the third
+decimal at most."""
+
+REUSE = np.array([1.0, 2.0, 3.4, *(1.44 * 2.0**i for i in range(2, 15)), 1.44 * 2.0**15])
+"""Mean lookups of a row in each class: the fitted part. They give 7.5 and 12.5 lookups a row
+where the source states 7.6 and 12.7, and its share of rows in each class to 0.01."""
+
+
+def published(name: str) -> Histogram:
+    """Rows in classes of equal popularity, of the rows that one batch touches."""
+    lookups = np.array(LOOKUPS[name])
+    rows = lookups / REUSE
+    rows, lookups = rows / rows.sum(), lookups / lookups.sum()
+    bins = tuple(zip(rows.tolist(), lookups.tolist(), strict=True))
+    return Histogram(kind="histogram", bins=bins)
+
+
+def with_skew(model: Model, name: str) -> Model:
+    """The model with published skew on every table that has no statistics of its own."""
+    access = published(name)
+    tables = tuple(
+        table.model_copy(
+            update={"access": access.model_copy(update=_measured(table.access))}
+        )
+        if isinstance(table.access, Unknown)
+        else table
+        for table in model.tables
+    )  # fmt: skip
+    return model.model_copy(update={"tables": tables})
+
+
+def _measured(access: Unknown) -> dict[str, object]:
+    """What was measured of the table stays."""
+    return {"unique_fraction": access.unique_fraction, "measured_skew": access.measured_skew}

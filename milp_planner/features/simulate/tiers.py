@@ -1,0 +1,309 @@
+"""The tiers of one table on all its ranks, and what a batch of lookups does to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from cuda_routing.rules import fmix64
+from milp_planner.errors import BadInput
+from milp_planner.pricing.dynamicemb_storage import HBM_BUCKET, HOST_BUCKET
+from milp_planner.pricing.units import IntArray
+
+TierMode = Literal["HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY"]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Tiers of one rank of a table.
+
+    Attributes
+    ----------
+    mode : str
+        HBM_ONLY, HYBRID, CACHING or HOST_ONLY.
+    hbm_slots, host_slots : int
+        Rounded up to whole buckets; a cache's host holds every row.
+    frequency : bool
+        Evict the row looked up least often (LFU) instead of the one not used longest (LRU).
+    hbm_bucket, host_bucket : int
+        Slots of a bucket.
+    """
+
+    mode: TierMode
+    hbm_slots: int
+    host_slots: int = 0
+    frequency: bool = False
+    hbm_bucket: int = HBM_BUCKET
+    host_bucket: int = HOST_BUCKET
+
+    @property
+    def hbm_buckets(self) -> int:
+        """Buckets of one rank's HBM tier, at least one."""
+        return max(-(-self.hbm_slots // self.hbm_bucket), 1)
+
+    @property
+    def host_buckets(self) -> int:
+        """Buckets of one rank's host tier, at least one."""
+        return max(-(-self.host_slots // self.host_bucket), 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What one batch did; int64 arrays [ranks].
+
+    Attributes
+    ----------
+    lookups, unique
+        Lookups, and different rows among them.
+    hits, unique_hits
+        Of those, served from HBM as it was when the batch began.
+    host_hits, new
+        Different rows found on the host; found nowhere.
+    evicted
+        Rows pushed out of HBM (HYBRID: to the host; CACHING: written back).
+    dropped
+        Rows pushed out of a full host bucket and lost.
+    bypassed
+        Rows of the batch for which a cache's bucket had no slot left.
+    in_hbm, on_host
+        Rows held after the batch (a cache's host: every row seen, counted over all ranks alike).
+    """
+
+    lookups: IntArray
+    unique: IntArray
+    hits: IntArray
+    unique_hits: IntArray
+    host_hits: IntArray
+    new: IntArray
+    evicted: IntArray
+    dropped: IntArray
+    bypassed: IntArray
+    in_hbm: IntArray
+    on_host: IntArray
+
+    def __add__(self, other: Step) -> Step:
+        """Counts of both batches; rows held after the second."""
+        values: dict[str, IntArray] = {}
+        for name in (field.name for field in fields(self)):
+            ours, theirs = getattr(self, name), getattr(other, name)
+            values[name] = theirs if name in ("in_hbm", "on_host") else ours + theirs
+        return Step(**values)
+
+    @property
+    def hit_ratio(self) -> float:
+        """Share of the lookups served from HBM (NaN without lookups)."""
+        return _ratio(self.hits, self.lookups)
+
+    @property
+    def unique_hit_ratio(self) -> float:
+        """Share of the batches' different rows that were in HBM (NaN without lookups)."""
+        return _ratio(self.unique_hits, self.unique)
+
+    @property
+    def unique_fraction(self) -> float:
+        """Different rows of the batches over their lookups (NaN without lookups)."""
+        return _ratio(self.unique, self.lookups)
+
+
+class Tier(NamedTuple):
+    """Slots of one tier on all ranks, bucket after bucket, as the compiled loops take them.
+
+    Attributes
+    ----------
+    held : int32 array [slots]
+        Row in each slot.
+    filled : int64 array [buckets]
+        Slots in use: a bucket's first ones.
+    first : int
+        Place of the first slot: those of HBM come before those of the host.
+    """
+
+    held: np.ndarray
+    filled: np.ndarray
+    first: int
+
+
+class Tiers:
+    """One table's rows on its ranks.
+
+    A batch is de-duplicated first. HYBRID: a new row goes to the HBM bucket of its hash; the
+    lowest score there is pushed to the host; a row found on the host stays there. CACHING: a
+    missing row is brought into HBM, and the lowest score of the bucket is written back; rows of
+    the batch itself are protected. Among equal scores the lowest slot goes. Scores: batch of the
+    last lookup (LRU) or lookups so far (LFU; a cache's host remembers them).
+
+    Parameters
+    ----------
+    shape : Shape
+        Of each rank.
+    keys : int64 array [rows]
+        Id of every row as its rank stores it; batches name rows by their index here.
+    owner : int64 array [rows], optional
+        Rank of every row; default: one rank.
+    ranks : int
+
+    References
+    ----------
+    NVIDIA/recsys-examples, ``corelib/dynamicemb`` (``table_operation/kernels.cuh``: bucket from
+    fmix64, insertion evicts the lowest score; ``batched_dynamicemb_function.py``: unique first,
+    cache misses inherit the host's LFU score).
+    """
+
+    def __init__(
+        self, shape: Shape, keys: IntArray, owner: IntArray | None = None, ranks: int = 1
+    ) -> None:
+        rows = len(keys)
+        owner = np.zeros(rows, np.int64) if owner is None else owner
+        hashed = fmix64(keys) & np.uint64(2**63 - 1)
+        self.shape, self.ranks, self.now = shape, ranks, 0
+        self._rows = np.zeros((rows, 4), np.int32)
+        self._rows[:, 0] = -1
+        self._rows[:, 3] = owner * shape.hbm_buckets + _bucket(
+            hashed, shape.hbm_buckets, shape.hbm_bucket
+        )
+        self._rank_of = np.repeat(np.arange(ranks, dtype=np.int32), shape.hbm_buckets)
+        self._hbm = _tier(ranks * shape.hbm_buckets, shape.hbm_bucket * (shape.hbm_slots > 0), 0)
+        self._host = _tier(0, 0, 0)
+        self._home_host = np.zeros(0, np.int32)
+        if shape.mode == "HYBRID":
+            home = _bucket(hashed, shape.host_buckets, shape.host_bucket)
+            self._home_host = (owner * shape.host_buckets + home).astype(np.int32)
+            self._host = _tier(ranks * shape.host_buckets, shape.host_bucket, self._hbm.held.size)
+        self._starts = [np.zeros(len(t.filled) + 2, np.int32) for t in (self._hbm, self._host)]
+        # rows nowhere share the first score, rows on a host without slots the last
+        self._scores = np.zeros(self._hbm.held.size + self._host.held.size + 2, np.int32)
+        self._in_hbm, self._on_host = np.zeros((2, ranks), np.int64)
+        self._kept = np.empty((4, 0), np.int32)
+
+    def step(self, batch: IntArray) -> Step:
+        """Look up the rows of one batch (indices, repeated as they come) and update the tiers.
+
+        Raises
+        ------
+        BadInput
+            Numba is not installed.
+        """
+        loops = compiled_loops()
+        self.now += 1
+        missing, homes = self._scratch(len(batch))[:2]
+        seen = np.zeros((self.ranks, 3, 2), np.int64)
+        misses = loops.look_up(
+            self._rows, self._scores, batch, self.now, self._score(loops), self._hbm.held.size,
+            loops.IN_HBM if self.shape.mode == "CACHING" else loops.ON_HOST,
+            self._rank_of, missing, homes, seen,
+        )  # fmt: skip
+        lookups, (found, host_hits, new) = seen.sum(axis=2), seen[:, :, 1].T
+        moved = self._insert(loops, missing[:misses], homes[:misses])
+        self._hold(host_hits, new, *moved)
+        return Step(
+            lookups.sum(axis=1), found + host_hits + new, lookups[:, loops.IN_HBM].copy(),
+            found, host_hits, new, *moved, self._in_hbm, self._on_host,
+        )  # fmt: skip
+
+    def _hold(
+        self, host_hits: IntArray, new: IntArray, evicted: IntArray, dropped: IntArray,
+        bypassed: IntArray,
+    ) -> None:  # fmt: skip
+        """Rows held after a batch; new arrays, as earlier steps keep theirs."""
+        mode = self.shape.mode
+        if mode == "CACHING" and self.shape.hbm_slots:
+            self._in_hbm = self._in_hbm + host_hits + new - bypassed - evicted
+        elif self.shape.hbm_slots:
+            self._in_hbm = self._in_hbm + new - evicted
+        arrived = new if mode in ("CACHING", "HOST_ONLY") else evicted - dropped
+        self._on_host = self._on_host + arrived
+
+    def in_hbm(self) -> IntArray:
+        """Rows now in HBM, ascending."""
+        place = self._rows[:, 0]
+        return np.flatnonzero((place >= 0) & (place < self._hbm.held.size))
+
+    def on_host(self) -> IntArray:
+        """Rows now on the host and not in HBM, ascending."""
+        return np.flatnonzero(self._rows[:, 0] >= self._hbm.held.size)
+
+    def _score(self, loops: Any) -> int:
+        """Column of the rows that holds their scores."""
+        return int(loops.COUNT if self.shape.frequency else loops.STAMP)
+
+    def _scratch(self, size: int) -> np.ndarray:
+        """Four arrays of at least that size, kept: fresh pages cost more than the work in them."""
+        if self._kept.shape[1] < size:
+            self._kept = np.empty((4, size), np.int32)
+        return self._kept
+
+    def _insert(
+        self, loops: Any, missing: np.ndarray, homes: np.ndarray
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Bring missing rows into HBM, what they push out to the host: evicted, dropped, bypassed.
+
+        A batch leaves its scratch arrays: missing rows and their buckets, then two free ones.
+        """
+        rows, none = self._rows, np.zeros(self.ranks, np.int64)
+        if not self.shape.hbm_slots:
+            rows[missing, loops.PLACE] = 0
+            return none, none, none
+        if self.shape.mode == "CACHING":
+            _, (evicted, bypassed) = self._place(loops, missing, homes, 0, self._hbm.held.size)
+            return evicted, none, bypassed
+        lost, left = self._place(loops, missing, homes, 0, -1)
+        evicted = dropped = left.sum(axis=0)
+        if self.shape.mode == "HYBRID":
+            moving, homes = self._kept[:2, : len(lost)]
+            loops.send(lost, self._home_host, moving, homes)
+            lost, left = self._place(loops, moving, homes, 1, -1)
+            dropped = left.sum(axis=0)
+        if self.shape.frequency:
+            rows[lost, loops.COUNT] = 0
+        return evicted, dropped, none
+
+    def _place(
+        self, loops: Any, keys: np.ndarray, homes: np.ndarray, host: int, away: int
+    ) -> tuple[np.ndarray, IntArray]:
+        """Insert rows into HBM or the host: who left; by rank, victims and rows without a slot."""
+        tier, start = (self._hbm, self._host)[host], self._starts[host]
+        grouped, leaving = self._kept[2:]
+        moved = np.zeros((self.ranks, 2), np.int64)
+        busy = loops.by_bucket(keys, homes, start, grouped)
+        size = loops.insert(
+            self._rows, grouped, start, homes[:busy], tier, self._scores,
+            self.now if self.shape.mode == "CACHING" else -1, self._score(loops), away, leaving,
+            moved,
+        )  # fmt: skip
+        return leaving[:size], moved.T
+
+
+def compiled_loops() -> Any:
+    """The compiled loops.
+
+    Raises
+    ------
+    BadInput
+        Numba is not installed; the sentence says how to install it.
+    """
+    try:
+        from milp_planner.features.simulate import loops
+    except ModuleNotFoundError as error:
+        if error.name != "numba":
+            raise
+        raise BadInput(
+            "the simulator needs numba, which is not installed: pip install 'milp-planner[routing]'"
+        ) from None
+    return loops
+
+
+def _bucket(hashed: np.ndarray, buckets: int, capacity: int) -> np.ndarray:
+    """Bucket of each hash: (hash mod slots) / slots of a bucket."""
+    return (hashed % np.uint64(buckets * capacity) // np.uint64(capacity)).astype(np.int64)
+
+
+def _tier(buckets: int, capacity: int, first: int) -> Tier:
+    """An empty tier."""
+    return Tier(np.full(buckets * capacity, -1, np.int32), np.zeros(buckets, np.int64), first)
+
+
+def _ratio(part: IntArray, whole: IntArray) -> float:
+    total = int(whole.sum())
+    return int(part.sum()) / total if total else float("nan")

@@ -1,0 +1,1 @@
+"""Verify: what of a plan is derived again without a solver."""

@@ -1,0 +1,197 @@
+"""TorchRec's enumerator with the options of dynamicemb tables: mode × cache ratio, row-wise."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
+from torchrec.distributed.planner.shard_estimators import EmbeddingPerfEstimator
+from torchrec.distributed.planner.types import ParameterConstraints, Storage
+from torchrec.distributed.types import CacheParams
+
+from milp_planner.errors import BadInput
+from milp_planner.integrations.torchrec.dynamicemb.arithmetic import (
+    Rows,
+    StorageModel,
+    bandwidth,
+    efficiency,
+    table_bytes,
+)
+from milp_planner.integrations.torchrec.dynamicemb.marks import optimizer_of, ratio_of
+from milp_planner.integrations.torchrec.dynamicemb.protocols import KERNEL, DynamicConstraint
+from milp_planner.integrations.torchrec.once import OncePerSize
+
+if TYPE_CHECKING:
+    from torch import nn
+    from torchrec.distributed.planner.types import ShardEstimator, ShardingOption, Topology
+    from torchrec.distributed.types import ModuleSharder
+
+TENTHS = tuple(Fraction(tenth, 10) for tenth in range(1, 11))
+
+
+class DynamicEmbEnumerator(EmbeddingEnumerator):
+    """TorchRec's search space, with every dynamicemb table as mode × cache ratio.
+
+    A table whose constraint says ``use_dynamicemb`` gets, in place of TorchRec's, one option for
+    ``caching`` off and on at every ratio: row-wise over all ranks, kernel ``customized_kernel``,
+    ``cache_params.load_factor`` the ratio, and a copy of its ``dynamicemb_options`` with
+    ``caching`` set, as TorchEasyRec's enumerator yields them. A ``load_factor`` in the constraint
+    fixes the ratio.
+
+    HBM and DDR are those of the runtime (or TorchEasyRec's count) with TorchRec's own input and
+    output buffers; times are TorchRec's own row-wise formula at the bandwidth of the mode.
+
+    Parameters
+    ----------
+    topology, batch_size, constraints, estimator
+        As in TorchRec; ``estimator`` prices ordinary tables, and buffers of all.
+    ratios : sequence of Fraction
+        Default tenths, as TorchEasyRec tries; 0 adds HOST_ONLY, which it cannot express.
+    storage : {"runtime", "torcheasyrec"}
+    effective : callable
+        From ratio and caching to the share of HBM's bandwidth a lookup reaches.
+
+    Raises
+    ------
+    BadInput
+        For ratios outside 0 to 1.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        batch_size: int,
+        constraints: Mapping[str, Any] | None = None,
+        estimator: ShardEstimator | list[ShardEstimator] | None = None,
+        *,
+        ratios: Sequence[Fraction] = TENTHS,
+        storage: StorageModel = "runtime",
+        effective: Callable[[Fraction, bool], float] = efficiency,
+    ) -> None:
+        given = dict(constraints or {})
+        dynamic = {n: c for n, c in given.items() if getattr(c, "use_dynamicemb", False)}
+        plain = {name: _plain(c) if name in dynamic else c for name, c in given.items()}
+        super().__init__(topology, batch_size, plain, estimator)
+        if any(not 0 <= ratio <= 1 for ratio in ratios):
+            raise BadInput(f"ratios: found {list(map(str, ratios))}; allowed: from 0 to 1")
+        self._board = topology
+        self._dynamic: dict[str, DynamicConstraint] = dynamic
+        self._ratios, self._model, self._effective = tuple(ratios), storage, effective
+
+    def enumerate(
+        self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]
+    ) -> list[ShardingOption]:
+        """All options, estimates populated; ordinary tables first.
+
+        Raises
+        ------
+        BadInput
+            When a sharder of a dynamicemb table offers no row-wise sharding.
+        """
+        space = super().enumerate(module, sharders)
+        bases = [option for option in space if option.name in self._dynamic]
+        lost = [option for option in bases if option.sharding_type != "row_wise"]
+        if lost:
+            raise BadInput(
+                f"table {lost[0].name!r} is dynamicemb's; found {lost[0].sharding_type} only; "
+                "allowed: sharders that offer row_wise"
+            )
+        buffers = self._buffers(bases)
+        found = [option for option in space if option.name not in self._dynamic]
+        variants = [
+            variant
+            for base, buffer in zip(bases, buffers, strict=True)
+            for variant in self._variants(base, buffer)
+        ]
+        self._price(variants)
+        return found + variants
+
+    def _buffers(self, bases: Sequence[ShardingOption]) -> list[int]:
+        """HBM of input and output of one rank's shard: what is left when it holds no rows.
+
+        TorchRec counts no buffers for an empty shard; its HBM is linear in the rows, so what one
+        row and two rows need gives what none would.
+        """
+        one, two = ([_with_rows(base, rows) for base in bases] for rows in (1, 2))
+        if bases:
+            self.populate_estimates(one + two)
+        return [2 * _hbm(a) - _hbm(b) for a, b in zip(one, two, strict=True)]
+
+    def _variants(self, base: ShardingOption, buffer: int) -> Iterator[ShardingOption]:
+        constraint = self._dynamic[base.name]
+        fixed = getattr(constraint.cache_params, "load_factor", None)
+        ratios = self._ratios if fixed is None else (Fraction(fixed).limit_denominator(1000),)
+        for caching in (False, True):
+            for ratio in ratios:
+                if caching and ratio == 0:
+                    continue  # a cache without HBM is an error of the runtime
+                option: Any = copy.deepcopy(base)
+                option.use_dynamicemb = True
+                option.dynamicemb_options = copy.deepcopy(constraint.dynamicemb_options)
+                option.dynamicemb_options.caching = caching
+                option.compute_kernel = KERNEL
+                option.cache_params = CacheParams(load_factor=float(ratio))
+                hbm, ddr = table_bytes(
+                    rows_of(option), option.dynamicemb_options, ratio, caching, self._model
+                )
+                for shard in option.shards:
+                    shard.storage = Storage(hbm=hbm + buffer, ddr=ddr)
+                yield option
+
+    def _price(self, variants: Sequence[Any]) -> None:
+        """TorchRec's own estimate of a fused row-wise table in memory as fast as the mode's."""
+        at: dict[float, list[Any]] = {}
+        for option in variants:
+            share = self._effective(ratio_of(option), option.dynamicemb_options.caching)
+            speed = bandwidth(share, self._board.hbm_mem_bw, self._board.hbm_to_ddr_mem_bw)
+            at.setdefault(speed, []).append(option)
+        for speed, options in at.items():
+            board = copy.copy(self._board)
+            board._hbm_mem_bw = speed
+            estimator = OncePerSize(
+                EmbeddingPerfEstimator(topology=board, constraints=self._constraints)
+            )
+            fused = [_as_fused(option) for option in options]
+            estimator.estimate(fused, self._sharder_data_map)
+            for option, priced in zip(options, fused, strict=True):
+                for shard, other in zip(option.shards, priced.shards, strict=True):
+                    shard.perf = other.perf
+
+
+def rows_of(option: ShardingOption) -> Rows:
+    """What every rank holds: the rows of the first shard, the fullest."""
+    rows, dim = option.shards[0].size
+    return Rows(int(rows), int(dim), option.tensor.element_size(), optimizer_of(option))
+
+
+def _as_fused(option: ShardingOption) -> ShardingOption:
+    """The option as TorchRec's estimator knows it; shards of its own."""
+    fused = copy.copy(option)
+    fused.compute_kernel, fused.cache_params = "fused", None
+    fused.shards = [copy.copy(shard) for shard in option.shards]
+    return fused
+
+
+def _plain(constraint: Any) -> ParameterConstraints:
+    """TorchRec's part of a constraint, such that TorchRec enumerates one row-wise option."""
+    kept = {field.name: getattr(constraint, field.name) for field in fields(ParameterConstraints)}
+    kept |= {"sharding_types": ["row_wise"], "compute_kernels": ["fused"], "cache_params": None}
+    return ParameterConstraints(**kept)
+
+
+def _with_rows(base: ShardingOption, rows: int) -> ShardingOption:
+    """A copy with one shard of so many rows."""
+    option = copy.deepcopy(base)
+    del option.shards[1:]
+    option.shards[0].size = [rows, option.shards[0].size[1]]
+    return option
+
+
+def _hbm(option: ShardingOption) -> int:
+    storage = option.shards[0].storage
+    assert storage is not None, "TorchRec's storage estimator sets it"
+    return int(storage.hbm)

@@ -1,0 +1,80 @@
+"""How an option of a dynamicemb table is told, named, and fused with others."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from torchrec.distributed.planner.types import ShardingOption
+
+FusionRule = Literal["honoured", "free"]
+
+_KEY = ("training", "external_storage", "index_type", "dist_type", "score_strategy")
+_FINEST = 1000
+"""Cache ratios are told apart down to one part in so many."""
+
+
+def is_dynamic(option: ShardingOption) -> bool:
+    """Whether an option is marked as a dynamicemb table's, by our enumerator or TorchEasyRec's."""
+    return bool(getattr(option, "use_dynamicemb", False))
+
+
+def ratio_of(option: ShardingOption) -> Fraction:
+    """Share of the rows whose values are in HBM; none set means all, as in TorchEasyRec."""
+    factor = option.cache_load_factor
+    return Fraction(1) if factor is None else Fraction(factor).limit_denominator(_FINEST)
+
+
+def mode_of(option: ShardingOption) -> str:
+    """HBM_ONLY at ratio 1, HOST_ONLY at 0, else CACHING or HYBRID."""
+    ratio = ratio_of(option)
+    if ratio >= 1:
+        return "HBM_ONLY"
+    if option.dynamicemb_options.caching:
+        return "CACHING"
+    return "HYBRID" if ratio > 0 else "HOST_ONLY"
+
+
+def label(option: ShardingOption) -> str:
+    """``row_wise/MODE/ratio``; HBM_ONLY in the group that caches is told apart."""
+    mode = mode_of(option)
+    if mode == "HBM_ONLY":
+        more = "/caching" if option.dynamicemb_options.caching else ""
+        return f"{option.sharding_type}/{mode}{more}"
+    return f"{option.sharding_type}/{mode}/{float(ratio_of(option)):g}"
+
+
+def fusion(option: ShardingOption) -> tuple[str, int]:
+    """Group and level: tables whose grouped keys agree get one share of HBM from the runtime.
+
+    References
+    ----------
+    NVIDIA/recsys-examples, ``corelib/dynamicemb``: grouped key of batched tables. Tables of
+    different modules, or pooled and weighted otherwise, never meet in one.
+    """
+    options = option.dynamicemb_options
+    fields: dict[str, object] = {name: getattr(options, name, None) for name in _KEY}
+    admit = getattr(options, "admit_strategy", None)
+    tensor = option.tensor
+    fields |= {
+        "caching": bool(options.caching),
+        "admit_strategy": None if admit is None else type(admit).__name__,
+        "module": option.path,
+        "dim": int(tensor.shape[1]),
+        "dtype": tensor.dtype,
+        "optimizer": optimizer_of(option),
+        "pooled": option.is_pooled,
+        "weighted": option.is_weighted,
+    }
+    name = "dynamicemb[" + ",".join(f"{key}={value}" for key, value in fields.items()) + "]"
+    return name, round(ratio_of(option) * _FINEST * _FINEST)
+
+
+def optimizer_of(option: ShardingOption) -> str:
+    """Name of the optimizer that runs in the backward pass: none, sgd, adam, …"""
+    [kind, *_] = getattr(option.tensor, "_optimizer_classes", None) or [None]
+    if kind is None:
+        return "none"
+    name = str(kind.__name__).lower()
+    return {"rowwiseadagrad": "rowwise_adagrad"}.get(name, name)

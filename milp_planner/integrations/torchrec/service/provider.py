@@ -1,0 +1,163 @@
+"""``MilpPlannerProvider``: TorchRec's provider that builds the variant its own one refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from torchrec.distributed.planner.provider import DefaultPlannerProvider
+from torchrec.distributed.planner.types import (
+    KernelConfig,
+    PlannerConfig,
+    PlannerVariant,
+    Topology,
+    TopologyFactory,
+    TrainerConfig,
+)
+
+from milp_planner.errors import BadInput
+from milp_planner.integrations.torchrec.once import speed_up
+from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
+from milp_planner.integrations.torchrec.service.hardware import GIB, hardware_for
+from milp_planner.integrations.torchrec.service.memory import Memory, RememberingPlanner
+
+if TYPE_CHECKING:
+    from torchrec.distributed.planner.dry_run.protocols import PlanCache
+    from torchrec.distributed.planner.planners import EmbeddingPlannerBase
+    from torchrec.distributed.planner.types import (
+        HardwareConfig,
+        PlannerSessionContext,
+        ShardingPlanRequest,
+        StorageReservation,
+    )
+
+_UNREAD = (
+    "proposer_type", "partitioner_type", "partitioner_sort_by", "balance_modules",
+    "memory_balanced_max_search_count", "memory_balanced_tolerance", "performance_model",
+    "bwd_compute_multiplier", "use_hardware_based_compute",
+    "use_batch_inputs_for_expected_cache_fetches", "use_linear_regression_prefetch_estimate",
+)  # fmt: skip
+"""Fields of ``PlannerConfig`` that steer what this planner does not have."""
+
+
+class MilpPlannerProvider(DefaultPlannerProvider):
+    """Builds :class:`MilpShardingPlanner` for ``LINEAR_PROGRAMMING``; else TorchRec's default.
+
+    Give it to TorchRec's ``DefaultPlannerExecutor``; the orchestrators need no change.
+    Enumerator, estimators, reservation and (without ``hardware``) topology are those that
+    TorchRec's provider builds from the request.
+
+    Parameters
+    ----------
+    hardware : mapping of SKU to HardwareConfig, optional
+        What every SKU is, for planners of all variants. The request's ``per_sku_overrides`` come
+        before it and ``hbm_gb``/``ddr_gb`` before both. None: TorchRec's topology, which is the
+        same for all SKUs; overrides are read then too, where TorchRec 1.9.2 reads none.
+    cache : PlanCache, optional
+        Where solved plans are looked up and kept.
+    **planner
+        ``formulation``, ``settings``, ``ddr``, ``lift``, ``objective``, ``fusion`` and ``together``
+        of :class:`MilpShardingPlanner`. ``timeout_seconds`` of the request is the time limit.
+
+    References
+    ----------
+    torchrec 1.9.2, ``planner/provider.py``: ``PlannerProvider``, ``DefaultPlannerProvider``.
+    """
+
+    def __init__(
+        self,
+        hardware: Mapping[str, HardwareConfig] | None = None,
+        cache: PlanCache | None = None,
+        **planner: Any,
+    ) -> None:
+        self._hardware = hardware
+        self._cache = cache
+        self._planner = planner
+
+    def build_topology(
+        self, sku: str, request: ShardingPlanRequest, ctx: PlannerSessionContext
+    ) -> Topology:
+        """The topology of a SKU.
+
+        Raises
+        ------
+        BadInput
+            For a SKU that ``hardware`` does not hold.
+        """
+        override = (getattr(request, "per_sku_overrides", None) or {}).get(sku)
+        if self._hardware is None and override is None:
+            return super().build_topology(sku, request, ctx)
+        hardware = hardware_for(sku, self._hardware, override)
+        ctx.hw_source[sku] = "milp_planner"
+        ctx.hw_overrides_applied[sku] = hardware
+        return TopologyFactory.create_topology(
+            trainer_config=TrainerConfig(
+                world_size=request.world_size,
+                local_world_size=request.local_world_size,
+                pod_size=request.pod_size,
+                hbm_cap_bytes=None if request.hbm_gb is None else int(request.hbm_gb * GIB),
+                ddr_cap_bytes=None if request.ddr_gb is None else int(request.ddr_gb * GIB),
+            ),
+            hardware_config=hardware,
+            kernel_config=KernelConfig(
+                compute_device=request.compute_device or "cuda", use_hardware_based_bandwidth=True
+            ),
+        )
+
+    def build_planner(
+        self,
+        sku: str,
+        *,
+        topology: Topology,
+        storage_reservation: StorageReservation,
+        ctx: PlannerSessionContext,
+    ) -> EmbeddingPlannerBase:
+        """The planner of the request's variant.
+
+        Raises
+        ------
+        BadInput
+            When the request's configuration steers a part that this planner does not have.
+        NotImplementedError
+            From TorchRec, for variants that neither builds.
+        """
+        request, config = ctx.request, ctx.request.planner_config
+        if config.planner_variant is not PlannerVariant.LINEAR_PROGRAMMING:
+            return super().build_planner(
+                sku, topology=topology, storage_reservation=storage_reservation, ctx=ctx
+            )
+        _refuse(list(self._unread(config, sku, ctx)))
+        enumerator = self._build_enumerator(sku, topology, ctx)
+        speed_up(enumerator)
+        given = {
+            "topology": topology,
+            "batch_size": request.batch_size,
+            "enumerator": enumerator,
+            "storage_reservation": storage_reservation,
+            "stats": ctx.stats,
+            "constraints": request.constraints,
+            "debug": config.debug,
+            "timeout_seconds": config.timeout_seconds,
+            **self._planner,
+        }
+        if self._cache is None:
+            return MilpShardingPlanner(**given)
+        return RememberingPlanner(Memory(self._cache, sku, ctx), **given)
+
+    def _unread(self, config: PlannerConfig, sku: str, ctx: PlannerSessionContext) -> Iterator[str]:
+        default = PlannerConfig()
+        for name in _UNREAD:
+            if getattr(config, name) != getattr(default, name):
+                yield name
+        if config.proposer_config is not None and config.proposer_config.kind != "default":
+            yield "proposer_config"
+        if config.use_hardware_based_bandwidth and ctx.hw_source.get(sku) != "milp_planner":
+            yield "use_hardware_based_bandwidth (give the provider hardware)"
+
+
+def _refuse(unread: list[str]) -> None:
+    if unread:
+        raise BadInput(
+            "planner_variant linear_programming chooses options and ranks itself and does not "
+            f"read: {', '.join(unread)}; leave them at their defaults"
+        )

@@ -1,0 +1,184 @@
+"""One model on several SKUs: TorchRec's dry run with this project's provider in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torchrec.distributed.planner.dry_run import DryRunOrchestrator, DryRunRequest
+from torchrec.distributed.planner.executor import DefaultPlannerExecutor
+from torchrec.distributed.planner.types import (
+    PlannerConfig,
+    PlannerErrorType,
+    PlannerSessionContext,
+    PlannerVariant,
+    TrainingFramework,
+)
+
+from milp_planner.errors import BadInput
+from milp_planner.integrations.torchrec.service.provider import MilpPlannerProvider
+from milp_planner.integrations.torchrec.service.reporter import MilpPlanReporter, PlanReport
+
+if TYPE_CHECKING:
+    from torchrec.distributed.planner.dry_run import DryRunResult
+    from torchrec.distributed.planner.dry_run.protocols import PlanCache
+    from torchrec.distributed.planner.types import HardwareConfig
+
+    from milp_planner.integrations.torchrec.reference import TorchRecInputs
+
+OK, FALLS_SHORT, BAD_INPUT, NO_PLAN = 0, 1, 2, 3
+
+
+@dataclass(frozen=True)
+class SkuRow:
+    """What the dry run says about one SKU.
+
+    Attributes
+    ----------
+    sku : str
+    fits : bool or None
+        None: neither a plan nor a proof that there is none, or an error.
+    reason : str or None
+        Why there is no plan.
+    error : bool
+        Whether planning failed on something else than memory and constraints.
+    hbm_bytes, hbm_capacity : int
+        Tables on the fullest rank, and a rank's HBM before reservations.
+    report : PlanReport or None
+        Step time, bound, gap and the rank that holds the plan up.
+    from_cache : bool
+        Whether the plan came out of the cache.
+    """
+
+    sku: str
+    fits: bool | None
+    reason: str | None
+    error: bool
+    hbm_bytes: int
+    hbm_capacity: int
+    report: PlanReport | None
+    from_cache: bool
+
+    @property
+    def exit_code(self) -> int:
+        """What the command line makes of it."""
+        if self.error:
+            return BAD_INPUT
+        return {True: OK, False: FALLS_SHORT, None: NO_PLAN}[self.fits]
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """TorchRec's results by SKU, and the rows made of them.
+
+    Attributes
+    ----------
+    request : DryRunRequest
+    results : mapping of SKU to DryRunResult
+    rows : tuple of SkuRow
+        In the order asked for.
+    """
+
+    request: DryRunRequest
+    results: Mapping[str, DryRunResult]
+    rows: tuple[SkuRow, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """1 when a SKU falls short; else the worst of what was not decided."""
+        codes = {row.exit_code for row in self.rows}
+        return next((code for code in (FALLS_SHORT, BAD_INPUT, NO_PLAN) if code in codes), OK)
+
+
+def dry_run(
+    inputs: TorchRecInputs,
+    hardware: Mapping[str, HardwareConfig],
+    *,
+    world_size: int | None = None,
+    local_world_size: int | None = None,
+    cache: PlanCache | None = None,
+    **planner: Any,
+) -> DryRun:
+    """Plan a model on every SKU, without a GPU, through TorchRec's ``DryRunOrchestrator``.
+
+    Parameters
+    ----------
+    inputs : TorchRecInputs
+        Their topology gives ranks, ranks a host, pods and the device; the SKU everything else.
+    hardware : mapping of SKU to HardwareConfig
+    world_size, local_world_size : int, optional
+        In place of the topology's.
+    cache : PlanCache, optional
+    **planner
+        As in :class:`MilpPlannerProvider`.
+
+    Raises
+    ------
+    BadInput
+        For an enumerator of the user's own (it is made for one topology), and sizes that TorchRec
+        refuses.
+    """
+    if inputs.enumerator is not None:
+        raise BadInput(
+            "dry run: found an enumerator, which is made for one topology; allowed: none, so that "
+            "every SKU gets its own"
+        )
+    request = _request(inputs, list(hardware), world_size, local_world_size)
+    ctx = PlannerSessionContext(request=request, results={})
+    provider = MilpPlannerProvider(hardware, cache, **planner)
+    reporter = MilpPlanReporter(console=False)
+    orchestrator = DryRunOrchestrator(DefaultPlannerExecutor(provider), reporter)
+    results = orchestrator.plan(request, ctx)
+    rows = [_row(result, reporter.reports.get(sku), ctx) for sku, result in results.items()]
+    return DryRun(request, results, tuple(rows))
+
+
+def _request(
+    inputs: TorchRecInputs, skus: list[str], world: int | None, local: int | None
+) -> DryRunRequest:
+    topology = inputs.topology
+    hosts_a_pod = topology.intra_group_size // topology.local_world_size
+    world = world or topology.world_size
+    try:
+        return DryRunRequest(
+            model=inputs.module,
+            sharders=inputs.all_sharders(),
+            sku_list=skus,
+            training_framework=TrainingFramework.APF,  # asked for, and used by nothing in it
+            world_size=world,
+            local_world_size=local or min(world, topology.local_world_size),
+            batch_size=inputs.batch_size or 512,
+            pod_size=hosts_a_pod if hosts_a_pod > 1 else None,
+            storage_reservation=inputs.storage_reservation,
+            constraints=inputs.constraints,
+            compute_device=topology.compute_device,
+            planner_config=PlannerConfig(planner_variant=PlannerVariant.LINEAR_PROGRAMMING),
+        )
+    except ValueError as error:
+        raise BadInput(f"dry run: {error}") from None
+
+
+def _row(result: DryRunResult, report: PlanReport | None, ctx: PlannerSessionContext) -> SkuRow:
+    proved_short = (PlannerErrorType.INSUFFICIENT_STORAGE, PlannerErrorType.STRICT_CONSTRAINTS)
+    fits: bool | None = True if result.success else None
+    if result.planner_error_type in proved_short:
+        fits = False
+    # The executor times every call of a planner, also one that finds no plan.
+    error = not result.success and result.solve_time_ms is None
+    devices = [
+        device.storage.hbm
+        for (sku, _, _), topology in ctx.topology_cache.items()
+        if sku == result.sku
+        for device in topology.devices
+    ]
+    return SkuRow(
+        sku=result.sku,
+        fits=fits,
+        reason=result.planner_failure_reason,
+        error=error,
+        hbm_bytes=result.estimated_max_hbm_bytes,
+        hbm_capacity=max(devices, default=0),
+        report=report,
+        from_cache=ctx.cache_hit.get(result.sku, False),
+    )

@@ -1,0 +1,274 @@
+"""From paths or objects to the integers that formulations solve: read, price, compile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.instance import Current, Instance, IntArray, Objective, Resource, Scope, Where
+from milp_planner.errors import BadInput
+from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.files import load_cluster, load_model
+from milp_planner.inputs.problems import choice as nearest
+from milp_planner.pricing import price
+from milp_planner.pricing.choice import Choice
+from milp_planner.pricing.options import PHASES, Options
+
+_WHERE = {
+    "data_parallel": Where.EVERY_RANK,
+    "row_wise": Where.EVERY_RANK,
+    "table_wise": Where.ANY_RANK,
+    "column_wise": Where.ANY_RANK,
+    "table_row_wise": Where.ONE_MACHINE,
+    "grid_shard": Where.ONE_MACHINE,
+    "table_column_wise": Where.ANY_RANK_OF_ONE_MACHINE,
+}
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Limits on what may move against a plan in production.
+
+    Attributes
+    ----------
+    current : dict of table name to (option name, ranks of each block)
+    max_tables, max_bytes : int, optional
+        None: no limit.
+    """
+
+    current: dict[str, tuple[str, tuple[tuple[int, ...], ...]]]
+    max_tables: int | None = None
+    max_bytes: int | None = None
+
+
+def compile_instance(
+    options: Options,
+    objective: Objective | str = Objective.STEP_TIME,
+    moves: Moves | None = None,
+) -> Instance:
+    """The Instance of priced options.
+
+    Resources are ``hbm`` (a rank) and ``ddr`` (a machine), with the capacities the cluster leaves
+    to embeddings. With ``buffers: largest_collective`` there is one HBM resource for each
+    collective, ``hbm:NAME``, of the same capacity: it counts the tables and the buffers of that
+    collective only, so that all of them together say *tables plus the largest collective's buffers
+    fit*, exactly.
+
+    Parameters
+    ----------
+    options : Options
+    objective : Objective or str
+    moves : Moves, optional
+        The plan in production and how much of it may move.
+
+    Returns
+    -------
+    Instance
+        Not re-validated block by block: its arrays hold the format's rules by construction, which
+        tests assert with :func:`formulations.instance.validate.validate`.
+    """
+    blocks = _blocks(options)
+    resources, use = _resources(options)
+    current, limits = _moves(options, moves)
+    return Instance(
+        name=f"{options.model.name}@{options.cluster.name}",
+        source=f"milp-planner, profile {options.profile.name}",
+        machines=options.cluster.machine_ranks,
+        phases=PHASES,
+        objective=Objective(objective),
+        resources=resources,
+        table_names=tuple(t.name for t in options.model.tables),
+        option_names=tuple(options.names),
+        fusion_groups=options.groups,
+        table_options=options.first,
+        option_blocks=blocks.option_blocks,
+        option_group=options.group,
+        option_level=options.level,
+        block_where=blocks.where,
+        block_count=blocks.count,
+        block_distinct=blocks.where == Where.ONE_MACHINE,
+        block_places=blocks.places,
+        place_sets=blocks.place_sets,
+        block_shards=blocks.shards,
+        shard_repeat=options.entries.repeat,
+        shard_use=use,
+        shard_cost=options.entries.cost,
+        shard_move=options.entries.move,
+        current=current,
+        max_moved_tables=limits[0],
+        max_moved_bytes=limits[1],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Blocks:
+    """Block arrays of an Instance."""
+
+    option_blocks: IntArray
+    where: NDArray[np.int8]
+    count: IntArray
+    places: IntArray
+    place_sets: tuple[tuple[int, ...], ...]
+    shards: IntArray
+
+
+def regrouped(ranks: tuple[tuple[int, ...], ...], pinned: bool) -> tuple[tuple[int, ...], ...]:
+    """Ranks of an option's blocks: a block a shard where ranks are pinned, else one block."""
+    flat = tuple(rank for block in ranks for rank in block)
+    return tuple((rank,) for rank in flat) if pinned else (flat,)
+
+
+def _blocks(options: Options) -> _Blocks:
+    """One block an option, or one a shard where every shard's rank is pinned."""
+    choices, first = options.choices, options.entries.first
+    pinned = np.array([c.pinned is not None for c in choices], dtype=np.bool_)
+    times = np.where(pinned, np.diff(first), 1)
+    option_blocks = np.concatenate(([0], np.cumsum(times))).astype(np.int64)
+    option = np.repeat(np.arange(len(choices)), times)
+    inside = np.arange(len(option)) - option_blocks[option]
+    where = np.array([_WHERE[c.sharding] for c in choices], dtype=np.int8)
+    count = np.array([_count(c) for c in choices], dtype=np.int64)
+    sets: dict[tuple[int, ...], int] = {}
+    places = np.full(len(choices), -1, dtype=np.int64)
+    for index, choice in enumerate(choices):
+        place = choice.machines if choice.machines is not None else choice.ranks
+        if place is not None and choice.pinned is None:
+            places[index] = sets.setdefault(place, len(sets))
+    block_places = places[option]
+    for block in np.flatnonzero(pinned[option]):
+        ranks = choices[int(option[block])].pinned
+        assert ranks is not None
+        block_places[block] = sets.setdefault((ranks[int(inside[block])],), len(sets))
+    listed = pinned[option]
+    return _Blocks(
+        option_blocks=option_blocks,
+        where=np.where(listed, np.int8(Where.LIST), where[option]).astype(np.int8),
+        count=np.where(listed, 1, count[option]),
+        places=block_places,
+        place_sets=tuple(sets),
+        shards=np.append(first[option] + np.where(listed, inside, 0), first[-1]),
+    )
+
+
+def _count(choice: Choice) -> int:
+    return 1 if _WHERE[choice.sharding] == Where.EVERY_RANK else choice.columns
+
+
+def _resources(options: Options) -> tuple[tuple[Resource, ...], IntArray]:
+    """Resources with their capacities, and what every shard entry uses of each."""
+    entries, cluster = options.entries, options.cluster
+    hbm = np.array(cluster.usable_hbm(options.model), dtype=np.int64)
+    ddr = Resource("ddr", Scope.MACHINE, np.array(cluster.usable_ddr(), dtype=np.int64))
+    used = np.unique(options.collective[options.collective >= 0])
+    if options.model.workload.buffers == "additive" or len(used) < 2:
+        use = np.stack([entries.hbm + entries.buffer, entries.ddr], axis=1)
+        return (Resource("hbm", Scope.RANK, hbm), ddr), use
+    option = np.repeat(np.arange(len(options)), np.diff(entries.first))
+    collective = options.collective[option]
+    columns = [
+        entries.hbm + np.where(np.isin(collective, (c, -1)), entries.buffer, 0) for c in used
+    ]
+    names = [f"hbm:{options.collectives[c]}" for c in used]
+    resources = (*(Resource(name, Scope.RANK, hbm) for name in names), ddr)
+    return resources, np.stack([*columns, entries.ddr], axis=1)
+
+
+def _moves(
+    options: Options, moves: Moves | None
+) -> tuple[tuple[Current, ...], tuple[int | None, int | None]]:
+    if moves is None:
+        return (), (None, None)
+    current = []
+    for index, table in enumerate(options.model.tables):
+        if table.name not in moves.current:
+            continue
+        name, ranks = moves.current[table.name]
+        try:
+            option = options.index(index, name)
+            ranks = regrouped(ranks, options.choices[option].pinned is not None)
+        except KeyError:
+            option = -1
+        current.append(Current(index, option, ranks))
+    return tuple(current), (moves.max_tables, moves.max_bytes)
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """Inputs as read, their priced options, and the Instance of them."""
+
+    model: Model
+    cluster: Cluster
+    options: Options
+    instance: Instance
+
+
+def compile_for(model: ModelSource, cluster: ClusterSource, objective: str) -> Compiled:
+    """Read, check, price and compile.
+
+    Raises
+    ------
+    BadInput
+        For malformed inputs, an unknown objective, or a table without any legal option.
+    """
+    names = [o.value for o in Objective]
+    if str(objective) not in names:
+        raise BadInput(f"objective {str(objective)!r}: {nearest(str(objective), names)}")
+    read = to_model(model), to_cluster(cluster)
+    options = price(*read)
+    return Compiled(*read, options, compile_instance(options, Objective(objective)))
+
+
+ModelSource = Model | str | Path
+ClusterSource = Cluster | str | Path
+
+
+def to_model(source: ModelSource) -> Model:
+    """The model itself, read from its YAML file, or of that name in a catalog.
+
+    Raises
+    ------
+    BadInput
+        When the file is missing or malformed, or ``source`` is neither.
+    """
+    if isinstance(source, Model):
+        return source
+    path = _path(source, "model")
+    catalog = _catalog_of(path)
+    found: Model = load_model(path) if catalog is None else catalog.find_model(str(path))
+    return found
+
+
+def to_cluster(source: ClusterSource) -> Cluster:
+    """The cluster itself, read from its YAML file, or of that name in a catalog.
+
+    Raises
+    ------
+    BadInput
+        When the file is missing or malformed, or ``source`` is neither.
+    """
+    if isinstance(source, Cluster):
+        return source
+    path = _path(source, "cluster")
+    catalog = _catalog_of(path)
+    found: Cluster = load_cluster(path) if catalog is None else catalog.find_cluster(str(path))
+    return found
+
+
+def _catalog_of(path: Path) -> Any:
+    """The catalog to ask for a bare name; None for what looks like a file, or is one."""
+    if path.suffix or len(path.parts) > 1 or path.is_file():
+        return None
+    return next((found.load() for found in entry_points(group="milp_planner.catalogs")), None)
+
+
+def _path(source: object, what: str) -> Path:
+    if isinstance(source, (str, Path)):
+        return Path(source)
+    raise BadInput(
+        f"a {what} must be a path or a {what.capitalize()}, found {type(source).__name__}"
+    )

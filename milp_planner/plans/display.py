@@ -1,0 +1,119 @@
+"""A plan in a notebook: a few lines of text, a short table, a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from milp_planner.drawing.units import show_cost, show_gap, show_ranks
+
+if TYPE_CHECKING:
+    from milp_planner.plans.placement import Plan
+
+#: Tables that a repr, and an HTML repr, list before they only count.
+LINES, ROWS = 6, 20
+HEADERS = ("table", "sharding", "mode", "ratio", "ranks")
+
+
+def headline(plan: Plan) -> str:
+    """Status, objective, bound and gap in one line."""
+    outcome, unit = plan.outcome, plan.instance.time_unit
+    parts = [
+        f"{plan.model.name} on {plan.cluster.name}: {outcome.status.value}",
+        f"{plan.instance.objective.value} {show_cost(outcome.objective, unit)}",
+        f"bound {show_cost(outcome.bound, unit)}",
+        f"gap {show_gap(outcome.gap)}",
+    ]
+    return ", ".join(parts if outcome.objective is not None else parts[:1])
+
+
+def as_text(plan: Plan) -> str:
+    """At most ten lines: the headline, then the first tables."""
+    lines = [
+        f"  {name}: {sharding} {mode} {ratio} on ranks {ranks}".replace("  on", " on")
+        for name, sharding, mode, ratio, ranks in _rows(plan, LINES)
+    ]
+    return "\n".join([f"Plan of {headline(plan)}", *lines, *_rest(plan, LINES)])
+
+
+def as_html(plan: Plan) -> str:
+    """The headline and a table of the first tables, escaped."""
+    head = "".join(f"<th>{name}</th>" for name in HEADERS)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in _rows(plan, ROWS)
+    )
+    rest = "".join(f"<p>{escape(line.strip())}</p>" for line in _rest(plan, ROWS))
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if body else ""
+    return f"<p><b>{escape(headline(plan))}</b></p>{table}{rest}"
+
+
+def to_frame(plan: Plan) -> Any:
+    """One row a table, as a pandas DataFrame indexed by the table's name.
+
+    Columns: option, kind, sharding_type, mode, cache_ratio (float), column_shards, dist_type,
+    ranks (list), hbm_bytes and ddr_bytes (over all its shards), slowest_rank_ms (its largest time
+    on one rank).
+
+    Raises
+    ------
+    ImportError
+        Without pandas, saying what to install.
+    """
+    try:
+        import pandas
+    except ModuleNotFoundError:
+        raise ImportError("to_frame() needs pandas: pip install pandas") from None
+    rows = [_record(plan, name.name) for name in plan.tables]
+    return pandas.DataFrame(rows).set_index("table") if rows else pandas.DataFrame()
+
+
+def _record(plan: Plan, name: str) -> dict[str, object]:
+    placed, shards = plan.table(name), plan.shards(name)
+    by_rank: dict[int, int] = {}
+    for shard in shards:
+        by_rank[shard.rank] = by_rank.get(shard.rank, 0) + sum(shard.cost)
+    return {
+        "table": name,
+        "option": placed.option,
+        "kind": placed.kind,
+        "sharding_type": placed.sharding_type,
+        "mode": placed.mode,
+        "cache_ratio": float(placed.cache_ratio),
+        "column_shards": placed.column_shards,
+        "dist_type": placed.dist_type,
+        "ranks": [rank for block in placed.ranks for rank in block],
+        "hbm_bytes": _used(plan, name, "hbm"),
+        "ddr_bytes": _used(plan, name, "ddr"),
+        "slowest_rank_ms": max(by_rank.values(), default=0) / 1e9,
+    }
+
+
+def _used(plan: Plan, name: str, memory: str) -> int:
+    """Bytes of a table in one memory; several resources may limit it, the largest counts."""
+    totals: dict[str, int] = {}
+    for shard in plan.shards(name):
+        for resource, amount in shard.use.items():
+            if resource.partition(":")[0] == memory:
+                totals[resource] = totals.get(resource, 0) + amount
+    return max(totals.values(), default=0)
+
+
+def _rows(plan: Plan, most: int) -> list[Sequence[str]]:
+    ranks = plan.cluster.num_ranks
+    return [
+        (
+            t.name,
+            t.sharding_type if t.column_shards == 1 else f"{t.sharding_type}:{t.column_shards}",
+            t.mode,
+            str(t.cache_ratio) if t.mode in ("HYBRID", "CACHING") else "",
+            show_ranks([rank for block in t.ranks for rank in block], ranks),
+        )
+        for t in plan.tables[:most]
+    ]
+
+
+def _rest(plan: Plan, most: int) -> list[str]:
+    left = len(plan.tables) - most
+    return [f"  … and {left:,} more tables"] if left > 0 else []

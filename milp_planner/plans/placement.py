@@ -1,0 +1,327 @@
+"""The Plan: what the answer of a formulation means for tables, ranks and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
+
+from formulations.instance import Instance
+from formulations.result.check import Verdict, check
+from formulations.result.outcome import Outcome
+from formulations.result.placement import Placement
+from milp_planner.errors import BadInput
+from milp_planner.inputs import quantities
+from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.constraints import DistType, Mode, ShardingType
+from milp_planner.inputs.model import Model
+from milp_planner.inputs.spec import Spec, as_tuple
+from milp_planner.inputs.table import Table
+from milp_planner.plans.display import as_html, as_text, to_frame
+from milp_planner.pricing.choice import BY_MACHINE, WHOLE_ROWS, Choice, kernel_of
+from milp_planner.pricing.dynamicemb_storage import runtime_value_bytes
+from milp_planner.pricing.fusion import group_name
+from milp_planner.pricing.menu import menus_of
+from milp_planner.pricing.options import Options
+from milp_planner.pricing.profile import Profile
+from milp_planner.pricing.units import ceil_div
+
+TierRatio = Annotated[
+    Fraction,
+    BeforeValidator(quantities.parse_ratio),
+    Field(ge=0, le=1),
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]}),
+]
+RanksOfBlock = Annotated[tuple[int, ...], BeforeValidator(as_tuple)]
+
+
+class PlacedTable(Spec):
+    """What a plan decided for one table."""
+
+    name: str
+    """The table."""
+    option: str
+    """Name of the chosen option in the Instance."""
+    kind: Literal["torchrec", "dynamicemb"]
+    """Which library holds the table."""
+    sharding_type: ShardingType
+    """How it is cut."""
+    mode: Mode
+    """Which memory it lives in."""
+    kernel: str
+    """TorchRec's name of the kernel; ``customized_kernel`` for dynamicemb."""
+    cache_ratio: TierRatio
+    """Share of the rows in HBM: 1 for HBM_ONLY, 0 for HOST_ONLY."""
+    dist_type: DistType | None = None
+    """Routing rule of a dynamicemb table."""
+    column_shards: int = 1
+    """Into how many the columns are cut."""
+    column_width: int
+    """Columns of a shard (the last one may be narrower)."""
+    fusion_group: str | None = None
+    """Tables that name the same group share one ratio; None where nothing fuses."""
+    fusion_caching: bool | None = None
+    """The ``caching`` flag of that group."""
+    capacity_per_rank: int | None = None
+    """Rows a rank of a dynamicemb table can hold (``max_capacity``)."""
+    hbm_for_values: int | None = None
+    """Bytes of HBM for values on one rank of a dynamicemb table (``local_hbm_for_values``)."""
+    ranks: Annotated[tuple[RanksOfBlock, ...], BeforeValidator(as_tuple)]
+    """Ranks of every block, in position order."""
+
+
+class PlacedShard(NamedTuple):
+    """One shard on one rank.
+
+    Attributes
+    ----------
+    rank : int
+    rows : (start, stop) or None
+        None where the routing rule scatters rows (dynamicemb, unless ``continuous``).
+    columns : (start, stop)
+    use : dict of resource name to int
+        Bytes on this rank (HBM) or charged to its machine (DDR).
+    cost : tuple of int
+        Picoseconds a phase.
+    """
+
+    rank: int
+    rows: tuple[int, int] | None
+    columns: tuple[int, int]
+    use: dict[str, int]
+    cost: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan:
+    """A placement of every table, with everything that verifies and explains it.
+
+    Attributes
+    ----------
+    model, cluster, profile
+        What was planned, and the prices.
+    instance : Instance
+    outcome : Outcome
+        Without a placement when none was found; ``tables`` is then empty.
+    tables : tuple of PlacedTable
+        In the order of the model.
+    """
+
+    model: Model
+    cluster: Cluster
+    profile: Profile
+    instance: Instance
+    outcome: Outcome
+    tables: tuple[PlacedTable, ...]
+
+    def __repr__(self) -> str:
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return as_html(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write plan.json, whole or not at all; :func:`milp_planner.read_plan` reads it back."""
+        from milp_planner.plans.plan_file import write_plan  # which reads plans, so imports this
+
+        return write_plan(self, path)
+
+    def to_frame(self) -> Any:
+        """One row a table; see :func:`milp_planner.plans.display.to_frame` (needs pandas)."""
+        return to_frame(self)
+
+    @property
+    def status(self) -> str:
+        """``optimal``, ``feasible``, ``infeasible`` or ``unknown``."""
+        return self.outcome.status.value
+
+    @property
+    def objective_ms(self) -> float | None:
+        """The objective in milliseconds; None without a placement."""
+        return _milliseconds(self.outcome.objective)
+
+    @property
+    def bound_ms(self) -> float | None:
+        """Milliseconds below which no plan is; None where no bound is known."""
+        return _milliseconds(self.outcome.bound)
+
+    @property
+    def gap(self) -> float | None:
+        """(objective − bound)/objective; None where either is unknown."""
+        return self.outcome.gap
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {table.name: i for i, table in enumerate(self.tables)}
+
+    def table(self, name: str) -> PlacedTable:
+        """The placed table of that name (KeyError when there is none)."""
+        return self.tables[self._index[name]]
+
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """The solver-free check of the placement, None without one."""
+        placement = self.outcome.placement
+        return None if placement is None else check(self.instance, placement)
+
+    def shards(self, name: str) -> list[PlacedShard]:
+        """Every shard of a table: its rank, rows, columns, bytes and picoseconds.
+
+        Raises
+        ------
+        KeyError
+            When the plan has no table of that name.
+        """
+        index = self._index[name]
+        placement = self.outcome.placement
+        assert placement is not None
+        spec, placed = self.model.table(name), self.tables[index]
+        return [
+            self._shard(spec, placed, entry, rank, position)
+            for position, (entry, rank) in enumerate(_positions(self.instance, placement, index))
+        ]
+
+    def _shard(
+        self, spec: Table, placed: PlacedTable, entry: int, rank: int, position: int
+    ) -> PlacedShard:
+        instance = self.instance
+        use = dict(zip((r.name for r in instance.resources), instance.shard_use[entry].tolist(),
+                       strict=True))  # fmt: skip
+        group = len(self._machine_of(rank)) if placed.sharding_type in BY_MACHINE else 0
+        if placed.sharding_type == "row_wise":
+            group = instance.num_ranks
+        return PlacedShard(
+            rank=rank,
+            rows=_row_range(spec, placed, group, position),
+            columns=_column_range(spec, placed, group, position),
+            use=use,
+            cost=tuple(instance.shard_cost[entry].tolist()),
+        )
+
+    def _machine_of(self, rank: int) -> tuple[int, ...]:
+        return self.instance.machines[int(self.instance.machine_of[rank])]
+
+
+def _milliseconds(picoseconds: int | None) -> float | None:
+    return None if picoseconds is None else picoseconds / 1e9
+
+
+def decode(options: Options, instance: Instance, outcome: Outcome) -> Plan:
+    """What an Outcome means: sharding type, mode, ratio, routing and ranks of every table.
+
+    Parameters
+    ----------
+    options : Options
+        What ``instance`` was compiled from.
+    instance : Instance
+    outcome : Outcome
+
+    Returns
+    -------
+    Plan
+    """
+    tables = placed_tables(options.model, options.cluster, instance, outcome.placement)
+    return Plan(options.model, options.cluster, options.profile, instance, outcome, tables)
+
+
+def placed_tables(
+    model: Model, cluster: Cluster, instance: Instance, placement: Placement | None
+) -> tuple[PlacedTable, ...]:
+    """What a placement decides for every table of a model; empty without one.
+
+    Raises
+    ------
+    BadInput
+        When the model on that cluster does not offer a table the option it is placed with.
+    """
+    if placement is None:
+        return ()
+    cpu_only = all(rank.hbm_bytes == 0 for rank in cluster.ranks)
+    found = []
+    for index, (table, menu) in enumerate(zip(model.tables, menus_of(model, cluster), strict=True)):
+        option = instance.option_names[int(placement.options[index])]
+        if option not in menu.names:
+            raise BadInput(f"table {table.name!r} has no option {option!r} on {cluster.name!r}")
+        choice = menu.choices[menu.names.index(option)]
+        dynamic = table.kind == "dynamicemb"
+        found.append(
+            PlacedTable(
+                name=table.name,
+                option=option,
+                kind=table.kind,
+                sharding_type=choice.sharding,
+                mode=choice.mode,
+                kernel=kernel_of(table.kind, choice.sharding, choice.mode, cpu_only),
+                cache_ratio=choice.ratio,
+                dist_type=choice.dist_type,
+                column_shards=choice.columns,
+                column_width=choice.width,
+                fusion_group=_group(table, model, choice),
+                fusion_caching=choice.caching_group,
+                capacity_per_rank=_capacity(table, cluster) if dynamic else None,
+                hbm_for_values=_hbm_for_values(table, model, cluster, choice) if dynamic else None,
+                ranks=tuple(tuple(block) for block in placement.to_lists(index)),
+            )
+        )
+    return tuple(found)
+
+
+def _group(table: Table, model: Model, choice: Choice) -> str | None:
+    if choice.caching_group is None or choice.dist_type is None:
+        return None
+    training = model.workload.mode == "training"
+    return group_name(table, training, choice.dist_type, choice.caching_group)
+
+
+def _capacity(table: Table, cluster: Cluster) -> int:
+    """Rows a rank of a dynamicemb table: ceil(rows / ranks), up to its bucket capacity."""
+    room = -(-table.rows // cluster.num_ranks)
+    return int(ceil_div(room, table.bucket_capacity)) * table.bucket_capacity
+
+
+def _hbm_for_values(table: Table, model: Model, cluster: Cluster, choice: Choice) -> int:
+    """``local_hbm_for_values`` of one rank: the ratio's share of the value bytes, rounded up."""
+    optimizer = table.optimizer if model.workload.mode == "training" else "none"
+    row = runtime_value_bytes(table.dim, table.element_bytes, optimizer)
+    ratio = choice.ratio
+    return -(-_capacity(table, cluster) * row * ratio.numerator // ratio.denominator)
+
+
+def _positions(instance: Instance, placement: Placement, table: int) -> Iterator[tuple[int, int]]:
+    """Shard entry and rank of every position of a table, block after block."""
+    from formulations.result.check import position_entries
+
+    for index, ranks in zip(
+        instance.blocks_of(int(placement.options[table])), placement.ranks[table], strict=True
+    ):
+        entries = position_entries(instance, instance.block(index), ranks)
+        yield from zip(entries.tolist(), ranks.tolist(), strict=True)
+
+
+def _row_range(
+    spec: Table, placed: PlacedTable, group: int, position: int
+) -> tuple[int, int] | None:
+    """Rows of a shard as (start, stop); None where a hash or remainder picks them."""
+    if placed.kind == "dynamicemb" and placed.dist_type != "continuous":
+        return None
+    if placed.sharding_type in WHOLE_ROWS or placed.sharding_type == "data_parallel":
+        return (0, spec.rows)
+    block = -(-spec.rows // group)
+    start = min(block * (position % group), spec.rows)
+    return (start, min(start + block, spec.rows))
+
+
+def _column_range(spec: Table, placed: PlacedTable, group: int, position: int) -> tuple[int, int]:
+    """Columns of a shard as (start, stop)."""
+    if placed.column_shards == 1:
+        return (0, spec.dim)
+    index = position // group if placed.sharding_type == "grid_shard" else position
+    start = placed.column_width * index
+    return (start, min(start + placed.column_width, spec.dim))

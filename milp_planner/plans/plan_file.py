@@ -1,0 +1,193 @@
+"""plan.json: a Plan with everything that verify, explain, export and report need."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+from formulations.instance import strict_json
+from formulations.instance.fields import shown
+from formulations.instance.file import instance_from_dict, instance_to_dict
+from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
+from milp_planner.errors import BadInput
+from milp_planner.files import write_json
+from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.model import Model
+from milp_planner.plans.placement import PlacedTable, Plan, placed_tables
+from milp_planner.pricing.profile import Profile
+from milp_planner.version import __version__
+
+FORMAT = "milp-planner-plan/1"
+LARGE = 1_000_000
+"""Parts whose JSON text is longer than this are embedded compressed."""
+_ENCODING = "json+gzip+base64"
+_PARTS = ("model", "cluster", "profile", "instance", "outcome")
+
+
+def plan_to_dict(plan: Plan) -> dict[str, Any]:
+    """The document of a plan: JSON values only, the same text for the same plan.
+
+    ``model``, ``cluster``, ``profile``, ``instance`` and ``outcome`` are embedded as they are, or
+    as ``{"encoding", "data"}`` when large; ``fingerprints`` holds SHA-256 of the first four, and
+    ``version`` names the release that wrote it: for people, no reader depends on it.
+    """
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "fingerprints": _fingerprints(plan),
+        "tables": [table.to_dict() for table in plan.tables],
+        "model": _packed(plan.model.to_dict()),
+        "cluster": _packed(plan.cluster.to_dict()),
+        "profile": _packed(plan.profile.to_dict()),
+        "instance": _packed(instance_to_dict(plan.instance)),
+        "outcome": _packed(outcome_to_dict(plan.instance, plan.outcome)),
+    }
+
+
+def plan_from_dict(document: Any, what: str = "plan") -> Plan:
+    """Rebuild a plan from its document.
+
+    Claims of the outcome are kept as written: ``verify`` is who judges them.
+
+    Parameters
+    ----------
+    document
+        Parsed JSON.
+    what : str
+        What error sentences call it, such as a file name.
+
+    Raises
+    ------
+    BadInput
+        When it is no plan, a part is missing or damaged, does not match its fingerprint, or is
+        not what the others give.
+    InstanceError
+        When the Instance or Outcome in it is malformed.
+    """
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        found = document.get("format") if isinstance(document, dict) else type(document).__name__
+        raise BadInput(f"{what}: format is {found!r}; allowed: {FORMAT!r} (a plan.json)")
+    for key in ("tables", "fingerprints", *_PARTS):
+        if key not in document:
+            raise BadInput(f"{what}: the field {key!r} is missing; a plan.json has it")
+    if not isinstance(document["tables"], list):
+        raise BadInput(f"{what}: tables must be a list of placed tables")
+    part = {key: _unpacked(document[key], f"{what}: {key}") for key in _PARTS}
+    instance = instance_from_dict(part["instance"], f"{what}: instance")
+    plan = Plan(
+        model=Model.from_dict(part["model"], f"{what}: model"),
+        cluster=Cluster.from_dict(part["cluster"], f"{what}: cluster"),
+        profile=Profile.from_dict(part["profile"], f"{what}: profile"),
+        instance=instance,
+        outcome=outcome_from_dict(instance, part["outcome"], f"{what}: outcome"),
+        tables=tuple(PlacedTable.from_dict(t, f"{what}: tables") for t in document["tables"]),
+    )
+    _check(plan, document, what)
+    return plan
+
+
+def _fingerprints(plan: Plan) -> dict[str, str]:
+    return {
+        "model": plan.model.fingerprint(),
+        "cluster": plan.cluster.fingerprint(),
+        "profile": plan.profile.fingerprint(),
+        "instance": plan.instance.fingerprint,
+    }
+
+
+def _check(plan: Plan, document: dict[str, Any], what: str) -> None:
+    """Fingerprints match, and the tables say what the outcome means for the model."""
+    claimed = document["fingerprints"]
+    for key, actual in _fingerprints(plan).items():
+        if not isinstance(claimed, dict) or claimed.get(key) != actual:
+            raise BadInput(
+                f"{what}: {key} does not match its fingerprint: the file was changed, or its "
+                f"version of milp-planner ({document.get('version', 'not stated')}; this is "
+                f"{__version__}) gave a {key} other fields"
+            )
+    if plan.instance.time_unit != "ps":
+        raise BadInput(f"{what}: instance: time_unit is not ps, which every plan has")
+    names = [table.name for table in plan.model.tables]
+    if list(plan.instance.table_names) != names:
+        raise BadInput(f"{what}: its instance has other tables than its model")
+    try:
+        again = placed_tables(plan.model, plan.cluster, plan.instance, plan.outcome.placement)
+    except BadInput as error:
+        raise BadInput(f"{what}: {error}: the file was changed") from None
+    if plan.tables != again:
+        raise BadInput(
+            f"{what}: tables do not say what its outcome says: {_difference(plan.tables, again)}: "
+            "the file was changed"
+        )
+
+
+def _difference(told: tuple[PlacedTable, ...], again: tuple[PlacedTable, ...]) -> str:
+    """The first thing in ``tables`` that the outcome, the model and the cluster do not give."""
+    if len(told) != len(again):
+        return f"there are {len(told)}, it places {len(again)}"
+    one, other = next((a, b) for a, b in zip(told, again, strict=True) if a != b)
+    mine, derived = one.to_dict(), other.to_dict()
+    field = next(key for key in {**derived, **mine} if mine.get(key) != derived.get(key))
+    found, wanted = shown(mine.get(field)), shown(derived.get(field))
+    return f"{field} of {other.name!r} is {found}, derived: {wanted}"
+
+
+def _packed(part: dict[str, Any]) -> dict[str, Any]:
+    text = json.dumps(part, separators=(",", ":"))
+    if len(text) <= LARGE:
+        return part
+    data = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+    return {"encoding": _ENCODING, "data": data}
+
+
+def _unpacked(part: Any, what: str) -> Any:
+    if not isinstance(part, dict) or "encoding" not in part:
+        return part
+    if part["encoding"] != _ENCODING or not isinstance(part.get("data"), str):
+        raise BadInput(f"{what}: encoding must be {_ENCODING!r} with its data as text")
+    try:
+        packed = base64.b64decode(part["data"], validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise BadInput(f"{what}: the compressed part is damaged ({error})") from None
+    return strict_json.parse(strict_json.unpack(packed, what), what, floats=True)
+
+
+def read_document(path: str | Path) -> dict[str, Any]:
+    """A JSON document, plain or gzipped, parsed strictly.
+
+    Raises
+    ------
+    BadInput
+        When it is no JSON object.
+    InstanceError
+        When the file cannot be read or parsed.
+    """
+    document = strict_json.parse(strict_json.read_bytes(Path(path)), str(path), floats=True)
+    if not isinstance(document, dict):
+        raise BadInput(f"{path}: needs a JSON object, found a {type(document).__name__}")
+    return document
+
+
+def is_plan(document: dict[str, Any]) -> bool:
+    """Whether a document says that it is a plan."""
+    return document.get("format") == FORMAT
+
+
+def read_plan(path: str | Path) -> Plan:
+    """Read a plan.json; what it claims is for :func:`milp_planner.verify` to judge.
+
+    Raises
+    ------
+    BadInput, InstanceError
+        When it is no plan, or a part of it is malformed.
+    """
+    return plan_from_dict(read_document(path), str(path))
+
+
+def write_plan(plan: Plan, path: str | Path) -> Path:
+    """Write a plan.json, whole or not at all."""
+    return write_json(path, plan_to_dict(plan))

@@ -1,0 +1,162 @@
+"""Time to exchange embeddings between ranks, from the bottleneck of each collective.
+
+Float64 seconds; O is the bytes of the buffer a shard's rank brings to the collective.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.interconnect import all_to_all_bandwidth, reduce_scatter_bandwidth
+from milp_planner.inputs.table import ELEMENT_BYTES, Table
+from milp_planner.inputs.workload import Workload
+from milp_planner.pricing.units import BoolArray, FloatArray, Numbers
+
+
+def wire_bytes(workload: Workload, table: Table) -> tuple[int, int]:
+    """Bytes of one element of a table on the wire: forward, and of gradients backward."""
+    forward = table.exchange_dtype or workload.exchange_dtype
+    backward = table.exchange_dtype_backward or table.exchange_dtype
+    backward = backward or workload.exchange_dtype_backward or workload.exchange_dtype
+    return ELEMENT_BYTES[forward], ELEMENT_BYTES[backward]
+
+
+@dataclass(frozen=True)
+class Links:
+    """What the interconnect gives each kind of collective, bytes per second of a rank's buffer.
+
+    Infinite where nothing has to move (a single rank, a single machine).
+
+    Attributes
+    ----------
+    all_to_all : float
+        Over all ranks: table-, column- and table-column-wise outputs, and sequences row-wise.
+    reduce_scatter : float
+        Over all ranks (and the all-gather that mirrors it): pooled outputs row-wise.
+    local : float
+        Reduce-scatter inside one machine: the first step of table-row-wise.
+    local_all_to_all : float
+        All-to-all inside one machine: the same for sequences.
+    across : float
+        One rank's way to the other machines: the second step of table-row-wise.
+    all_reduce : float
+        Bytes of gradient per second of an all-reduce over all ranks (data-parallel).
+    machines : int
+    ranks : int
+    """
+
+    all_to_all: float
+    reduce_scatter: float
+    local: float
+    local_all_to_all: float
+    across: float
+    all_reduce: float
+    machines: int
+    ranks: int
+
+
+def links_of(cluster: Cluster) -> Links:
+    """Bottleneck bandwidths of a cluster's interconnect.
+
+    The slowest machine counts where machines differ. An all-reduce is a reduce-scatter and an
+    all-gather, so it runs at half their bandwidth.
+    """
+    graph = cluster.graph()
+    everyone = range(cluster.num_ranks)
+    machines = cluster.machine_ranks
+    distinct = {len(ranks): ranks for ranks in machines}.values()
+    scatter = reduce_scatter_bandwidth(graph, everyone)
+    across = float("inf")
+    if len(machines) > 1 and cluster.interconnect and cluster.interconnect.inter_machine:
+        across = float(cluster.interconnect.inter_machine)
+    return Links(
+        all_to_all=all_to_all_bandwidth(graph, everyone),
+        reduce_scatter=scatter,
+        local=min(reduce_scatter_bandwidth(graph, ranks) for ranks in distinct),
+        local_all_to_all=min(all_to_all_bandwidth(graph, ranks) for ranks in distinct),
+        across=across,
+        all_reduce=scatter / 2,
+        machines=len(machines),
+        ranks=cluster.num_ranks,
+    )
+
+
+def whole_rows_seconds(output: FloatArray, links: Links) -> FloatArray:
+    """Forward (and backward) exchange of table-, column- and table-column-wise: O / all-to-all.
+
+    References
+    ----------
+    TorchRec 1.8.0, ``planner/estimator`` (table-wise communication).
+    """
+    return output / links.all_to_all
+
+
+def row_wise_seconds(output: FloatArray, pooled: BoolArray, links: Links) -> FloatArray:
+    """Exchange of row-wise: reduce-scatter of partial sums (pooled), all-to-all (sequence).
+
+    Backward is the mirror image (all-gather) and adds :func:`batched_copy_seconds`.
+
+    References
+    ----------
+    TorchRec 1.8.0, ``planner/estimator`` (row-wise communication).
+    """
+    return output / np.where(pooled, links.reduce_scatter, links.all_to_all)
+
+
+def table_row_wise_seconds(
+    output: FloatArray, across: Numbers, pooled: BoolArray, links: Links
+) -> FloatArray:
+    """Exchange of table-row-wise and grid: inside the machine, then between machines.
+
+    Parameters
+    ----------
+    output : float array
+        Bytes of a rank's buffer for the step inside the machine.
+    across : float array
+        Bytes a rank then holds for the ranks of all machines with its own local number.
+    pooled : bool array
+    links : Links
+
+    References
+    ----------
+    TorchRec 1.8.0, ``planner/estimator`` (table-row-wise communication).
+    """
+    inside = output / np.where(pooled, links.local, links.local_all_to_all)
+    return inside + across / links.across
+
+
+def data_parallel_seconds(
+    table: Numbers, bandwidth: FloatArray, update_multiple: float, links: Links
+) -> FloatArray:
+    """Backward exchange of a replicated table: all-reduce of its gradient, then the update.
+
+    Parameters
+    ----------
+    table : float array
+        Bytes of the whole table.
+    bandwidth : float array
+        Memory bandwidth of the update.
+    update_multiple : float
+        Passes over the table the update costs.
+
+    References
+    ----------
+    TorchRec 1.8.0, ``planner/estimator`` (data-parallel); its all-reduce term assumes network
+    cards only, ours the bottleneck of the cluster's graph.
+    """
+    return table / links.all_reduce + table * update_multiple / bandwidth
+
+
+def batched_copy_seconds(
+    output: FloatArray, bandwidth: FloatArray, copy_multiple: float
+) -> FloatArray:
+    """The copy after an all-gather, in passes over device memory: 2.455 · O / bandwidth.
+
+    References
+    ----------
+    TorchRec 1.8.0, ``planner/constants.py`` (batched-copy factor).
+    """
+    return output * copy_multiple / bandwidth

@@ -1,0 +1,331 @@
+"""Which choices are legal for a table on a cluster, and why the others are not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.constraints import (
+    COLUMN_STEP,
+    Constraints,
+    DistType,
+    Mode,
+    ShardingType,
+)
+from milp_planner.inputs.model import Model
+from milp_planner.inputs.table import Table
+from milp_planner.pricing.choice import BY_MACHINE, SHARDING_TYPES, WHOLE_ROWS, Choice
+
+LEAST_WIDTH = 32
+"""Narrowest column shard offered unasked: narrower rows cost as much to read."""
+
+
+def column_cuts(dim: int, allowed: tuple[int, ...] | None) -> Iterator[tuple[int, int]]:
+    """Legal cuts of a table into columns, as (width, shards), two shards or more.
+
+    Widths are multiples of 4. Asked for by width: those widths, the last shard taking the rest.
+    Unasked: for every number of shards that divides the columns or is a power of two, the most
+    even cut whose width is at least 32.
+    """
+    if allowed is not None:
+        for width in sorted(set(allowed), reverse=True):
+            if width < dim and width % COLUMN_STEP == 0:
+                yield width, math.ceil(dim / width)
+        return
+    for shards in range(2, dim // LEAST_WIDTH + 1):
+        if dim % shards and shards & (shards - 1):
+            continue
+        width = math.ceil(dim / shards / COLUMN_STEP) * COLUMN_STEP
+        if width >= LEAST_WIDTH and math.ceil(dim / width) == shards:
+            yield width, shards
+
+
+def is_even(dim: int, width: int, shards: int) -> bool:
+    """Whether no narrower legal width gives as many shards."""
+    return width == math.ceil(dim / shards / COLUMN_STEP) * COLUMN_STEP
+
+
+SEQUENCE_TYPES: tuple[ShardingType, ...] = (
+    "data_parallel",
+    "table_wise",
+    "column_wise",
+    "row_wise",
+)
+"""What TorchRec 1.8.0's EmbeddingCollectionSharder offers."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """What the legality of a choice depends on in a cluster.
+
+    Attributes
+    ----------
+    machine_ranks : tuple of tuples of int
+        Ranks of each machine.
+    cpu_only : bool
+        Whether no rank has HBM: everything then lives in DDR.
+    """
+
+    machine_ranks: tuple[tuple[int, ...], ...]
+    cpu_only: bool
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+        return sum(map(len, self.machine_ranks))
+
+
+def site_of(cluster: Cluster) -> Site:
+    """The site that a cluster is."""
+    return Site(cluster.machine_ranks, all(rank.hbm_bytes == 0 for rank in cluster.ranks))
+
+
+@dataclass(frozen=True)
+class Menu:
+    """Legal choices of a table, and a sentence for every family that is not offered."""
+
+    choices: tuple[Choice, ...]
+    names: tuple[str, ...]
+    refused: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Order:
+    """The part of a table that its menu depends on (so that equal tables share one menu)."""
+
+    kind: str
+    output: str
+    dim: int
+    constraints: Constraints
+    ratios: tuple[Fraction, ...]
+    dist_types: tuple[DistType, ...]
+    fuses: bool
+
+
+def order_of(table: Table, ratios: tuple[Fraction, ...], fuses: bool) -> Order:
+    """The order of a table; ``ratios`` is the workload's grid, its own constraint wins."""
+    return Order(
+        kind=table.kind,
+        output=table.output,
+        dim=table.dim,
+        constraints=table.constraints,
+        ratios=table.constraints.cache_ratios or ratios,
+        dist_types=tuple(dict.fromkeys(table.dist_types)) if table.kind == "dynamicemb" else (),
+        fuses=fuses and table.kind == "dynamicemb",
+    )
+
+
+def menus_of(model: Model, cluster: Cluster) -> list[Menu]:
+    """The menu of every table of a model."""
+    workload, site = model.workload, site_of(cluster)
+    fuses = workload.fusion == "honoured"
+    return [menu_of(order_of(t, workload.cache_ratios, fuses), site) for t in model.tables]
+
+
+@lru_cache(maxsize=4096)
+def menu_of(order: Order, site: Site) -> Menu:
+    """All legal choices, in a fixed sequence.
+
+    A choice is legal when its sharding type and mode belong to the kind of table, the cluster has
+    the machines and ranks for it, and the table's constraints allow it. Of two names for the same
+    placement only one is offered: on a single machine table_row_wise is row_wise and
+    table_column_wise is column_wise, unless the constraints name only the former.
+    """
+    refused: list[str] = []
+    shapes = list(_shapes(order, site, refused))
+    choices = [
+        choice for shape in shapes for tier in _tiers(order, site) if (choice := _join(shape, tier))
+    ]
+    choices = [choice for choice in choices if _pin_allows(order.constraints, choice)]
+    if shapes and not choices:
+        refused.append("no mode is left for the sharding types that are")
+    return Menu(tuple(choices), tuple(choice.name for choice in choices), tuple(refused))
+
+
+def _tiers(order: Order, site: Site) -> Iterator[Choice]:
+    """Mode, ratio, routing and fusion group, on a row-wise stand-in."""
+    for mode, ratio in _modes(order, site):
+        for dist_type in order.dist_types or (None,):
+            for group in _groups(order, mode):
+                yield Choice(
+                    "row_wise", mode, ratio, order.dim, dist_type=dist_type, caching_group=group
+                )
+
+
+def _modes(order: Order, site: Site) -> Iterator[tuple[Mode, Fraction]]:
+    allowed = order.constraints.modes
+    tiered: tuple[Mode, ...] = ("CACHING",)
+    if order.kind == "dynamicemb":
+        tiered = ("HYBRID", "CACHING")
+    listed: list[tuple[Mode, Iterable[Fraction]]] = [
+        ("HBM_ONLY", [Fraction(1)]),
+        *((mode, order.ratios) for mode in tiered),
+        ("HOST_ONLY", [Fraction(0)]),
+    ]
+    for mode, ratios in listed:
+        if site.cpu_only and mode != "HOST_ONLY":
+            continue
+        if allowed is None or mode in allowed:
+            yield from ((mode, ratio) for ratio in ratios)
+
+
+def _groups(order: Order, mode: Mode) -> tuple[bool | None, ...]:
+    """Fusion groups a mode may join: HBM_ONLY either of the two (reference layout table)."""
+    if not order.fuses:
+        return (None,)
+    return {"HBM_ONLY": (False, True), "CACHING": (True,)}.get(mode, (False,))
+
+
+def _join(shape: Choice, tier: Choice) -> Choice | None:
+    """A sharding shape with a tier; data-parallel tables are dense, in HBM (DDR on CPUs)."""
+    if shape.sharding == "data_parallel" and tier.mode != shape.mode:
+        return None
+    return replace(
+        shape,
+        mode=tier.mode,
+        ratio=tier.ratio,
+        dist_type=tier.dist_type,
+        caching_group=tier.caching_group,
+    )
+
+
+def _shapes(order: Order, site: Site, refused: list[str]) -> Iterator[Choice]:
+    """Sharding types with their cuts and places, on any tier."""
+    legal, why = _legal(order)
+    allowed = order.constraints.sharding_types
+    for sharding in SHARDING_TYPES:
+        if allowed is not None and sharding not in allowed:
+            continue
+        if sharding not in legal:
+            if allowed is not None:
+                refused.append(f"{sharding}: {why}")
+            continue
+        reason = _impossible(sharding, site, allowed)
+        if reason:
+            refused.append(f"{sharding}: {reason}")
+            continue
+        found = list(_placed(sharding, order, site))
+        if not found:
+            refused.append(f"{sharding}: {_no_shape(sharding, order)}")
+        yield from found
+
+
+def _legal(order: Order) -> tuple[tuple[ShardingType, ...], str]:
+    """Sharding types a kind of table can have at all, and the reason against the others."""
+    if order.kind == "dynamicemb":
+        return ("row_wise",), "dynamicemb tables are sharded row_wise only"
+    if order.output == "sequence":
+        return SEQUENCE_TYPES, (
+            "TorchRec's EmbeddingCollection (sequence output) is sharded "
+            f"{', '.join(SEQUENCE_TYPES)} only"
+        )
+    return SHARDING_TYPES, ""
+
+
+def _impossible(sharding: str, site: Site, allowed: tuple[str, ...] | None) -> str | None:
+    machines = len(site.machine_ranks)
+    if sharding == "grid_shard" and machines < 2:
+        return "needs two machines or more"
+    same = {"table_row_wise": "row_wise", "table_column_wise": "column_wise"}.get(sharding)
+    if machines == 1 and same and (allowed is None or same in allowed):
+        return f"the same placement as {same} on a single machine"
+    return None
+
+
+def _no_shape(sharding: str, order: Order) -> str:
+    if order.constraints.ranks or order.constraints.pin:
+        return "none of its placements lies on the ranks that the constraints allow"
+    return (
+        f"{order.dim} columns cannot be cut into shards of a multiple of {COLUMN_STEP} columns "
+        f"({LEAST_WIDTH} or more unless column_widths says otherwise) that the ranks can take"
+    )
+
+
+def _placed(sharding: ShardingType, order: Order, site: Site) -> Iterator[Choice]:
+    """Every cut of one sharding type, restricted to the ranks that the constraints allow."""
+    mode: Mode = "HOST_ONLY" if site.cpu_only else "HBM_ONLY"
+    base = Choice(sharding, mode, Fraction(1), order.dim)
+    for shape in _cut(base, order, site):
+        placed = _on_allowed_ranks(shape, order.constraints, site)
+        if placed is not None:
+            yield placed
+
+
+def _cut(base: Choice, order: Order, site: Site) -> Iterator[Choice]:
+    sharding, sizes = base.sharding, sorted({len(ranks) for ranks in site.machine_ranks})
+    if sharding in ("data_parallel", "table_wise", "row_wise"):
+        yield base
+        return
+    most = {"column_wise": site.ranks, "table_column_wise": sizes[-1]}.get(sharding, 0)
+    cuts = list(column_cuts(order.dim, order.constraints.column_widths))
+    if sharding in WHOLE_ROWS:
+        for width, shards in cuts:
+            if shards <= most:
+                yield replace(
+                    base, width=width, columns=shards, even=is_even(order.dim, width, shards)
+                )
+        return
+    for size in sizes:
+        members = tuple(i for i, r in enumerate(site.machine_ranks) if len(r) == size)
+        place = replace(base, machine_ranks=size, machines=members if len(sizes) > 1 else None)
+        if sharding == "table_row_wise":
+            yield place
+            continue
+        for width, shards in cuts:
+            if shards <= len(members) and order.dim % width == 0:
+                yield replace(place, width=width, columns=shards)
+
+
+def _on_allowed_ranks(shape: Choice, limits: Constraints, site: Site) -> Choice | None:
+    pinned = limits.pin.ranks if limits.pin is not None else None
+    allowed = limits.ranks if pinned is None else tuple(dict.fromkeys(pinned))
+    if allowed is None:
+        return shape
+    if any(rank >= site.ranks for rank in allowed):
+        return None
+    if shape.sharding in ("row_wise", "data_parallel"):
+        return shape if len(set(allowed)) == site.ranks else None
+    if shape.sharding in BY_MACHINE or (shape.sharding == "table_column_wise" and pinned is None):
+        return _on_whole_machines(shape, allowed, site, pinned is not None)
+    if pinned is None:
+        return replace(shape, ranks=tuple(sorted(set(allowed))))
+    if len(pinned) != shape.columns:
+        return None
+    if shape.sharding == "table_column_wise" and not _one_machine(pinned, site):
+        return None
+    return replace(shape, pinned=tuple(pinned))
+
+
+def _on_whole_machines(
+    shape: Choice, allowed: tuple[int, ...], site: Site, exactly: bool
+) -> Choice | None:
+    """Restrict to machines all of whose ranks are allowed; a pin must name just as many."""
+    inside = [i for i, ranks in enumerate(site.machine_ranks) if set(ranks) <= set(allowed)]
+    if shape.machines is not None:
+        inside = [i for i in inside if i in shape.machines]
+    need = shape.columns if shape.sharding in BY_MACHINE else 1
+    if len(inside) < need or (exactly and len(allowed) != need * shape.machine_ranks):
+        return None
+    return replace(shape, machines=tuple(inside))
+
+
+def _one_machine(ranks: tuple[int, ...], site: Site) -> bool:
+    return any(set(ranks) <= set(machine) for machine in site.machine_ranks)
+
+
+def _pin_allows(limits: Constraints, choice: Choice) -> bool:
+    pin = limits.pin
+    if pin is None:
+        return True
+    wanted = (
+        (pin.mode, choice.mode),
+        (pin.sharding_type, choice.sharding),
+        (pin.cache_ratio, choice.ratio),
+        (pin.dist_type, choice.dist_type),
+        (pin.column_width, choice.width),
+    )
+    return all(want is None or want == have for want, have in wanted)

@@ -1,0 +1,194 @@
+"""How the lookups of a table fall on its rows: rows in classes of equal popularity.
+
+One representation serves every statistic a user may have, and every figure derived from it: hit
+ratios, distinct rows of a batch, concentration of the load.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from milp_planner.inputs.access import (
+    Access,
+    Histogram,
+    MeasuredSkew,
+    MissRate,
+    TopIds,
+    Unknown,
+    Zipf,
+)
+from milp_planner.pricing.units import FloatArray
+
+HEAD = 64
+"""Rows of a Zipf table that get a class of their own."""
+TAIL = 128
+"""Classes for the rest of them, of geometrically growing size."""
+
+
+@dataclass(frozen=True, eq=False)
+class Popularity:
+    """Rows in classes, most popular first.
+
+    Attributes
+    ----------
+    counts : float array [classes]
+        Rows in each class (may be fractional where shares of rows were given).
+    shares : float array [classes]
+        Share of the lookups that *one* row of the class gets; counts · shares sums to 1.
+    """
+
+    counts: FloatArray
+    shares: FloatArray
+
+    @property
+    def rows(self) -> float:
+        """Rows in all classes."""
+        return float(self.counts.sum())
+
+    def drawn(self, lookups: float) -> FloatArray:
+        """Chance that a row of each class is among ``lookups`` independent lookups.
+
+        1 − (1 − p)^n, computed without cancellation; float array [classes].
+        """
+        return -np.expm1(lookups * np.log1p(-np.minimum(self.shares, 1 - 1e-16)))
+
+    def distinct(self, lookups: float) -> float:
+        """Expected number of distinct rows among ``lookups`` independent lookups."""
+        return float((self.counts * self.drawn(lookups)).sum())
+
+    def after_dedup(self, lookups: float) -> Popularity:
+        """Popularity of what is left when every row of a batch of ``lookups`` counts once."""
+        drawn = self.drawn(lookups)
+        return Popularity(self.counts, drawn / (self.counts * drawn).sum())
+
+    def without_head(self, rows: int) -> Popularity:
+        """What the rest of the lookups do when the ``rows`` most popular rows are taken out.
+
+        Classes must hold whole rows where they are cut (they do for Zipf and known ids).
+        """
+        if rows == 0:
+            return self
+        before = np.concatenate(([0.0], np.cumsum(self.counts)[:-1]))
+        left = np.clip(self.counts - np.clip(rows - before, 0, None), 0, None)
+        total = float((left * self.shares).sum())
+        if total <= 0:
+            return uniform(max(self.rows - rows, 1))
+        keep = left > 0
+        return Popularity(left[keep], self.shares[keep] / total)
+
+    def head(self, rows: int) -> FloatArray:
+        """Shares of the ``rows`` most popular rows, one by one."""
+        ends = np.cumsum(self.counts)
+        index = np.searchsorted(ends, np.arange(1, rows + 1) - 0.5)
+        return self.shares[np.minimum(index, len(self.shares) - 1)]
+
+
+def uniform(rows: float) -> Popularity:
+    """Every row equally often."""
+    return Popularity(np.array([float(rows)]), np.array([1.0 / rows]))
+
+
+@lru_cache(maxsize=16384)
+def popularity(access: Access, rows: int) -> Popularity:
+    """The classes of a table's access statistics.
+
+    Parameters
+    ----------
+    access : Access
+        As the model file gives it; ``unknown`` is uniform.
+    rows : int
+        Rows of the table.
+    """
+    if isinstance(access, Zipf):
+        return zipf(rows, access.alpha)
+    if isinstance(access, Histogram):
+        return _histogram(access, rows)
+    if isinstance(access, TopIds):
+        return _top_ids(access, rows)
+    if isinstance(access, MissRate):
+        return _miss_rate(access, rows)
+    assert isinstance(access, Unknown)
+    return uniform(rows)
+
+
+def zipf(rows: int, alpha: float) -> Popularity:
+    """Zipf's law: row k gets a share proportional to k^−alpha.
+
+    The first 64 rows are exact; the others lie in 128 classes of geometrically growing size whose
+    masses come from the Euler–Maclaurin formula with one correction term.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 2.10(i).
+    """
+    head = min(rows, HEAD)
+    weights = np.arange(1, head + 1, dtype=np.float64) ** -alpha
+    counts = np.ones(head)
+    if rows > head:
+        edges = np.rint(np.exp(np.linspace(np.log(head), np.log(rows), TAIL + 1)))
+        edges[0], edges[-1] = head, rows
+        edges = edges[np.append(True, np.diff(edges) > 0)]
+        width = np.diff(edges)
+        weights = np.concatenate((weights, _power_sum(edges[:-1], edges[1:], alpha) / width))
+        counts = np.concatenate((counts, width))
+    return Popularity(counts, weights / (counts * weights).sum())
+
+
+def skewed(measured: MeasuredSkew, rows: int) -> Popularity:
+    """The least that explains a measured busiest rank: one hot row, the rest even.
+
+    With load m times the mean on the busiest of P ranks, the hot row's share p satisfies
+    p + (1 − p)/P = m/P, so p = (m − 1)/(P − 1). At another number of ranks the same p applies.
+    """
+    share = min((measured.max_over_mean - 1) / (measured.ranks - 1), 1.0)
+    rest = max(rows - 1, 1)
+    return _ordered(np.array([1.0, rest]), np.array([share, (1 - share) / rest]))
+
+
+def _power_sum(start: FloatArray, stop: FloatArray, alpha: float) -> FloatArray:
+    """Sum of k^−alpha over start < k ≤ stop."""
+    if alpha == 1.0:
+        integral = np.log(stop / start)
+    else:
+        integral = (stop ** (1 - alpha) - start ** (1 - alpha)) / (1 - alpha)
+    return integral + (stop**-alpha - start**-alpha) / 2
+
+
+def _histogram(access: Histogram, rows: int) -> Popularity:
+    bins = np.array([pair for pair in access.bins if pair[0] > 0], dtype=np.float64)
+    counts = bins[:, 0] / bins[:, 0].sum() * rows
+    mass = bins[:, 1] / bins[:, 1].sum()
+    return _ordered(counts, mass / counts)
+
+
+def _top_ids(access: TopIds, rows: int) -> Popularity:
+    shares = np.sort(np.array([hot.share for hot in access.ids]))[::-1]
+    left = max(1.0 - float(shares.sum()), 0.0)
+    rest = max(rows - len(shares), 1)
+    counts = np.concatenate((np.ones(len(shares)), [rest]))
+    return _ordered(counts, np.concatenate((shares / (shares.sum() + left), [left / rest])))
+
+
+def _miss_rate(access: MissRate, rows: int) -> Popularity:
+    """Classes between the points of the curve, read as that of an ideal cache.
+
+    What still misses in a cache of every row are first accesses: they fall on all rows alike.
+    """
+    ratio = np.array([0.0, *(x for x, _ in access.points if x > 0), 1.0])
+    miss = np.array([1.0, *(m for x, m in access.points if x > 0), access.points[-1][1]])
+    ratio, first = np.unique(ratio, return_index=True)
+    miss = miss[first]
+    counts = np.diff(ratio) * min(access.working_rows or rows, rows)
+    mass = np.clip(miss[:-1] - miss[1:], 0, None) + miss[-1] * np.diff(ratio)
+    rest = rows - counts.sum()
+    if rest > 0:
+        counts, mass = np.append(counts, rest), np.append(mass, 0.0)
+    return _ordered(counts, mass / mass.sum() / counts)
+
+
+def _ordered(counts: FloatArray, shares: FloatArray) -> Popularity:
+    order = np.argsort(-shares, kind="stable")
+    return Popularity(counts[order], shares[order])

@@ -1,0 +1,169 @@
+"""A hardware profile: every measured or published number a price needs, each with its origin."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+from importlib import resources
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from milp_planner.errors import CHECK, BadInput
+from milp_planner.inputs.problems import nearest
+from milp_planner.inputs.spec import Bandwidth, Spec, as_tuple
+
+Positive = Annotated[float, Field(gt=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Spreadable = Literal[
+    "hbm", "ddr", "host_link", "launch_seconds", "caching", "hybrid", "uvm_caching", "host_only"
+]
+Point = Annotated[tuple[Annotated[float, Field(ge=0)], Share], BeforeValidator(as_tuple)]
+
+
+class EfficiencyCurve(Spec):
+    """How much of HBM's bandwidth a tiered table reaches: x_eff over what drives it."""
+
+    over: Literal["cache_ratio", "hit_ratio", "batch_cover"] = "cache_ratio"
+    """What the first number of a point is: the cache ratio x, the share of lookups served from
+    HBM, or the rows of the HBM tier divided by the distinct rows one step touches."""
+    points: Annotated[tuple[Point, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+    """Pairs (argument, x_eff) by rising argument; straight lines between, level outside."""
+    given_statistics: Literal["same_curve", "hit_ratio"] = "same_curve"
+    """Where the table has access statistics: the same curve, or x_eff = the hit ratio itself."""
+    origin: str
+    """Where the points come from."""
+
+    @model_validator(mode="after")
+    def _rising(self) -> EfficiencyCurve:
+        arguments = [point[0] for point in self.points]
+        if any(b <= a for a, b in pairwise(arguments)):
+            raise ValueError("points must come by rising argument; allowed: every argument once")
+        return self
+
+    @property
+    def follows_hits(self) -> bool:
+        """Whether access statistics enter x_eff through the hit ratio."""
+        return "hit_ratio" in (self.over, self.given_statistics)
+
+
+class Kernel(Spec):
+    """Factors of the lookup kernels; the defaults are TorchRec's."""
+
+    dense_share: Positive = 0.5
+    """Share of the memory bandwidth that the dense (data-parallel) kernel reaches."""
+    host_divisor: Positive = 10.0
+    """Divides the bandwidth of TorchRec's kernels that read host memory (UVM, UVM caching)."""
+    dynamicemb_divisor: Positive = 10.0
+    """Divides the bandwidth of every dynamicemb lookup."""
+    backward_multiple: Positive = 2.0
+    """Backward compute time over forward compute time."""
+    weighted_multiple: Positive = 1.1
+    """Further backward time of a weighted table, over forward compute time."""
+    batched_copy_multiple: Positive = 2.455
+    """Passes over device memory that the copy after an all-gather costs."""
+    dense_update_multiple: Positive = 9.22
+    """Passes over the table that a data-parallel gradient and optimizer step cost."""
+    least_columns: Annotated[int, Field(ge=1)] = 32
+    """A narrower row costs as much to read as this many columns."""
+    narrow_penalties: Annotated[
+        tuple[Annotated[tuple[int, Positive], BeforeValidator(as_tuple)], ...],
+        BeforeValidator(as_tuple),
+    ] = ((64, 1.75), (128, 1.15))
+    """Pairs (columns, penalty) by rising columns: below so many columns, times so much."""
+    launch_seconds: Annotated[float, Field(ge=0)] = 0.0
+    """Fixed time of one shard's lookup, added to forward and to backward compute."""
+
+
+class Profile(Spec):
+    """What one kind of rank can do."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    """Name, as a cluster names it."""
+    description: str = ""
+    """What it describes."""
+    hbm: Bandwidth
+    """Device memory bandwidth."""
+    ddr: Bandwidth
+    """Host memory bandwidth of one rank."""
+    host_link: Bandwidth
+    """One rank's bandwidth between host and device memory."""
+    kernel: Kernel = Kernel()
+    """Factors of the kernels."""
+    caching: EfficiencyCurve
+    """x_eff of dynamicemb tables in mode CACHING."""
+    hybrid: EfficiencyCurve
+    """x_eff of dynamicemb tables in mode HYBRID."""
+    host_only: Share
+    """x_eff of dynamicemb tables in mode HOST_ONLY."""
+    uvm_caching: EfficiencyCurve
+    """x_eff of TorchRec tables in mode CACHING."""
+    spread: dict[Spreadable, Annotated[float, Field(ge=0, lt=1)]] = Field(default_factory=dict)
+    """Measured relative spread, 0.1 for ±10%, by field; fields without one: not measured."""
+    origin: dict[str, str]
+    """Where each number comes from, by field."""
+
+
+_ENDINGS = (".yaml", ".yml", ".json")
+_LARGEST = 2**20
+"""Bytes above which a file is not looked into for a profile."""
+
+_FOLDER = resources.files("milp_planner.pricing") / "profiles"
+
+
+def profile_names() -> tuple[str, ...]:
+    """Names of the shipped profiles, sorted."""
+    names = [entry.name for entry in _FOLDER.iterdir()]
+    return tuple(sorted(name[:-5] for name in names if name.endswith(".yaml")))
+
+
+def load_profile(name: str | Path) -> Profile:
+    """A shipped profile by name, or one from a YAML file by path.
+
+    Raises
+    ------
+    BadInput
+        When there is none of that name (the nearest is named) or the file is wrong.
+    """
+    from milp_planner.inputs.files import build, read_document
+    from milp_planner.inputs.strict_yaml import read_yaml
+
+    text = str(name)
+    if text.endswith(_ENDINGS):
+        return build(Profile, read_document(Path(name), _alike), listed_by=CHECK)
+    names = profile_names()
+    if text not in names:
+        near = difflib.get_close_matches(text, names, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise BadInput(
+            f"unknown hardware profile {text!r}{hint} "
+            f"(there are: {', '.join(names)}; or the path of a .yaml file)"
+        )
+    source = _FOLDER / f"{text}.yaml"
+    return build(Profile, read_yaml(source.read_text(encoding="utf-8"), f"profile {text}"))
+
+
+def _alike(path: Path) -> str | None:
+    """The profile that a missing file may have meant: one beside it, or a shipped one."""
+    names: list[str] = []
+    with contextlib.suppress(OSError):
+        names = sorted(each.name for each in path.parent.iterdir() if each.suffix in _ENDINGS)
+    while close := nearest(path.name, names):
+        if _is_profile(path.parent / close):
+            return str(path.parent / close)
+        names.remove(close)
+    return nearest(path.stem, profile_names())
+
+
+def _is_profile(path: Path) -> bool:
+    from milp_planner.inputs.files import build, read_document
+
+    try:
+        if path.stat().st_size > _LARGEST:
+            return False
+        build(Profile, read_document(path))
+    except (BadInput, OSError):
+        return False
+    return True

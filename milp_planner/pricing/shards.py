@@ -1,0 +1,208 @@
+"""Bytes and seconds of every shard entry: which formula applies to which option."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from milp_planner.pricing import dynamicemb_storage, exchange, lookup, storage
+from milp_planner.pricing.columns import OptionColumns, ShardColumns, TableColumns
+from milp_planner.pricing.job import Job
+from milp_planner.pricing.units import FloatArray, IntArray
+
+
+class ShardBytes(NamedTuple):
+    """int64 arrays [entries]; see :class:`milp_planner.pricing.options.Entries`."""
+
+    hbm: IntArray
+    buffer: IntArray
+    ddr: IntArray
+    move: IntArray
+
+
+class Exchanged(NamedTuple):
+    """What a shard receives and returns in one step of all ranks; float arrays [entries].
+
+    ``ids`` and ``rows_out`` are means with skew and deduplication, the ``plain`` ones without.
+    """
+
+    ids: FloatArray
+    rows_out: FloatArray
+    plain_ids: FloatArray
+    plain_rows_out: FloatArray
+
+
+def exchanged_by(job: Job, options: OptionColumns, shards: ShardColumns) -> Exchanged:
+    """Ids and embeddings of every shard entry; ``options`` holds one row an entry.
+
+    A row-wise shard receives its load's share of all ranks' ids; shards that hold every row
+    receive all of them; a replicated table sees its own rank's. Pooled outputs are one a sample
+    of every rank (partial sums, row-wise), sequence outputs one an id.
+    """
+    table, traffic = options.table, job.traffic
+    replicated = options.is_sharding("data_parallel")
+    senders = np.where(replicated, 1.0, job.ranks / options.group_ranks)
+    ids = traffic.ids[table] * senders * shards.load
+    plain = traffic.raw_ids[table] * senders
+    bags = traffic.outputs[table] * np.where(replicated, 1, job.ranks)
+    pooled = job.tables.pooled[table]
+    return Exchanged(ids, np.where(pooled, bags, ids), plain, np.where(pooled, bags, plain))
+
+
+def shard_bytes(
+    job: Job, options: OptionColumns, shards: ShardColumns, exchanged: Exchanged
+) -> ShardBytes:
+    """HBM, exchange buffer, DDR and moved bytes of every shard entry.
+
+    ``options`` holds one row an entry; a shard without rows needs nothing. On a cluster without
+    HBM everything is charged to DDR.
+    """
+    hbm, ddr, move = _torchrec(job.tables, options, shards)
+    dynamic = np.flatnonzero(job.tables.dynamic[options.table])
+    if len(dynamic):
+        model = job.workload.storage_model
+        hbm[dynamic], ddr[dynamic], move[dynamic] = _dynamicemb(
+            job.tables, options.at(dynamic), shards.rows[dynamic], model
+        )
+    inputs, buffer = _buffers(job, options, shards, exchanged)
+    present = shards.rows > 0
+    hbm, buffer = np.where(present, hbm + inputs, 0), np.where(present, buffer, 0)
+    ddr = np.where(present, ddr, 0)
+    if job.site.cpu_only:
+        zero = np.zeros_like(hbm)
+        return ShardBytes(zero, zero, ddr + hbm + buffer, move)
+    return ShardBytes(hbm, buffer, ddr, move)
+
+
+def _buffers(
+    job: Job, options: OptionColumns, shards: ShardColumns, exchanged: Exchanged
+) -> tuple[IntArray, IntArray]:
+    """Input buffer, and output buffer at the codec's peak.
+
+    Nothing is encoded on a single rank or for a replicated table. TorchEasyRec knows neither
+    skew, nor deduplication, nor the codec.
+    """
+    ids, rows_out, factor = exchanged.ids, exchanged.rows_out, job.workload.codec_peak_factor
+    encoded = ~options.is_sharding("data_parallel") & (job.ranks > 1)
+    if job.workload.storage_model == "torcheasyrec":
+        dynamic = job.tables.dynamic[options.table]
+        ids = np.where(dynamic, exchanged.plain_ids, ids)
+        rows_out = np.where(dynamic, exchanged.plain_rows_out, rows_out)
+        encoded &= ~dynamic
+    element = job.tables.element[options.table]
+    output = storage.output_bytes(rows_out, shards.columns, element)
+    peak = np.ceil(output * factor).astype(np.int64)
+    return storage.input_bytes(ids), np.where(encoded, peak, output)
+
+
+def _torchrec(
+    tables: TableColumns, options: OptionColumns, shards: ShardColumns
+) -> tuple[IntArray, IntArray, IntArray]:
+    """HBM, DDR and moved bytes by TorchRec's formulas."""
+    table = options.table
+    over, under = tables.state_over[table], tables.state_under[table]
+    element = tables.element[table]
+    weights = storage.torchrec_weights(shards.rows, shards.columns, element)
+    full = weights + storage.torchrec_state(weights, over, under)
+    hbm = np.where(options.is_mode("HBM_ONLY"), full, 0)
+    ddr = full - hbm
+    cached = np.flatnonzero(options.is_mode("CACHING") & ~tables.dynamic[table])
+    if len(cached):
+        owner = table[cached]
+        shape = storage.ShardShape(
+            shards.rows[cached], shards.columns[cached], tables.rows[owner], tables.dim[owner]
+        )
+        ratio = (options.over[cached], options.under[cached])
+        part, index = storage.torchrec_cache(shape, element[cached], ratio)
+        hbm[cached] = part + storage.torchrec_state(part, over[cached], under[cached]) + index
+    return hbm, ddr, full
+
+
+def _dynamicemb(
+    tables: TableColumns, options: OptionColumns, rows: IntArray, storage_model: str
+) -> tuple[IntArray, IntArray, IntArray]:
+    """HBM, DDR and moved bytes of dynamicemb shards; an external store takes the cached rows."""
+    table = options.table
+    runtime = storage_model == "runtime"
+    value = (tables.runtime_row if runtime else tables.planner_row)[table]
+    tiers = dynamicemb_storage.runtime_tiers if runtime else dynamicemb_storage.torcheasyrec_tiers
+    caching = options.is_mode("CACHING")
+    found = tiers(rows, value, tables.bucket[table], (options.over, options.under), caching)
+    ddr = np.where(caching & tables.external[table], 0, found.ddr)
+    return found.hbm + tables.counter[table], ddr, rows * value
+
+
+def shard_seconds(
+    job: Job,
+    options: OptionColumns,
+    shards: ShardColumns,
+    exchanged: Exchanged,
+    bandwidth: FloatArray,
+    misses: FloatArray,
+) -> FloatArray:
+    """Seconds a phase; float array [entries, 5].
+
+    A rank whose row-wise shard is empty still takes part in the exchange; like TorchRec we charge
+    it as the others. Inference has no backward phases.
+
+    Parameters
+    ----------
+    job : Job
+    options, shards, exchanged
+        One row a shard entry.
+    bandwidth : float array [entries]
+        Of the lookup, bytes per second.
+    misses : float array [entries]
+        Distinct rows of a step that the shard's cache does not hold.
+    """
+    table, kernel = options.table, job.profile.kernel
+    element, weighted = job.tables.element[table], job.tables.weighted[table]
+    whole = options.is_sharding("table_wise", "column_wise", "table_column_wise")
+    sent = exchanged.rows_out * shards.columns * job.tables.wire[table]
+    kept = exchanged.rows_out * shards.columns * element
+    written = np.where(options.is_sharding("data_parallel"), kept, sent)
+    row = np.maximum(shards.columns, np.where(whole, kernel.least_columns, 0)) * element
+    forward = lookup.forward_seconds(exchanged.ids, written, row, weighted, bandwidth)
+    forward *= np.where(whole, lookup.narrow_penalty(shards.columns, kernel), 1.0)
+    forward += kernel.launch_seconds
+    backward = lookup.backward_seconds(forward, weighted, kernel)
+    out, back = _exchange(job, options, shards, exchanged, bandwidth)
+    prefetch = lookup.prefetch_seconds(misses, row, job.profile)
+    seconds = np.stack([forward, out, backward, back, prefetch], axis=1)
+    if job.workload.mode == "inference":
+        seconds[:, 2:4] = 0.0
+    if not job.workload.prefetch_pipeline:
+        seconds[:, 4] = 0.0
+    return seconds
+
+
+def _exchange(
+    job: Job,
+    options: OptionColumns,
+    shards: ShardColumns,
+    exchanged: Exchanged,
+    bandwidth: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Forward and backward exchange; both zero on a single rank but for a dense update."""
+    kernel, links, table = job.profile.kernel, job.links, options.table
+    replicated, by_all = options.is_sharding("data_parallel"), options.is_sharding("row_wise")
+    by_machine = options.is_sharding("table_row_wise", "grid_shard")
+
+    def collective(wire: IntArray) -> FloatArray:
+        pooled = job.tables.pooled[table]
+        sent = exchanged.rows_out * shards.columns * wire
+        held = np.where(pooled, job.traffic.outputs[table] * links.machines, exchanged.rows_out)
+        whole = exchange.whole_rows_seconds(sent, links)
+        by_rows = exchange.row_wise_seconds(sent, pooled, links)
+        across = held * shards.columns * wire
+        two_steps = exchange.table_row_wise_seconds(sent, across, pooled, links)
+        return np.where(by_machine, two_steps, np.where(by_all, by_rows, whole))
+
+    out, back = (collective(w[table]) for w in (job.tables.wire, job.tables.wire_backward))
+    gradients = exchanged.rows_out * shards.columns * job.tables.wire_backward[table]
+    copy = exchange.batched_copy_seconds(gradients, bandwidth, kernel.batched_copy_multiple)
+    back = back + np.where((by_all | by_machine) & (links.ranks > 1), copy, 0.0)
+    size = shards.rows * shards.columns * job.tables.element[table]
+    update = exchange.data_parallel_seconds(size, bandwidth, kernel.dense_update_multiple, links)
+    return np.where(replicated, 0.0, out), np.where(replicated, update, back)

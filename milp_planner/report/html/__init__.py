@@ -1,1 +1,0 @@
-"""The report: one self-contained HTML file, drawn from the same info values as the terminal."""

@@ -1,1 +1,0 @@
-"""Terminal drawings of info values, each at most 100 columns wide (rich renderables)."""

@@ -1,0 +1,220 @@
+"""From the plan a user runs today to a Placement on our Instance of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from formulations import Instance, Placement, check
+from formulations.instance import Current
+from formulations.result.check import Verdict
+from formulations.result.placement import fixed_ranks
+from milp_planner.errors import BadInput
+from milp_planner.inputs import Model
+from milp_planner.inputs.problems import choice
+from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource, compile_for, to_model
+from milp_planner.pricing import Options
+from milp_planner.pricing.choice import Choice
+from milp_planner.today.rows import TIERED, CurrentTable, TodaySource, read_today
+
+_COLUMN_WISE = ("column_wise", "table_column_wise")
+
+
+@dataclass(frozen=True, eq=False)
+class Today:
+    """The plan of today on an Instance.
+
+    Attributes
+    ----------
+    placement : Placement
+    verdict : Verdict
+        Its solver-free check: it may not fit, but its ranks belong to its options.
+    """
+
+    placement: Placement
+    verdict: Verdict
+
+
+def compile_today(
+    source: TodaySource, model: ModelSource, cluster: ClusterSource, objective: str
+) -> tuple[Compiled, Today]:
+    """Compile a model that has every option of today's plan, and put the plan on it.
+
+    The Instance knows the plan as ``current``, so moves against it are counted.
+
+    Raises
+    ------
+    BadInput
+        For malformed inputs, or a plan that does not belong to the model and cluster.
+    """
+    read = to_model(model)
+    rows = in_order(read_today(source), read)
+    compiled = compile_for(widened(read, rows), cluster, objective)
+    placement = place(compiled.options, compiled.instance, rows)
+    verdict = check(compiled.instance, placement)
+    if not verdict.objectives:
+        raise BadInput(f"the plan of today: {verdict.violations[0]}")
+    current = tuple(
+        Current(t, int(option), tuple(tuple(block) for block in placement.to_lists(t)))
+        for t, option in enumerate(placement.options)
+    )
+    known = replace(compiled, instance=replace(compiled.instance, current=current))
+    return known, Today(placement, verdict)
+
+
+def in_order(rows: Sequence[CurrentTable], model: Model) -> list[CurrentTable]:
+    """The rows in the order of the model's tables, each exactly once.
+
+    A row may name its table by a longer path that ends in the table's name after a dot, as
+    TorchRec's printout does. One shard of ``column_wise`` is a whole table: ``table_wise``.
+
+    Raises
+    ------
+    BadInput
+        For a table that is unknown, listed twice, or missing.
+    """
+    names = [table.name for table in model.tables]
+    known = set(names)
+    by_name: dict[str, CurrentTable] = {}
+    for row in rows:
+        name = _known_as(row.table, known)
+        if name is None:
+            raise BadInput(f"{row.where}: the model has no such table; {choice(row.table, names)}")
+        if name in by_name:
+            raise BadInput(f"{row.where}: is listed twice")
+        by_name[name] = _whole(replace(row, table=name))
+    missing = [name for name in names if name not in by_name]
+    if missing:
+        more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+        raise BadInput(f"the plan of today does not place table {missing[0]}{more}")
+    return [by_name[name] for name in names]
+
+
+def _known_as(path: str, known: set[str]) -> str | None:
+    """The longest end of a dotted path that is a table's name."""
+    parts = path.split(".")
+    ends = (".".join(parts[i:]) for i in range(len(parts)))
+    return next((end for end in ends if end in known), None)
+
+
+def _whole(row: CurrentTable) -> CurrentTable:
+    if row.sharding_type != "column_wise" or row.ranks is None or len(row.ranks) != 1:
+        return row
+    return replace(row, sharding_type="table_wise", column_width=None)
+
+
+def widened(model: Model, rows: Sequence[CurrentTable]) -> Model:
+    """The model with every ratio and column width of the plan on its tables' grids.
+
+    ``rows`` are in the order of the model's tables.
+    """
+    tables = []
+    for table, row in zip(model.tables, rows, strict=True):
+        limits = table.constraints
+        changes: dict[str, tuple[object, ...]] = {}
+        grid = limits.cache_ratios or model.workload.cache_ratios
+        if row.ratio is not None and row.ratio not in grid:
+            changes["cache_ratios"] = tuple(sorted({*grid, row.ratio}))
+        widths = limits.column_widths
+        if row.column_width is not None and widths is not None and row.column_width not in widths:
+            changes["column_widths"] = (*widths, row.column_width)
+        if changes:
+            table = table.model_copy(update={"constraints": limits.model_copy(update=changes)})
+        tables.append(table)
+    return model.model_copy(update={"tables": tuple(tables)})
+
+
+def place(options: Options, instance: Instance, rows: Sequence[CurrentTable]) -> Placement:
+    """The Placement a plan says; it need not fit.
+
+    Raises
+    ------
+    BadInput
+        When a row is no legal option of its table, or its ranks do not belong to it.
+    """
+    candidates = [_candidates(options, index, row) for index, row in enumerate(rows)]
+    chosen = np.asarray(_consistent(instance, candidates), dtype=np.int64)
+    ranks = [_ranks(instance, int(option), row) for option, row in zip(chosen, rows, strict=True)]
+    return Placement(chosen, ranks)
+
+
+def _candidates(options: Options, index: int, row: CurrentTable) -> list[int]:
+    """Options that a row may mean, the likeliest first."""
+    table = options.model.tables[index]
+    found = [o for o in options.of(index) if _means(options.choices[o], row)]
+    if not found:
+        names = [options.names[o] for o in options.of(index)]
+        asked = "/".join([row.sharding_type, row.mode, *([str(row.ratio)] if row.ratio else [])])
+        why = "; ".join(options.refused.get(table.name, ()))
+        raise BadInput(f"{row.where}: {asked} on {len(row.ranks or ())} ranks is no legal option; "
+                       f"{_few(asked, names)}{f' ({why})' if why else ''}")  # fmt: skip
+    wanted = row.dist_type or (table.dist_types[0] if table.kind == "dynamicemb" else None)
+    return sorted(found, key=lambda o: (options.choices[o].dist_type != wanted,
+                                        not options.choices[o].even))  # fmt: skip
+
+
+def _few(asked: str, names: list[str]) -> str:
+    """The allowed options, the nearest named, long lists cut."""
+    text = choice(asked, names)
+    if len(names) <= 8:
+        return text
+    return f"allowed: {len(names)} others, such as {', '.join(names[:4])}" + (
+        text[text.rindex("; did") :] if "; did you mean" in text else ""
+    )
+
+
+def _means(choice: Choice, row: CurrentTable) -> bool:
+    shards = None if row.ranks is None else len(row.ranks)
+    return (
+        choice.sharding == row.sharding_type
+        and choice.mode == row.mode
+        and (row.mode not in TIERED or choice.ratio == row.ratio)
+        and (row.dist_type is None or choice.dist_type == row.dist_type)
+        and (row.column_width is None or choice.width == row.column_width)
+        and (row.fusion_caching is None or choice.caching_group == row.fusion_caching)
+        and (row.sharding_type not in _COLUMN_WISE or choice.columns == shards)
+        and (choice.sharding != "grid_shard" or choice.columns * choice.machine_ranks == shards)
+    )
+
+
+def _consistent(instance: Instance, candidates: list[list[int]]) -> list[int]:
+    """One option a table; where several mean the same, the one its fusion group can honour."""
+    group, level = instance.option_group, instance.option_level
+    levels: dict[int, set[int]] = {}
+    for options in candidates:
+        if len(options) == 1:
+            levels.setdefault(int(group[options[0]]), set()).add(int(level[options[0]]))
+
+    def honoured(option: int) -> bool:
+        there = levels.get(int(group[option]))
+        return int(group[option]) < 0 or there is None or there == {int(level[option])}
+
+    return [next((o for o in options if honoured(o)), options[0]) for options in candidates]
+
+
+def _ranks(instance: Instance, option: int, row: CurrentTable) -> list[np.ndarray]:
+    """Ranks of every block of an option, from those the row lists in shard order."""
+    blocks = list(instance.blocks_of(option))
+    fixed = [fixed_ranks(instance, block) for block in blocks]
+    known = [ranks for ranks in fixed if ranks is not None]
+    if len(known) == len(blocks):
+        told = [int(rank) for ranks in known for rank in ranks]
+        if row.ranks is not None and sorted(row.ranks) != sorted(told):
+            raise BadInput(f"{row.where}: {instance.option_names[option]} sits on ranks "
+                           f"{_short(told)}, found {_short(row.ranks)}")  # fmt: skip
+        return known
+    if row.ranks is None:
+        raise BadInput(f"{row.where}: {instance.option_names[option]} needs its ranks")
+    beyond = [rank for rank in row.ranks if rank >= instance.num_ranks]
+    if beyond:
+        raise BadInput(f"{row.where}: rank {beyond[0]} does not exist; "
+                       f"allowed: 0 to {instance.num_ranks - 1}")  # fmt: skip
+    return [np.asarray(row.ranks, dtype=np.int64)]
+
+
+def _short(ranks: Sequence[int]) -> str:
+    from milp_planner.drawing.units import show_ranks
+
+    return show_ranks(list(ranks), -1)

@@ -1,0 +1,278 @@
+"""The plan a user runs today, table by table: plan.json, CSV, TorchRec's printout, or pins."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import get_args
+
+from formulations import InstanceError
+from formulations.instance import strict_json
+from milp_planner.errors import BadInput
+from milp_planner.inputs.constraints import DistType, Mode, Pin, ShardingType
+from milp_planner.inputs.problems import choice
+from milp_planner.inputs.quantities import parse_ratio
+from milp_planner.inputs.text_files import read_text
+from milp_planner.plans.placement import Plan
+from milp_planner.plans.plan_file import read_plan
+from milp_planner.today.torchrec_stats import StatsTable, is_stats, read_stats
+
+#: A plan object, a file of one, or what each table is pinned to (a trainer's file read back).
+TodaySource = Plan | str | Path | Mapping[str, Pin]
+COLUMNS = ("table", "mode", "ratio", "sharding_type", "ranks", "dist_type", "column_width")
+#: Columns a CSV may leave out.
+OPTIONAL = ("ratio", "ranks", "dist_type", "column_width")
+TIERED = ("HYBRID", "CACHING")
+_ALIASES = {"cache_ratio": "ratio", "sharding": "sharding_type", "sharding type": "sharding_type"}
+
+
+@dataclass(frozen=True)
+class CurrentTable:
+    """What runs today for one table; None where it is not said.
+
+    Attributes
+    ----------
+    where : str
+        What error sentences call the row.
+    table, mode, sharding_type : str
+    ratio : Fraction or None
+        Of HYBRID and CACHING.
+    ranks : tuple of int or None
+        In shard order.
+    dist_type : str or None
+    column_width : int or None
+    fusion_caching : bool or None
+        The ``caching`` flag of its fusion group.
+    """
+
+    where: str
+    table: str
+    mode: str
+    sharding_type: str
+    ratio: Fraction | None = None
+    ranks: tuple[int, ...] | None = None
+    dist_type: str | None = None
+    column_width: int | None = None
+    fusion_caching: bool | None = None
+
+
+def read_today(source: TodaySource) -> list[CurrentTable]:
+    """Rows of a plan.
+
+    Parameters
+    ----------
+    source
+        A Plan; the path of a plan.json, of a CSV (:func:`read_csv`) or of the statistics that
+        TorchRec prints (plain or ``.gz``); or a mapping of table names to pins, as
+        :func:`milp_planner.integrations.exports.read` returns.
+
+    Raises
+    ------
+    BadInput
+        One sentence: file and line, what was found, what is allowed, nearest valid name.
+    """
+    if isinstance(source, Mapping):
+        return [_of_pin(name, pin) for name, pin in source.items()]
+    if isinstance(source, str | Path):
+        path = Path(source)
+        if path.suffix.lower() == ".csv":
+            return read_csv(path)
+        if path.suffix.lower() not in (".json", ".gz") or path.name.lower().endswith(".txt.gz"):
+            return [_of_stats(row) for row in printed_tables(path)]
+        source = read_plan(path)
+    if not source.tables:
+        raise BadInput(f"the plan of today has no tables: its status is {source.outcome.status}")
+    return [
+        CurrentTable(
+            where=f"table {t.name}",
+            table=t.name,
+            mode=t.mode,
+            sharding_type=t.sharding_type,
+            ratio=t.cache_ratio if t.mode in TIERED else None,
+            ranks=tuple(rank for block in t.ranks for rank in block),
+            dist_type=t.dist_type,
+            column_width=t.column_width if t.column_shards > 1 else None,
+            fusion_caching=t.fusion_caching,
+        )
+        for t in source.tables
+    ]
+
+
+def printed_tables(path: Path) -> list[StatsTable]:
+    """The tables of a file of TorchRec's printed statistics, plain or gzipped.
+
+    Raises
+    ------
+    BadInput
+        When the file is no such printout, or a row of it cannot be understood.
+    """
+    text = _unpacked_text(path) if path.suffix.lower() == ".gz" else read_text(path)
+    if not is_stats(text):
+        raise BadInput(
+            f"{path}: is no plan; allowed: a plan.json, a .csv with the columns "
+            f"{', '.join(COLUMNS[:5])}, or the statistics that TorchRec prints"
+        )
+    return read_stats(text, str(path))
+
+
+def _unpacked_text(path: Path) -> str:
+    try:
+        return strict_json.read_bytes(path).decode("utf-8")
+    except (InstanceError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: is no gzipped UTF-8 text: {error}") from None
+
+
+def _of_stats(row: StatsTable) -> CurrentTable:
+    return CurrentTable(
+        where=f"{row.where}: table {row.name}",
+        table=row.name,
+        mode=row.mode,
+        sharding_type=row.sharding_type,
+        ratio=row.ratio,
+        ranks=parse_ranks(row.ranks, row.where),
+        column_width=row.width,
+    )
+
+
+def _of_pin(name: str, pin: Pin) -> CurrentTable:
+    if pin.mode is None or pin.sharding_type is None:
+        raise BadInput(f"the plan of today does not say mode and sharding type of table {name}")
+    return CurrentTable(
+        where=f"table {name}",
+        table=name,
+        mode=pin.mode,
+        sharding_type=pin.sharding_type,
+        ratio=pin.cache_ratio,
+        ranks=pin.ranks,
+        dist_type=pin.dist_type,
+        column_width=pin.column_width,
+    )
+
+
+def read_csv(path: Path) -> list[CurrentTable]:
+    """Rows of a CSV with the columns ``table, mode, ratio, sharding_type, ranks``.
+
+    Ranks are written as ``0-3,6`` (quoted), ``0 1 2`` or ``all``; ``dist_type`` and
+    ``column_width`` may be added.
+
+    Raises
+    ------
+    BadInput
+        As :func:`read_today`.
+    """
+    rows = list(_csv_rows(path))
+    if not rows:
+        raise BadInput(f"{path}: has no header; needs {', '.join(COLUMNS[:5])}")
+    header = _header(rows[0][1], path)
+    return [_row(header, cells, f"{path}:{line}") for line, cells in rows[1:]]
+
+
+def parse_ranks(text: str, where: str) -> tuple[int, ...] | None:
+    """``0-3,6`` as (0, 1, 2, 3, 6); None for nothing or ``all``.
+
+    Raises
+    ------
+    BadInput
+        When a part is no rank and no run of ranks.
+    """
+    if text.strip().lower() in ("", "all"):
+        return None
+    ranks: list[int] = []
+    for part in text.replace(";", ",").replace(" ", ",").split(","):
+        if part:
+            ranks += _run(part, where)
+    return tuple(ranks)
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    text = read_text(path).removeprefix("\ufeff")
+    reader = csv.reader(io.StringIO(text), strict=True, skipinitialspace=True)
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells) and not cells[0].lstrip().startswith("#"):
+                yield reader.line_num, [cell.strip() for cell in cells]
+    except csv.Error as error:
+        raise BadInput(f"{path}:{reader.line_num}: is no CSV: {error}") from None
+
+
+def _header(cells: list[str], path: Path) -> list[str]:
+    names = [_ALIASES.get(cell.lower(), cell.lower()) for cell in cells]
+    for name in names:
+        if name not in COLUMNS:
+            raise BadInput(f"{path}:1: unknown column {name!r}; {choice(name, COLUMNS)}")
+        if names.count(name) > 1:
+            raise BadInput(f"{path}:1: column {name!r} is there twice")
+    for name in COLUMNS:
+        if name not in names and name not in OPTIONAL:
+            raise BadInput(f"{path}:1: column {name!r} is missing; needs table, mode, ratio, "
+                           "sharding_type, ranks")  # fmt: skip
+    return names
+
+
+def _row(header: list[str], cells: list[str], where: str) -> CurrentTable:
+    if len(cells) != len(header):
+        raise BadInput(f"{where}: {len(cells)} cells under {len(header)} columns "
+                       "(quote ranks that contain commas)")  # fmt: skip
+    cell = dict(zip(header, cells, strict=True))
+    mode = _one_of(cell["mode"].upper(), get_args(Mode), "mode", where)
+    dist_type = cell.get("dist_type") or None
+    if dist_type is not None:
+        _one_of(dist_type, get_args(DistType), "dist_type", where)
+    return CurrentTable(
+        where=f"{where}: table {cell['table']}",
+        table=cell["table"],
+        mode=mode,
+        sharding_type=_one_of(
+            cell["sharding_type"].lower(), get_args(ShardingType), "sharding_type", where
+        ),
+        ratio=_ratio(cell.get("ratio", ""), mode, where),
+        ranks=parse_ranks(cell.get("ranks", ""), where),
+        dist_type=dist_type,
+        column_width=_width(cell.get("column_width", ""), where),
+    )
+
+
+def _one_of(value: str, allowed: tuple[str, ...], what: str, where: str) -> str:
+    if value not in allowed:
+        raise BadInput(f"{where}: {what} is {value!r}; {choice(value, allowed)}")
+    return value
+
+
+def _ratio(text: str, mode: str, where: str) -> Fraction | None:
+    """The cache ratio of a tiered mode; 0 or 1 repeat what HOST_ONLY or HBM_ONLY say already."""
+    if mode in TIERED and not text:
+        raise BadInput(f"{where}: mode {mode} needs a ratio between 0 and 1")
+    if not text:
+        return None
+    try:
+        ratio = parse_ratio(text)
+    except ValueError as error:
+        raise BadInput(f"{where}: ratio: {error}") from None
+    fixed = {"HBM_ONLY": 1, "HOST_ONLY": 0}.get(mode)
+    if fixed is None and not 0 < ratio < 1:
+        raise BadInput(f"{where}: ratio is {text}; mode {mode} needs one between 0 and 1")
+    if fixed is not None and ratio != fixed:
+        raise BadInput(f"{where}: ratio is {text}; mode {mode} leaves it blank or {fixed}")
+    return ratio if fixed is None else None
+
+
+def _width(text: str, where: str) -> int | None:
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 2**31:
+        raise BadInput(f"{where}: column_width is {text!r}; needs a whole number of columns")
+    return int(text)
+
+
+def _run(part: str, where: str) -> range:
+    first, dash, last = part.partition("-")
+    ends = (first, last if dash else first)
+    if not all(e.isascii() and e.isdigit() and len(e) <= 6 for e in ends) or int(ends[0]) > int(
+        ends[1]
+    ):
+        raise BadInput(f"{where}: ranks has {part!r}; needs ranks such as 0-3,6 or all")
+    return range(int(ends[0]), int(ends[1]) + 1)

@@ -1,0 +1,31 @@
+"""The table of both objectives on docs/torchrec.md is the stored result's, and its claim holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from runpy import run_path
+from typing import Any
+
+from benchmarks.pages import stored
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "critical-path"
+
+
+def test_the_page_is_current() -> None:
+    """The block of the page is what the newest result says."""
+    script: dict[str, Any] = run_path(str(FOLDER / "run.py"))
+    assert script["main"](["page", "--check"]) == 0
+
+
+def test_what_the_page_claims() -> None:
+    """100 models; TorchRec's figure to 1e-6; never above TorchRec's own plan under it."""
+    models = stored(FOLDER / "results")["models"]
+    assert len(models) == 100
+    for model in models:
+        best, theirs = model["critical_path"], model["torchrec"]
+        if not isinstance(best, dict):
+            assert best == "infeasible" and not isinstance(theirs, dict)
+            continue
+        assert best["relative_difference"] < 1e-6
+        if isinstance(theirs, dict):
+            assert best["critical_path"] <= theirs["critical_path"] * (1 + 1e-6)

@@ -1,0 +1,391 @@
+"""The dynamic-programming baseline: what it finds, what it must miss, what it refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulations import (
+    Block,
+    Instance,
+    InstanceBuilder,
+    InstanceError,
+    Objective,
+    Outcome,
+    Settings,
+    Shard,
+    Status,
+    StoppedBy,
+    UnsupportedInstance,
+    Where,
+    check,
+    solve,
+)
+from formulations.fusion import mixed_groups, without_fusion
+from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import every_kind, two_modes
+from tests.formulations.strategies import instances
+
+EXACT = {"variant": "first", "axis_cap": 0}
+
+
+def dp(instance: Instance, time_limit: float | None = 20, **options: Any) -> Outcome:
+    """Solve with the DP and no certificate."""
+    return solve(
+        instance, "dp", Settings(time_limit=time_limit, certificate=False, options=options)
+    )
+
+
+def names(instance: Instance, outcome: Outcome) -> list[str]:
+    """Chosen option names, table by table."""
+    assert outcome.placement is not None
+    return [instance.option_names[o] for o in outcome.placement.options]
+
+
+@pytest.mark.parametrize("variant", ["first", "merged"])
+def test_headline_case(variant: str) -> None:
+    """Both HYBRID breaks HBM, both CACHING breaks DDR: one of each, where a byte is left over."""
+    instance = two_modes(13, 13)
+    outcome = dp(instance, variant=variant)
+    assert sorted(names(instance, outcome)) == ["CACHING", "HYBRID"]
+    assert outcome.status == Status.FEASIBLE
+    assert outcome.bound is None
+
+
+@pytest.mark.parametrize(("hbm", "ddr", "expected"), [
+    (100, 100, ["CACHING", "CACHING"]), (100, 5, ["HYBRID", "HYBRID"])])  # fmt: skip
+def test_generous_and_tight_host_memory(hbm: int, ddr: int, expected: list[str]) -> None:
+    """With much DDR both tables cache, with little both are hybrid."""
+    instance = two_modes(hbm, ddr)
+    assert names(instance, dp(instance)) == expected
+
+
+@pytest.mark.parametrize("variant", ["first", "merged"])
+def test_a_budget_met_to_the_byte_is_refused(variant: str) -> None:
+    """12 and 12 are met exactly by one of each: a plan that the published comparison refuses."""
+    instance = two_modes(12, 12)
+    assert brute_force(instance).objective == 12
+    outcome = dp(instance, variant=variant)
+    assert outcome.status == Status.UNKNOWN
+    assert outcome.stopped_by == StoppedBy.EXHAUSTED
+    assert "proves nothing" in outcome.note
+
+
+def test_no_hbm_and_no_ddr() -> None:
+    """An axis without a budget has one bin, and options that need it are dropped."""
+    builder = InstanceBuilder([[0]], ["p"], [("hbm", "rank", 0), ("ddr", "machine", 50)])
+    builder.add_table("t")
+    builder.add_option("fast", [Block(Where.EVERY_RANK, [Shard({"hbm": 1}, (1,))])])
+    builder.add_option("host", [Block(Where.EVERY_RANK, [Shard({"ddr": 9}, (8,))])])
+    instance = builder.build()
+    outcome = dp(instance)
+    assert names(instance, outcome) == ["host"]
+    assert outcome.detail["bins"] == [[1, 25]]
+
+
+def test_empty_model_and_one_table() -> None:
+    """No table: the empty plan at no cost. One table: its cheapest option that fits."""
+    resources = [("hbm", "rank", 10), ("ddr", "machine", 10)]
+    empty = dp(InstanceBuilder([[0]], ["p"], resources).build())
+    assert (empty.status, empty.objective) == (Status.FEASIBLE, 0)
+    builder = InstanceBuilder([[0]], ["p"], resources)
+    builder.add_table("t")
+    for name, hbm, cost in (("big", 11, 1), ("mid", 9, 5), ("small", 1, 9)):
+        builder.add_option(name, [Block(Where.EVERY_RANK, [Shard({"hbm": hbm}, (cost,))])])
+    instance = builder.build()
+    assert names(instance, dp(instance)) == ["mid"]
+
+
+@settings(max_examples=120, deadline=None)
+@given(instances(constraints=True), st.sampled_from(["first", "merged"]), st.booleans())
+def test_never_better_than_exact(instance: Instance, variant: str, fusion_aware: bool) -> None:
+    """Whatever it returns passes the check and costs at least the brute-force optimum."""
+    axes = [r.name for r in instance.resources]
+    if not 1 <= len(axes) <= 2:
+        return
+    outcome = dp(instance, variant=variant, axes=axes, fusion_aware=fusion_aware,
+                 hbm_bins_per_device=7, ddr_bins_per_device=3)  # fmt: skip
+    assert outcome.status in (Status.FEASIBLE, Status.UNKNOWN)
+    if outcome.placement is not None:
+        truth = brute_force(instance).objective
+        assert truth is not None
+        assert outcome.objective is not None
+        assert outcome.objective >= truth
+
+
+@st.composite
+def pooled(draw: st.DrawFn) -> Instance:
+    """One place for each budget, objective total, options with or without fusion groups."""
+    budgets = draw(st.tuples(st.integers(1, 20), st.integers(1, 12)))
+    builder = InstanceBuilder(
+        [[0]], ["p"], [("hbm", "cluster", budgets[0]), ("ddr", "cluster", budgets[1])],
+        Objective.TOTAL,
+    )  # fmt: skip
+    fused = draw(st.booleans())
+    for table in range(draw(st.integers(1, 4))):
+        builder.add_table(f"t{table}")
+        for option in range(draw(st.integers(1, 3))):
+            use = {"hbm": draw(st.integers(0, 9)), "ddr": draw(st.integers(0, 6))}
+            shard = Shard(use, (draw(st.integers(-5, 20)),))
+            group = draw(st.sampled_from([None, ("f", option), ("g", option)])) if fused else None
+            where = draw(st.sampled_from([Where.CLUSTER, Where.EVERY_RANK]))
+            builder.add_option(f"o{option}", [Block(where, [shard])], group)
+    return builder.build()
+
+
+@settings(max_examples=150, deadline=None)
+@given(pooled())
+def test_equals_exact_strictly_inside_pooled_budgets(instance: Instance) -> None:
+    """Objective total, one pooled place a budget, a bin a byte: the optimum of budgets − 1."""
+    hbm, ddr = (int(r.capacity[0]) for r in instance.resources)
+    inside = replace(
+        instance,
+        resources=tuple(replace(r, capacity=r.capacity - 1) for r in instance.resources),
+    )
+    options = dict(EXACT, hbm_bins_per_device=hbm, ddr_bins_per_device=ddr)
+    free = brute_force(without_fusion(inside)).objective
+    outcome = dp(without_fusion(instance), **options)
+    if outcome.objective != free:
+        # Only the smallest options, which are proposed without asking the bins, may touch a budget.
+        assert outcome.objective is not None
+        assert outcome.objective < (free if free is not None else outcome.objective + 1)
+        assert outcome.placement is not None
+        assert set(outcome.placement.options) == set(_smallest(instance))
+        use = instance.shard_use[outcome.placement.options].sum(axis=0).tolist()
+        assert use[0] == hbm or use[1] == ddr
+    fused = brute_force(inside).objective
+    aware = dp(instance, fusion_aware=True, **options)
+    if fused is not None:
+        assert aware.objective is not None
+        assert aware.objective <= fused
+        assert aware.objective >= (brute_force(instance).objective or aware.objective)
+
+
+def _smallest(instance: Instance) -> list[int]:
+    """The option of least total memory of every table, the first of equals."""
+    memory = instance.shard_use.sum(axis=1)
+    return [min(instance.options_of(t), key=lambda o: memory[o]) for t in
+            range(instance.num_tables)]  # fmt: skip
+
+
+def two_budgets(uses: list[list[tuple[int, int, int]]], ranks: int = 1, **sizes: int) -> Instance:
+    """Tables whose options are one even row-wise shard a rank: (hbm, ddr, cost) in all."""
+    machines = [list(range(ranks))]
+    builder = InstanceBuilder(
+        machines,
+        ["p"],
+        [("hbm", "rank", sizes.get("hbm", 100)), ("ddr", "machine", sizes.get("ddr", 100))],
+        Objective.BUSIEST_RANK,
+    )
+    for table, options in enumerate(uses):
+        builder.add_table(f"t{table}")
+        for index, (hbm, ddr, cost) in enumerate(options):
+            shard = Shard({"hbm": hbm, "ddr": ddr}, (cost,))
+            builder.add_option(f"o{index}", [Block(Where.EVERY_RANK, [shard])])
+    return builder.build()
+
+
+@pytest.mark.parametrize(("options", "bins"), [
+    ({"variant": "merged"}, [400, 100]),
+    ({"variant": "first"}, [400, 200]),
+    ({"variant": "merged", "mem_bins_per_device": 10, "hbm_bins_per_device": 99}, [40, 100]),
+    ({"variant": "first", "hbm_bins_per_device": 300}, [1024, 200]),
+    ({"variant": "merged", "hbm_bins_per_device": 300, "ddr_bins_per_device": 1}, [1200, 4]),
+    ({"variant": "merged", "axis_cap": 64}, [64, 64]),
+])  # fmt: skip
+def test_published_bins(options: dict[str, Any], bins: list[int]) -> None:
+    """Bins per device × devices, the first variant's cap, and the old name that wins."""
+    outcome = dp(two_budgets([[(1, 1, 1)]], ranks=4), **options)
+    assert outcome.detail["bins"] == [bins]
+
+
+def test_memory_limit_coarsens_the_grid() -> None:
+    """Under a small memory limit both axes have fewer bins, and the outcome says how many."""
+    instance = two_budgets([[(1, 1, 1)]], ranks=8)
+    [[hbm, ddr]] = dp(instance, memory_limit_mb=1).detail["bins"]  # type: ignore[misc]
+    assert hbm * ddr * 100 <= 2**20 / 2
+    assert hbm / ddr == pytest.approx(4, rel=0.1)
+
+
+def test_rated_by_another_objective() -> None:
+    """rank_by decides between proposals; the outcome still shows the instance's own objective."""
+    builder = InstanceBuilder(
+        [[0, 1]], ["p"], [("hbm", "rank", 100), ("ddr", "machine", 100)], Objective.BUSIEST_RANK
+    )
+    builder.add_table("t")
+    builder.add_option("rw", [Block(Where.EVERY_RANK, [Shard({"hbm": 40}, (6,))])])
+    builder.add_option("tw", [Block(Where.ANY_RANK, [Shard({"hbm": 70}, (10,))])])
+    instance = builder.build()
+    assert names(instance, dp(instance)) == ["rw"]
+    by_total = dp(instance, rank_by="total")
+    assert names(instance, by_total) == ["tw"]
+    assert by_total.objective == 10
+
+
+def test_cheapest_takes_the_first_that_can_be_placed() -> None:
+    """By increasing sum: the cheapest sum fits on no rank, the next one is returned."""
+    builder = InstanceBuilder(
+        [[0, 1]], ["p"], [("hbm", "rank", 10), ("ddr", "machine", 99)], Objective.BUSIEST_RANK
+    )
+    for table in "abc":
+        builder.add_table(table)
+        builder.add_option("tw", [Block(Where.ANY_RANK, [Shard({"hbm": 6}, (2,))])])
+        builder.add_option("rw", [Block(Where.EVERY_RANK, [Shard({"hbm": 1}, (2,))])])
+    instance = builder.build()
+    outcome = dp(instance, select="cheapest", hbm_bins_per_device=40)
+    assert outcome.detail["accepted"] == 1
+    assert sorted(names(instance, outcome)) == ["rw", "tw", "tw"]
+    assert outcome.objective == brute_force(instance).objective == 4
+
+
+def test_as_published_the_plan_breaks_its_fusion_group() -> None:
+    """The DP mixes ratios in a group; what is returned is the runtime's one ratio, and says so."""
+    instance = mixed_ratios()
+    outcome = dp(instance)
+    unfused: Any = outcome.detail["unfused"]
+    assert unfused["mixed"] == {"dyn": [0, 10]}
+    planned = unfused["objectives"]["busiest_rank"]
+    assert outcome.objective is not None
+    assert outcome.objective > planned
+    assert str(planned) in outcome.note
+    assert outcome.placement is not None
+    assert mixed_groups(instance, outcome.placement) == {}
+    aware = dp(instance, fusion_aware=True)
+    assert aware.objective == brute_force(instance).objective
+    assert aware.objective <= outcome.objective
+    assert "unfused" not in aware.detail
+
+
+def mixed_ratios() -> Instance:
+    """A hot small table and a cold large one in one group; HBM for the small one."""
+    builder = InstanceBuilder(
+        [[0]], ["p"], [("hbm", "rank", 45), ("ddr", "machine", 500)], Objective.BUSIEST_RANK
+    )
+    for name, size, gain in (("hot", 40, 90), ("cold", 160, 20)):
+        builder.add_table(name)
+        for level in range(11):
+            use = {"hbm": size * level // 10, "ddr": size - size * level // 10}
+            shard = Shard(use, (100 - gain * level // 10,))
+            builder.add_option(f"x{level}", [Block(Where.EVERY_RANK, [shard])], ("dyn", level))
+    return builder.build()
+
+
+def test_a_respread_plan_that_does_not_fit_is_not_returned() -> None:
+    """When the runtime's ratio breaks memory, the outcome is unknown and names the place."""
+    builder = InstanceBuilder(
+        [[0]], ["p"], [("hbm", "rank", 11), ("ddr", "machine", 99)], Objective.BUSIEST_RANK
+    )
+    for name, levels in (("a", ((0, 0, 9), (1, 10, 1))), ("b", ((0, 0, 1), (1, 90, 1)))):
+        builder.add_table(name)
+        for level, hbm, cost in levels:
+            shard = Shard({"hbm": hbm, "ddr": 60 - 60 * level}, (cost,))
+            builder.add_option(f"x{level}", [Block(Where.EVERY_RANK, [shard])], ("dyn", level))
+    outcome = dp(builder.build())
+    assert outcome.status == Status.UNKNOWN
+    assert "as the runtime would run it breaks" in outcome.note
+    assert "of machine 0" in outcome.note or "of rank 0" in outcome.note
+
+
+def test_refined_bins_find_what_coarse_ones_miss() -> None:
+    """One bin keeps one state; refining finds the plan that needs the smaller one."""
+    tight = two_budgets([[(60, 0, 9), (70, 0, 3)], [(39, 0, 4), (29, 0, 5)]])
+    coarse = dp(tight, hbm_bins_per_device=1, ddr_bins_per_device=1)
+    refined = dp(tight, hbm_bins_per_device=1, ddr_bins_per_device=1, refine=True,
+                 memory_limit_mb=1)  # fmt: skip
+    assert refined.objective == brute_force(tight).objective == 8
+    assert coarse.objective == 13
+    assert len(refined.detail["bins"]) > 3  # type: ignore[arg-type]
+
+
+def test_time_limit_is_said() -> None:
+    """Without time nothing is found, and the reason is time."""
+    outcome = dp(two_budgets([[(1, 1, 1)]] * 3), time_limit=0.0)
+    assert (outcome.status, outcome.stopped_by) == (Status.UNKNOWN, StoppedBy.TIME_LIMIT)
+
+
+def test_interrupted() -> None:
+    """A set stop flag ends it as interrupted."""
+    asked = Settings(certificate=False)
+    asked.stop.set()
+    assert solve(two_budgets([[(1, 1, 1)]]), "dp", asked).stopped_by == StoppedBy.INTERRUPTED
+
+
+def test_other_shapes_are_refused_in_a_sentence() -> None:
+    """A third resource, or axes that are not there, are refused by name."""
+    with pytest.raises(UnsupportedInstance, match="also limits links"):
+        dp(every_kind())
+    with pytest.raises(UnsupportedInstance, match="also limits hbm"):
+        dp(two_modes(), axes=["ddr", "ssd"])
+    with pytest.raises(UnsupportedInstance, match="one or two axes"):
+        dp(two_modes(), axes=["hbm", "ddr", "x"])
+    with pytest.raises(InstanceError, match="'variants'; did you mean 'variant'"):
+        dp(two_modes(), variants="first")
+    with pytest.raises(InstanceError, match="'refine' goes with select 'best'"):
+        dp(two_modes(), refine=True, select="cheapest")
+
+
+def test_pins_and_forbidden_options_are_kept() -> None:
+    """Options are taken only from what pins and forbidden ones leave."""
+    from formulations.instance import Pin
+
+    base = two_modes(100, 100)
+    pinned = replace(base, pins=(Pin(0, 0),), forbidden=((1, 3),))
+    assert names(base, dp(base)) == ["CACHING", "CACHING"]
+    assert names(pinned, dp(pinned)) == ["HYBRID", "HYBRID"]
+    none_left = replace(base, forbidden=((1, 2), (1, 3)))
+    assert dp(none_left).status == Status.UNKNOWN
+
+
+def test_a_shard_larger_than_every_place_is_pruned() -> None:
+    """An option fits the summed budget but no rank: it is dropped, not proposed in vain."""
+    builder = InstanceBuilder(
+        [[0, 1]], ["p"], [("hbm", "rank", [10, 14]), ("ddr", "rank", [5, 5])], Objective.TOTAL
+    )
+    builder.add_table("t")
+    for name, use, cost in (
+        ("too_big", {"hbm": 15}, 1),
+        ("fits_one", {"hbm": 14}, 3),
+        ("host", {"ddr": 9}, 2),
+    ):
+        builder.add_option(name, [Block(Where.ANY_RANK, [Shard(use, (cost,))])])
+    instance = builder.build()
+    from formulations.baselines.dp_model.axes import make_axes
+    from formulations.baselines.facts import option_facts
+
+    hbm, ddr = make_axes(instance, option_facts(instance), ("hbm", "ddr"))
+    assert hbm.fits().tolist() == [False, True, True]
+    # DDR given per rank is compared with the machine's sum, as published: kept, though no rank
+    # has it.
+    assert ddr.fits().tolist() == [True, True, True]
+    assert (hbm.total, hbm.largest, ddr.total, ddr.largest) == (24, 14, 10, 10)
+    outcome = dp(instance)
+    assert names(instance, outcome) == ["fits_one"]
+    assert check(instance, outcome.placement).feasible  # type: ignore[arg-type]
+
+
+def test_proposals_in_published_order() -> None:
+    """First variant: every cell by decreasing memory. Merged: a bin's cheapest, decreasing HBM."""
+    from formulations.baselines.dp_model.axes import make_axes
+    from formulations.baselines.dp_model.programme import Programme, make_grid, make_problem
+    from formulations.baselines.dp_model.wishes import OPTIONS, read_wishes
+    from formulations.baselines.facts import option_facts
+    from formulations.options import Options
+
+    instance = two_budgets([[(10, 30, 5), (40, 0, 4), (40, 40, 3), (70, 10, 2)]])
+    found = {}
+    for variant in ("first", "merged"):
+        options = {"variant": variant, "hbm_bins_per_device": 10, "ddr_bins_per_device": 10}
+        wishes = read_wishes(instance, Options("dp", options, OPTIONS))
+        facts = option_facts(instance)
+        axes = make_axes(instance, facts, wishes.axes)
+        problem = make_problem(instance, facts, axes, wishes)
+        assert problem.smallest.tolist() == [[0]]  # 10 + 30 before 40 + 0: a tie, in order
+        programme = Programme(problem, make_grid(problem), lambda: False)
+        keep_all = programme.proposals(lambda end, states: np.zeros(len(states), dtype=bool))
+        found[variant] = np.concatenate(list(keep_all))[:, 0].tolist()
+    assert found == {"first": [3, 2, 1, 0], "merged": [3, 2, 0]}

@@ -1,0 +1,177 @@
+"""The greedy partitioner: every placement it makes is allowed, and by hand where it puts things."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulations import Block, Instance, InstanceBuilder, Objective, Shard, Where, check
+from formulations.baselines.partition import Partitioner
+from formulations.fusion import without_fusion
+from formulations.instance import Pin
+from formulations.result.check import compute_loads
+from tests.formulations.brute_force import table_placements
+from tests.formulations.examples import every_kind
+from tests.formulations.strategies import instances
+
+
+def place(instance: Instance, sort_by: str = "storage") -> list[list[list[int]]] | None:
+    """Ranks of every table's blocks at its first option."""
+    partition = Partitioner(instance, sort_by).partition(instance.table_options[:-1])
+    if partition is None:
+        return None
+    placement = partition.placement(instance)
+    return [placement.to_lists(t) for t in range(instance.num_tables)]
+
+
+def whole_tables(sizes: list[int], costs: list[int], hbm: int, machines: int = 1) -> Instance:
+    """One any-rank shard a table on machines of two ranks."""
+    ranks = [[2 * m, 2 * m + 1] for m in range(machines)]
+    builder = InstanceBuilder(ranks, ["p"], [("hbm", "rank", hbm)], Objective.BUSIEST_RANK)
+    for index, (size, cost) in enumerate(zip(sizes, costs, strict=True)):
+        builder.add_table(f"t{index}")
+        builder.add_option("tw", [Block(Where.ANY_RANK, [Shard({"hbm": size}, (cost,))])])
+    return builder.build()
+
+
+@settings(max_examples=100, deadline=None)
+@given(instances(), st.data())
+def test_what_it_places_is_allowed(instance: Instance, data: st.DataObject) -> None:
+    """Fusion and moves apart, the check accepts every partition, and its loads are the check's."""
+    instance = without_fusion(instance)
+    options = np.asarray(
+        [
+            data.draw(st.sampled_from([o for o in instance.options_of(t) if instance.allowed[o]]))
+            for t in range(instance.num_tables)
+            if any(instance.allowed[o] for o in instance.options_of(t))
+        ],
+        dtype=np.int64,
+    )
+    if len(options) < instance.num_tables:
+        return
+    sort_by = data.draw(st.sampled_from(["storage", "perf"]))
+    partition = Partitioner(instance, sort_by).partition(options)
+    if partition is None:
+        return
+    placement = partition.placement(instance)
+    violations = [v for v in check(instance, placement).violations if " move" not in v]
+    if any(p.ranks is not None for p in instance.pins):
+        return  # ranks pinned to nonsense are put there, for the check to reject
+    assert violations == []
+    assert compute_loads(instance, placement).cost.sum(axis=1).tolist() == partition.load
+
+
+@settings(max_examples=100, deadline=None)
+@given(instances(max_tables=1, constraints=False))
+def test_one_table_fails_only_where_nothing_fits(instance: Instance) -> None:
+    """For a single table with one block of one kind, no placement found means there is none."""
+    for option in range(instance.num_options):
+        blocks = [instance.block(b) for b in instance.blocks_of(option)]
+        greedy_is_exact = len(blocks) == 1 and (
+            blocks[0].shared and blocks[0].where not in (Where.ANY_RANK_OF_ONE_MACHINE,)
+        )
+        if not greedy_is_exact or blocks[0].count > 1:
+            continue
+        partition = Partitioner(instance).partition(np.asarray([option]))
+        free = without_fusion(instance)
+        fits = False
+        for ranks in table_placements(instance, option):
+            from formulations import Placement
+
+            placement = Placement(np.asarray([option]), [[np.asarray(r, dtype=int) for r in ranks]])
+            fits = fits or check(free, placement).feasible
+        assert (partition is not None) == fits
+
+
+def test_least_loaded_rank_largest_first() -> None:
+    """Sizes 4, 9, 6 with costs 1, 5, 2: 9 goes to rank 0, 6 and 4 to rank 1."""
+    assert place(whole_tables([4, 9, 6], [1, 5, 2], 20)) == [[[1]], [[0]], [[1]]]
+
+
+def test_sorted_by_cost() -> None:
+    """Sorted by cost instead, the expensive small table is placed first."""
+    instance = whole_tables([4, 9, 6], [7, 5, 2], 20)
+    assert place(instance, "perf") == [[[0]], [[1]], [[1]]]
+    assert place(instance, "storage") == [[[1]], [[0]], [[1]]]
+
+
+def test_equal_loads_spread_over_machines() -> None:
+    """Ties go to the first rank of each machine before any second rank, as in TorchRec."""
+    assert place(whole_tables([5] * 4, [1] * 4, 20, machines=2)) == [[[0]], [[2]], [[1]], [[3]]]
+
+
+def test_sizes_that_only_another_order_packs() -> None:
+    """4, 4, 6, 6, 4 in 12.6 a rank fit as {6, 6} and {4, 4, 4}; the greedy finds no place."""
+    assert place(whole_tables([40, 40, 60, 60, 40], [1] * 5, 126)) is None
+
+
+def test_full_ranks_are_passed_over() -> None:
+    """A shard that does not fit on the least loaded rank goes to the next."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", [5, 50])], Objective.BUSIEST_RANK)
+    for name in "ab":
+        builder.add_table(name)
+        builder.add_option("tw", [Block(Where.ANY_RANK, [Shard({"hbm": 20}, (3,))])])
+    assert place(builder.build()) == [[[1]], [[1]]]
+
+
+def test_every_kind_of_place() -> None:
+    """Loads by hand: 3, 11, 3, 9 before any choice; 10, 11, 10, 9 after the column shards."""
+    partition = Partitioner(every_kind()).partition(np.arange(6))
+    assert partition is not None
+    ranks = partition.placement(every_kind()).ranks
+    assert [[block.tolist() for block in table] for table in ranks] == [
+        [[0, 1, 2, 3]],
+        [[0, 2]],
+        [[0, 1]],  # machine 0 carries 21, machine 1 carries 23 by then
+        [[3, 2]],  # machine 1 carried 19, rank 3 less than rank 2; not twice on one rank
+        [[3, 1]],
+        [[]],
+    ]
+    assert partition.load == [15, 17, 12, 11]
+
+
+def test_machine_resources_count_all_ranks_of_the_machine() -> None:
+    """DDR is taken from the machine's pool, whichever of its ranks uses it."""
+    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [("ddr", "machine", [10, 30])])
+    for name in "abc":
+        builder.add_table(name)
+        builder.add_option("tw", [Block(Where.ANY_RANK, [Shard({"ddr": 8}, (1,))])])
+    ranks = place(builder.build())
+    assert ranks is not None
+    assert sorted(r[0][0] // 2 for r in ranks) == [0, 1, 1]
+
+
+def test_grid_takes_neighbouring_machines() -> None:
+    """A block on two machines takes the two least loaded ones, and both of them when pinned."""
+    builder = InstanceBuilder([[0], [1], [2]], ["p"], [("hbm", "rank", 9)])
+    builder.add_table("busy")
+    builder.add_option("l", [Block([0], [Shard({"hbm": 1}, (5,))])])
+    builder.add_table("grid")
+    builder.add_option("g", [Block(Where.ONE_MACHINE, [Shard({"hbm": 2}, (1,))], count=2)])
+    assert place(builder.build()) == [[[0]], [[1, 2]]]
+    pinned = builder.build(pins=[Pin(1, 1, ((2, 0),))])
+    assert place(pinned) == [[[0]], [[0, 2]]]
+
+
+@pytest.mark.parametrize(("count", "distinct", "ranks"), [(3, False, [0, 1, 0]), (3, True, None)])
+def test_grid_wraps_only_where_machines_may_repeat(
+    count: int, distinct: bool, ranks: list[int] | None
+) -> None:
+    """Three pieces on two machines go round robin, or nowhere when machines must differ."""
+    builder = InstanceBuilder([[0], [1]], ["p"], [("hbm", "rank", 9)])
+    builder.add_table("grid")
+    shard = Shard({"hbm": 2}, (1,))
+    builder.add_option("g", [Block(Where.ONE_MACHINE, [shard], count, distinct)])
+    assert place(builder.build()) == (None if ranks is None else [[ranks]])
+
+
+def test_a_failed_machine_leaves_no_trace() -> None:
+    """Shards put on a machine before one did not fit are taken back."""
+    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [("hbm", "rank", [5, 1, 5, 5])])
+    builder.add_table("twrw")
+    builder.add_option("m", [Block(Where.ONE_MACHINE, [Shard({"hbm": 4}, (1,))])])
+    builder.add_table("tw")
+    builder.add_option("a", [Block(Where.ANY_RANK, [Shard({"hbm": 3}, (1,))])])
+    assert place(builder.build()) == [[[2, 3]], [[0]]]

@@ -1,0 +1,123 @@
+"""Random certificates by docs/proof.md: well formed, and true by accident."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+Document = dict[str, Any]
+
+
+def random_certificate(
+    rng: Random, instance: Document, target: int | None, depth: int = 4
+) -> Document:
+    """A certificate that claims ``target`` (None: infeasible), with random rows and splits.
+
+    Splits cover every case and vectors are of all kinds, so that true claims are often proved;
+    nothing here knows whether the claim is true.
+    """
+    vectors = [random_vector(rng, instance, target is not None) for _ in range(rng.randint(1, 8))]
+    certificate: Document = {"version": 2, "kind": "infeasible", "vectors": vectors, "nodes": []}
+    if target is not None:
+        certificate |= {"kind": "bound", "target": target}
+    nodes: list[Document] = certificate["nodes"]
+    levels = [[0]]
+    nodes.append({})
+    for _ in range(depth):
+        levels.append([])
+        for parent in levels[-2]:
+            split, children = random_split(rng, instance)
+            if not children or len(nodes) + children > 150 or rng.random() < 0.1:
+                continue
+            positions = list(range(len(nodes), len(nodes) + children))
+            nodes[parent] |= split | {"nodes": positions}
+            nodes.extend({} for _ in positions)
+            levels[-1].extend(positions)
+    for node in nodes:
+        if rng.random() < 0.8 or "nodes" not in node:
+            most = len(vectors)
+            node["use"] = [rng.randrange(most) for _ in range(rng.randint(0, 2 * most))]
+    return certificate
+
+
+def random_vector(rng: Random, instance: Document, costs: bool) -> Document:
+    """Multipliers of some rows of every kind that the instance has."""
+    ranks, objective = instance["ranks"], instance["objective"]
+    names = instance["phases"] if objective == "step_time" else [objective]
+    vector: Document = {}
+    if costs and rng.random() < 0.8:
+        free = objective == "total"
+        vector["cost"] = {c: _spread(rng, 1 if free else ranks, free) for c in _some(rng, names)}
+    if costs and objective != "total" and rng.random() < 0.5:
+        vector["largest_cost"] = {c: _largest(rng, instance) for c in _some(rng, names)}
+    scopes = {r["name"]: r["scope"] for r in instance["resources"]}
+    sizes = {"rank": ranks, "machine": len(instance["machines"]), "cluster": 1}
+    if scopes and rng.random() < 0.6:
+        vector["capacity"] = {
+            r: _spread(rng, sizes[scopes[r]], scopes[r] == "cluster")
+            for r in _some(rng, list(scopes))
+        }
+    mine = [r for r, scope in scopes.items() if scope == "rank"]
+    if mine and rng.random() < 0.4:
+        vector["largest_use"] = {r: _largest(rng, instance) for r in _some(rng, mine)}
+    for key in ("moved_tables", "moved_bytes"):
+        if f"max_{key}" in instance and rng.random() < 0.5:
+            vector[key] = rng.choice([1, 1, 2, 5])
+    return vector
+
+
+def _some(rng: Random, names: list[str]) -> list[str]:
+    return rng.sample(names, rng.randint(1, len(names)))
+
+
+def _spread(rng: Random, size: int, single: bool) -> int | list[int]:
+    """One number, one a place, or all on one place."""
+    kind = rng.randint(0, 3)
+    if single or kind == 0:
+        return rng.choice([1, 1, 2, 3, 10**6, 2**70])
+    if kind == 1:
+        return [rng.randint(0, 3) for _ in range(size)]
+    weight, at = rng.choice([1, 1, 2, 100]), rng.randrange(size)
+    return [weight if place == at else 0 for place in range(size)]
+
+
+def _largest(rng: Random, instance: Document) -> list[list[int]]:
+    if not instance["tables"]:
+        return []
+    rows = []
+    for _ in range(rng.randint(1, 3)):
+        row = [rng.randrange(len(instance["tables"])), rng.choice([1, 1, 2, 3, 100])]
+        if rng.random() < 0.6:
+            row.append(rng.randrange(len(instance["machines"])))
+        rows.append(row)
+    return rows
+
+
+def random_split(rng: Random, instance: Document) -> tuple[Document, int]:
+    """A split that covers every case, and its number of children (0: nothing to split)."""
+    tables = instance["tables"]
+    groups: dict[str, set[int]] = {}
+    for option in (o for t in tables for o in t["options"] if "fusion" in o):
+        groups.setdefault(option["fusion"]["group"], set()).add(option["fusion"]["level"])
+    if not tables:
+        return {}, 0
+    table, kind = rng.randrange(len(tables)), rng.randint(0, 4)
+    if kind == 0 and groups:
+        group = rng.choice(sorted(groups))
+        lists = _cover(rng, sorted(groups[group]))
+        return {"group": group, "levels": lists}, len(lists)
+    if kind <= 2:
+        lists = _cover(rng, list(range(len(tables[table]["options"]))))
+        return {"table": table, "options": lists}, len(lists)
+    lists = _cover(rng, list(range(len(instance["machines"]))))
+    return {"table": table, "machines": lists}, len(lists)
+
+
+def _cover(rng: Random, things: list[int]) -> list[list[int]]:
+    """Lists that name everything, mostly each once, now and then overlapping or empty."""
+    lists: list[list[int]] = [[] for _ in range(rng.randint(1, len(things) + 1))]
+    for thing in rng.sample(things, len(things)):
+        rng.choice(lists).append(thing)
+        if rng.random() < 0.15:
+            rng.choice(lists).append(thing)
+    return [x for x in lists if x or rng.random() < 0.1] or [things]

@@ -1,0 +1,160 @@
+"""Annealing proposes plans that the check accepts, finds small optima, and repeats."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from formulations.bounds.own import usable
+from formulations.conduct.anneal import Annealer
+from formulations.conduct.anneal_data import CLUSTER_LOAD, LOAD, MACHINE_LOAD, WIDE
+from formulations.instance import Current, Instance, Objective, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.result.check import check, compute_loads
+from formulations.result.placement import same_ranks
+from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import every_kind
+from tests.formulations.strategies import instances
+
+LOOSE = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+HEATS = (0.3, 1e-3)
+
+
+def targets(instance: Instance, plan: object | None, far: int = 0) -> list[int]:
+    """The objective of a plan, phase by phase, plus ``far``; without a plan a high target."""
+    if plan is None:
+        return [10**6] * (len(instance.phases) if instance.objective == "step_time" else 1)
+    verdict = check(instance, plan)  # type: ignore[arg-type]
+    assert verdict.loads is not None
+    if instance.objective == Objective.STEP_TIME:
+        return [int(v) + far for v in verdict.loads.cost.max(axis=0)]
+    return [verdict.objectives[instance.objective.value] + far]
+
+
+def started(instance: Instance, target: list[int], seed: int = 0) -> Annealer | None:
+    """An annealer at the first usable option of every table; None where a table has none."""
+    keep = usable(instance)
+    options = [[o for o in instance.options_of(t) if keep[o]] for t in range(instance.num_tables)]
+    if not all(options):
+        return None
+    annealer = Annealer(instance, seed)
+    annealer.choose_from(keep)
+    annealer.start(np.asarray([o[0] for o in options], dtype=np.int64), target)
+    return annealer
+
+
+def contradictory(instance: Instance) -> bool:
+    """Whether a pin puts shards on one rank that must part: nothing is left to search."""
+    return any(
+        pin.ranks is not None and any(len(set(ranks)) < len(ranks) for ranks in pin.ranks)
+        for pin in instance.pins
+    )
+
+
+@LOOSE
+@given(instances(), st.integers(0, 400))
+def test_loads_in_place_are_the_loads_of_the_check(instance: Instance, moves: int) -> None:
+    """After any number of moves the kept loads are those summed from scratch."""
+    annealer = started(instance, targets(instance, None))
+    if annealer is None:
+        return
+    annealer.run(moves, HEATS, lambda: False)
+    placement = annealer.placement()
+    verdict = check(instance, placement)
+    if verdict.loads is None:  # shards that must part had too few places at the start
+        assert instance.block_distinct.any()
+        return
+    loads, array = compute_loads(instance, placement), annealer.array
+    wide = int(array[WIDE])
+    kept = array[array[LOAD] : array[LOAD] + array[MACHINE_LOAD]].reshape(instance.num_ranks, wide)
+    if instance.objective == Objective.TOTAL:
+        found = int(array[array[LOAD] + array[CLUSTER_LOAD]])
+        assert found == verdict.objectives["total"]
+    elif instance.objective == Objective.STEP_TIME:
+        assert kept[:, : len(instance.phases)].tolist() == loads.cost.tolist()
+    else:
+        assert kept[:, 0].tolist() == loads.cost.sum(axis=1).tolist()
+    ranked = [u for u, r in zip(loads.use, instance.resources, strict=True) if r.scope == "rank"]
+    for index, use in enumerate(reversed(ranked)):
+        assert kept[:, wide - 1 - index].tolist() == use.tolist()
+
+
+@LOOSE
+@given(instances())
+def test_what_it_calls_a_plan_passes_the_check(instance: Instance) -> None:
+    """A state without penalty is feasible, costs at most the target, and none is met where
+    there is no plan."""
+    truth = brute_force(instance)
+    far = targets(instance, truth.placement, 3)
+    annealer = started(instance, far)
+    if annealer is None:
+        return
+    annealer.run(3000, HEATS, lambda: False)
+    if annealer.value is None or contradictory(instance):
+        return
+    assert truth.objective is not None
+    verdict = check(instance, annealer.placement(best=True))
+    assert verdict.feasible, verdict.violations
+    assert verdict.objectives[instance.objective.value] == annealer.value
+    assert truth.objective <= annealer.value <= sum(far)
+
+
+@LOOSE
+@given(instances())
+def test_it_finds_the_optimum(instance: Instance) -> None:
+    """Aimed at the optimum, over every kind of place, scope, objective and constraint."""
+    truth = brute_force(instance)
+    if truth.placement is None or not instance.num_tables:
+        return
+    aim = targets(instance, truth.placement)
+    for seed in range(5):
+        annealer = started(instance, aim, seed)
+        assert annealer is not None
+        annealer.run(20_000, HEATS, lambda: False, least=truth.objective)
+        if annealer.value is not None:
+            break
+    assert annealer.value == truth.objective
+
+
+@LOOSE
+@given(instances())
+def test_a_placement_loads_as_it_is(instance: Instance) -> None:
+    """A plan put in has no penalty at its own objective and comes out on the same ranks."""
+    truth = brute_force(instance)
+    if truth.placement is None:
+        return
+    annealer = Annealer(instance)
+    annealer.load(truth.placement, targets(instance, truth.placement))
+    assert annealer.penalty == 0
+    back = annealer.placement()
+    assert back.options.tolist() == truth.placement.options.tolist()
+    for table in range(instance.num_tables):
+        assert same_ranks(back.to_lists(table), truth.placement.to_lists(table))
+
+
+def test_it_repeats() -> None:
+    """The same seed and moves give the same state; another seed gives another."""
+    runs = []
+    for seed in (1, 1, 2):
+        annealer = started(every_kind(), targets(every_kind(), None), seed)
+        assert annealer is not None
+        annealer.run(777, (5.0, 1.0), lambda: False)
+        placement = annealer.placement()
+        runs.append([placement.to_lists(t) for t in range(every_kind().num_tables)])
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_a_forbidden_plan_in_production_is_not_returned_to() -> None:
+    """Where today's option is forbidden and nothing may move, there is no plan to propose."""
+    builder = InstanceBuilder([[0]], ["p"], [], "total")
+    builder.add_table("t")
+    builder.add_option("other", [Block(Where.ANY_RANK, [Shard({}, [1], move_bytes=1)])])
+    builder.add_option("today", [Block(Where.ANY_RANK, [Shard({}, [1], move_bytes=1)])])
+    instance = builder.build(
+        forbidden=[(0, 1)], current=[Current(0, 1, ((0,),))], max_moved_tables=0
+    )
+    annealer = started(instance, [10])
+    assert annealer is not None
+    annealer.run(500, HEATS, lambda: False)
+    assert annealer.value is None

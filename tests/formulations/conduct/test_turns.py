@@ -1,0 +1,61 @@
+"""Turns go to what delivers, and everything alive gets some."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from formulations.clock import Clock
+from formulations.conduct.context import Context
+from formulations.conduct.turns import Part, step
+from formulations.instance.build import InstanceBuilder
+from formulations.settings import Settings
+
+
+def context(units: float) -> Context:
+    """A clock that counts work."""
+    asked = Settings(work_limit=units, time_limit=None, workers=1)
+    instance = InstanceBuilder([[0]], ["p"], []).build()
+    return Context(instance, asked, Clock(asked), np.zeros(0, dtype=bool))
+
+
+def part(given: Context, name: str, gain: float, alive: bool = True) -> tuple[Part, list[float]]:
+    """A part that uses what it is given and gains so much a unit."""
+    told = [0.0]
+    asked: list[float] = []
+
+    def run(amount: float) -> bool:
+        asked.append(amount)
+        told[0] += gain * amount
+        given.spend(amount)
+        return alive
+
+    return Part(name, run, lambda: told[0]), asked
+
+
+def test_most_time_goes_to_what_delivers() -> None:
+    """Of three parts the one that gains gets most of the time, and the others still some."""
+    given = context(100.0)
+    parts, asked = zip(*(part(given, str(gain), gain) for gain in (0.0, 1.0, 0.0)), strict=True)
+    while not given.clock.over():
+        assert step(given, list(parts))
+    spent = [sum(a) for a in asked]
+    assert spent[1] > spent[0] + spent[2]
+    assert min(spent) > 0
+
+
+def test_what_delivers_nothing_is_given_longer_turns() -> None:
+    """A turn without gain doubles the next, up to a share of what is left."""
+    given = context(1000.0)
+    one, asked = part(given, "none", 0.0)
+    for _ in range(4):
+        assert step(given, [one])
+    assert asked == [1.0, 2.0, 4.0, 8.0]
+
+
+def test_what_has_ended_gets_no_turn() -> None:
+    """A part that says it is done is not asked again."""
+    given = context(100.0)
+    one, asked = part(given, "done", 1.0, alive=False)
+    assert step(given, [one])
+    assert not step(given, [one])
+    assert len(asked) == 1

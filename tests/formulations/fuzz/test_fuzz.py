@@ -1,0 +1,64 @@
+"""Random instances, the same every time: no formulation says anything false, none crashes.
+
+``benchmarks/fuzz/run.py`` plays the same game for as long as it is let.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from formulations.instance import Objective, Scope, Where
+from formulations.registry import FORMULATIONS
+from tests.formulations.fuzz.contest import CONTESTANTS, play
+from tests.formulations.fuzz.generate import COSTS, generate
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_every_formulation_plays() -> None:
+    """One that is added to the registry is judged too."""
+    assert {c.formulation for c in CONTESTANTS.values()} == set(FORMULATIONS)
+
+
+@pytest.mark.parametrize("start", range(0, 40, 8))
+def test_nothing_false_is_said(start: int) -> None:
+    """Status, plan, bounds, certificate and trace, against enumeration."""
+    for number in range(start, start + 8):
+        for result in play(number, list(CONTESTANTS), seconds=20):
+            assert result.wrong == (), (number, result)
+
+
+def test_the_instances_show_everything() -> None:
+    """Three hundred of them hold every kind of what an instance may say; a number is a number."""
+    drawn = [generate(n) for n in range(300)]
+    assert {i.source for i in drawn} == set(COSTS)
+    assert {i.objective for i in drawn} == set(Objective)
+    assert {w for i in drawn for w in i.block_where.tolist()} == set(Where)
+    assert {r.scope for i in drawn for r in i.resources} == set(Scope)
+    assert any(len({len(m) for m in i.machines}) > 1 for i in drawn)
+    assert any((i.shard_cost < 0).any() for i in drawn)
+    assert any((i.option_level < 0).any() for i in drawn)
+    assert any(p.ranks for i in drawn for p in i.pins) and any(i.forbidden for i in drawn)
+    assert any(i.current and i.max_moved_bytes is not None for i in drawn)
+    assert max(int(i.shard_cost.max(initial=0)) for i in drawn) > 2**49
+    assert generate(7).fingerprint == drawn[7].fingerprint
+
+
+def test_the_runner_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    """Twelve instances in two goes are twelve; other settings do not go on in the same file."""
+    script = [sys.executable, str(ROOT / "benchmarks/fuzz/run.py"), "-o", str(tmp_path / "s.json")]
+    for count in ("5", "12"):
+        arguments = ["--count", count, "--formulations", "greedy", "uniform"]
+        subprocess.run([*script, *arguments], check=True, capture_output=True)
+    summary = json.loads((tmp_path / "s.json").read_text())
+    assert summary["next"] == 12 and summary["wrong"] == []
+    assert {n: sum(a.values()) for n, a in summary["answers"].items()} == {
+        "greedy": 12, "uniform": 12,
+    }  # fmt: skip
+    other = subprocess.run([*script, "--formulations", "dp"], capture_output=True, text=True)
+    assert other.returncode != 0 and "other settings" in other.stderr

@@ -1,0 +1,30 @@
+"""Build a model over a partition and solve it: what the tests of this room have in common."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from formulations.clock import Limits
+from formulations.instance import Instance, IntArray
+from formulations.model.build import Model, Parts, build
+from formulations.model.partition import Partition, by_rank
+from formulations.solvers.answer import Answer
+from formulations.solvers.cpsat import solve_cpsat
+
+
+def solved(
+    instance: Instance, partition: Partition | None = None, parts: Parts | None = None
+) -> tuple[Model, Answer]:
+    """The model (by rank unless said otherwise) and CP-SAT's answer to it."""
+    model = build(instance, partition or by_rank(instance), parts)
+    return model, solve_cpsat(model.linear, Limits(seconds=20))
+
+
+def broken_rows(model: Model, values: IntArray) -> list[tuple[object, ...]]:
+    """Names of the rows that values do not satisfy."""
+    matrix = model.linear.matrix()
+    row = np.repeat(np.arange(model.linear.num_rows), np.diff(matrix.start))
+    activity = np.zeros(model.linear.num_rows, dtype=np.int64)
+    np.add.at(activity, row, matrix.coefficient * values[matrix.column])
+    bad = (activity < matrix.low) | (activity > matrix.high)
+    return [model.linear.name(r) for r in np.flatnonzero(bad).tolist()]

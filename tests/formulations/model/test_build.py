@@ -1,0 +1,144 @@
+"""The one model against brute force: exact over ranks, a relaxation over anything coarser."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from formulations.instance import Instance, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.model.build import Parts, build
+from formulations.model.decode import decode
+from formulations.model.encode import encode
+from formulations.model.partition import by_class, by_machine, by_rank, pooled
+from formulations.result.check import check
+from formulations.solvers.answer import Found
+from formulations.solvers.highs import solve_highs
+from tests.formulations.brute_force import brute_force
+from tests.formulations.model.solved import broken_rows, solved
+from tests.formulations.strategies import instances
+
+LOOSE = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+COARSE = st.sampled_from([by_class, by_machine, pooled])
+
+
+@LOOSE
+@given(instances(), st.booleans(), st.booleans())
+def test_over_ranks_it_is_exact(instance: Instance, ordered: bool, cuts: bool) -> None:
+    """Status, objective and bound are the oracle's, with rank order and cuts or without."""
+    truth = brute_force(instance)
+    model, answer = solved(instance, parts=Parts(ordered=ordered, cuts=cuts))
+    if truth.objective is None:
+        assert answer.status == Found.INFEASIBLE
+        return
+    assert answer.status == Found.OPTIMAL
+    assert answer.value == answer.bound == truth.objective
+    assert answer.values is not None
+    verdict = check(instance, decode(model, answer.values))
+    assert verdict.feasible, verdict.violations
+    assert verdict.objectives[instance.objective.value] == truth.objective
+
+
+@LOOSE
+@given(instances(), COARSE, st.booleans())
+def test_over_coarser_cells_it_is_a_relaxation(
+    instance: Instance, coarse: object, cuts: bool
+) -> None:
+    """The oracle's plan satisfies every row at no greater cost; both optima are below it."""
+    truth = brute_force(instance)
+    if truth.placement is None or truth.objective is None:
+        return
+    model, answer = solved(instance, coarse(instance), Parts(cuts=cuts))  # type: ignore[operator]
+    values = encode(model, truth.placement)
+    assert values is not None and broken_rows(model, values) == []
+    assert model.linear.value(values) <= truth.objective
+    assert answer.status == Found.OPTIMAL and answer.value is not None
+    assert answer.value <= truth.objective
+    relaxed = solve_highs(model.linear, whole=False)
+    assert relaxed.value is not None and relaxed.bound is not None
+    assert relaxed.bound <= answer.value
+    assert relaxed.value <= answer.value + 1e-6 * max(1, abs(answer.value))
+
+
+@LOOSE
+@given(instances(), COARSE, st.integers(0, 2))
+def test_a_limit_keeps_the_plans_within_it(instance: Instance, coarse: object, more: int) -> None:
+    """With a limit at the optimum or above, over ranks or coarser, the optimum stays."""
+    truth = brute_force(instance)
+    if truth.objective is None:
+        return
+    limit = truth.objective + more
+    _, exact = solved(instance, parts=Parts(limit=limit))
+    assert (exact.status, exact.value) == (Found.OPTIMAL, truth.objective)
+    _, answer = solved(instance, coarse(instance), Parts(limit=limit))  # type: ignore[operator]
+    assert answer.value is not None and answer.value <= truth.objective
+    _, none = solved(instance, parts=Parts(limit=truth.objective - 1))
+    assert none.status == Found.INFEASIBLE
+
+
+@LOOSE
+@given(instances())
+def test_decode_undoes_encode(instance: Instance) -> None:
+    """A plan's values satisfy every row, cost what the plan costs, and give the plan back."""
+    truth = brute_force(instance)
+    if truth.placement is None:
+        return
+    model, _ = solved(instance)
+    values = encode(model, truth.placement)
+    assert values is not None and broken_rows(model, values) == []
+    assert model.linear.value(values) == truth.objective
+    again = encode(model, decode(model, values))
+    assert again is not None and again.tolist() == values.tolist()
+
+
+def two_machines() -> Instance:
+    """Three tables of 6 and cost 4 on two machines of one rank with 12 each."""
+    builder = InstanceBuilder([[0], [1]], ["p"], [("hbm", "rank", 12)], "busiest_rank")
+    for table in "abc":
+        builder.add_table(table)
+        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 6}, [4])])])
+    return builder.build()
+
+
+def test_pooling_by_hand() -> None:
+    """Costs 4 + 4 + 4 over two ranks: 6 with ranks pooled, 8 when they are told apart."""
+    instance = two_machines()
+    assert solved(instance, pooled(instance), Parts(cuts=False))[1].value == 6
+    assert solved(instance, by_rank(instance))[1].value == 8
+
+
+def test_slack_leaves_room() -> None:
+    """With slack 0.5 only half of each capacity may be used."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
+    for table in "ab":
+        builder.add_table(table)
+        builder.add_option("fast", [Block(Where.ANY_RANK, [Shard({"hbm": 10}, [1])])])
+        builder.add_option("slow", [Block(Where.ANY_RANK, [Shard({"hbm": 0}, [5])])])
+    instance = builder.build()
+    parts = Parts(slack=0.5, cuts=False)
+    assert solved(instance, pooled(instance), parts)[1].value == 3
+    assert solved(instance, pooled(instance), replace(parts, slack=1.0))[1].value == 1
+
+
+def test_rows_say_what_they_limit() -> None:
+    """Every row is found by its name: what a certificate's multipliers speak of."""
+    model, _ = solved(two_machines())
+    names = [model.linear.name(r) for r in range(model.linear.num_rows)]
+    assert len(set(names)) == len(names)
+    assert [key for key, _ in model.linear.named("option")] == [(0,), (1,), (2,)]
+    assert ((0,), names.index(("peak", "all", 0))) in model.linear.named("peak", "all")
+    assert {("capacity", "hbm", 0), ("capacity", "hbm", 1)} <= set(names)
+    assert ("largest", "peak", "all", 1, 0) in names
+
+
+def test_no_table_to_choose_for() -> None:
+    """A part without tables is a model without choices, also where an empty list became floats."""
+    builder = InstanceBuilder([[0]], ["p"], [("hbm", "rank", 5)])
+    builder.add_table("t")
+    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 9}, [1])])])
+    instance = builder.build()
+    model = build(instance, by_rank(instance), Parts(tables=np.asarray([])))
+    assert len(model.columns.candidates.table) == 0

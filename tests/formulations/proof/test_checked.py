@@ -1,0 +1,120 @@
+"""What the prover writes, judged by the checker that was written apart from it."""
+
+from __future__ import annotations
+
+import copy
+import json
+from random import Random
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from formulations import checker
+from formulations.instance import Instance
+from formulations.instance.file import instance_to_dict
+from formulations.proof.prove import prove, prove_infeasible
+from formulations.result.certificate import Certificate, certificate_to_dict
+from tests.formulations.brute_force import brute_force
+from tests.formulations.strategies import instances
+
+MUTANTS = 34
+
+
+def written(certificate: Certificate) -> dict[str, Any]:
+    """The certificate as a file holds it."""
+    document: dict[str, Any] = json.loads(json.dumps(certificate_to_dict(certificate)))
+    return document
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(instances())
+def test_every_certificate_passes(instance: Instance) -> None:
+    """Bounds and proofs of infeasibility hold by the checker too, and below the truth."""
+    truth = brute_force(instance).objective
+    certificate = prove_infeasible(instance, 5) if truth is None else prove(instance, truth, 5)
+    if certificate is not None:
+        document = instance_to_dict(instance)
+        assert checker.check_certificate(document, written(certificate)) is None
+        assert truth is None or (certificate.target or truth) <= truth
+
+
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate],
+)  # fmt: skip
+@given(instances(), st.integers(0, 2**32))
+def test_no_mutant_proves_more_than_the_truth(instance: Instance, seed: int) -> None:
+    """Certificates with another target, multiplier, row, split or use, and fewer nodes."""
+    truth = brute_force(instance).objective
+    certificate = None if truth is None else prove(instance, truth, 5)
+    if certificate is None:
+        return
+    rng, document = Random(seed), instance_to_dict(instance)
+    for _ in range(MUTANTS):
+        forged = copy.deepcopy(written(certificate))
+        for _ in range(rng.randint(1, 3)):
+            mutate(rng, forged)
+        try:
+            accepted = checker.check_certificate(document, forged) is None
+        except checker.Unreadable:
+            continue
+        assert not accepted or (forged["kind"] == "bound" and forged["target"] <= truth)
+
+
+def mutate(rng: Random, certificate: dict[str, Any]) -> None:
+    """Change what a certificate means in one place."""
+    kind = rng.randint(0, 3)
+    if kind == 0 and rng.random() < 0.2:
+        certificate["kind"] = "infeasible"
+        certificate.pop("target", None)
+        for vector in certificate["vectors"]:
+            vector.pop("cost", None)
+            vector.pop("largest_cost", None)
+    elif kind == 0 and "target" in certificate:
+        certificate["target"] += rng.choice([1, 1, 2, 5, 10**6])
+    elif kind == 1 and certificate["vectors"]:
+        _scale(rng, rng.choice(certificate["vectors"]))
+    elif kind == 2:
+        node = rng.choice(certificate["nodes"])
+        key = rng.choice(sorted(node) or ["use"])
+        node[key] = _other(rng, node.get(key, []))
+    else:
+        gone = len(certificate["nodes"]) - 1
+        certificate["nodes"].pop()
+        for node in certificate["nodes"]:
+            split = next((k for k in ("options", "levels", "machines") if k in node), None)
+            if split is not None and gone in node.get("nodes", []):
+                at = node["nodes"].index(gone)
+                node["nodes"].pop(at)
+                node[split] = node[split][:at] + node[split][at + 1 :]
+        certificate["nodes"] = certificate["nodes"] or [{}]
+
+
+def _scale(rng: Random, rows: Any) -> None:
+    """Change one number below a vector."""
+    keys = list(rows) if isinstance(rows, dict) else list(range(len(rows)))
+    if not keys:
+        return
+    key = rng.choice(keys)
+    if isinstance(rows[key], int):
+        rows[key] = rng.choice([0, 1, rows[key] + 1, rows[key] * 2, max(0, rows[key] - 1), 2**210])
+    else:
+        _scale(rng, rows[key])
+
+
+def _other(rng: Random, value: Any) -> Any:
+    """A list with an entry lost, doubled or moved; a number beside."""
+    if isinstance(value, int):
+        return max(0, value + rng.choice([-1, 1]))
+    if not isinstance(value, list) or not value:
+        return [0]
+    value = list(value)
+    at = rng.randrange(len(value))
+    if isinstance(value[at], list) and rng.random() < 0.7:
+        value[at] = _other(rng, value[at])
+    elif rng.random() < 0.5:
+        del value[at]
+    else:
+        value.insert(rng.randrange(len(value)), value[at])
+    return value

@@ -1,0 +1,108 @@
+"""What the checker says of the page's example, and of what was tampered with."""
+
+from __future__ import annotations
+
+import copy
+import random
+from typing import Any
+
+import pytest
+
+from formulations.errors import InstanceError
+from formulations.instance import Instance
+from formulations.proof.prove import prove
+from formulations.result.certificate import Certificate, certificate_from_dict, certificate_to_dict
+from formulations.result.verify import certifies
+from tests.formulations.brute_force import brute_force
+from tests.formulations.proof.test_prove import four_tables
+
+EXAMPLE: dict[str, Any] = {
+    "version": 2,
+    "kind": "bound",
+    "target": 22,
+    "vectors": [{"cost": {"busiest_rank": 1}}, {"capacity": {"hbm": 1}}],
+    "nodes": [
+        {"table": 0, "options": [[1], [0]], "nodes": [1, 2]},
+        {"use": [0, 1]},
+        {"table": 1, "options": [[1], [0]], "nodes": [3, 4]},
+        {"use": [0, 1]},
+        {"table": 2, "options": [[1], [0]], "nodes": [5, 6]},
+        {"use": [0, 1]},
+        {"use": [1]},
+    ],
+}
+
+
+def read(**changes: Any) -> Certificate:
+    """The example with some keys replaced."""
+    return certificate_from_dict({**EXAMPLE, **changes})
+
+
+def test_the_example_of_the_page() -> None:
+    """It proves 22, the optimum, and not 23."""
+    assert brute_force(four_tables()).objective == 22
+    assert certifies(four_tables(), read())
+    assert not certifies(four_tables(), read(target=23))
+
+
+def test_what_the_page_asks_of_a_certificate() -> None:
+    """Left-out cases, open leaves, vectors that belong elsewhere: nothing is proved."""
+    nodes = copy.deepcopy(EXAMPLE["nodes"])
+    nodes[0]["options"] = [[1], [1]]
+    assert not certifies(four_tables(), read(nodes=nodes))
+    assert not certifies(four_tables(), read(nodes=[{}]))
+    vectors: list[dict[str, Any]] = [
+        {"cost": {"step": 1}},
+        {"capacity": {"hbm": -1}},
+        {"capacity": {"hbm": 1.0}},
+        {"capacity": {"hbm": [1]}},
+        {"largest_cost": {"busiest_rank": [[9, 1]]}},
+    ]
+    for vector in vectors:
+        with pytest.raises(InstanceError, match="vector"):
+            certifies(four_tables(), read(vectors=[vector, {}]))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_mutation_proves_too_much(seed: int) -> None:
+    """Numbers changed at random: rejected, or the claim is true all the same."""
+    draw = random.Random(seed)
+    instance = four_tables()
+    certificate = prove(instance, 22)
+    assert certificate is not None
+    document = certificate_to_dict(certificate)
+    for _ in range(25):
+        forged = copy.deepcopy(document)
+        _mutate(forged, draw)
+        assert not _accepted(instance, forged) or forged["target"] <= 22
+
+
+def _mutate(forged: dict[str, Any], draw: random.Random) -> None:
+    if draw.random() < 0.5:
+        forged["target"] += draw.choice([1, 2, 5])
+    places = list(_numbers(forged["vectors"])) + list(_numbers(forged["nodes"]))
+    for holder, key in draw.sample(places, min(len(places), draw.randint(1, 4))):
+        holder[key] = draw.choice([0, 1, holder[key] + 1, holder[key] * 2, 2**210, -1])
+
+
+def _numbers(value: Any) -> Any:
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in items:
+        if isinstance(item, int):
+            yield value, key
+        elif isinstance(item, (dict, list)):
+            yield from _numbers(item)
+
+
+def _accepted(instance: Instance, document: dict[str, Any]) -> bool:
+    try:
+        return certifies(instance, certificate_from_dict(document))
+    except (InstanceError, IndexError, ValueError, RecursionError):
+        return False
+
+
+def test_a_certificate_is_read_back_as_written() -> None:
+    """Writing and reading change nothing."""
+    certificate = prove(four_tables(), 22)
+    assert certificate is not None
+    assert certificate_from_dict(certificate_to_dict(certificate)) == certificate

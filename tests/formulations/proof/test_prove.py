@@ -1,0 +1,103 @@
+"""The prover: what it certifies is true, and on small instances mostly all there is."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+
+from formulations.instance import Instance, Objective, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.proof.prove import prove, prove_infeasible, symmetric_lp
+from formulations.result.verify import certifies
+from tests.formulations.brute_force import brute_force
+from tests.formulations.strategies import instances
+
+LOOSE = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def four_tables() -> Instance:
+    """The example of docs/proof.md: fast (6 bytes, cost 8) or slow (1, 14) on two ranks of 9."""
+    builder = InstanceBuilder([[0, 1]], ["step"], [("hbm", "rank", 9)], Objective.BUSIEST_RANK)
+    for table in "abcd":
+        builder.add_table(table)
+        builder.add_option("fast", [Block(Where.ANY_RANK, [Shard({"hbm": 6}, [8])])])
+        builder.add_option("slow", [Block(Where.ANY_RANK, [Shard({"hbm": 1}, [14])])])
+    return builder.build()
+
+
+@LOOSE
+@given(instances())
+def test_no_target_exceeds_the_optimum(instance: Instance) -> None:
+    """With the optimum known, a worse plan, or none: trees close, at no more than the truth."""
+    truth = brute_force(instance).objective
+    if truth is None:
+        return
+    for upper in (truth, truth + 7, None):
+        certificate = prove(instance, upper, seconds=5)
+        assert certificate is not None and certificate.target is not None
+        assert certificate.target <= truth
+        assert certifies(instance, certificate)
+
+
+@LOOSE
+@given(instances())
+def test_infeasibility_is_never_claimed_wrongly(instance: Instance) -> None:
+    """A proof that there is no plan is only made where there is none."""
+    certificate = prove_infeasible(instance, seconds=5)
+    if certificate is not None:
+        assert certifies(instance, certificate)
+        assert brute_force(instance).objective is None
+
+
+@LOOSE
+@given(instances(fusion=False, constraints=False))
+def test_the_certificate_is_as_strong_as_the_linear_program(instance: Instance) -> None:
+    """Rounding multipliers to integers loses nothing that shows."""
+    solved = symmetric_lp(instance, targets=False)
+    if solved is not None:
+        assert solved.bound >= solved.value - 1e-6 * max(1.0, abs(solved.value))
+
+
+def test_the_tree_closes_where_the_linear_program_does_not() -> None:
+    """At most two of four tables are fast: 2·8 + 2·14 over two ranks; in parts it would be 20."""
+    solved = symmetric_lp(four_tables(), targets=False)
+    certificate = prove(four_tables(), 22)
+    assert solved is not None and solved.bound == 20
+    assert certificate is not None and certificate.target == 22
+    assert len(certificate.nodes) > 1
+
+
+def test_a_tree_may_be_needed_to_see_that_nothing_fits() -> None:
+    """Three tables of 13 bytes, two resources of 20: parts of them would fit, whole ones do not."""
+    resources = [("hbm", "rank", 20), ("ddr", "rank", 20)]
+    builder = InstanceBuilder([[0]], ["p"], resources, Objective.BUSIEST_RANK)
+    for table in "abc":
+        builder.add_table(table)
+        for option, use in (("fast", {"hbm": 13}), ("slow", {"ddr": 13})):
+            builder.add_option(option, [Block(Where.EVERY_RANK, [Shard(use, [1])])])
+    instance = builder.build()
+    assert brute_force(instance).objective is None
+    certificate = prove_infeasible(instance)
+    assert certificate is not None and certifies(instance, certificate)
+
+
+def test_machines_told_apart() -> None:
+    """What one machine may share, two may not: three tables on whole machines of two ranks each."""
+    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [], Objective.BUSIEST_RANK)
+    for table in "abc":
+        builder.add_table(table)
+        builder.add_option("whole", [Block(Where.ONE_MACHINE, [Shard({}, [10])])])
+    certificate = prove(builder.build(), 20)
+    assert certificate is not None and certificate.target == 20
+    assert any("machines" in node for node in certificate.nodes)
+    assert certifies(builder.build(), certificate)
+
+
+def test_nothing_to_place_costs_nothing() -> None:
+    """Without tables the bound is 0, for every objective; nothing is infeasible."""
+    for objective in Objective:
+        instance = InstanceBuilder([[0]], ["p"], [], objective).build()
+        certificate = prove(instance, None)
+        assert (
+            certificate is not None and certificate.target == 0 and certifies(instance, certificate)
+        )
+        assert prove_infeasible(instance) is None

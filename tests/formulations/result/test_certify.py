@@ -1,0 +1,56 @@
+"""Certificates on outcomes: what they lift, and what they leave alone."""
+
+from __future__ import annotations
+
+from formulations.proof.prove import symmetric_lp
+from formulations.result.certify import CERTIFICATE, certify, with_certificate
+from formulations.result.outcome import BoundSource, Status, StoppedBy, found, infeasible
+from formulations.result.verify import verify
+from tests.formulations.brute_force import brute_force
+from tests.formulations.proof.test_prove import four_tables
+
+
+def test_a_bound_that_meets_the_plan_is_optimal() -> None:
+    """An outcome without a bound gets the certified one, and with it its status."""
+    instance = four_tables()
+    truth = brute_force(instance)
+    assert truth.placement is not None
+    outcome = certify(instance, found(instance, "test", truth.placement, StoppedBy.TIME_LIMIT))
+    assert outcome.certificate is not None
+    assert outcome.certified_bound == outcome.bound == 22
+    assert outcome.bound_source == CERTIFICATE
+    assert (outcome.status, outcome.stopped_by) == (Status.OPTIMAL, StoppedBy.PROOF)
+
+
+def test_a_certificate_replaces_a_floating_point_word_for_the_same_bound() -> None:
+    """Else the outcome would be optimal, and its source no proof of that."""
+    instance = four_tables()
+    truth = brute_force(instance)
+    assert truth.placement is not None
+    highs = BoundSource("highs", exact=False)
+    outcome = found(instance, "test", truth.placement, StoppedBy.TIME_LIMIT, 22, highs)
+    outcome = certify(instance, outcome)
+    assert (outcome.status, outcome.bound_source) == (Status.OPTIMAL, CERTIFICATE)
+    assert verify(instance, outcome).ok
+
+
+def test_the_better_certificate_stays() -> None:
+    """A weaker one does not replace it, nor is a solver's higher bound lowered."""
+    instance = four_tables()
+    truth = brute_force(instance)
+    assert truth.placement is not None
+    solver = BoundSource("cpsat", exact=True)
+    outcome = found(instance, "test", truth.placement, StoppedBy.TIME_LIMIT, 21, solver)
+    weak = symmetric_lp(instance, targets=False)
+    assert weak is not None
+    outcome = with_certificate(instance, outcome, weak.certificate)
+    assert (outcome.bound, outcome.certified_bound, outcome.bound_source) == (21, 20, solver)
+    certified = certify(instance, outcome)
+    assert certified.certified_bound == 22
+    assert with_certificate(instance, certified, weak.certificate) is certified
+
+
+def test_what_is_feasible_stays_a_solvers_word() -> None:
+    """A wrong claim that there is no plan gets no certificate."""
+    outcome = infeasible("test", BoundSource("cpsat", exact=True))
+    assert certify(four_tables(), outcome) is outcome

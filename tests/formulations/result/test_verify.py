@@ -1,0 +1,122 @@
+"""Verification re-derives every claim and refuses the ones that do not follow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from formulations import BoundSource, Placement, Settings, Status, StoppedBy, solve
+from formulations.result.outcome import Outcome, infeasible, nothing
+from formulations.result.verify import Verification, verify
+from formulations.settings import TracePoint
+from tests.formulations.examples import every_kind, two_modes
+
+
+@pytest.fixture(scope="module")
+def proved() -> Outcome:
+    """The optimum of the headline case, with its certificate."""
+    return solve(two_modes(), "cpsat", Settings(time_limit=20, workers=1))
+
+
+def failed(verification: Verification) -> list[str]:
+    """Names of the refuted claims."""
+    return [c.name for c in verification.claims if c.ok is False]
+
+
+def test_a_true_outcome_passes(proved: Outcome) -> None:
+    """The headline optimum verifies, certified bound included."""
+    verification = verify(two_modes(), proved)
+    assert verification.ok
+    names = {c.name for c in verification.claims}
+    assert {"placement", "objective", "bound", "status", "certified bound"} <= names
+
+
+@pytest.mark.parametrize(
+    ("changes", "refuted"),
+    [
+        ({"objective": 11}, "objective"),
+        ({"objectives": {"total": 1}}, "objectives.total"),
+        ({"bound": 13}, "bound"),
+        ({"bound": 1}, "bound"),
+        ({"certified_bound": 13}, "certified bound"),
+        ({"certificate": None}, "certified bound"),
+        ({"bound_source": None, "certified_bound": None, "certificate": None}, "bound"),
+        ({"status": Status.FEASIBLE}, "status"),
+        ({"stopped_by": StoppedBy.TIME_LIMIT}, "stopped by"),
+        ({"trace": (TracePoint(0.0, 11, None, "x"), TracePoint(0.0, 12, None, "x"))}, "trace"),
+        ({"trace": (TracePoint(0.0, 13, None, "x"),)}, "trace"),
+        ({"trace": (TracePoint(0.0, 12, 13, "x"),)}, "trace"),
+        ({"trace": (TracePoint(0.2, 12, 9, "x"), TracePoint(0.1, 12, 12, "x"))}, "trace"),
+        ({"trace": (TracePoint(1e6, 12, 12, "x"),)}, "trace"),
+        ({"placement": None}, "objective"),
+        ({"placement": Placement(np.asarray([0, 2]), [[np.zeros(1, int)]] * 2)}, "placement"),
+        ({"placement": Placement(np.asarray([3, 0]), [[np.zeros(1, int)]] * 2)}, "placement"),
+    ],
+)
+def test_false_claims_are_refuted(proved: Outcome, changes: dict[str, Any], refuted: str) -> None:
+    """Each false claim is refuted under its own name."""
+    assert refuted in failed(verify(two_modes(), proved.with_(**changes)))
+
+
+def test_a_moved_shard_is_refuted() -> None:
+    """Moving a shard to where it does not fit, or changes the cost, is found."""
+    instance = every_kind()
+    outcome = solve(instance, "cpsat", Settings(time_limit=20, workers=1))
+    assert verify(instance, outcome).ok and outcome.placement is not None
+    ranks = [list(blocks) for blocks in outcome.placement.ranks]
+    ranks[2] = [np.asarray([1, 2])]
+    moved = replace(outcome.placement, ranks=ranks)
+    assert "placement" in failed(verify(instance, outcome.with_(placement=moved)))
+
+
+def test_a_certificate_with_an_open_case(proved: Outcome) -> None:
+    """A tree cut off at its root, or a target one higher, proves nothing."""
+    assert proved.certificate is not None
+    target = (proved.certificate.target or 0) + 1
+    for forged in (
+        replace(proved.certificate, nodes=({},)),
+        replace(proved.certificate, target=target),
+    ):
+        claims = failed(verify(two_modes(), proved.with_(certificate=forged)))
+        assert claims == ["certified bound"]
+
+
+def test_a_solvers_word_is_called_that(proved: Outcome) -> None:
+    """A bound above the certified one is neither proved nor refuted: it says whose word it is."""
+    alone = proved.with_(certificate=None, certified_bound=None)
+    exact, rough = BoundSource("cpsat", exact=True), BoundSource("highs", exact=False)
+    for source, status, why, words in (
+        (exact, Status.OPTIMAL, StoppedBy.PROOF, "cpsat (in integers)"),
+        (rough, Status.FEASIBLE, StoppedBy.EXHAUSTED, "highs (in floating point)"),
+    ):
+        claimed = alone.with_(bound_source=source, status=status, stopped_by=why)
+        verification = verify(two_modes(), claimed)
+        claim = next(c for c in verification.claims if c.name == "bound")
+        assert verification.ok and claim.ok is None
+        assert words in claim.text
+
+
+def test_floating_point_proves_no_optimum(proved: Outcome) -> None:
+    """A plan whose bound meets it in floating point is feasible; called optimal, it is refuted."""
+    floating = BoundSource("highs", exact=False)
+    alone = proved.with_(certificate=None, certified_bound=None, bound_source=floating)
+    assert alone.status == Status.OPTIMAL and "status" in failed(verify(two_modes(), alone))
+
+
+def test_no_plan() -> None:
+    """Unknown passes, infeasible without a certificate is the solver's word, feasible cannot be."""
+    instance = two_modes(3, 3)
+    assert verify(instance, nothing("dp", StoppedBy.EXHAUSTED)).ok
+    word = verify(instance, infeasible("cpsat", BoundSource("cpsat", exact=True)))
+    assert word.ok and word.claims[-1].ok is None
+    certified = solve(instance, "cpsat", Settings(time_limit=20, workers=1))
+    assert certified.status == Status.INFEASIBLE and certified.certificate is not None
+    assert [c.ok for c in verify(instance, certified).claims] == [True, True]
+    assert failed(verify(two_modes(), certified)) == ["infeasibility certificate"]
+    seen = certified.with_(trace=(TracePoint(0.0, 12, None, "x"),))
+    assert failed(verify(instance, seen)) == ["trace"]
+    lied = nothing("dp", StoppedBy.EXHAUSTED).with_(status=Status.FEASIBLE)
+    assert failed(verify(instance, lied)) == ["status"]

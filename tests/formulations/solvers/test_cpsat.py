@@ -1,0 +1,136 @@
+"""CP-SAT's adapter: integers all the way, presolve off for claims, the caller heard."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from formulations.clock import Limits
+from formulations.model.linear import LinearModel
+from formulations.solvers import cpsat
+from formulations.solvers.answer import Found
+from formulations.solvers.cpsat import Asked, Use, solve_cpsat
+from tests.formulations.solvers.test_highs import market_split
+
+
+def knapsack(costs: list[int], weights: list[int], room: int, offset: int = 0) -> LinearModel:
+    """Minimise −Σ cost within a room."""
+    model = LinearModel()
+    columns = model.columns(len(costs))
+    model.row(("room",), columns, weights, high=room)
+    model.minimise(columns, [-c for c in costs], offset)
+    return model
+
+
+def test_bounds_beyond_doubles_are_exact() -> None:
+    """An optimum that no double holds is reported to the last digit, bound and value."""
+    costs = [2**55 + 1, 2**55 + 3, 2**55 + 5]
+    answer = solve_cpsat(knapsack(costs, [1, 1, 1], 2, offset=7), Limits(seconds=20))
+    best = 7 - (2**55 + 3) - (2**55 + 5)
+    assert (answer.status, answer.value, answer.bound) == (Found.OPTIMAL, best, best)
+
+
+def test_an_optimum_of_zero_is_proved() -> None:
+    """Costs below zero that cannot be had: CP-SAT's 0 is the bound, not a search not begun."""
+    model = knapsack([3, 4], [1, 1], 0)
+    answer = solve_cpsat(model, Limits(seconds=20))
+    assert (answer.status, answer.value, answer.bound) == (Found.OPTIMAL, 0, 0)
+    stopped = solve_cpsat(market_split(), Limits(seconds=0.0))
+    assert stopped.bound is not None and stopped.bound <= 0
+    lower = knapsack([3, 4], [1, 1], 2)
+    bound = solve_cpsat(lower, Limits(seconds=0.0)).bound
+    assert bound is not None and bound <= -7
+
+
+def test_a_scaled_model_speaks_in_true_cost() -> None:
+    """Value and bound are multiplied by the model's scale."""
+    model = knapsack([3, 4], [1, 1], 1)
+    model.scale = 8
+    answer = solve_cpsat(model, Limits(seconds=20))
+    assert (answer.value, answer.bound) == (-32, -32)
+
+
+def test_rows_beyond_62_bits_are_weakened_and_said_so() -> None:
+    """A row that CP-SAT cannot add up still forbids what breaks it by far."""
+    size = 2**60
+    answer = solve_cpsat(knapsack([1] * 8, [size] * 8, 3 * size), Limits(seconds=20))
+    assert answer.relaxed and answer.bound is not None and answer.bound <= -3
+    assert answer.value == -3
+    assert not solve_cpsat(knapsack([1], [1], 1), Limits(seconds=20)).relaxed
+
+
+def test_an_empty_row_that_cannot_hold_is_infeasible() -> None:
+    """A table without candidates leaves a row 0 = 1."""
+    model = LinearModel()
+    model.columns(1)
+    model.row(("option", 0), [], [], 1, 1)
+    assert solve_cpsat(model, Limits(seconds=20)).status == Found.INFEASIBLE
+
+
+def test_plans_claim_nothing() -> None:
+    """With presolve on, the same answer is a plan without a bound; infeasible says nothing."""
+    model = knapsack([3, 4], [1, 1], 1)
+    answer = solve_cpsat(model, Limits(seconds=20), asked=Asked(Use.PLANS))
+    assert (answer.status, answer.value, answer.bound) == (Found.FEASIBLE, -4, None)
+    model.row(("never",), [0], [1], low=2)
+    answer = solve_cpsat(model, Limits(seconds=20), asked=Asked(Use.PLANS))
+    assert (answer.status, answer.bound) == (Found.UNKNOWN, None)
+
+
+def test_presolve_is_off_for_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a use that claims nothing keeps CP-SAT's presolve; Ctrl-C is never its to catch."""
+    seen = []
+    configure = cpsat._configure
+
+    def spy(parameters: object, limits: Limits, asked: Asked) -> None:
+        configure(parameters, limits, asked)
+        seen.append((parameters.cp_model_presolve, parameters.catch_sigint_signal))  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(cpsat, "_configure", spy)
+    for use in Use:
+        hint = np.asarray([0, 1])
+        solve_cpsat(knapsack([3, 4], [1, 1], 1), Limits(seconds=5, work=1), hint, Asked(use))
+    assert seen == [(False, False), (True, False), (True, False)]
+
+
+def test_a_stop_flag_ends_the_search() -> None:
+    """Set before, it ends a search that would take its whole (long) time limit, with no proof."""
+    stop = threading.Event()
+    stop.set()
+    answer = solve_cpsat(market_split(), Limits(seconds=600, stop=stop))
+    assert answer.status in (Found.UNKNOWN, Found.FEASIBLE)
+
+
+def test_values_and_bounds_are_told_on_the_way() -> None:
+    """Every better solution and bound reaches the caller, the last ones being the answer's."""
+    values: list[int] = []
+    bounds: list[int] = []
+    model = knapsack([3, 5, 9, 11, 14], [2, 3, 5, 6, 7], 12)
+    asked = Asked(on_values=lambda v: values.append(model.value(v)), on_bound=bounds.append)
+    answer = solve_cpsat(model, Limits(seconds=20), np.zeros(5, dtype=np.int64), asked)
+    assert values and values[-1] == answer.value
+    assert all(b <= answer.value for b in bounds)
+
+
+@pytest.mark.parametrize("use", list(Use))
+def test_ctrl_c_stays_ours(use: Use) -> None:
+    """While CP-SAT searches, an interrupt reaches our handler, which keeps the best plan."""
+    heard = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: heard.set())
+    try:
+        limits = Limits(seconds=60, stop=heard)
+        hint = np.zeros(50, dtype=np.int64)
+        asked = (market_split(), limits, hint, Asked(use))
+        thread = threading.Thread(target=solve_cpsat, args=asked)
+        thread.start()
+        time.sleep(0.3)
+        os.kill(os.getpid(), signal.SIGINT)
+        thread.join(30)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert heard.is_set() and not thread.is_alive()

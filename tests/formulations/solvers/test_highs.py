@@ -1,0 +1,55 @@
+"""HiGHS heeds the caller: a stop flag ends its search as a time limit does."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from formulations.clock import Limits
+from formulations.model.linear import LinearModel
+from formulations.solvers.answer import Found
+from formulations.solvers.highs import solve_highs
+
+
+def market_split(rows: int = 5, columns: int = 40) -> LinearModel:
+    """Equality knapsacks that no solver settles soon (Cornuéjols & Dawande, IPCO 1998)."""
+    rng, model = np.random.default_rng(0), LinearModel()
+    chosen = model.columns(columns)
+    spare = model.columns(2 * rows, upper=10**6)
+    for row, (over, under) in enumerate(spare.reshape(rows, 2)):
+        sizes = rng.integers(0, 100, columns)
+        half = int(sizes.sum()) // 2
+        model.row(("split", row), [*chosen, over, under], [*sizes.tolist(), -1, 1], half, half)
+    model.minimise(spare, np.ones(2 * rows, dtype=np.int64))
+    return model
+
+
+def test_a_stop_flag_ends_the_search() -> None:
+    """Set before, it ends a search that would take its whole (long) time limit, with no proof."""
+    stop = threading.Event()
+    stop.set()
+    answer = solve_highs(market_split(), True, Limits(seconds=600, stop=stop))
+    assert answer.status in (Found.UNKNOWN, Found.FEASIBLE)
+
+
+def test_lp_and_integer_program_by_hand() -> None:
+    """3x + 2y ≥ 4 at costs 2 and 1 with x, y ≤ 1: 7/3 relaxed, 3 whole, in large units alike."""
+    for unit in (1, 10**9):
+        model = LinearModel(offset=0)
+        columns = model.columns(2)
+        model.row(("need",), columns, [3 * unit, 2 * unit], low=4 * unit)
+        model.minimise(columns, [2 * unit, unit])
+        relaxed, whole = solve_highs(model, False), solve_highs(model, True)
+        assert relaxed.value is not None and abs(relaxed.value / unit - 7 / 3) < 1e-6
+        assert relaxed.duals is not None and len(relaxed.duals) == 1
+        assert (whole.status, whole.value) == (Found.OPTIMAL, 3.0 * unit)
+        assert whole.bound is not None and 3 * unit * (1 - 2e-6) <= whole.bound <= 3 * unit
+
+
+def test_infeasible_by_hand() -> None:
+    """x ≥ 2 with x ≤ 1 is called infeasible, by the relaxation already."""
+    model = LinearModel()
+    model.row(("never",), model.columns(1), [1], low=2)
+    assert solve_highs(model, False).status == Found.INFEASIBLE
+    assert solve_highs(model, True).status == Found.INFEASIBLE

@@ -1,0 +1,240 @@
+"""The stand-alone checker on plans and outcomes: like the product's own check, and strict."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from formulations import checker
+from formulations.instance import Instance
+from formulations.instance.file import instance_to_dict
+from formulations.result.check import check
+from formulations.result.placement import Placement
+from tests.formulations.brute_force import brute_force
+from tests.formulations.strategies import instances
+from tests.formulations.test_checker import worked_example
+
+Document = dict[str, Any]
+
+
+def example() -> tuple[Document, Document]:
+    """The instance of docs/proof.md and an outcome that is certified optimal."""
+    document, certificate = worked_example()
+    where = {"t0": ("fast", 0), "t1": ("fast", 1), "t2": ("slow", 0), "t3": ("slow", 1)}
+    outcome = {
+        "status": "optimal", "stopped_by": "proof", "objective": 22, "bound": 22,
+        "objective_kind": "busiest_rank", "bound_source": {"method": "cpsat", "exact": True},
+        "certified_bound": 22, "gap": 0.0, "certificate": certificate,
+        "objectives": {"total": 44, "busiest_rank": 22, "step_time": 22},
+        "tables": {t: {"option": o, "ranks": [[r]]} for t, (o, r) in where.items()},
+    }  # fmt: skip
+    return document, outcome
+
+
+def lines(document: Document, outcome: Document) -> list[str]:
+    """What the checker says of an outcome."""
+    return list(checker.check(document, outcome))
+
+
+def placement_of(document: Document, tables: Document, drawn: Instance) -> Placement:
+    """A plan of an outcome as the product holds it."""
+    import numpy as np
+
+    options, ranks = [], []
+    for t, name in enumerate(drawn.table_names):
+        options.append(drawn.option_index(t, tables[name]["option"]))
+        ranks.append([np.asarray(b, dtype=np.int64) for b in tables[name]["ranks"]])
+    return Placement(np.asarray(options, dtype=np.int64), ranks)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(instances(), st.integers(0, 2**32))
+def test_agrees_with_the_product(drawn: Instance, seed: int) -> None:
+    """Best plans and mutated ones are judged as by formulations.result.check, written apart."""
+    best, document, rng = brute_force(drawn).placement, instance_to_dict(drawn), Random(seed)
+    assume(best is not None and drawn.num_tables > 0)
+    assert best is not None
+    tables = {
+        name: {"option": drawn.option_names[int(best.options[t])], "ranks": best.to_lists(t)}
+        for t, name in enumerate(drawn.table_names)
+    }
+    for _ in range(8):
+        verdict = check(drawn, placement_of(document, tables, drawn))
+        if verdict.feasible:
+            assert checker.check_plan(checker.Instance(document), tables) == verdict.objectives
+        else:
+            with pytest.raises(checker.Refuted):
+                checker.check_plan(checker.Instance(document), tables)
+        entry = tables[rng.choice(sorted(tables))]
+        if rng.random() < 0.2:
+            t = drawn.table_index(next(n for n, e in tables.items() if e is entry))
+            entry["option"] = drawn.option_names[rng.choice(list(drawn.options_of(t)))]
+        elif block := rng.choice(entry["ranks"]):
+            block[rng.randrange(len(block))] = rng.randrange(drawn.num_ranks)
+
+
+def test_verdicts() -> None:
+    """Certified optimal, optimal by a solver's word, feasible: by what the certificate proves."""
+    document, outcome = example()
+    assert lines(document, outcome)[-1] == "verdict: certified optimal"
+    outcome["certificate"]["target"] = outcome["certified_bound"] = 21
+    assert lines(document, outcome)[-1] == (
+        "verdict: optimal, the word of 'cpsat'; certified to within 4.55%"
+    )
+    outcome |= {"status": "feasible", "bound": 21}
+    assert lines(document, outcome)[-1] == "verdict: feasible; certified to within 4.55%"
+    outcome |= {"certificate": None, "certified_bound": None}
+    assert lines(document, outcome)[-1] == "verdict: feasible; nothing is certified"
+
+
+def test_infeasible() -> None:
+    """Certified infeasible with a certificate of that kind, else a solver's word."""
+    document, outcome = example()
+    document["resources"][0]["capacity"] = 0
+    outcome |= {"status": "infeasible", "tables": None, "objective": None, "objectives": {}}
+    outcome |= {"bound": None, "certified_bound": None, "certificate": None}
+    assert lines(document, outcome)[-1] == "verdict: infeasible, the word of 'cpsat'"
+    outcome["certificate"] = {"version": 2, "kind": "infeasible", "vectors": [], "nodes": [{}]}
+    assert lines(document, outcome)[-1] == "verdict: infeasible, certified"
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"objective": 21}, "busiest_rank"),
+        ({"objectives": {"total": 43}}, "total"),
+        ({"bound": 23}, "above the plan"),
+        ({"bound": 21}, "below certified_bound"),
+        ({"certified_bound": 21}, "the certificate proves 22"),
+        ({"certificate": None}, "the certificate proves None"),
+        ({"status": "feasible"}, "status is feasible"),
+        ({"status": "infeasible"}, "status is infeasible"),
+        ({"objective_kind": "total"}, "another objective"),
+        ({"tables": None}, "is None, the outcome says 44"),
+        ({"tables": {}}, "only in one of"),
+    ],
+)
+def test_lies(change: Document, sentence: str) -> None:
+    """Each claim that is not so is refuted in a sentence."""
+    document, outcome = example()
+    with pytest.raises(checker.Refuted, match=sentence):
+        lines(document, outcome | change)
+
+
+def test_raised_target() -> None:
+    """A certificate that does not close refutes the outcome."""
+    document, outcome = example()
+    outcome["certificate"]["target"] = outcome["certified_bound"] = 23
+    with pytest.raises(checker.Refuted, match="node 1 is open"):
+        lines(document, outcome)
+
+
+def run(folder: Path, *arguments: str) -> tuple[int, str]:
+    """A copy of the file on its own, without this project or any package."""
+    alone = folder / "checker.py"
+    shutil.copy(checker.__file__, alone)
+    command = [sys.executable, "-I", "-S", str(alone), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_stands_alone(tmp_path: Path) -> None:
+    """It runs without anything installed, on an outcome and on a plan with packed parts."""
+    document, outcome = example()
+    (tmp_path / "i.json.gz").write_bytes(gzip.compress(json.dumps(document).encode()))
+    (tmp_path / "o.json").write_text(json.dumps(outcome))
+    code, text = run(tmp_path, "o.json", "--instance", "i.json.gz")
+    assert (code, text.splitlines()[-1]) == (0, "verdict: certified optimal")
+    data = base64.b64encode(gzip.compress(json.dumps(document).encode())).decode()
+    packed = {"encoding": "json+gzip+base64", "data": data}
+    plan = {"format": "milp-planner-plan/1", "instance": packed, "outcome": outcome}
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    assert run(tmp_path, "plan.json") == (code, text)
+    outcome["objective"] = 20
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    code, text = run(tmp_path, "plan.json")
+    assert code == 1
+    assert "refuted: 'busiest_rank' is 22, the outcome says 20" in text
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"", b"[]", b"{", b'{"status": NaN}', b'{"a": 1, "a": 2}', b"\xff", b"[" * 100_000,
+        b"1" * 5_000, b"\x1f\x8bnonsense", b'{"status": "optimal"}', b'"\\ud800"', b"null",
+        b'{"format": "milp-planner-plan/1", "instance": {"encoding": "x", "data": ""}}',
+    ],
+)  # fmt: skip
+def test_unreadable_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], data: bytes) -> None:
+    """Exit code 2 and one line, for files that are no outcome."""
+    document, _ = example()
+    (tmp_path / "i.json").write_text(json.dumps(document))
+    (tmp_path / "o.json").write_bytes(data)
+    arguments = [str(tmp_path / "o.json"), "--instance", str(tmp_path / "i.json")]
+    assert checker.main(arguments) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What unpacks to more than the limit is refused before it is whole."""
+    monkeypatch.setattr(checker, "MAX_BYTES", 1000)
+    (tmp_path / "o.json").write_bytes(gzip.compress(b" " * 10_000))
+    assert checker.main([str(tmp_path / "o.json")]) == 2
+
+
+NONSENSE = [
+    None, True, False, -1, 0, 1, 2, 3, 2**53, -(2**60), 1.0, 0.5, "", "x", "total", "rank", [], [0],
+    [[0]], [[[0]]], {}, {"x": 1}, {"*": 1}, [None], "every_rank", [1, 1], 10**40, "\ud800",
+]  # fmt: skip
+
+
+def mutate(rng: Random, node: Any) -> None:
+    """Put nonsense somewhere into a document: lose, rename or replace an entry."""
+    while True:
+        keys = list(node) if isinstance(node, dict) else list(range(len(node)))
+        if not keys:
+            return
+        key = rng.choice(keys)
+        if not isinstance(node[key], (dict, list)) or rng.random() < 0.2:
+            break
+        node = node[key]
+    action = rng.random()
+    if action < 0.15:
+        del node[key]
+    elif action < 0.25 and isinstance(node, dict):
+        node[rng.choice(["", "x", "*", "use?", "\n"])] = node.pop(key)
+    else:
+        node[key] = copy.deepcopy(rng.choice(NONSENSE))
+
+
+def test_nonsense_is_refused_in_a_sentence() -> None:
+    """Documents with nonsense anywhere end in a verdict, Refuted or Unreadable, never otherwise."""
+    rng = Random(5)
+    ends = {"fine": 0, "refuted": 0, "unreadable": 0}
+    for _ in range(600):
+        document, outcome = copy.deepcopy(example())
+        certificate = outcome["certificate"]
+        for _ in range(rng.choice([1, 1, 2, 4])):
+            mutate(rng, rng.choice([document, outcome, certificate]))
+        try:
+            lines(document, outcome)
+            ends["fine"] += 1
+        except checker.Refuted as error:
+            assert str(error).isprintable()
+            ends["refuted"] += 1
+        except checker.Unreadable as error:
+            assert str(error).isascii()
+            ends["unreadable"] += 1
+    assert min(ends.values()) > 10

@@ -1,0 +1,52 @@
+"""Instances that were once answered wrongly are answered right, by every formulation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from formulations import Settings, Status, UnsupportedInstance, read_instance, solve
+from formulations.registry import FORMULATIONS
+from tests.formulations.brute_force import brute_force
+from tests.formulations.fuzz.judge import wrongs
+
+HERE = Path(__file__).parent / "wrong_answers"
+TRUTH: dict[str, int | None] = json.loads((HERE / "truth.json").read_text())
+EXACT = ("auto", "cpsat", "scale")
+RUNS = [(1, 0), (2, 1)]
+
+
+def test_every_file_has_its_truth() -> None:
+    """The table of truths is complete and names no file that is not there."""
+    assert {p.name for p in HERE.glob("*.json")} - {"truth.json"} == set(TRUTH)
+
+
+@pytest.mark.parametrize("name", TRUTH)
+def test_the_truth_is_the_oracle_s(name: str) -> None:
+    """What is stored is what enumeration finds."""
+    assert brute_force(read_instance(HERE / name)).objective == TRUTH[name]
+
+
+@pytest.mark.parametrize(("workers", "seed"), RUNS)
+@pytest.mark.parametrize("formulation", EXACT)
+@pytest.mark.parametrize("name", TRUTH)
+def test_exact_formulations_find_it(name: str, formulation: str, workers: int, seed: int) -> None:
+    """The optimum, proved, or the proof that there is no plan; nothing in the Outcome is false."""
+    instance, truth = read_instance(HERE / name), TRUTH[name]
+    outcome = solve(instance, formulation, Settings(time_limit=20, workers=workers, seed=seed))
+    assert wrongs(instance, truth, outcome) == []
+    assert outcome.status == (Status.INFEASIBLE if truth is None else Status.OPTIMAL)
+
+
+@pytest.mark.parametrize("formulation", [f for f in FORMULATIONS if f not in EXACT])
+@pytest.mark.parametrize("name", TRUTH)
+def test_the_others_claim_nothing_false(name: str, formulation: str) -> None:
+    """An answer in which nothing is false, or the refusal of an instance of such a shape."""
+    instance = read_instance(HERE / name)
+    try:
+        outcome = solve(instance, formulation, Settings(time_limit=20, workers=1))
+    except UnsupportedInstance:
+        return
+    assert wrongs(instance, TRUTH[name], outcome) == []

@@ -1,0 +1,189 @@
+"""What a terminal gets: names as they are, and a sentence where it can take none."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from milp_planner.cli import failures
+from milp_planner.cli.main import run
+from milp_planner.printable import printable
+from tests.milp_planner.cli.conftest import CLUSTER, Cli
+
+MODEL = """\
+name: "m[bold]x[/red]"
+workload: {batch_per_rank: 512}
+tables:
+  - {name: "emb[user]", rows: 1M, dim: 64}
+  - {name: "x[/b]", rows: 2M, dim: 64}
+  - {name: "<script>alert(1)</script>:apple:", rows: 10k, dim: 32}
+"""
+
+
+def milp_planner(
+    folder: Path, *arguments: str, stdout: int | None = subprocess.PIPE, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """The program as a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "milp_planner", *arguments],
+        cwd=folder, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False, timeout=100,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+def test_names_are_no_markup(cli: Cli, tmp_path: Path) -> None:
+    """Brackets and colons in names are printed, in tables, titles and pages alike."""
+    (tmp_path / "odd.yaml").write_text(MODEL)
+    done = cli("plan", "odd.yaml", "cluster.yaml", "-f", "greedy")
+    for name in ("m[bold]x[/red]", "emb[user]", "x[/b]", "<script>alert(1)</script>:apple:"):
+        assert name in done.out, done
+    for command in ("verify", "explain", "report --terminal", "audit"):
+        name, *more = command.split()
+        inputs = ["odd.yaml", "cluster.yaml"] if name == "audit" else []
+        shown = cli(name, "plan.json", *inputs, *more, *_quick(name))
+        assert shown.code == 0, shown
+        assert name == "verify" or "emb[user]" in shown.out or "x[/b]" in shown.out, shown
+    assert cli("report", "plan.json", "-o", "page.html").code == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "<script>alert(1)" not in page and "&lt;script&gt;alert(1)" in page
+
+
+def _quick(name: str) -> list[str]:
+    return ["-f", "greedy", "--time-limit", "2"] if name in ("explain", "audit") else []
+
+
+@pytest.mark.parametrize("name", ["a\\0b", "a\\x1b[2K", "a\\u202eb", "a\\nb"])
+def test_names_with_control_characters_are_refused(cli: Cli, tmp_path: Path, name: str) -> None:
+    """One sentence, and nothing in it steers the terminal."""
+    (tmp_path / "odd.yaml").write_text(MODEL.replace("emb[user]", name))
+    done = cli("plan", "odd.yaml", "cluster.yaml")
+    assert done.code == 2 and "control characters" in done.err and done.err.count("\n") == 1
+    assert not {"\0", "\x1b", "\u202e"} & set(done.err)
+
+
+def test_control_characters_get_pictures() -> None:
+    """ESC becomes its picture; line breaks and letters of any script stay."""
+    assert printable("a\x1b[2K\r\n\0é中") == "a␛[2K␍\n␀é中"
+    assert printable("\u202e\x9b\u2028") == "\ufffd" * 3
+
+
+def test_error_sentences_are_printable(capsys: pytest.CaptureFixture[str]) -> None:
+    """File names and settings are quoted in them."""
+    failures.say("no file \x1b[31mred")
+    assert capsys.readouterr().err == "milp-planner: no file ␛[31mred\n"
+
+
+def test_an_ascii_terminal(tmp_path: Path) -> None:
+    """What the encoding lacks is written as the nearest ASCII; the code is the plan's."""
+    (tmp_path / "model.yaml").write_text(MODEL.replace("x[/b]", "größe"))
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    done = milp_planner(
+        tmp_path, "plan", "model.yaml", "cluster.yaml", "-f", "greedy", PYTHONIOENCODING="ascii"
+    )
+    assert done.returncode == 0 and done.stderr == "" and done.stdout.isascii()
+    assert "gr??e" in done.stdout and " us" in done.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("arguments", [["list"], ["list", "--json"], ["--help"]])
+def test_a_full_disk_behind_stdout(tmp_path: Path, arguments: list[str]) -> None:
+    """A sentence and code 2, whoever noticed it: the print or the last flush."""
+    with open("/dev/full", "w") as full:
+        done = milp_planner(tmp_path, *arguments, stdout=full.fileno())
+    assert done.returncode == 2
+    told = "standard output: No space left on device"
+    if "--json" in arguments:
+        assert json.loads(done.stderr)["error"]["message"] == told
+    else:
+        assert done.stderr == f"milp-planner: {told}\n"
+
+
+def test_no_stdout_at_all(tmp_path: Path) -> None:
+    """`>&-`: the answer goes nowhere, and into no file that happens to be opened next."""
+    (tmp_path / "model.yaml").write_text(MODEL)
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    command = f"{sys.executable} -m milp_planner plan model.yaml cluster.yaml -f greedy >&-"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, check=False, timeout=100)
+    assert done.returncode == 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["cluster.yaml", "model.yaml", "plan.json"]
+    assert (tmp_path / "plan.json").read_text().startswith("{\n")
+
+
+LONG = "a" * 300
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("verify", LONG), ("report", LONG), ("explain", LONG), ("solve", LONG), ("route", LONG),
+        ("plan", LONG, "cluster.yaml"), ("plan", "model.yaml", "cluster.yaml", "-o", LONG),
+        ("plan", "model.yaml", "cluster.yaml", "--profile", f"{LONG}.yaml"),
+        ("audit", f"{LONG}.csv", "model.yaml", "cluster.yaml"), ("init", LONG),
+        ("import-plan", LONG, "model.yaml", "--from", "torchrec"), ("batch", LONG, "-o", "out"),
+        ("calibrate", "--raw", f"{LONG}.csv"), ("verify", "a\0b"), ("report", "a\0b"),
+        ("plan", "model.yaml", "cluster.yaml", "-o", "a\0b"),
+    ],
+    ids=lambda a: " ".join(a).replace(LONG, "LONG").replace("\0", "NUL"),
+)  # fmt: skip
+def test_names_no_system_takes(cli: Cli, arguments: tuple[str, ...]) -> None:
+    """Bad input in one line."""
+    done = cli(*arguments)
+    assert done.code == 2 and done.out == "" and done.err.count("\n") == 1, done
+
+
+def test_the_longest_name_a_system_takes(cli: Cli, tmp_path: Path) -> None:
+    """The temporary file beside it has a name of its own."""
+    name = "b" * 255
+    done = cli("plan", "model.yaml", "cluster.yaml", "-f", "greedy", "-o", name)
+    assert done.code == 0 and (tmp_path / name).exists(), done
+
+
+@pytest.mark.parametrize("kind", ["pipe", "pipe.csv", "pipe.yaml"])
+def test_pipes_are_refused(cli: Cli, tmp_path: Path, kind: str) -> None:
+    """A pipe that nobody writes would hold the program for ever."""
+    os.mkfifo(tmp_path / kind)
+    commands = {
+        "pipe": ["verify", "report", "explain", "solve", "route"],
+        "pipe.csv": ["calibrate --raw"],
+        "pipe.yaml": ["batch -o out", "plan cluster.yaml", "plan model.yaml"],
+    }[kind]
+    for command in commands:
+        done = cli(*command.split(), kind)
+        assert done.code == 2 and done.err.count("\n") == 1, (command, done)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (MemoryError(), 3, "out of memory"),
+        (OSError(errno.EIO, "Input/output error", "x.json"), 2, "x.json: Input/output error"),
+        (OSError(errno.ENOSPC, "No space left on device"), 2, "standard output: No space left"),
+    ],
+)
+def test_the_systems_refusals(
+    capsys: pytest.CaptureFixture[str], error: BaseException, code: int, words: str
+) -> None:
+    """No bug of ours: one sentence."""
+    assert failures.report(error) == code
+    shown = capsys.readouterr().err
+    assert words in shown and shown.count("\n") == 1
+
+
+def test_memory_that_runs_out_inside_a_command(
+    monkeypatch: pytest.MonkeyPatch, cli: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also from the thread that works beside the terminal."""
+    from milp_planner.features import plan as feature
+
+    def exhausted(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(feature.call, "compile_for", exhausted)
+    assert run(["plan", "model.yaml", "cluster.yaml"]) == 3
+    assert "out of memory" in capsys.readouterr().err

@@ -1,0 +1,99 @@
+"""``milp-planner torchrec-dry-run``: one model on several SKUs."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.milp_planner.cli.conftest import Cli
+
+pytest.importorskip("torchrec", reason="the torchrec extra is not installed")
+HAS_SERVICE = find_spec("torchrec.distributed.planner.provider") is not None
+needs_service = pytest.mark.skipif(not HAS_SERVICE, reason="needs TorchRec 1.9")
+
+MODEL = """
+import torch
+from torchrec import EmbeddingBagCollection
+from torchrec.distributed.planner import Topology
+from torchrec.distributed.planner.types import ParameterConstraints
+from torchrec.modules.embedding_configs import EmbeddingBagConfig
+
+def inputs():
+    tables = [
+        EmbeddingBagConfig(name=name, num_embeddings=rows, embedding_dim=128, feature_names=[name])
+        for name, rows in (("users", 300_000), ("goods", 500_000))
+    ]
+    return {
+        "module": EmbeddingBagCollection(tables=tables, device=torch.device("meta")),
+        "topology": Topology(2, "cuda"),
+        "batch_size": 64,
+        "constraints": {t.name: ParameterConstraints(compute_kernels=["fused"]) for t in tables},
+    }
+"""
+CLUSTER = """\
+name: {name}
+profile: h100
+machines: 1
+ranks_per_machine: 2
+hbm: {hbm}
+ddr: 4GiB
+interconnect: {{intra_machine: 450GB/s}}
+"""
+
+
+@pytest.fixture
+def folder(cli: Cli, tmp_path: Path) -> Path:
+    """A user's model, and two clusters: one of room, one without."""
+    (tmp_path / "two.py").write_text(MODEL)
+    (tmp_path / "big.yaml").write_text(CLUSTER.format(name="big", hbm="2GiB"))
+    (tmp_path / "small.yaml").write_text(CLUSTER.format(name="small", hbm="100MiB"))
+    return tmp_path
+
+
+@pytest.mark.skipif(HAS_SERVICE, reason="this TorchRec has the planning service")
+def test_an_older_torchrec_is_a_sentence(cli: Cli, folder: Path) -> None:
+    """Before 1.9 there is no planning service: says what to install, exit code 2."""
+    done = cli("torchrec-dry-run", "two.py:inputs", "--skus", "8xh100")
+    assert done.code == 2 and "torchrec==1.9.2" in done.err
+
+
+@needs_service
+def test_one_row_a_sku(cli: Cli, folder: Path) -> None:
+    """A SKU with room fits; with one that is proved too small the exit code is 1, and why."""
+    done = cli("torchrec-dry-run", "two.py:inputs", "--skus", "big.yaml", "-o", "plans")
+    assert done.code == 0, done.err
+    assert "big" in done.out and "yes" in done.out and "0.00%" in done.out
+    plan = json.loads((folder / "plans" / "big.json").read_text())
+    assert set(plan["plan"][""]) == {"users", "goods"}
+    assert (plan["world_size"], plan["local_world_size"]) == (2, 2)
+    done = cli("torchrec-dry-run", "two.py:inputs", "--skus", "big.yaml,small.yaml")
+    assert done.code == 1
+    assert "no (proved)" in done.out and "short by" in done.out
+
+
+@needs_service
+def test_json_and_cache(cli: Cli, folder: Path) -> None:
+    """Rows as JSON; asked again, the plan comes out of the cache with the same figures."""
+    asked = ("torchrec-dry-run", "two.py:inputs", "--skus", "big.yaml", "--cache", "kept", "--json",
+             "--objective", "critical_path")  # fmt: skip
+    [first], [again] = (json.loads(cli(*asked).out) for _ in range(2))
+    assert first["fits"] and first["report"]["objective"] == "critical_path"
+    assert not first.pop("from_cache") and again.pop("from_cache")
+    for row in (first, again):
+        row["report"].pop("request_id")
+    assert first == again
+    assert len(list((folder / "kept").iterdir())) == 1
+
+
+@needs_service
+def test_mistakes_are_sentences(cli: Cli, folder: Path) -> None:
+    """Unknown clusters, one twice, none at all, and sizes that do not divide."""
+    for skus, word in (("8xh10", "8xh100"), ("big.yaml,big.yaml", "each name once"), (",", "none")):
+        done = cli("torchrec-dry-run", "two.py:inputs", "--skus", skus)
+        assert done.code == 2 and word in done.err
+    done = cli("torchrec-dry-run", "two.py:inputs", "--skus", "big.yaml", "--world-size", "3",
+               "--local-world-size", "2")  # fmt: skip
+    assert done.code == 2 and "divisible" in done.err

@@ -1,0 +1,137 @@
+"""``audit``: a plan of ours survives the way through CSV-like rows; others are judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from formulations import Settings
+from formulations.settings import TracePoint
+from milp_planner import Model, audit, plan, read_plan
+from milp_planner.errors import BadInput
+from milp_planner.features.audit.facts import audit_of, draw_audit
+from milp_planner.inputs.constraints import Pin
+from milp_planner.plans.placement import Plan
+from milp_planner.today.matching import in_order
+from milp_planner.today.rows import read_today
+from tests.milp_planner.features.plan.test_ranks import drawn
+from tests.milp_planner.features.small import MODEL, cluster
+
+QUICK = Settings(time_limit=10)
+
+
+def _as_csv(found: Plan, path: Path) -> Path:
+    """A plan in the user's own notation."""
+    rows = [
+        f"{r.table},{r.mode},{r.ratio or ''},{r.sharding_type},"
+        f'"{",".join(map(str, r.ranks or ()))}",{r.dist_type or ""},{r.column_width or ""}'
+        for r in read_today(found)
+    ]
+    path.write_text(
+        "\n".join(["table,mode,ratio,sharding_type,ranks,dist_type,column_width", *rows])
+    )
+    return path
+
+
+@pytest.mark.parametrize("formulation", ["cpsat", "greedy", "mip"])
+@pytest.mark.parametrize("hbm", ["4GiB", "1500MiB"])
+def test_our_plans_come_back_as_they_are(tmp_path: Path, formulation: str, hbm: str) -> None:
+    """Object, and CSV, of any of our plans: the same placement, the same objective, it fits."""
+    here = cluster(machines=2, hbm=hbm)
+    found = plan(MODEL, here, formulation=formulation, settings=QUICK)
+    assert found.outcome.placement is not None
+    for source in (found, _as_csv(found, tmp_path / "p.csv")):
+        judged = audit(source, MODEL, here, formulation="greedy", settings=QUICK)
+        assert judged.verdict.feasible, judged.verdict.violations
+        assert judged.objective == found.outcome.objective
+        assert judged.as_run is None and judged.distance is not None and judged.distance >= 0
+
+
+def test_mixed_ratios_in_a_fusion_group_are_named(tmp_path: Path) -> None:
+    """A plan the runtime will not honour: said so, with what it becomes."""
+    (tmp_path / "p.csv").write_text(
+        "table,mode,ratio,sharding_type,ranks\nusers,HBM_ONLY,,table_wise,0\n"
+        "items,HBM_ONLY,,table_wise,1\nclicks,CACHING,0.2,row_wise,\nviews,CACHING,0.6,row_wise,\n"
+    )
+    judged = audit(tmp_path / "p.csv", MODEL, cluster(), formulation="greedy", settings=QUICK)
+    assert not judged.verdict.feasible and "fusion group" in judged.verdict.violations[0]
+    assert judged.as_run is not None and judged.as_run.feasible
+    info = audit_of(judged)
+    text = drawn(draw_audit(info, "today"))
+    assert "DOES NOT FIT" in text and "gives every table of a fusion group one ratio" in text
+
+
+def test_hbm_only_joins_the_group_that_can_hold_it(tmp_path: Path) -> None:
+    """Beside a CACHING table, an HBM_ONLY table is read as the pair the runtime can run."""
+    (tmp_path / "p.csv").write_text(
+        "table,mode,ratio,sharding_type,ranks\nusers,HBM_ONLY,,table_wise,0\n"
+        "items,HBM_ONLY,,table_wise,1\nclicks,HBM_ONLY,,row_wise,\nviews,HYBRID,0.6,row_wise,\n"
+    )
+    judged = audit(tmp_path / "p.csv", MODEL, cluster(), formulation="greedy", settings=QUICK)
+    assert judged.verdict.feasible, judged.verdict.violations
+
+
+def test_a_plan_of_other_tables_is_refused() -> None:
+    """The first table the model does not know is named."""
+    found = plan(MODEL, cluster(), formulation="greedy", settings=QUICK)
+    other = Model.from_dict({**MODEL.to_dict(), "tables": MODEL.to_dict()["tables"][:3]})
+    with pytest.raises(BadInput, match="table views: the model has no such table"):
+        audit(found, other, cluster(), formulation="greedy", settings=QUICK)
+
+
+def test_an_infeasible_plan_has_nothing_to_audit() -> None:
+    """A plan without tables is refused with its status."""
+    none = plan(MODEL, cluster(hbm="1MiB", ddr="1MiB"), formulation="greedy", settings=QUICK)
+    with pytest.raises(BadInput, match="has no tables"):
+        audit(none, MODEL, cluster(), formulation="greedy", settings=QUICK)
+
+
+def test_the_better_plan_is_kept(tmp_path: Path) -> None:
+    """What audit found is a plan of its own: saved, read back, as good as it said."""
+    today = plan(MODEL, cluster(), formulation="greedy", settings=QUICK)
+    judged = audit(today, MODEL, cluster(), time_limit=5)
+    kept = read_plan(judged.plan.save(tmp_path / "better.json"))
+    assert kept.outcome.objective == judged.best.objective
+    assert judged.saving is not None and judged.saving >= 0
+    assert [c.table for c in kept.instance.current] == [0, 1, 2, 3]
+
+
+def test_a_plan_starts_from_today() -> None:
+    """With today's plan the search never ends above it, and reports what it learns."""
+    today = plan(MODEL, cluster(), formulation="greedy", settings=QUICK)
+    told: list[TracePoint] = []
+    again = plan(
+        MODEL, cluster(), today=today, settings=QUICK, time_limit=5, on_improvement=told.append
+    )
+    assert again.outcome.objective is not None and today.outcome.objective is not None
+    assert again.outcome.objective <= today.outcome.objective
+    assert told
+
+
+def test_every_rank_above_the_best_plan_is_named() -> None:
+    """Under busiest_rank it is not the busiest alone that has to change."""
+    here = cluster(machines=2, hbm="8GiB")
+    pins = {
+        t.name: Pin(mode="HBM_ONLY", sharding_type="row_wise")
+        if t.kind == "dynamicemb"
+        else Pin(mode="HBM_ONLY", sharding_type="table_wise", ranks=(i,))
+        for i, t in enumerate(MODEL.tables)
+    }
+    judged = audit(pins, MODEL, here, objective="busiest_rank", time_limit=5)
+    loads = judged.verdict.loads
+    assert loads is not None and judged.best.objective is not None
+    cost = loads.cost.sum(axis=1)
+    above = {int(r) for r in np.flatnonzero((cost > judged.best.objective) & (cost > cost.mean()))}
+    assert above and above <= {slow.rank for slow in audit_of(judged).slow}
+
+
+def test_one_column_shard_is_a_whole_table(tmp_path: Path) -> None:
+    """TorchRec prints tables it did not cut as column-wise with one rank."""
+    rows = ["table,mode,sharding_type,ranks", *(f"{t.name},HBM_ONLY,table_wise,0" for t in
+            MODEL.tables if t.kind == "torchrec")]  # fmt: skip
+    (tmp_path / "p.csv").write_text("\n".join(rows).replace("table_wise", "column_wise"))
+    whole = in_order(read_today(tmp_path / "p.csv"), MODEL.model_copy(
+        update={"tables": tuple(t for t in MODEL.tables if t.kind == "torchrec")}))  # fmt: skip
+    assert {row.sharding_type for row in whole} == {"table_wise"}

@@ -1,0 +1,57 @@
+"""The whole of a batch as one value, and its tables on a terminal."""
+
+from __future__ import annotations
+
+import json
+
+from milp_planner.features.batch import BatchInfo, batch_of
+from milp_planner.features.batch.info import AssertionInfo, draw_batch, draw_figures
+from tests.milp_planner.features.batch.records import failed, many, proved, record
+from tests.milp_planner.features.plan.test_ranks import drawn
+
+BROKEN = AssertionInfo("all fit", False, 7, tuple(f"m on c, seed {i}: no plan" for i in range(7)))
+
+
+def info(**changes: object) -> BatchInfo:
+    """Three results of four: a heuristic, a proof, an error."""
+    records = [record(objective=12 * 10**9), proved(10 * 10**9), failed(formulation="greedy")]
+    return batch_of("suite", "what for", 4, records, [BROKEN])
+
+
+def test_the_summary_counts() -> None:
+    """One row a formulation and objective."""
+    found = info()
+    assert found.counts == {"optimal": 1, "feasible": 1, "failed": 1}
+    assert [(r.series, r.equal, r.worst, r.gap) for r in found.summary] == [
+        ("dp", 0, 0.2, 2 / 12),
+        ("cpsat", 1, 0.0, 0.0),
+        ("greedy", 0, None, None),
+    ]
+    assert (found.versions, found.finished, found.scenarios) == (("1",), "2026-01-01", 4)
+
+
+def test_it_is_json() -> None:
+    """Strict JSON, every row in it."""
+    text = json.dumps(batch_of("s", "", 50, many(50)).to_dict(), allow_nan=False)
+    assert len(json.loads(text)["rows"]) == 50
+
+
+def test_the_terminal_shows_what_stands_out() -> None:
+    """Summary, the error, the first broken scenarios of an assertion, within 100 columns."""
+    text = drawn(draw_batch(info()))
+    assert "failed: m on c, total, greedy: BadInput" in text
+    assert "does not hold: all fit (7 scenarios)" in text and "and 2 more" in text
+    assert "not covered" not in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_the_terminal_has_every_figure() -> None:
+    """Profiles by objective and time, proofs against time, bins: shares by hand from the info."""
+    found = batch_of("s", "", 50, many(50))
+    text = drawn(draw_figures(found))
+    for title in ("minimising total", "time until the proof", "proved within",
+                  "hbm_bins_per_device against gap"):  # fmt: skip
+        assert title in text, title
+    exact = found.profiles[0].curves[-1]
+    assert exact.series == "cpsat" and exact.at(1.0) == 1.0
+    assert found.contradictions == ()

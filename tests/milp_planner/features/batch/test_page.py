@@ -1,0 +1,47 @@
+"""The page of a batch as text: self-contained, complete, small enough."""
+
+from __future__ import annotations
+
+from milp_planner.features.batch import batch_of
+from milp_planner.features.batch.page import render_batch, shared_ending
+from tests.milp_planner.features.batch.records import failed, many, proved, record
+from tests.milp_planner.features.batch.test_info import BROKEN
+
+
+def test_every_part_is_there_and_names_are_escaped() -> None:
+    """Sections, one circle a scenario with bins, one row a scenario; text is never markup."""
+    records = [*many(60), failed()]
+    text = render_batch(batch_of("s", "what for", 70, records, [BROKEN]))
+    for section in ("assertions", "summary", "profiles", "cactus", "bins", "every"):
+        assert f'<h2 id="{section}">' in text, section
+    assert text.count("<circle") == sum(bool(r["options"]) for r in records)
+    body = text[text.index('<table id="scenarios"') :]
+    assert body[: body.index("</table>")].count("<tr>") == 1 + len(records)
+    assert "&lt;b&gt;no&lt;/b&gt;" in text and "<b>no</b>" not in text
+    assert "9 have no result yet" in text
+
+
+def test_contradictions_come_first() -> None:
+    """What cannot be right stands above everything else."""
+    text = render_batch(batch_of("s", "", 2, [record(objective=9), proved(10)]))
+    assert "contradiction" in text
+    assert text.index("is above a plan") < text.index('<h2 id="summary">')
+
+
+def test_an_empty_batch_has_a_page() -> None:
+    """Nothing was run yet."""
+    text = render_batch(batch_of("s", "", 3, []))
+    assert "3 have no result yet" in text and "<circle" not in text
+
+
+def test_a_thousand_rows_stay_under_a_megabyte() -> None:
+    """With bins, notes and long names."""
+    text = render_batch(batch_of("s", "", 1000, many(1000)))
+    assert len(text.encode()) < 1_000_000
+
+
+def test_what_all_names_end_in_is_left_off() -> None:
+    """By whole settings; a single name, and the part before the first comma, stay."""
+    assert shared_ending(["g:a=1,b=2,c=3", "g:a=2,b=2,c=3"]) == ",b=2,c=3"
+    assert shared_ending(["g:a=1,b=2", "g:a=1,b=12"]) == ""
+    assert shared_ending(["x,b", "b"]) == "" == shared_ending(["x,b", "x,b"])

@@ -1,0 +1,149 @@
+"""Fitting x_eff: published sweeps give their constants back, made-up ones the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from milp_planner.errors import BadInput
+from milp_planner.features.calibrate import Sweep, TooNoisy, fit_sweep, fitted_profile, shipped
+from milp_planner.pricing.lookup import efficiency, tiered_bandwidth
+from milp_planner.pricing.profile import Profile, load_profile
+
+BASE = load_profile("torchrec-default")
+
+
+def sweep_of(points: list[tuple[str, float, float, float]], **fields: object) -> Sweep:
+    """A sweep of (mode, x, ms, spread)."""
+    made = [{"mode": m, "x": x, "ms": ms, "spread": s} for m, x, ms, s in points]
+    return Sweep.from_dict({"name": "made", "source": "here", "points": made, **fields})
+
+
+def test_the_a10_sweep_gives_the_published_constants() -> None:
+    """0.80 / 2.63 / 5.44 ms are x_eff 0.28 + 0.01 x and 0.11 + 0.01 x to within 0.01."""
+    sweep = shipped("a10")
+    fit = fit_sweep(sweep, load_profile(sweep.base))
+    for mode, constant in (("CACHING", 0.28), ("HYBRID", 0.11)):
+        ((x, x_eff),) = fit.curves[mode].points
+        assert x_eff == pytest.approx(constant + 0.01 * x, abs=0.01)
+
+
+def test_the_h100_sweep_gives_the_shipped_profile() -> None:
+    """Fitting the five published times reproduces every constant of profile h100."""
+    sweep, ours = shipped("h100"), load_profile("h100")
+    fit = fit_sweep(sweep, ours)
+    assert fit.divisor == pytest.approx(ours.kernel.dynamicemb_divisor, rel=1e-3)
+    assert fit.host_only == pytest.approx(ours.host_only, abs=1e-4)
+    for (x, x_eff), expected in zip(fit.curves["CACHING"].points, ours.caching.points, strict=True):
+        assert (x, x_eff) == pytest.approx(expected, abs=1e-4)
+    assert fit.curves["CACHING"].over == "batch_cover"
+    measured = [point for point in ours.hybrid.points if point[0] < 1]  # that at 1 is assumed
+    assert np.allclose(fit.curves["HYBRID"].points, measured, atol=1e-4)
+    assert fit.spread == {}  # none is published
+
+
+@pytest.mark.parametrize("name", ["a10", "h100"])
+def test_a_fitted_profile_gives_the_times_back(name: str) -> None:
+    """Every published time is HBM's time times the fitted ratio of bandwidths, within 0.1%."""
+    sweep = shipped(name)
+    profile = fitted_profile(sweep, load_profile(sweep.base))
+    assert Profile.from_dict(profile.to_dict()) == profile
+    fastest = next(p.ms for p in sweep.points if p.mode == "HBM_ONLY")
+    for point in sweep.points:
+        x_eff = {
+            "HBM_ONLY": np.array(1.0),
+            "HOST_ONLY": np.array(profile.host_only),
+            "CACHING": efficiency(profile.caching, np.array(point.x)),
+            "HYBRID": efficiency(profile.hybrid, np.array(point.x)),
+        }[point.mode]
+        ms = fastest * profile.hbm / float(tiered_bandwidth(profile, x_eff))
+        assert ms == pytest.approx(point.ms, rel=1e-3)
+
+
+@given(
+    truth=st.lists(st.floats(0.0, 1.0), min_size=2, max_size=6).map(sorted),
+    share=st.floats(0.005, 0.5),
+    scale=st.floats(0.01, 1000.0),
+)
+def test_a_made_up_curve_comes_back(truth: list[float], share: float, scale: float) -> None:
+    """Times computed forwards from x_eff give the same x_eff, whatever the units."""
+    hbm = 10**12
+    link = int(hbm * share)
+    points = [("HBM_ONLY", 1.0, scale, 0.0)]
+    for index, x_eff in enumerate(truth):
+        rate = x_eff * hbm + (1 - x_eff) * link
+        points.append(("HYBRID", index / 10, scale * hbm / rate, 0.0))
+    fit = fit_sweep(sweep_of(points, hbm=f"{hbm}B/s", host_link=f"{link}B/s"), BASE)
+    assert [y for _, y in fit.curves["HYBRID"].points] == pytest.approx(truth, abs=1e-5)
+
+
+def test_spread_of_the_times_becomes_spread_of_the_curve() -> None:
+    """±10% of a time that is twice HBM's moves its x_eff by what re-fitting 10% away says."""
+
+    def fit(ms: float, spread: float) -> float:
+        points = [("HBM_ONLY", 1.0, 1.0, 0.0), ("CACHING", 0.5, ms, spread)]
+        found = fit_sweep(sweep_of(points, hbm="1000GB/s", host_link="50GB/s"), BASE)
+        return found.spread["caching"] if spread else found.curves["CACHING"].points[0][1]
+
+    moved = (fit(2.0 / 1.1, 0.0) - fit(2.0, 0.0)) / fit(2.0, 0.0)
+    assert fit(2.0, 0.1) == pytest.approx(moved, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("points", "sentence"),
+    [
+        ([("CACHING", 0.1, 2, 0), ("CACHING", 0.5, 3, 0)], "contradict each other"),
+        ([("HYBRID", 0.1, 0.5, 0)], "faster than HBM_ONLY"),
+        ([("HYBRID", 0.1, 900.0, 0)], "slower than the host link alone"),
+    ],
+)
+def test_contradictions_are_not_fitted(points: list[tuple], sentence: str) -> None:
+    """Slower with a larger cache, faster than HBM, slower than the link: one sentence each."""
+    with pytest.raises(TooNoisy, match=sentence):
+        fit_sweep(sweep_of([("HBM_ONLY", 1.0, 1.0, 0.0), *points]), BASE)
+
+
+def test_a_contradiction_within_the_spread_is_fitted() -> None:
+    """3.0 after 2.9 ms is no contradiction when either may be off by 5%."""
+    points = [
+        ("HBM_ONLY", 1.0, 1.0, 0.05),
+        ("CACHING", 0.1, 2.9, 0.05),
+        ("CACHING", 0.5, 3.1, 0.05),
+    ]
+    assert len(fit_sweep(sweep_of(points), BASE).curves["CACHING"].points) == 2
+    with pytest.raises(TooNoisy):
+        fit_sweep(sweep_of([(m, x, ms, 0.0) for m, x, ms, _ in points]), BASE)
+
+
+def test_no_spread_excuses_a_lookup_faster_than_hbm() -> None:
+    """Whoever accepts any noise still gets no curve from a time at a quarter of HBM's."""
+    points = [("HBM_ONLY", 1.0, 1.0, 1.0), ("HYBRID", 0.1, 0.25, 1.0)]
+    with pytest.raises(TooNoisy, match="its repeats spread"):
+        fit_sweep(sweep_of(points), BASE)
+    with pytest.raises(TooNoisy, match="faster than HBM_ONLY"):
+        fit_sweep(sweep_of(points), BASE, max_spread=1.0)
+
+
+@pytest.mark.parametrize(
+    ("points", "sentence"),
+    [
+        ([("CACHING", 0.1, 2, 0), ("CACHING", 0.2, 2, 0)], "needs one point of mode HBM_ONLY"),
+        ([("HBM_ONLY", 0.5, 1, 0), ("CACHING", 0.1, 2, 0)], "HBM_ONLY at x = 0.5; allowed: 1"),
+        ([("HBM_ONLY", 1.0, 1, 0), ("HOST_ONLY", 0.1, 2, 0)], "HOST_ONLY at x = 0.1; allowed: 0"),
+        ([("HBM_ONLY", 1.0, 1, 0)] * 2, "2 points of mode HBM_ONLY; allowed: one"),
+        ([("HBM_ONLY", 1.0, 1, 0), *[("HYBRID", 0.1, 2, 0)] * 2], "two points of mode HYBRID"),
+    ],
+)
+def test_bad_sweeps_are_named(points: list[tuple], sentence: str) -> None:
+    """What a sweep lacks or has too much of is one sentence."""
+    with pytest.raises(BadInput, match=sentence):
+        fit_sweep(sweep_of(points), BASE)
+
+
+def test_tiers_must_differ() -> None:
+    """A host link as fast as HBM separates nothing."""
+    points = [("HBM_ONLY", 1.0, 1.0, 0.0), ("HYBRID", 0.1, 1.0, 0.0)]
+    with pytest.raises(BadInput, match="nothing separates the tiers"):
+        fit_sweep(sweep_of(points, hbm="10GB/s", host_link="10GB/s"), BASE)

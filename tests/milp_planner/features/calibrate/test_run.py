@@ -1,0 +1,133 @@
+"""The whole calibration on a made-up machine: what it is built of comes back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from milp_planner.features.calibrate import TooNoisy, calibrate
+from milp_planner.features.calibrate.plan import DIM, measurement_plan
+from milp_planner.features.calibrate.profile_text import profile_text
+from milp_planner.inputs.strict_yaml import read_yaml
+from milp_planner.pricing import lookup
+from milp_planner.pricing.profile import Profile
+from tests.milp_planner.features.calibrate.fake import FakeMachine
+
+
+def test_the_machines_constants_come_back() -> None:
+    """Bandwidths, launch overhead, backward multiple, penalties and peaks are those it has."""
+    machine = FakeMachine()
+    found = calibrate(machine, name="fake")
+    profile, kernel = found.profile, found.profile.kernel
+    assert profile.hbm == pytest.approx(machine.hbm, rel=1e-6)
+    assert profile.ddr == profile.host_link == pytest.approx(machine.link, rel=1e-6)
+    assert kernel.launch_seconds == pytest.approx(machine.launch_seconds)
+    assert kernel.backward_multiple == pytest.approx(machine.backward, rel=1e-3)
+    assert kernel.narrow_penalties == ((64, 1.5), (128, 1.5), (256, 1.5))
+    assert found.peak_flops == pytest.approx(machine.flops)
+    assert set(profile.spread.values()) == {0.0}
+
+
+def test_the_profile_prices_what_was_measured() -> None:
+    """The planner's own formula on the fitted curve gives every measured tier time back."""
+    machine = FakeMachine()
+    found = calibrate(machine)
+    load, profile = machine.load, found.profile
+    for (mode, hit), probe in measurement_plan(machine, False).tiers.items():
+        x_eff = {"HBM_ONLY": np.array(1.0), "HOST_ONLY": np.array(profile.host_only)}.get(mode)
+        if x_eff is None:
+            x_eff = lookup.efficiency(getattr(profile, mode.lower()), np.array(hit))
+        rate = lookup.tiered_bandwidth(profile, x_eff)
+        row = np.array(DIM * 4.0)
+        out = load.bags * row
+        priced = lookup.forward_seconds(np.array(float(load.ids)), out, row, np.array(False), rate)
+        measured = found.samples[probe.name].median
+        assert float(priced) + profile.kernel.launch_seconds == pytest.approx(measured, rel=1e-4)
+
+
+def test_regimes_follow_from_the_parts() -> None:
+    """Fast memory and slow arithmetic is bound by the MLP, the reverse by memory; both roofed."""
+    slow_memory = calibrate(FakeMachine(link=2e9, flops=1e13)).regimes
+    slow_flops = calibrate(FakeMachine(flops=1e9)).regimes
+    assert [each.name for each in slow_memory[1:]] == ["memory", "memory"]
+    assert {each.name for each in slow_flops[:2]} == {"MLP"}
+    for each in (*slow_memory, *slow_flops):
+        assert sum(each.shares.values()) == pytest.approx(1.0)
+        assert each.flops <= each.ceiling * 1.15  # the gather's own ids and outputs are 1/8
+
+
+def test_noise_reaches_the_profile_as_spread() -> None:
+    """±4% uniform noise has a relative half interquartile range of 2%."""
+    profile = calibrate(FakeMachine(noise=0.04)).profile
+    assert 0.005 < profile.spread["hbm"] < 0.05
+    assert profile.hbm == pytest.approx(20e9, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("machine", "sentence"),
+    [
+        (FakeMachine(noise=0.95), "its repeats spread by"),
+        (FakeMachine(hbm=5.1e9), "the tiers cannot be told apart"),
+        (FakeMachine(cached_penalty=9.0), "contradict"),
+    ],
+)
+def test_noise_and_contradictions_are_refused(machine: FakeMachine, sentence: str) -> None:
+    """Nothing is fitted to repeats that differ, tiers that do not, or times that contradict."""
+    with pytest.raises(TooNoisy, match=sentence):
+        calibrate(machine)
+
+
+def test_a_calibration_repeats_exactly_on_an_exact_machine() -> None:
+    """Same seed, same order of runs, same profile."""
+    first, second = FakeMachine(), FakeMachine()
+    assert calibrate(first, seed=3).profile == calibrate(second, seed=3).profile
+    assert first.runs == second.runs
+
+
+def test_the_wall_time_is_stored() -> None:
+    """All that passed on the machine's clock, untimed rounds included, is in what is written."""
+    machine = FakeMachine(clock=100.0)
+    found = calibrate(machine, quick=True)
+    timed = sum(sum(sample.seconds) for sample in found.samples.values())
+    assert found.to_dict()["seconds"] == pytest.approx(machine.clock - 100.0)
+    assert found.seconds > 1.2 * timed  # 2 of 7 rounds; launch's calls count once each there
+
+
+def test_progress_counts_every_run() -> None:
+    """The last report says that all is done, and none is left out."""
+    seen: list[tuple[int, int]] = []
+    calibrate(
+        FakeMachine(), quick=True, on_progress=lambda done, total, _: seen.append((done, total))
+    )
+    assert [done for done, _ in seen] == list(range(1, seen[0][1] + 1))
+
+
+def test_the_profile_reads_back_from_its_text() -> None:
+    """The YAML that is written is the profile, to the last digit."""
+    profile = calibrate(FakeMachine(noise=0.01)).profile
+    assert Profile.from_dict(read_yaml(profile_text(profile), "here").data) == profile
+
+
+def test_a_gpus_link_is_what_fetching_rows_reaches_and_its_copy_is_told() -> None:
+    """host_link prices a fetch, gather included; what the link alone does stands in its origin."""
+    machine = FakeMachine(device="cuda")
+    profile = calibrate(machine).profile
+    assert profile.host_link == pytest.approx(machine.host_link, rel=1e-6)
+    assert "a plain copy over the link alone reaches 20 GB/s" in profile.origin["host_link"]
+    assert "copy" not in calibrate(FakeMachine()).profile.origin["host_link"]
+
+
+def test_a_gpu_with_dynamicemb_gets_that_librarys_curves() -> None:
+    """Its own times give x_eff over the cache ratio and the divisor; bandwidths stay torch's."""
+    machine = FakeMachine(device="cuda", runtime_x_eff=0.5)
+    profile = calibrate(machine, name="gpu").profile
+    assert profile.host_link == pytest.approx(machine.host_link, rel=1e-6)
+    assert profile.ddr == pytest.approx(machine.link, rel=1e-6)
+    assert profile.kernel.dynamicemb_divisor == pytest.approx(10.0, rel=1e-4)
+    assert profile.hybrid.over == profile.caching.over == "cache_ratio"
+    for curve in (profile.hybrid, profile.caching):
+        assert [y for _, y in curve.points] == pytest.approx(
+            [0.5 * x for x, _ in curve.points], abs=1e-4
+        )
+    assert profile.uvm_caching.over == "hit_ratio"
+    assert profile.name == "gpu" and "calibrate" in profile.description

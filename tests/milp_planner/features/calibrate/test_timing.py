@@ -1,0 +1,91 @@
+"""Interleaved timings on a clock that the test moves itself."""
+
+from __future__ import annotations
+
+from statistics import median
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from milp_planner.features.calibrate.timing import Probe, Sample, TooNoisy, measure, quiet
+
+
+class Clock:
+    """A clock that stands still unless told otherwise."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def now(self) -> float:
+        return self.time
+
+    def probe(self, name: str, seconds: list[float], times: int = 1) -> Probe:
+        """Takes the next of ``seconds`` at each run; preparing takes an hour."""
+        left = iter(seconds)
+
+        def prepare(_number: int) -> None:
+            self.time += 3600
+
+        def run(_prepared: object, lap: object) -> None:
+            self.time += next(left)
+            lap("only")  # type: ignore[operator]
+
+        return Probe(name, prepare, run, times)
+
+
+def test_what_is_kept_is_the_median_without_warmups_and_preparation() -> None:
+    """The warm-up's 99 s and the hours of preparation are in no number."""
+    clock = Clock()
+    samples = measure([clock.probe("a", [99, 1, 2, 4, 3, 50])], 5, clock.now)
+    assert samples["a"].median == 3
+    assert samples["a"].part("only") == 3
+    assert sorted(samples["a"].seconds) == [1, 2, 3, 4, 50]
+
+
+def test_repeats_inside_a_run_divide_its_time() -> None:
+    """A run of ten calls in one second is 0.1 s a call, and so is its part."""
+    clock = Clock()
+    sample = measure([clock.probe("a", [1, 1], times=10)], 1, clock.now)["a"]
+    assert (sample.median, sample.part("only")) == pytest.approx((0.1, 0.1))
+
+
+def test_every_round_runs_every_probe_once() -> None:
+    """Interleaved: no probe runs a second time before all have run, and orders differ."""
+    clock, order = Clock(), []
+    probes = [clock.probe(name, [1.0] * 9) for name in "abcd"]
+    measure(probes, 8, clock.now, on_step=order.append)
+    rounds = [tuple(order[i : i + 4]) for i in range(0, len(order), 4)]
+    assert all(sorted(each) == list("abcd") for each in rounds)
+    assert len(set(rounds)) > 1
+
+
+def test_the_order_repeats_with_the_seed() -> None:
+    """Two measurements with one seed run in one order."""
+    orders = []
+    for _ in range(2):
+        clock, order = Clock(), []
+        probes = [clock.probe(name, [1.0] * 4) for name in "abc"]
+        measure(probes, 3, clock.now, seed=7, on_step=order.append)
+        orders.append(order)
+    assert orders[0] == orders[1]
+
+
+@given(st.lists(st.floats(0.5, 2.0), min_size=5, max_size=30), st.floats(0.01, 100))
+def test_spread_is_relative_and_ignores_a_lone_outlier(values: list[float], scale: float) -> None:
+    """Scaling all times changes nothing; one wild round leaves the median among the others."""
+    plain = Sample("a", tuple(values), {})
+    scaled = Sample("a", tuple(v * scale for v in values), {})
+    assert scaled.spread == pytest.approx(plain.spread)
+    wild = Sample("a", (*values, 1e6), {})
+    assert min(values) <= wild.median <= max(values)
+    assert plain.median == median(values)
+
+
+def test_noise_is_refused_with_its_name_and_size() -> None:
+    """The sentence names the worst probe, its spread and the limit; below it nothing happens."""
+    calm = Sample("calm", (1.0, 1.01, 1.02, 1.03), {})
+    wild = Sample("wild", (1.0, 2.0, 3.0, 4.0), {})
+    quiet([calm], 0.25)
+    with pytest.raises(TooNoisy, match=r"wild: its repeats spread by ±30% .* allowed: ±25%"):
+        quiet([calm, wild], 0.25)

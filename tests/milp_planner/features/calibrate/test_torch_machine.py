@@ -1,0 +1,94 @@
+"""The CPU's probes: the ids they draw, the calls they make, and sentences for what is missing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from milp_planner.errors import BadInput, MissingExtra
+from milp_planner.features.calibrate import find_machine
+from milp_planner.features.calibrate.machine import Load, available_memory, last_level_cache
+from milp_planner.features.calibrate.micro_dlrm import SHAPES
+from milp_planner.features.calibrate.plan import measurement_plan
+from milp_planner.features.calibrate.timing import measure
+
+torch = pytest.importorskip("torch")
+from milp_planner.features.calibrate import torch_machine  # noqa: E402
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[torch_machine.TorchMachine]:
+    """Tiers of 64 KB and 4 MB, small batches, small matrices."""
+    for name, shape in SHAPES.items():
+        small = replace(shape, load=Load(16, shape.load.pooling))
+        monkeypatch.setitem(SHAPES, name, small)
+    monkeypatch.setattr(torch_machine, "LAUNCHES", 2)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # small work on many threads is all waiting
+    monkeypatch.setattr(torch_machine, "MATMUL", 8)
+    yield torch_machine.TorchMachine(2**16, 2**22, Load(32, 4), 0)
+    torch.set_num_threads(threads)
+
+
+def test_every_probe_of_the_plan_runs(machine: torch_machine.TorchMachine) -> None:
+    """One round of all of them on the real torch, on a clock that ticks once a reading."""
+    ticks = iter(range(10**6))
+    plan = measurement_plan(machine, True)
+    samples = measure(plan.probes, 1, lambda: float(next(ticks)))
+    assert len(samples) == len(plan.probes)
+    assert all(sample.median > 0 for sample in samples.values())
+    assert set(samples["training dram-bound"].parts) == {"embedding", "mlp", "rest"}
+
+
+@pytest.mark.parametrize("hit", [0.25, 0.9])
+def test_ids_fall_on_the_near_rows_with_the_stated_share(
+    machine: torch_machine.TorchMachine, hit: float
+) -> None:
+    """CACHING by chance (±5 standard errors), HYBRID exactly."""
+    ids = torch.cat([machine._mixed_ids(n, hit, 64) for n in range(50)])
+    hot = 2**16 // 4 // 64
+    expected = hit + (1 - hit) / 64  # the near region is one 64th of the far one
+    error = (expected * (1 - expected) / len(ids)) ** 0.5
+    assert abs(float((ids < hot).float().mean()) - expected) < 5 * error
+    near, far = machine.lookup("HYBRID", hit, 64).prepare(0)
+    assert len(near) == round(32 * hit) * 4
+    assert len(near) + len(far) == 32 * 4
+
+
+def test_fresh_ids_every_round_and_the_same_every_time(
+    machine: torch_machine.TorchMachine,
+) -> None:
+    """A batch read twice would be found in the cache; a seed repeats all batches."""
+    probe = machine.lookup("HOST_ONLY", 0.0, 64)
+    (_, first), (_, second), (_, again) = (probe.prepare(n) for n in (0, 1, 0))
+    assert not torch.equal(first, second)
+    assert torch.equal(first, again)
+
+
+def test_priced_bytes_are_ids_rows_and_outputs() -> None:
+    """2 bags of 3 ids of 8 floats: 48 of ids, 192 read, 64 written."""
+    assert Load(2, 3).priced_bytes(8) == 6 * 8 + 6 * 32 + 2 * 32
+
+
+def test_what_is_not_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No GPU, too little memory, no torch."""
+    if not torch.cuda.is_available():
+        with pytest.raises(BadInput, match="torch sees no CUDA device"):
+            find_machine("cuda", quick=True, threads=None, seed=0)
+    monkeypatch.setattr(torch_machine, "available_memory", lambda: 10**8)
+    with pytest.raises(BadInput, match=r"needs 1\.\d GB of free memory, 0\.1 GB are free"):
+        find_machine("cpu", quick=True, threads=None, seed=0)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'milp-planner\[routing\]'"):
+        find_machine("cpu", quick=True, threads=None, seed=0)
+
+
+def test_memory_and_cache_are_plausible() -> None:
+    """Where the system tells: more memory than cache."""
+    cache, free = last_level_cache(), available_memory()
+    if cache is None or free is None:
+        pytest.skip("this system tells neither")
+    assert 2**15 < cache < free

@@ -1,0 +1,99 @@
+"""``compare``: rows, best bounds and gaps against values set by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from formulations import BoundSource, InstanceError, Objective, Settings
+from formulations.result.outcome import Outcome, Status, StoppedBy
+from milp_planner import compare
+from milp_planner.features.batch.rows import Claim
+from milp_planner.features.compare.call import Comparison, Entry, _best_bound, settings_for
+from milp_planner.features.compare.facts import comparison_of, draw_comparison
+from tests.milp_planner.features.example import example
+from tests.milp_planner.features.plan.test_ranks import drawn
+from tests.milp_planner.features.small import MODEL, cluster
+
+
+def _row(label: str, value: int | None, bound: int | None, exact: bool = True) -> Entry:
+    source = None if bound is None else BoundSource(label, exact)
+    outcome = Outcome(
+        Status.FEASIBLE, StoppedBy.TIME_LIMIT, label, bound=bound, bound_source=source
+    )
+    values = {} if value is None else {o.value: value for o in Objective}
+    return Entry(label, "total", outcome, None if value is None else True, values, 1.0)
+
+
+def test_bounds_are_those_of_the_section() -> None:
+    """The best bound of the rows asked for an objective; a plan that breaks refutes nothing."""
+    rows = [_row("a", 10, 6), _row("b", 9, 8), _row("c", 12, 9, exact=False), _row("d", 9, None)]
+    assert _best_bound(rows, "total") == (9, "c", False)
+    assert _best_bound(rows[3:], "total") is None
+    assert _best_bound(rows, "step_time") is None
+    better = replace(rows[0], objectives={"total": 8})
+    assert _best_bound([*rows, better], "total") == (8, "b", True)
+    assert _best_bound([*rows, replace(better, feasible=False)], "total") == (9, "c", False)
+
+
+def test_gaps_are_to_the_best_bound() -> None:
+    """A heuristic's gap uses the bound that another row proved; no plan, no gap."""
+    rows = (_row("exact", 8, 8), _row("heuristic", 10, None), _row("nothing", None, None))
+    comparison = Comparison(
+        {"total": example("total")}, rows, {"total": Claim(8, "exact", True)}, {}
+    )
+    assert [comparison.gap(row) for row in rows] == [0.0, 0.2, None]
+    broken = Entry("broken", "total", None, False, {"total": 4}, None)
+    assert comparison.gap(broken) is None
+
+
+def test_settings_reach_their_formulation_only() -> None:
+    """dp.variant goes to dp as variant, and to nobody else."""
+    settings = Settings(options={"dp.variant": "first", "mip.solver": "cbc"})
+    assert settings_for("dp", settings).options == {"variant": "first"}
+    assert settings_for("greedy", settings).options == {}
+    with pytest.raises(InstanceError, match=r"write NAME\.variant"):
+        settings_for("dp", Settings(options={"variant": "first"}))
+
+
+def test_nothing_is_priced_with_a_wrong_setting() -> None:
+    """The option is refused before the first formulation is asked."""
+    started: list[str] = []
+    wrong = Settings(options={"mip.solver": "gurobi"})
+    with pytest.raises(InstanceError, match="mip: option 'solver' is 'gurobi'"):
+        compare(
+            MODEL, cluster(), formulations=["greedy", "mip"], settings=wrong,
+            on_start=lambda name, _: started.append(name),
+        )  # fmt: skip
+    assert started == []
+
+
+def test_blind_plans_are_shown_as_planned_and_as_run() -> None:
+    """A tight cluster makes the DP mix ratios in a fusion group, which the runtime undoes."""
+    found = compare(
+        MODEL, cluster(hbm="800MiB"), formulations=["dp", "cpsat"], objectives=["total"],
+        settings=Settings(time_limit=20),
+    )  # fmt: skip
+    info = comparison_of(found)
+    labels = [row.label for row in info.rows]
+    assert labels == ["dp, as planned", "dp, as run", "dp, fusion-aware", "cpsat"]
+    exact = next(row for row in info.rows if row.label == "cpsat")
+    assert exact.gap == 0 and info.best("total") == exact.objectives["total"]
+    for row in info.rows:
+        if row.label.endswith("as planned"):
+            assert row.feasible is False and row.status == "breaks" and row.gap is None
+        elif row.objectives:
+            assert row.feasible and row.objectives["total"] >= exact.objectives["total"]
+    text = drawn(draw_comparison(info))
+    assert "minimising total" in text and max(map(len, text.splitlines())) <= 100
+
+
+def test_an_uncovered_instance_is_a_row_with_its_reason() -> None:
+    """A formulation that refuses the shape says so and does not stop the others."""
+    from milp_planner.features.compare.call import compare_instances
+
+    found = compare_instances({"total": example("total")}, ["dp", "cpsat"], Settings(time_limit=10))
+    dp = found.entries[0]
+    assert dp.outcome is None and dp.note and found.entries[-1].feasible
+    assert "not covered" in drawn(draw_comparison(comparison_of(found)))

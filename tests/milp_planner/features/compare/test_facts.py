@@ -1,0 +1,139 @@
+"""A comparison's figures, its file, its page."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from formulations.settings import TracePoint
+from milp_planner.errors import BadInput
+from milp_planner.features.compare.facts import (
+    BoundInfo,
+    ComparisonInfo,
+    ComparisonRow,
+    draw_comparison,
+    is_comparison,
+    read_comparison,
+)
+from milp_planner.features.compare.page import render_comparison
+from tests.milp_planner.features.plan.test_ranks import drawn
+
+MS = 10**9
+
+
+def _row(label: str, status: str, value: int | None, **more: object) -> ComparisonRow:
+    objectives = {} if value is None else {"total": value}
+    feasible = None if value is None else status != "breaks"
+    values: dict[str, object] = {
+        "gap": None if not feasible or value is None else (value - 10 * MS) / value,
+        "bound": None, "seconds": 1.0, "note": "", **more,
+    }  # fmt: skip
+    return ComparisonRow(label, "total", status, feasible, objectives, **values)  # type: ignore[arg-type]
+
+
+def info() -> ComparisonInfo:
+    """An exact row, a DP with two numbers of bins, a plan that breaks, one that finds nothing."""
+    trace = (
+        TracePoint(0.1, 30 * MS, None, "cpsat"),
+        TracePoint(0.2, None, 5 * MS, "cpsat"),
+        TracePoint(0.3, 40 * MS, 4 * MS, "other"),
+        TracePoint(1.0, 10 * MS, 10 * MS, "end"),
+    )
+    rows = (
+        _row("cpsat", "optimal", 10 * MS, bound=10 * MS, trace=trace),
+        _row("dp, 10 bins", "feasible", 16 * MS, bins=10),
+        _row("dp, as planned, 100 bins", "breaks", 9 * MS, bins=100, note="mixes <ratios>"),
+        _row("dp, as run, 100 bins", "feasible", 12 * MS, bins=100),
+        _row("mip", "feasible", 10 * MS),
+        _row("uniform", "unknown", None, note="nothing fits"),
+    )
+    bounds = {"total": BoundInfo(10 * MS, "cpsat", exact=True)}
+    return ComparisonInfo("model", "cluster", rows, bounds, {"total": "f" * 64}, "ps")
+
+
+def test_verdicts() -> None:
+    """One sentence a formulation, from status, gap and the best plan of the section."""
+    found = info()
+    assert [found.verdict(row) for row in found.rows] == [
+        "no plan is better, proved by itself",
+        "60% above the best found, gap 38%",
+        "its plan does not fit: mixes <ratios>",
+        "20% above the best found, gap 17%",
+        "no plan is better, proved by another's bound",
+        "found no plan: nothing fits",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("best", "said"),
+    [
+        (BoundInfo(10 * MS, "highs", False, 9 * MS), " in floating point; certified: 9 ms."),
+        (BoundInfo(10 * MS, "lagrangian", True, 10 * MS), " in integers and certified."),
+        (BoundInfo(10 * MS, "cpsat", True), "the bound 10 ms, proved by cpsat in integers."),
+        (BoundInfo(10 * MS, "cpsat"), "the bound 10 ms, proved by cpsat."),
+        (None, "No bound is proved"),
+    ],
+)
+def test_the_bound_names_its_origin(best: BoundInfo | None, said: str) -> None:
+    """Method, how it counted, and what a certificate re-derives of it; on page and terminal."""
+    found = replace(info(), bounds={"total": best})
+    assert said in found.origin("total")
+    assert said in render_comparison(found)
+    assert said in " ".join(drawn(draw_comparison(found)).split())
+
+
+def test_what_is_known_only_improves() -> None:
+    """A trace of several threads may go back and forth; what is known does not."""
+    row = info().rows[0]
+    assert row.known("objective") == ((0.1, 30 * MS), (1.0, 10 * MS))
+    assert row.known("bound") == ((0.2, 5 * MS), (1.0, 10 * MS))
+
+
+def test_bins_are_those_of_plans_that_run() -> None:
+    """The plan as its author would have it is no point."""
+    bins = info().bins("total")
+    assert bins is not None
+    assert [(p.bins, p.where) for p in bins.points] == [
+        (10, "dp, 10 bins"),
+        (100, "dp, as run, 100 bins"),
+    ]
+    assert [(c.bins, c.exact, c.worst) for c in bins.columns] == [
+        (10, 0, pytest.approx(6 / 16)),
+        (100, 0, pytest.approx(2 / 12)),
+    ]
+
+
+def test_the_file_reads_back_as_equal(tmp_path: Path) -> None:
+    """What compare writes is what report reads; anything else is a sentence."""
+    path = tmp_path / "compare.json"
+    document = info().to_dict()
+    path.write_text(json.dumps(document))
+    assert is_comparison(path) and read_comparison(path) == info()
+    for change in ({"rows": 3}, {"rows": [{"label": "x"}]}, {"time_unit": None}, {"format": "x"}):
+        path.write_text(json.dumps({**document, **change}))
+        with pytest.raises(BadInput, match=r"compare\.json"):
+            read_comparison(path)
+    assert not is_comparison(tmp_path / "absent.json")
+
+
+def test_the_page_shows_it() -> None:
+    """Gaps, verdicts, curves, bins; text is never markup."""
+    text = render_comparison(info())
+    assert "no plan is better, proved by itself" in text
+    assert "&lt;ratios&gt;" in text and "<ratios>" not in text
+    assert "Best plan (bold) and bound (thin) over time" in text
+    assert text.count("<circle") == 2
+    assert len(text.encode()) < 100_000
+
+
+def test_without_any_plan_the_page_says_so() -> None:
+    """A proof that nothing fits, or nothing at all."""
+    none = _row("cpsat", "infeasible", None)
+    bounds = {"total": None}
+    proved = ComparisonInfo("m", "c", (none,), bounds, {"total": "f" * 64}, "ps")
+    assert "proved that no plan exists" in render_comparison(proved)
+    open_ = ComparisonInfo("m", "c", (info().rows[-1],), bounds, {"total": "f" * 64}, "ps")
+    assert "nothing is proved" in render_comparison(open_)

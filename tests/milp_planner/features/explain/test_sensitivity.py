@@ -1,0 +1,137 @@
+"""Sensitivity where the flip is known by hand: HYBRID wins when its x_eff passes CACHING's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from formulations import Settings
+from formulations.result.check import check
+from milp_planner.errors import BadInput
+from milp_planner.features.explain import Budget, sensitivity
+from milp_planner.features.explain.answers import adopt
+from milp_planner.features.explain.sensitivity import SensitivityInfo
+from milp_planner.plans.placement import Plan
+from tests.milp_planner.features.explain.priced import CACHING, HYBRID, planned
+from tests.milp_planner.features.explain.quick import quick
+
+FLIP = CACHING / HYBRID - 1
+"""HYBRID 12% better, or CACHING 10.7% worse."""
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    """CACHING, by a little."""
+    return planned()
+
+
+@pytest.fixture(scope="module")
+def info(plan: Plan) -> SensitivityInfo:
+    """±20% everywhere."""
+    return sensitivity(plan, quick(120), draws=12)[0]
+
+
+def test_only_the_two_curves_matter(plan: Plan, info: SensitivityInfo) -> None:
+    """Bandwidths scale both modes; what no option reads changes no price at all."""
+    assert plan.tables[0].mode == "CACHING"
+    found = {one.parameter.name: one for one in info.singles}
+    flips = {
+        name: [side.end.verdict for side in (one.lower, one.higher) if side is not None]
+        for name, one in found.items()
+    }
+    assert flips["hybrid"] == ["same", "changes"]
+    assert flips["caching"] == ["changes", "same"]
+    assert flips["hbm"] == flips["host_link"] == ["same", "same"]
+    assert flips["ddr"] == flips["uvm_caching"] == []
+
+
+def test_the_flip_is_found_to_a_sixteenth_of_the_spread(info: SensitivityInfo) -> None:
+    """Between *same at* and *changes at* lies the change that makes both modes equal."""
+    found = {one.parameter.name: one for one in info.singles}
+    up, down = found["hybrid"].higher, found["caching"].lower
+    assert up is not None
+    assert down is not None
+    assert up.same_at is not None
+    assert up.changes_at is not None
+    assert up.same_at <= FLIP < up.changes_at <= up.same_at + 0.2 / 16 + 1e-12
+    assert down.same_at is not None
+    assert down.changes_at is not None
+    assert down.changes_at < HYBRID / CACHING - 1 <= down.same_at
+
+
+def test_regret_is_the_ratio_of_the_bandwidths(plan: Plan, info: SensitivityInfo) -> None:
+    """Time is bytes over x_eff·HBM + (1 − x_eff)·link, so the bytes cancel."""
+    higher = next(one for one in info.singles if one.parameter.name == "hybrid").higher
+    assert higher is not None
+    assert higher.end.regret is not None
+
+    def bandwidth(x: float) -> float:
+        return x * plan.profile.hbm + (1 - x) * plan.profile.host_link
+
+    expected = bandwidth(1.2 * HYBRID) / bandwidth(CACHING) - 1
+    assert higher.end.regret == pytest.approx((expected, expected), rel=1e-3)
+    assert higher.end.tables == 1
+
+
+def test_every_draw_changes_where_the_curves_cross(plan: Plan, info: SensitivityInfo) -> None:
+    """The verdict of a draw follows from two of its factors; the seed fixes the draws."""
+    assert len(info.draws) == info.asked == 12
+    for trial in info.draws:
+        crosses = trial.factors["hybrid"] * HYBRID > trial.factors["caching"] * CACHING
+        assert trial.verdict == ("changes" if crosses else "same")
+    assert info.summary.changes + info.summary.same == 12
+    assert 0 < info.summary.changes < 12
+    again = sensitivity(plan, quick(), draws=2)[0]
+    assert [t.factors for t in again.draws] == [t.factors for t in info.draws[:2]]
+
+
+def test_a_robust_plan_fits_and_has_the_least_sum(plan: Plan) -> None:
+    """Of the two modes the one whose sum over the scenarios is less; it can be kept as a Plan."""
+    info, best = sensitivity(plan, quick(120), draws=4, common="weighted")
+    assert info.common is not None
+    assert best is not None
+    kept = adopt(plan, *best, "cpsat")
+    assert kept.verdict is not None
+    assert kept.verdict.feasible
+    assert kept.outcome.objective == info.common.now
+    rows = info.common.robust.scenarios
+    values = [row.value for row in rows if row.value is not None]
+    own = [info.now, *(t.kept for t in info.draws if t.kept is not None)]
+    assert sum(values) <= sum(own)
+    assert [t.kept for t in info.common.draws] == values[1:]
+    assert info.common.robust.objective == sum(values)
+
+
+def test_a_plan_that_is_not_the_best_is_told_so(plan: Plan) -> None:
+    """HYBRID where CACHING is better: no change, but a better plan turned up."""
+    best = plan.outcome.placement
+    assert best is not None
+    hybrids = [i for i, name in enumerate(plan.instance.option_names) if "HYBRID" in name]
+    others = [replace(best, options=np.array([option])) for option in hybrids]
+    poor = next(each for each in others if check(plan.instance, each).feasible)
+    outcome = plan.outcome.with_(placement=poor, bound=None)
+    info = sensitivity(replace(plan, outcome=outcome), quick(120), draws=0)[0]
+    assert info.better is not None
+    assert info.better == plan.outcome.objective == info.bound
+    assert info.now > info.better
+
+
+def test_no_time_leaves_names_not_verdicts(plan: Plan) -> None:
+    """Stopped before it began, nothing is tried and nothing is claimed."""
+    budget = Budget(Settings(time_limit=60, workers=1), "cpsat")
+    budget.settings.stop.set()
+    info = sensitivity(plan, budget, draws=3)[0]
+    assert info.singles == info.draws == ()
+    assert "hbm" in info.untried
+
+
+def test_wrong_wishes_are_refused(plan: Plan) -> None:
+    """One sentence each."""
+    with pytest.raises(BadInput, match="draws"):
+        sensitivity(plan, quick(), draws=-1)
+    with pytest.raises(BadInput, match="spread"):
+        sensitivity(plan, quick(), assumed=2.0)
+    with pytest.raises(BadInput, match="places nothing"):
+        sensitivity(replace(plan, outcome=plan.outcome.with_(placement=None)), quick())

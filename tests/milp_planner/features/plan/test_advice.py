@@ -1,0 +1,135 @@
+"""The advice to an infeasible plan: exact to the byte, in the words of the cluster's file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from formulations import Block, InstanceBuilder, Settings, Shard, Status, Where, solve
+from milp_planner import plan
+from milp_planner.features.plan.advice import memory_for, with_advice, with_diagnosis
+from milp_planner.inputs import Cluster, Model
+from milp_planner.plans.compile import compile_for
+from scenarios.catalog import find_cluster, find_model
+from tests.formulations.examples import two_modes
+from tests.milp_planner.inputs import builders
+
+LIMITS = Settings(time_limit=60, workers=1)
+
+
+@given(
+    tier=st.sampled_from(["hbm", "ddr"]),
+    usable=st.integers(0, 2**40),
+    percent=st.one_of(st.integers(0, 99), st.sampled_from([12.5, "1/3", 99.99])),
+    dense=st.integers(0, 10**9),
+    own=st.integers(0, 10**9),
+    further=st.integers(0, 10**9),
+)
+@example(tier="hbm", usable=2**40, percent=99.99, dense=0, own=0, further=0)
+def test_memory_is_the_least_with_that_usable_part(
+    tier: str, usable: int, percent: object, dense: int, own: int, further: int
+) -> None:
+    """A memory of that size has the usable part asked for; one byte less has not."""
+    held = {"hbm_percent": percent, "ddr_percent": percent, "dense_parameter_bytes": dense,
+            "hbm_bytes": further, "ddr_bytes": further}  # fmt: skip
+    model = Model.from_dict(builders.model(builders.table()))
+
+    def cluster(memory: int) -> Cluster:
+        rank = {"hbm": memory, "reserved": own}
+        return Cluster.from_dict(
+            {"name": "c", "machines": [{"ddr": memory, "ranks": [rank]}], "reservations": held}
+        )
+
+    def part(memory: int) -> int:
+        built = cluster(memory)
+        return (built.usable_hbm(model) if tier == "hbm" else built.usable_ddr())[0]
+
+    memory = memory_for(tier, usable, model, cluster(0))
+    if memory is None:
+        assert part(2**53 - 1) < usable
+        return
+    assert memory < 1024 or part(memory) >= usable
+    assert usable == 0 or memory <= 1024 or part(memory - 1) < usable
+
+
+def test_no_memory_is_enough_when_all_is_reserved() -> None:
+    """A percentage of 100 leaves nothing, however much there is."""
+    model = Model.from_dict(builders.model(builders.table()))
+    cluster = Cluster.from_dict(builders.cluster(reservations={"hbm_percent": 100}))
+    assert memory_for("hbm", 1, model, cluster) is None
+
+
+@pytest.mark.parametrize("tier", ["hbm", "ddr"])
+def test_shipped_model_on_too_small_a_cluster(tier: str) -> None:
+    """DLRMv4 on one A10: the advice makes a plan, one byte less is proved to have none."""
+    model, small = find_model("dlrmv4-yambda5b"), find_cluster("1xa10")
+    found = plan(model, small, settings=LIMITS)
+    assert found.outcome.status == Status.INFEASIBLE
+    diagnosis: Any = found.outcome.detail["diagnosis"]
+    assert all(entry["proved"] for entry in diagnosis["capacities"])
+
+    def status(memory: int) -> Status:
+        document = small.to_dict()
+        machine = document["machines"][0]
+        (machine if tier == "ddr" else machine["ranks"][0])[tier] = memory
+        compiled = compile_for(model, Cluster.from_dict(document), "step_time")
+        return solve(compiled.instance, "cpsat", LIMITS).status
+
+    memory = diagnosis["advice"][tier]
+    assert status(memory) in (Status.OPTIMAL, Status.FEASIBLE)
+    assert status(memory - 1) == Status.INFEASIBLE
+
+
+def test_the_tables_to_drop_are_enough() -> None:
+    """DLRMv4 on one A10 without the tables named has a plan."""
+    model, small = find_model("dlrmv4-yambda5b"), find_cluster("1xa10")
+    diagnosis: Any = plan(model, small, settings=LIMITS).outcome.detail["diagnosis"]
+    assert diagnosis["drop"]["proved"] and diagnosis["drop"]["tables"]
+    document = model.to_dict()
+    document["tables"] = [
+        t for t in document["tables"] if t["name"] not in diagnosis["drop"]["tables"]
+    ]
+    rest = plan(Model.from_dict(document), small, settings=LIMITS)
+    assert rest.outcome.placement is not None
+
+
+def test_what_the_proof_rests_on() -> None:
+    """A certificate where the LP has no plan either; otherwise the solver's word, said so."""
+    builder = InstanceBuilder([[0, 1]], ["step"], [("hbm", "rank", 3)], "total")
+    for name in "abc":  # three of size 2 in twice 3: enough in all, not for whole tables
+        builder.add_table(name)
+        builder.add_option("any", [Block(Where.ANY_RANK, [Shard({"hbm": 2}, (1,))])])
+    for instance, kind in ((two_modes(hbm=11), "certificate"), (builder.build(), "solver")):
+        outcome = with_diagnosis(instance, solve(instance, "cpsat", LIMITS), LIMITS)
+        assert outcome.status == Status.INFEASIBLE
+        assert (outcome.certificate is None) == (kind == "solver")
+        diagnosis: Any = outcome.detail["diagnosis"]
+        assert diagnosis["proof"] == {"kind": kind, "method": "cpsat", "exact": True}
+
+
+def test_memories_of_several_collectives_grow_together() -> None:
+    """With ``largest_collective`` there is one HBM answer, and it is exact."""
+    tables = [
+        builders.table(name="p", rows=10_000, dim=64),
+        builders.table(name="s", rows=10_000, dim=64, output="sequence", sequence_length=3),
+    ]
+    model = Model.from_dict(builders.model(*tables, buffers="largest_collective"))
+
+    def small(memory: int) -> Cluster:
+        held = {"hbm_percent": 0, "kjt_multiple": 0}
+        return Cluster.from_dict(builders.cluster(hbm=memory, ddr=0, reservations=held))
+
+    compiled = compile_for(model, small(100_000), "step_time")
+    assert sum(r.name.startswith("hbm:") for r in compiled.instance.resources) > 1
+    outcome = solve(compiled.instance, "cpsat", LIMITS)
+    outcome = with_diagnosis(compiled.instance, outcome, LIMITS)
+    outcome = with_advice(outcome, compiled.model, compiled.cluster)
+    diagnosis: Any = outcome.detail["diagnosis"]
+    hbm, _ = diagnosis["capacities"]
+    assert hbm["resource"] == "hbm" and hbm["proved"]
+    for memory, expected in ((diagnosis["advice"]["hbm"], True), (hbm["least"] - 1, False)):
+        instance = compile_for(model, small(memory), "step_time").instance
+        assert (solve(instance, "cpsat", LIMITS).placement is not None) == expected

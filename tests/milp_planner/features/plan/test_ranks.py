@@ -1,0 +1,83 @@
+"""Ranks and machines against loads counted by hand."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from formulations import Block, InstanceBuilder, Placement, Shard, Where
+from formulations.result.check import check
+from milp_planner.features.plan.ranks import Usage, draw_ranks, ranks_of
+from tests.milp_planner.features.example import example, placement
+
+
+def drawn(renderable: object) -> str:
+    """What a terminal of 100 columns shows."""
+    console = Console(width=100, file=io.StringIO(), highlight=False)
+    console.print(renderable)
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_every_rank_by_hand() -> None:
+    """Rank 2 carries b beside its share of a and is critical in the first phase only."""
+    info = ranks_of(example(), placement())
+    assert [row.cost for row in info.rows] == [7, 7, 28, 7]
+    two = info.rows[2]
+    assert two.usage == (Usage("hbm", 80, 100),)
+    assert two.phases == (23, 5) and two.critical == (True, True)
+    assert info.rows[0].critical == (False, False)
+    assert [row.machine for row in info.rows] == [0, 0, 1, 1]
+
+
+def test_machines_have_their_own_resources_and_their_fullest_rank() -> None:
+    """DDR adds up over a machine's ranks; HBM shows the fullest rank."""
+    first, second = ranks_of(example(), placement()).machines
+    assert first.usage == (Usage("ddr", 10, 50),) and second.usage == (Usage("ddr", 10, 60),)
+    assert first.fullest == (Usage("hbm", 10, 100),) and second.fullest == (Usage("hbm", 80, 100),)
+    assert second.cost == 28 and second.phases == (23, 5)
+
+
+def test_barriers_add_up_to_step_time() -> None:
+    """The slowest rank of each phase is what the objective sums."""
+    info = ranks_of(example(), placement())
+    assert sum(info.barriers) == check(example(), placement()).objectives["step_time"]
+
+
+def test_drawing_fits_and_shows_every_rank() -> None:
+    """Four ranks, two machines and the row of barriers within 100 columns."""
+    text = drawn(draw_ranks(ranks_of(example(), placement())))
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert "80 B" in text and "per machine" in text and "max" in text
+
+
+def _wide(ranks: int) -> tuple[str, str]:
+    builder = InstanceBuilder(
+        [range(i, i + 8) for i in range(0, ranks, 8)],
+        ["fwd_compute", "fwd_comms", "bwd_compute", "bwd_comms", "prefetch"],
+        [("hbm", "rank", 80 * 2**30), ("ddr", "machine", 2**41)],
+    )
+    builder.add_table("t")
+    shard = Shard({"hbm": 123_456_789_012, "ddr": 10**11}, [123_456_789_012] * 5)
+    builder.add_option("o", [Block(Where.EVERY_RANK, [shard])])
+    instance = builder.build()
+    import numpy as np
+
+    info = ranks_of(instance, Placement(np.array([0]), [[np.arange(ranks)]]))
+    return drawn(draw_ranks(info)), drawn(draw_ranks(info, everything=True))
+
+
+def test_sixty_four_ranks_fit_unfolded() -> None:
+    """Up to 64 ranks have a row each, within 100 columns, large figures included."""
+    text, _ = _wide(64)
+    assert "folded" not in text and max(len(line) for line in text.splitlines()) <= 100
+    assert len([line for line in text.splitlines() if line.strip().startswith("63 ")]) == 1
+
+
+def test_more_ranks_fold_to_machines() -> None:
+    """Above 64 ranks a row stands for a machine, above 40 machines the rest is counted."""
+    text, everything = _wide(512)
+    assert "512 ranks folded" in text and "… and 24 less busy machines" in text
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert len(text.splitlines()) < 60
+    assert "folded" not in everything and "511" in everything

@@ -1,0 +1,85 @@
+"""The verdict strip: figures from the outcome, tightest places from the loads."""
+
+from __future__ import annotations
+
+import pytest
+
+from formulations.result.outcome import BoundSource, StoppedBy, found, infeasible, nothing
+from milp_planner.features.plan.terminal.verdict import draw_verdict
+from milp_planner.features.plan.verdict import Tightest, verdict_of
+from tests.milp_planner.features.example import example, placement
+from tests.milp_planner.features.plan.test_ranks import drawn
+
+
+def test_tightest_places_by_hand() -> None:
+    """Rank 2 has 80 of 100 HBM, machine 0 has 10 of 50 DDR, the cluster 8 of 9."""
+    info = verdict_of(example(), found(example(), "cpsat", placement(), StoppedBy.TIME_LIMIT))
+    assert info.tightest == (
+        Tightest("hbm", "rank", 2, 80, 100),
+        Tightest("ddr", "machine", 0, 10, 50),
+        Tightest("pool", "cluster", 0, 8, 9),
+    )
+    assert [place.headroom for place in info.tightest] == [20, 40, 1]
+
+
+def test_a_proved_plan_says_who_proved_it() -> None:
+    """Proved speaks of the bound, with its method and arithmetic."""
+    outcome = found(
+        example(), "cpsat", placement(), StoppedBy.PROOF, 28, BoundSource("cpsat", True)
+    )
+    text = drawn(draw_verdict(verdict_of(example(), outcome)))
+    assert "OPTIMAL BY CPSAT, nothing certified" in text and "gap 0" in text
+    assert "proved: no plan is better (cpsat, in integers)" in text
+    assert "certified: " not in text
+
+
+def test_a_float_bound_is_called_float() -> None:
+    """A bound from floating-point arithmetic is never passed off as exact."""
+    outcome = found(
+        example(), "mip", placement(), StoppedBy.TIME_LIMIT, 20, BoundSource("highs", False)
+    )
+    text = drawn(draw_verdict(verdict_of(example(), outcome)))
+    assert "FEASIBLE" in text and "stopped by the time limit" in text
+    assert "proved: no plan is below 20 ps (highs, in floating point)" in text
+
+
+def test_certified_speaks_of_the_certified_bound() -> None:
+    """The certified bound stands first, with its gap; where it meets the plan, it alone."""
+    outcome = found(
+        example(), "cpsat", placement(), StoppedBy.PROOF, 28, BoundSource("cpsat", True)
+    ).with_(certified_bound=14)
+    text = drawn(draw_verdict(verdict_of(example(), outcome)))
+    assert "OPTIMAL BY CPSAT, certified to 50.00%" in text
+    assert text.index("certified gap 50") < text.index("   gap 0")
+    assert "certified to within 50%: no plan is below 14 ps" in text
+    assert text.index("certified") < text.index("proved: no plan is better (cpsat")
+    text = drawn(draw_verdict(verdict_of(example(), outcome.with_(certified_bound=28))))
+    assert "CERTIFIED OPTIMAL" in text and "proved:" not in text
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        (
+            infeasible("cpsat", BoundSource("cpsat", True)),
+            ["INFEASIBLE", "no plan exists (cpsat", "not certified", "the solver's word"],
+        ),
+        (nothing("greedy", StoppedBy.EXHAUSTED), ["UNKNOWN", "the search had no more to try"]),
+        (nothing("cpsat", StoppedBy.INTERRUPTED), ["UNKNOWN", "interrupted"]),
+    ],
+)
+def test_without_a_plan_nothing_is_invented(outcome: object, words: list[str]) -> None:
+    """No plan: no objective, no tightest place, and the reason in words."""
+    info = verdict_of(example(), outcome)  # type: ignore[arg-type]
+    assert info.objective is None and info.gap is None and info.tightest == ()
+    text = drawn(draw_verdict(info))
+    assert all(word in text for word in words)
+
+
+def test_step_time_is_explained_where_it_is_shown() -> None:
+    """Its definition stands beside the figure, within 100 columns."""
+    outcome = found(example(), "greedy", placement(), StoppedBy.EXHAUSTED)
+    text = drawn(draw_verdict(verdict_of(example(), outcome), "a title"))
+    assert "the embedding part of a step, barriers between phases, no overlap" in text
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert "bound –" in text and "gap –" in text

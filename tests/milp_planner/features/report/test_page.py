@@ -1,0 +1,205 @@
+"""The page as text: self-contained, complete, small enough."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from formulations.settings import TracePoint
+from milp_planner.drawing.units import show_cost
+from milp_planner.features.explain.answers import Answers
+from milp_planner.features.explain.page_curves import draw_frontier, draw_trace
+from milp_planner.features.explain.swap import Shortage
+from milp_planner.features.explain.why import Alternative, TableWhy, WhyInfo
+from milp_planner.features.plan.memory import memory_of
+from milp_planner.features.plan.modes import ModeCell, ModesInfo, TableMode, modes_svg
+from milp_planner.features.plan.shortage import shortage_svg
+from milp_planner.features.report.info import ReportInfo, report_of
+from milp_planner.features.report.page import render
+from tests.milp_planner.features import plans
+from tests.milp_planner.features.example import example, placement
+
+
+class _Tags(HTMLParser):
+    """Counts tags, checks that they close, and collects what refers to somewhere."""
+
+    VOID = frozenset({"meta", "link", "input", "rect", "circle", "polyline", "br"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.wrong: list[str] = []
+        self.refers: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in self.VOID:
+            self.open.append(tag)
+        self.refers += [v or "" for n, v in attrs if n in ("src", "href", "data", "action")]
+        self.ids += [v or "" for n, v in attrs if n == "id"]
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self.VOID:
+            return
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+
+@pytest.fixture(scope="module")
+def info() -> ReportInfo:
+    """A small plan with explanations."""
+    return plans.explained()
+
+
+def test_the_page_is_well_formed_and_refers_only_to_itself(info: ReportInfo) -> None:
+    """Tags close, ids are unique, every link is an anchor of the page."""
+    tags = _Tags(render(info))
+    assert not tags.open
+    assert not tags.wrong
+    assert len(tags.ids) == len(set(tags.ids))
+    anchors = [r for r in tags.refers if r != "data:,"]
+    assert all(a.startswith("#") and a[1:] in tags.ids for a in anchors)
+    assert "http" not in re.sub(r"http-equiv", "", render(info))
+
+
+def test_it_shows_the_figures_of_the_info(info: ReportInfo) -> None:
+    """Verdict, every table, every section asked for."""
+    text = render(info)
+    assert show_cost(info.verdict.objective, "ps") in text
+    for table in ("users", "items", "clicks", "views"):
+        assert f"<td>{table}</td>" in text
+    for section in ("memory", "time", "modes", "staircase", "frontier", "smallest", "replan",
+                    "diff", "robust", "sensitivity", "why", "tables"):  # fmt: skip
+        assert f'<h2 id="{section}">' in text, section
+
+
+def test_names_are_escaped() -> None:
+    """A table called like a tag is text on the page."""
+    base = plans.small()
+    named = base.model.model_copy(update={"name": "<script>alert(1)</script>"})
+    text = render(report_of(type(base)(named, base.cluster, base.profile, base.instance,
+                                       base.outcome, base.tables)))  # fmt: skip
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert" in text
+
+
+def test_an_infeasible_plan_has_a_page() -> None:
+    """Why nothing fits comes first; nothing that needs a placement is drawn."""
+    found = plans.infeasible()
+    text = render(found)
+    assert '<h2 id="why-not">' in text
+    assert '<h2 id="memory">' not in text
+    assert found.shortage is not None
+    assert "needed everywhere" in text
+    drawing = shortage_svg(found.shortage, "ps")
+    assert drawing is not None
+    helped = [t for t in found.shortage.tiers if t.helps and t.needed is not None]
+    assert drawing.render().count('class="lacks"') == len(helped) > 0
+
+
+def test_the_largest_page_stays_under_a_megabyte() -> None:
+    """128 ranks × 1,000 tables, five alternatives each; HBM is then a heat map."""
+    found = plans.large()
+    assert found.tables is not None
+    other = Alternative("table_row_wise/CACHING/0.3", 10**11, "certificate", None, "unknown", None,
+                        (Shortage("hbm", "rank", 127, 10**9),), (), ())  # fmt: skip
+    tables = tuple(TableWhy(r.name, r.option, (other,) * 5, 9) for r in found.tables.rows)
+    why = WhyInfo("step_time", "ps", 10**12, 10**11, tables)
+    text = render(replace(found, answers=Answers(why=why)))
+    assert "The first 3,000 of 5,000" in text
+    assert len(text.encode()) < 1_000_000
+    assert found.num_ranks == 128
+    cells = re.findall(r'class="h\d+"><title>rank (\d+):', text)
+    assert sorted(map(int, cells)) == list(range(128))
+
+
+def test_the_stacks_add_up() -> None:
+    """By hand: ``a`` 10 of HBM on every rank and 5 of DDR each, ``b`` 70 on rank 2."""
+    info = memory_of(example(), placement())
+    hbm, ddr = info.tiers
+    assert hbm.modes == ("other",)
+    assert [sum(u) for u in hbm.used] == [10, 10, 80, 10]
+    assert [sum(u) for u in ddr.used] == [10, 10]
+    assert hbm.share[2] == pytest.approx(0.8)
+
+
+def test_modes_group_the_tables(info: ReportInfo) -> None:
+    """Every table is in exactly one cell, and bytes add up to those of the tables."""
+    assert info.modes is not None
+    assert info.tables is not None
+    names = [name for cell in info.modes.cells for name in cell.tables]
+    assert sorted(names) == sorted(row.name for row in info.tables.rows)
+    total = sum(cell.used["hbm"] for cell in info.modes.cells)
+    assert total == sum(row.used["hbm"] for row in info.tables.rows)
+    stated = [(t.table, t.mode, t.ratio) for t in info.modes.tables]
+    assert sorted(stated) == sorted(
+        (name, cell.mode, cell.ratio) for cell in info.modes.cells for name in cell.tables
+    )
+
+
+def test_modes_are_drawn_table_by_table_then_counted() -> None:
+    """A bar a table whose length is its share; of many tables a column a mode and ratio."""
+    used = {"hbm": 2**30}
+    tables = tuple(TableMode(f"t{i}", "HYBRID", "1/4", 0.25, used) for i in range(60))
+    cell = ModeCell("HYBRID", "1/4", tuple(t.table for t in tables), used)
+    few = modes_svg(ModesInfo(tables[:2], (cell,)), "ps").render()
+    tracks, bars = (
+        [float(w) for w in re.findall(rf'width="([\d.]+)" height="16" class="{style}"', few)]
+        for style in ("room", "m-HYBRID")
+    )
+    assert len(bars) == 2
+    assert [b / t for b, t in zip(bars, tracks, strict=True)] == pytest.approx([0.25] * 2, abs=0.01)
+    many = modes_svg(ModesInfo(tables, (cell,)), "ps").render()
+    assert many.count('class="m-HYBRID"') == 1
+    assert ">60</text>" in many
+
+
+def test_the_search_never_forgets(info: ReportInfo) -> None:
+    """Bound and objective only improve, and end at what the verdict says."""
+    objectives = [p.objective for p in info.trace if p.objective is not None]
+    bounds = [p.bound for p in info.trace if p.bound is not None]
+    assert objectives == sorted(objectives, reverse=True)
+    assert bounds == sorted(bounds)
+    assert (objectives[-1], bounds[-1]) == (info.verdict.objective, info.verdict.bound)
+
+
+def test_a_first_plan_far_above_does_not_flatten_the_search() -> None:
+    """25 s, then 28 ms above a bound of 25 ms: the picture shows the latter, and says so."""
+    trace = [TracePoint(0.1, 25 * 10**12, 0, "greedy"), TracePoint(1, 28 * 10**9, 25 * 10**9, "x")]
+    drawing = draw_trace(trace, 2, "ps")
+    assert drawing is not None
+    labels = re.findall(r">(\d+) ms<", drawing.render())
+    assert len(labels) >= 3
+    assert "cut off" in drawing.about
+
+
+def test_a_plan_far_off_the_frontier_is_named_not_drawn(info: ReportInfo) -> None:
+    """It would press all other points onto the axis."""
+    frontier = info.answers.frontier
+    assert frontier is not None
+    worst = max(p.objective for p in frontier.points if p.objective is not None)
+    far = replace(frontier.plans[0], label="far", objective=100 * worst)
+    drawing = draw_frontier(replace(frontier, plans=(*frontier.plans, far)))
+    assert drawing is not None
+    assert "Far above the picture: far" in drawing.about
+    assert ">far<" not in drawing.render()
+
+
+def test_values_that_are_almost_equal_have_ticks_that_differ(info: ReportInfo) -> None:
+    """Two plans a millionth apart: no two labels of the axis read the same."""
+    frontier = info.answers.frontier
+    assert frontier is not None
+    point = next(p for p in frontier.points if p.used is not None)
+    close = [replace(point, objective=33_892_000_000 + extra) for extra in (0, 33_000)]
+    drawing = draw_frontier(replace(frontier, points=tuple(close), plans=()))
+    assert drawing is not None
+    labels = re.findall(r">([\d.]+ ms)<", drawing.render())
+    assert len(labels) >= 3
+    assert len(set(labels)) == len(labels)

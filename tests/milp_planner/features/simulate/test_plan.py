@@ -1,0 +1,153 @@
+"""A whole plan: what was predicted beside what happened."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from milp_planner import plan
+from milp_planner.errors import BadInput
+from milp_planner.features.simulate import table
+from milp_planner.features.simulate.plan import SimulationInfo, simulate_plan
+from milp_planner.inputs import Cluster, Model
+from milp_planner.plans.placement import Plan
+
+pytest.importorskip("numba")
+
+DYN = {"dim": 16, "kind": "dynamicemb", "pooling_factor": 8}
+WORKLOAD = {"batch_per_rank": 256, "dedup": True, "fusion": "free"}
+TABLES = [
+    {"name": "hybrid", "rows": 10_240, **DYN, "access": {"kind": "zipf", "alpha": 0.9},
+     "constraints": {"modes": "HYBRID", "cache_ratios": [0.4]}},
+    {"name": "cache", "rows": 10_240, **DYN, "access": {"kind": "zipf", "alpha": 1.0},
+     "score_strategy": "lfu", "constraints": {"modes": "CACHING", "cache_ratios": [0.2]}},
+    {"name": "hot", "rows": 5_000, **DYN,
+     "access": {"kind": "top_ids", "ids": [{"share": 0.4, "id": 4}]},
+     "constraints": {"modes": "HOST_ONLY"}},
+    {"name": "items", "rows": 5_000, "dim": 16, "output": "sequence", "sequence_length": 20,
+     "access": {"kind": "zipf", "alpha": 1.2}, "constraints": {"sharding_types": "row_wise"}},
+    {"name": "large", "rows": 10**8, **DYN, "access": {"kind": "zipf", "alpha": 1.0},
+     "constraints": {"modes": "CACHING", "cache_ratios": [0.1]}},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def placed() -> Plan:
+    """Five tables on two ranks, every mode among them, ids exchanged once a batch."""
+    model = Model.from_dict(
+        {
+            "name": "m",
+            "workload": {"batch_per_rank": 256, "dedup": True, "fusion": "free"},
+            "tables": TABLES,
+        }
+    )
+    cluster = Cluster.from_dict(
+        {"name": "c", "profile": "h100", "machines": 1, "ranks_per_machine": 2, "hbm": "80GiB",
+         "ddr": "2TB", "interconnect": {"intra_machine": "450GB/s"}}
+    )  # fmt: skip
+    return plan(model, cluster, formulation="greedy")
+
+
+@pytest.fixture(scope="module")
+def info(placed: Plan) -> SimulationInfo:
+    """Ten steps; the largest table on a sample of 10,240 rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table, "MAX_ROWS", 10_240)
+        return simulate_plan(placed, 10, 3)
+
+
+def test_hit_ratios_are_those_predicted(info: SimulationInfo) -> None:
+    """Both tiered modes, and a table of 10⁸ rows on a sample, within 0.05."""
+    for name in ("hybrid", "cache", "large"):
+        row = next(t for t in info.tables if t.name == name)
+        assert row.hit == pytest.approx(row.predicted_hit, abs=0.05)
+        assert row.hit_source == "formula"
+        assert (row.sampled < 1) == (name == "large")
+
+
+def test_hot_ids_load_the_rank_that_owns_them(info: SimulationInfo) -> None:
+    """Id 4 with 40% of the lookups on rank 0: 1.4 times the mean."""
+    row = next(t for t in info.tables if t.name == "hot")
+    assert row.predicted_hot == pytest.approx(1.4)
+    assert row.hot == pytest.approx(1.4, abs=0.05)
+    assert row.hot_peak >= row.hot
+
+
+def test_deduplicated_exchange_is_the_one_predicted(info: SimulationInfo) -> None:
+    """Ids of the busiest rank after de-duplication within 5%, and all bytes within 5%."""
+    row = next(t for t in info.tables if t.name == "items")
+    assert row.ids == pytest.approx(row.predicted_ids, rel=0.05)
+    assert row.ids < 256 * 20
+    assert info.exchange == pytest.approx(info.predicted_exchange, rel=0.05)
+
+
+def test_unique_fraction_is_the_one_predicted(info: SimulationInfo) -> None:
+    """Different rows of a global batch, where all rows were simulated, within 3%."""
+    for row in info.tables:
+        if row.sampled == 1:
+            assert row.unique_fraction == pytest.approx(row.predicted_unique_fraction, rel=0.03)
+
+
+def test_rows_held_stay_within_the_plan(info: SimulationInfo) -> None:
+    """No rank holds more rows than its slots; growth is listed batch by batch."""
+    for row in info.tables:
+        assert row.held <= row.predicted_slots * 1.01 or row.mode == "HOST_ONLY"
+        assert len(row.growth) == len(row.hot_over_time) == 10
+
+
+def test_arrays_lose_no_row(info: SimulationInfo) -> None:
+    """A TorchRec table in HBM has a place for each of its rows, hash tables do not."""
+    row = next(t for t in info.tables if t.name == "items")
+    assert (row.mode, row.lost, row.evicted) == ("HBM_ONLY", 0, 0)
+    assert 2000 < row.held <= row.predicted_slots == 2500
+
+
+def test_the_same_seed_gives_the_same(
+    placed: Plan, info: SimulationInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs are reproducible, and the seed matters."""
+    monkeypatch.setattr(table, "MAX_ROWS", 10_240)
+    assert simulate_plan(placed, 10, 3).to_dict() == info.to_dict()
+    monkeypatch.setattr(table, "MAX_ROWS", 1024)
+    assert simulate_plan(placed, 1, 4).rank_ids != simulate_plan(placed, 1, 5).rank_ids
+
+
+def test_a_trace_is_replayed(placed: Plan) -> None:
+    """One key over and over: always a hit once seen, all on the rank that owns it."""
+    keys = np.full(20 * 2 * 256 * 8, 7)
+    row = next(t for t in simulate_plan(placed, 4, 0, {"cache": keys}).tables if t.name == "cache")
+    assert (row.hit, row.hot, len(row.growth)) == (1.0, 2.0, 4)
+
+
+def test_bad_traces_are_refused(placed: Plan) -> None:
+    """An unknown table, or fewer keys than two batches."""
+    with pytest.raises(BadInput, match="no table 'nowhere' in the plan"):
+        simulate_plan(placed, 4, 0, {"nowhere": np.zeros(9, np.int64)})
+    with pytest.raises(BadInput, match="at least two batches of 4,096"):
+        simulate_plan(placed, 4, 0, {"hybrid": np.zeros(4096, np.int64)})
+
+
+def test_series_add_up_to_the_means(info: SimulationInfo) -> None:
+    """One value a step of hits, evicted rows, hot rank, exchange and host link."""
+    for row in info.tables:
+        assert len(row.hit_over_time) == (10 if row.hit is not None else 0)
+        assert np.mean(row.evicted_over_time) == pytest.approx(row.evicted)
+        if row.hit is not None:
+            assert np.mean(row.hit_over_time) == pytest.approx(row.hit, abs=1e-3)
+    for series in (info.hot_over_time, info.exchange_over_time, info.pcie_over_time):
+        assert len(series) == 10
+    assert max(info.hot_over_time) == info.hot_peak >= info.hot
+    assert np.mean(info.exchange_over_time) >= info.exchange > 0
+    assert np.mean(info.pcie_over_time) >= max(info.rank_pcie_bytes) > 0
+
+
+def test_a_change_in_a_trace_shows_over_time(placed: Plan) -> None:
+    """A step of new keys pushes the known ones out: these miss once, then hit again."""
+    batch = 2 * 256 * 8
+    known = np.arange(batch) % 64
+    keys = np.concatenate([np.tile(known, 5), np.arange(batch) + 10**6, np.tile(known, 2)])
+    info = simulate_plan(placed, 4, 0, {"cache": keys})
+    row = next(t for t in info.tables if t.name == "cache")
+    assert row.hit_over_time == (1, 0, 0, 1)
+    assert [evicted > 0 for evicted in row.evicted_over_time] == [False, True, True, False]
+    assert len(info.pcie_over_time) == 4

@@ -1,0 +1,120 @@
+"""Loads of every rank: exchange, host link, hot ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from milp_planner import plan
+from milp_planner.inputs import Cluster, Model
+from milp_planner.plans.placement import Plan
+
+pytest.importorskip("numba")
+
+from milp_planner.features.simulate.plan import simulate_plan
+
+ITEMS = {"rows": 5_000, "dim": 16, "kind": "dynamicemb", "output": "sequence",
+         "sequence_length": 20, "constraints": {"modes": "HBM_ONLY"}}  # fmt: skip
+
+
+def planned(*tables: dict[str, Any], hbm: str = "80GiB", **workload: Any) -> Plan:
+    """Two ranks, 256 samples each."""
+    work = {"batch_per_rank": 256, "fusion": "free", **workload}
+    links = {"intra_machine": "450GB/s"}
+    cluster = {"name": "c", "profile": "h100", "machines": 1, "ranks_per_machine": 2,
+               "hbm": hbm, "ddr": "2TB", "interconnect": links}  # fmt: skip
+    model = Model.from_dict({"name": "m", "workload": work, "tables": list(tables)})
+    return plan(model, Cluster.from_dict(cluster), formulation="greedy")
+
+
+def top(name: str, owner: int) -> dict[str, Any]:
+    """Items of which one id, on a known rank, has 80% of the lookups."""
+    return {
+        "name": name,
+        **ITEMS,
+        "access": {"kind": "top_ids", "ids": [{"share": 0.8, "id": owner}]},
+    }
+
+
+@pytest.mark.parametrize(("second", "hot"), [(1, 1.0), (2, 1.8)])
+def test_known_hot_ids_load_their_own_rank(second: int, hot: float) -> None:
+    """On different ranks they cancel out; on the same they add up: as predicted within 1%."""
+    info = simulate_plan(planned(top("a", 0), top("b", second)), 10)
+    ids = 2 * 256 * 20 * hot
+    assert info.predicted_exchange == pytest.approx(ids * (8 + 16 * 4))
+    assert info.exchange == pytest.approx(info.predicted_exchange, rel=0.01)
+    assert info.predicted_hot == pytest.approx(hot)
+    assert info.hot == pytest.approx(hot, rel=0.01)
+
+
+def test_unknown_hot_ids_are_predicted_at_their_worst() -> None:
+    """Any rank may own the row with 80% of the lookups; every rank is predicted to, as priced."""
+    access = {"kind": "top_ids", "ids": [{"share": 0.8}]}
+    tables = [{"name": name, **ITEMS, "access": access} for name in "ab"]
+    info = simulate_plan(planned(*tables), 4)
+    assert 1.8 <= info.predicted_hot <= 2
+    assert info.hot <= info.predicted_hot
+    assert info.exchange <= info.predicted_exchange
+
+
+def test_columns_are_exchanged_as_they_are_cut() -> None:
+    """Two shards of 64 columns move what one of 128 does, and each receives every id."""
+    table = {"name": "a", "rows": 5_000, "dim": 128, "pooling_factor": 3}
+    cut = {**table, "constraints": {"sharding_types": "column_wise", "column_widths": [64]}}
+    info = simulate_plan(planned(cut), 2)
+    received = 2 * 256 * 3
+    assert info.rank_ids == (received, received)
+    assert info.exchange == info.predicted_exchange == 8 * received + 2 * 256 * 64 * 4
+
+
+ARRAY = {"name": "t", "rows": 60_000, "dim": 64, "pooling_factor": 8, "optimizer": "sgd"}
+LOOKUPS = 2 * 256 * 8
+
+
+def constrained(mode: str, **constraints: Any) -> dict[str, Any]:
+    """The array in one mode."""
+    return {**ARRAY, "constraints": {"modes": mode, **constraints}}
+
+
+def test_arrays_are_fetched_from_the_first_lookup_on() -> None:
+    """8,192 rows never seen before fetch all of them, and write back what left the cache."""
+    found = planned(constrained("CACHING", cache_ratios=[0.2], sharding_types="row_wise"))
+    row = simulate_plan(found, 4, 0, {"t": np.arange(2 * LOOKUPS)}).tables[0]
+    assert row.hit == 0
+    assert row.pcie_bytes == (LOOKUPS + row.evicted) * 64 * 4
+
+
+def test_hash_tables_make_new_rows_in_hbm() -> None:
+    """A dynamicemb cache fetches no row that it never saw."""
+    table = {**constrained("CACHING", cache_ratios=[0.2]), "kind": "dynamicemb"}
+    found = planned(table)
+    row = simulate_plan(found, 4, 0, {"t": np.arange(2 * LOOKUPS)}).tables[0]
+    assert (row.hit, row.pcie_bytes) == (0, row.evicted * 64 * 4)
+
+
+@pytest.mark.parametrize(("mode", "ways"), [("training", 2), ("inference", 1)])
+def test_arrays_on_the_host_are_read_for_every_id(mode: str, ways: int) -> None:
+    """One row over and over is read each time, as pricing charges it, and written in training."""
+    found = planned(constrained("HOST_ONLY"), mode=mode)
+    info = simulate_plan(found, 4, 0, {"t": np.full(8 * LOOKUPS, 7)})
+    assert info.tables[0].pcie_bytes == ways * LOOKUPS * 64 * 4
+    assert sum(info.rank_pcie_bytes) == info.tables[0].pcie_bytes
+
+
+def test_every_column_shard_fetches_its_part() -> None:
+    """Shards of 64 and 32 columns each fetch their columns of every row."""
+    cut = constrained(
+        "CACHING", cache_ratios=[0.2], sharding_types="column_wise", column_widths=[64]
+    )
+    info = simulate_plan(planned({**cut, "dim": 96}), 4, 0, {"t": np.arange(2 * LOOKUPS)})
+    row = info.tables[0]
+    assert row.pcie_bytes == (LOOKUPS + row.evicted) * 96 * 4
+    assert sorted(info.rank_pcie_bytes) == [row.pcie_bytes / 3, row.pcie_bytes * 2 / 3]
+
+
+def test_without_hbm_nothing_crosses_the_host_link() -> None:
+    """Processors read their own memory."""
+    info = simulate_plan(planned(ARRAY, hbm="0GiB"), 2)
+    assert info.rank_pcie_bytes == (0, 0)

@@ -1,0 +1,126 @@
+"""The compiled tiers against the plain ones, and the facts they stand on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from milp_planner.features.simulate.tiers import Shape, Step, Tiers
+from tests.milp_planner.features.simulate.oracle import Oracle
+
+pytest.importorskip("numba")
+
+SHAPES = st.builds(
+    Shape,
+    mode=st.sampled_from(["HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY"]),
+    hbm_slots=st.integers(1, 24),
+    host_slots=st.integers(1, 24),
+    frequency=st.booleans(),
+    hbm_bucket=st.sampled_from([2, 4, 8]),
+    host_bucket=st.sampled_from([2, 4]),
+).map(lambda s: Shape("HOST_ONLY", 0, frequency=s.frequency) if s.mode == "HOST_ONLY" else s)
+BATCHES = st.lists(st.lists(st.integers(0, 39), max_size=20), min_size=1, max_size=12)
+IDS = st.lists(st.integers(0, 2**40), min_size=40, max_size=40, unique=True)
+
+
+def as_counts(step: Step) -> dict[str, int]:
+    """The counts the oracle gives, of a table on one rank."""
+    names = ("lookups", "unique", "hits", "unique_hits", "host_hits", "new")
+    names += ("evicted", "dropped", "bypassed")
+    return {name: int(getattr(step, name).sum()) for name in names}
+
+
+def check(shape: Shape, batches: list[list[int]], ids: list[int]) -> None:
+    """Tiers and oracle agree after every batch."""
+    tiers, oracle = Tiers(shape, np.array(ids)), Oracle(shape)
+    for batch in batches:
+        step = tiers.step(np.array(batch, dtype=np.int64))
+        assert as_counts(step) == oracle.step([ids[i] for i in batch])
+        held = {ids[i] for i in tiers.in_hbm()}
+        assert held == (oracle.hbm.keys() if shape.hbm_slots else set())
+        host = oracle.host.keys() if shape.mode == "HYBRID" else oracle.seen - held
+        if shape.mode != "HBM_ONLY":
+            assert {ids[i] for i in tiers.on_host()} == host
+        assert int(step.in_hbm.sum()) == len(held)
+        on_host = oracle.seen if shape.mode in ("CACHING", "HOST_ONLY") else host
+        assert int(step.on_host.sum()) == (0 if shape.mode == "HBM_ONLY" else len(on_host))
+
+
+@given(SHAPES, BATCHES, IDS)
+@settings(max_examples=150)
+def test_every_batch_equals_the_oracle(
+    shape: Shape, batches: list[list[int]], ids: list[int]
+) -> None:
+    """Same hits, evictions, write-backs, losses and contents after every batch."""
+    check(shape, batches, ids)
+
+
+@given(SHAPES, st.integers(0, 2**32), st.floats(0.3, 2))
+@settings(max_examples=40)
+def test_long_runs_equal_the_oracle(shape: Shape, seed: int, skew: float) -> None:
+    """A hundred skewed batches, so that scores grow old."""
+    generator = np.random.default_rng(seed)
+    weights = np.arange(1, 41) ** -skew
+    batches = [
+        generator.choice(40, generator.integers(1, 12), p=weights / weights.sum()).tolist()
+        for _ in range(100)
+    ]
+    check(shape, batches, list(range(40)))
+
+
+@given(st.integers(40, 150), st.integers(0, 2**32), st.booleans())
+@settings(max_examples=20)
+def test_batches_that_replace_many_equal_the_oracle(slots: int, seed: int, frequency: bool) -> None:
+    """Large buckets of a cache that give up tens of rows at a time, then one by one."""
+    generator = np.random.default_rng(seed)
+    weights = np.arange(1, 401) ** -0.6
+    batches = [
+        generator.choice(400, generator.choice([3, 30, 120]), p=weights / weights.sum()).tolist()
+        for _ in range(60)
+    ]
+    check(Shape("CACHING", slots, 0, frequency, 64), batches, list(range(400)))
+
+
+@given(SHAPES, BATCHES, st.integers(2, 4))
+@settings(max_examples=40)
+def test_ranks_are_tables_of_their_own(shape: Shape, batches: list[list[int]], ranks: int) -> None:
+    """A table split over ranks does what its ranks would do alone."""
+    keys = np.arange(40)
+    together = Tiers(shape, keys, keys % ranks, ranks)
+    alone = [Tiers(shape, keys) for _ in range(ranks)]
+    for batch in batches:
+        lookups = np.array(batch, dtype=np.int64)
+        step = together.step(lookups)
+        parts = [alone[r].step(lookups[lookups % ranks == r]) for r in range(ranks)]
+        for name in ("hits", "host_hits", "new", "evicted", "dropped", "in_hbm", "on_host"):
+            assert getattr(step, name).tolist() == [int(getattr(p, name)[0]) for p in parts]
+
+
+def test_hybrid_never_promotes() -> None:
+    """A row on the host stays there, however often it is asked for."""
+    tiers = Tiers(Shape("HYBRID", 2, 128, hbm_bucket=2), np.arange(10))
+    for row in range(4):
+        tiers.step(np.array([row]))
+    assert tiers.on_host().tolist() == [0, 1]
+    for _ in range(100):
+        assert tiers.step(np.array([0, 0, 1])).hit_ratio == 0
+    assert tiers.in_hbm().tolist() == [2, 3]
+
+
+def test_a_cache_protects_the_rows_of_its_batch() -> None:
+    """Three rows of one batch in a bucket of two: one is bypassed, nothing of it evicted."""
+    tiers = Tiers(Shape("CACHING", 2, hbm_bucket=2), np.arange(10))
+    step = tiers.step(np.array([1, 2, 3]))
+    assert (int(step.bypassed[0]), int(step.evicted[0])) == (1, 0)
+    assert tiers.in_hbm().tolist() == [1, 2]
+
+
+def test_steps_add_up() -> None:
+    """Counts add, rows held are those at the end, ratios come from the sums."""
+    tiers = Tiers(Shape("CACHING", 4, hbm_bucket=4), np.arange(10))
+    both = tiers.step(np.array([1, 1, 2])) + tiers.step(np.array([1, 2, 3, 3]))
+    assert (both.hit_ratio, both.unique_hit_ratio) == (2 / 7, 2 / 5)
+    assert both.unique_fraction == 5 / 7
+    assert (int(both.in_hbm[0]), int(both.on_host[0])) == (3, 3)

@@ -1,0 +1,117 @@
+"""DLRMv4's environment beside placements: batch, exchange, codec; and what is not read, said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from milp_planner.errors import BadInput
+from milp_planner.integrations import exports
+from milp_planner.integrations.exports import dlrmv4, trainer_environment
+from milp_planner.integrations.exports.pins import with_workload
+
+from . import plans
+
+TABLES = (plans.static("item_id"), plans.static("uid"))
+MODEL = plans.model(*TABLES)
+
+
+@pytest.mark.parametrize(
+    ("variables", "changes"),
+    [
+        ({}, {}),
+        ({"BATCH_SIZE": "1024"}, {"batch_per_rank": 1024}),
+        (
+            {"SPARSE_A2A_FWD": "fp16", "SPARSE_A2A_BWD": "bf16", "QCOMM_LOWMEM_CODEC": "0"},
+            {"exchange_dtype": "fp16", "exchange_dtype_backward": "bf16", "codec_peak_factor": 2.5},
+        ),
+        (
+            {"SPARSE_A2A_FWD": "fp16", "QCOMM_LOWMEM_CODEC": "1"},
+            {"exchange_dtype": "fp16", "codec_peak_factor": 1.5},
+        ),
+        (
+            {"SPARSE_A2A_FWD": "fp32", "SPARSE_A2A_BWD": "fp32", "QCOMM_LOWMEM_CODEC": "0"},
+            {
+                "exchange_dtype": "fp32", "exchange_dtype_backward": "fp32",
+                "codec_peak_factor": 1.0,
+            },
+        ),
+        ({"EC_INDEX_DEDUP": "1"}, {"dedup": True}),
+    ],
+)  # fmt: skip
+def test_workload(variables: dict[str, str], changes: dict[str, Any]) -> None:
+    """Precision, codec (none where nothing is encoded), batch and deduplication are read."""
+    assert trainer_environment.workload_of(variables, MODEL) == changes
+    workload = with_workload(MODEL, changes).workload
+    for field, value in changes.items():
+        assert getattr(workload, field) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("BATCH_SIZE", "0", "whole number from 1"),
+        ("BATCH_SIZE", "many", "whole number from 1"),
+        ("SPARSE_A2A_FWD", "fp61", "did you mean fp16"),
+        ("QCOMM_LOWMEM_CODEC", "2", "0 or 1"),
+        ("EC_INDEX_DEDUP", "yes", "0 or 1"),
+    ],
+)
+def test_illegal_values(name: str, value: str, sentence: str) -> None:
+    """What the trainer would not take is refused with what it would."""
+    with pytest.raises(BadInput, match=f"{name}.*{sentence}"):
+        trainer_environment.workload_of({name: value}, MODEL)
+
+
+def test_a_recipe_as_people_write_it() -> None:
+    """Defaults of the shell, continued lines, several assignments a line, comments."""
+    text = """
+# recipe
+    export EMB_SHARDING_OVERRIDES="${EMB_SHARDING_OVERRIDES:-item_id=row_wise,\\
+uid=column_wise}"
+    BATCH_SIZE=512 HBM_CAP_GB=90   # both
+    export HALF=fp16; export SPARSE_A2A_FWD=${HALF} SPARSE_A2A_BWD=${NONE:-bf16}
+    """.replace(";", "\n")
+    found = trainer_environment.assignments(text, dlrmv4.VARIABLES)
+    assert found == {
+        "EMB_SHARDING_OVERRIDES": "item_id=row_wise,uid=column_wise", "BATCH_SIZE": "512",
+        "HBM_CAP_GB": "90", "HALF": "fp16", "SPARSE_A2A_FWD": "fp16", "SPARSE_A2A_BWD": "bf16",
+    }  # fmt: skip
+
+
+def test_what_is_not_read_is_said() -> None:
+    """HBM_CAP_GB belongs to the cluster; names that mean nothing here are listed."""
+    cap, others = dlrmv4.unread("HBM_CAP_GB=90 EMB_PLACEMENT=hbm MAX_SEQ_LEN=4096 SEED=1")
+    assert "hbm: 90GiB" in cap
+    assert others == "not read: MAX_SEQ_LEN, SEED"
+    assert dlrmv4.unread("EMB_PLACEMENT=hbm") == []
+    assert exports.unread("{}", "torchrec") == []
+    assert exports.workload("{}", "torchrec", MODEL) == {}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"exchange_dtype": "fp16", "codec_peak_factor": 2.5, "dedup": True},
+        {"exchange_dtype": "fp16", "exchange_dtype_backward": "bf16", "codec_peak_factor": 1.5},
+    ],
+)
+def test_written_and_read_back(changes: dict[str, Any]) -> None:
+    """A model whose workload is read back from its own plan's environment is the same."""
+    model = with_workload(MODEL, changes)
+    plan = plans.plan_of(model)
+    back = with_workload(model, exports.workload(dlrmv4.write(plan), "dlrmv4", model)).workload
+    wanted = model.workload
+    both = wanted.exchange_dtype_backward or wanted.exchange_dtype
+    assert back == wanted.model_copy(update={"exchange_dtype_backward": both})
+
+
+def test_what_cannot_be_written_is_said() -> None:
+    """An exchange in fp8, or a codec of another size, has no variable; memory is left to people."""
+    model = with_workload(MODEL, {"exchange_dtype": "fp8", "codec_peak_factor": 3.0})
+    notes = dlrmv4.notes(plans.plan_of(model))
+    assert any("fp8" in note for note in notes)
+    assert any("3 times" in note for note in notes)
+    assert any("HBM_CAP_GB is left to you" in note for note in notes)

@@ -1,0 +1,54 @@
+"""Requests to TorchRec's planning service, for the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torchrec.distributed.planner.dry_run import DryRunRequest
+from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
+from torchrec.distributed.planner.types import (
+    HardwareConfig,
+    PlannerConfig,
+    PlannerSessionContext,
+    PlannerVariant,
+    ShardingPlanRequest,
+)
+
+from formulations import Settings
+
+from ..models import bag_sharders, bags
+
+GIB = 2**30
+QUICK = Settings(time_limit=5.0, workers=1, polish=False)
+SHAPES = [(40_000 * (i + 1), 64) for i in range(5)]
+SKUS = {
+    "wide": HardwareConfig(hbm_cap_bytes=GIB, ddr_cap_bytes=4 * GIB, hbm_mem_bw=8e9),
+    "narrow": HardwareConfig(hbm_cap_bytes=60 * 2**20, ddr_cap_bytes=4 * GIB),
+    "tiny": HardwareConfig(hbm_cap_bytes=2**20, ddr_cap_bytes=2**20),
+}
+LP = PlannerVariant.LINEAR_PROGRAMMING
+
+
+def request(
+    variant: PlannerVariant = LP, skus: Sequence[str] = (), config: Any = None, **more: Any
+) -> ShardingPlanRequest:
+    """A request for a small pooled collection on four ranks; of a dry run where SKUs are given."""
+    given: dict[str, Any] = {
+        "model": bags(SHAPES),
+        "sharders": bag_sharders(),
+        "world_size": 4,
+        "local_world_size": 2,
+        "batch_size": 64,
+        "storage_reservation": FixedPercentageStorageReservation(0.1),
+        "planner_config": config or PlannerConfig(planner_variant=variant),
+        **more,
+    }
+    if skus:
+        return DryRunRequest(sku_list=list(skus), training_framework="apf", **given)
+    return ShardingPlanRequest(**given)
+
+
+def context(asked: ShardingPlanRequest) -> PlannerSessionContext:
+    """A fresh session."""
+    return PlannerSessionContext(request=asked, results={})

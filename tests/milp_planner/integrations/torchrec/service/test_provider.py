@@ -1,0 +1,187 @@
+"""MilpPlannerProvider in TorchRec's own orchestrators, unchanged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from torchrec.distributed.planner.api import ProductionPlannerOrchestrator
+from torchrec.distributed.planner.dry_run import DryRunOrchestrator, SkuOverride, cli
+from torchrec.distributed.planner.executor import DefaultPlannerExecutor
+from torchrec.distributed.planner.planners import EmbeddingShardingPlanner
+from torchrec.distributed.planner.provider import DefaultPlannerProvider, PlannerProvider
+from torchrec.distributed.planner.types import (
+    PlannerConfig,
+    PlannerErrorType,
+    PlannerVariant,
+    ProposerConfig,
+)
+
+from milp_planner.errors import BadInput
+from milp_planner.integrations.torchrec import MilpShardingPlanner
+from milp_planner.integrations.torchrec.once import OncePerSize
+from milp_planner.integrations.torchrec.service import MilpPlannerProvider
+
+from ..torchrec_checks import assert_torchrec_accepts
+from .requests import GIB, LP, QUICK, SHAPES, SKUS, context, request
+
+
+def produce(provider: MilpPlannerProvider, asked: Any) -> Any:
+    """The result of TorchRec's production orchestrator for one SKU."""
+    ctx = context(asked)
+    flow = ProductionPlannerOrchestrator(DefaultPlannerExecutor(provider), "wide")
+    return flow.plan(asked, ctx)["wide"]
+
+
+def test_production_plan_is_ours() -> None:
+    """The variant that TorchRec refuses gives a plan it accepts, with its own breakdown of it."""
+    asked = request(hbm_gb=1.0, ddr_gb=4.0)
+    with pytest.raises(NotImplementedError):
+        ProductionPlannerOrchestrator(DefaultPlannerExecutor(), "wide").plan(asked, context(asked))
+    made: list[MilpShardingPlanner] = []
+
+    class Watched(MilpPlannerProvider):
+        def build_planner(self, sku: str, **given: Any) -> Any:
+            made.append(super().build_planner(sku, **given))  # type: ignore[arg-type]
+            return made[-1]
+
+    result = produce(Watched(settings=QUICK), asked)
+    assert result.success and set(result.sharding_plan.plan[""]) == {
+        f"t{i}" for i in range(len(SHAPES))
+    }
+    [planner] = made
+    assert type(planner) is MilpShardingPlanner
+    assert planner.outcome is not None and planner.outcome.objective is not None
+    assert result.max_rank_perf == pytest.approx(planner.outcome.objective / 1e9, rel=1e-6)
+    assert len(result.sharding_options) == len(SHAPES)
+    assert 0 < result.estimated_max_hbm_bytes <= GIB
+    reserved = asked.storage_reservation.reserve(
+        planner._topology, asked.batch_size, asked.model, asked.sharders, None
+    )
+    assert_torchrec_accepts(planner.best_plan, reserved)
+
+
+def test_never_worse_than_the_oss_variant() -> None:
+    """The same request with both variants: ours is not above TorchRec's."""
+    ours, theirs = (
+        produce(MilpPlannerProvider(settings=QUICK), request(variant, hbm_gb=0.06, ddr_gb=4.0))
+        for variant in (LP, PlannerVariant.OSS)
+    )
+    assert ours.max_rank_perf <= theirs.max_rank_perf * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("variant", [PlannerVariant.OSS, PlannerVariant.UNSET])
+def test_other_variants_are_left_to_torchrec(variant: PlannerVariant) -> None:
+    """Open-source variants build TorchRec's planner; Manifold stays refused by TorchRec."""
+    provider = MilpPlannerProvider()
+    assert isinstance(provider, PlannerProvider) and isinstance(provider, DefaultPlannerProvider)
+    asked = request(variant)
+    ctx = context(asked)
+    board = provider.build_topology("any", asked, ctx)
+    assert ctx.hw_source["any"] == "request_caps"
+    kept = asked.storage_reservation
+    planner = provider.build_planner("any", topology=board, storage_reservation=kept, ctx=ctx)
+    assert type(planner) is EmbeddingShardingPlanner
+    with pytest.raises(NotImplementedError):
+        refused = request(PlannerVariant.MANIFOLD)
+        provider.build_planner(
+            "any", topology=board, storage_reservation=kept, ctx=context(refused)
+        )
+
+
+def test_planner_gets_what_the_request_says() -> None:
+    """Constraints, time limit, objective and TorchRec's own estimators reach the planner."""
+    config = PlannerConfig(planner_variant=LP, timeout_seconds=7, pipeline_type="train_sparse_dist")
+    asked = request(config=config)
+    ctx = context(asked)
+    provider = MilpPlannerProvider(objective="critical_path", ddr="machine")
+    board = provider.build_topology("x", asked, ctx)
+    planner = provider.build_planner(
+        "x", topology=board, storage_reservation=asked.storage_reservation, ctx=ctx
+    )
+    assert isinstance(planner, MilpShardingPlanner)
+    assert planner._settings.time_limit == 7.0
+    assert (planner._objective, planner._ddr) == ("critical_path", "machine")
+    perf, storage = planner._enumerator._estimators
+    assert isinstance(perf, OncePerSize)
+    assert storage._pipeline_type.value == "train_sparse_dist"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("proposer_type", "greedy"),
+        ("partitioner_type", "greedy_perf"),
+        ("performance_model", "storage"),
+        ("bwd_compute_multiplier", 3.0),
+        ("use_hardware_based_bandwidth", True),
+        ("proposer_config", ProposerConfig(kind="greedy")),
+    ],
+)
+def test_what_it_does_not_read_is_refused(field: str, value: object) -> None:
+    """A configured proposer or partitioner would be ignored: a sentence instead."""
+    asked = request(config=PlannerConfig(planner_variant=LP, **{field: value}))  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match=rf"does not read: {field}"):
+        produce(MilpPlannerProvider(), asked)
+
+
+def test_hardware_bandwidth_is_read_where_hardware_is_known() -> None:
+    """``use_hardware_based_bandwidth`` is what a provider with hardware does."""
+    asked = request(config=PlannerConfig(planner_variant=LP, use_hardware_based_bandwidth=True))
+    assert produce(MilpPlannerProvider(SKUS, settings=QUICK), asked).success
+
+
+def test_dry_run_over_skus() -> None:
+    """One plan a SKU; one that cannot hold the tables fails with the proof, the others go on."""
+    asked = request(skus=list(SKUS))
+    ctx = context(asked)
+    flow = DryRunOrchestrator(DefaultPlannerExecutor(MilpPlannerProvider(SKUS, settings=QUICK)))
+    results = flow.plan(asked, ctx)
+    assert [r.success for r in results.values()] == [True, True, False]
+    assert results["wide"].max_rank_perf < results["narrow"].max_rank_perf
+    assert results["tiny"].planner_error_type == PlannerErrorType.INSUFFICIENT_STORAGE
+    assert "No plan exists" in results["tiny"].planner_failure_reason
+    boards = {sku: board for (sku, _, _), board in ctx.topology_cache.items()}
+    assert boards["narrow"].devices[0].storage.hbm == 60 * 2**20
+    assert boards["wide"].hbm_mem_bw == 8e9
+
+
+def test_overrides_come_before_hardware_and_caps_before_both() -> None:
+    """``per_sku_overrides`` and the request's ``hbm_gb`` are read, in TorchRec's units."""
+    override = SkuOverride(hbm_gb=2.0, ddr_gb=3.0, intra_host_bw=10.0, inter_host_bw=1.0)
+    asked = request(skus=["wide"], per_sku_overrides={"wide": override})
+    for provider in (MilpPlannerProvider(SKUS), MilpPlannerProvider()):
+        board = provider.build_topology("wide", asked, context(asked))
+        assert board.devices[0].storage.hbm == 2 * GIB
+        assert board.devices[0].storage.ddr == 3 * GIB
+        assert board.intra_host_bw == pytest.approx(10 * GIB / 1000)
+        assert board.inter_host_bw == pytest.approx(GIB / 1000)
+    capped = request(skus=["wide"], per_sku_overrides={"wide": override}, hbm_gb=5.0)
+    board = MilpPlannerProvider(SKUS).build_topology("wide", capped, context(capped))
+    assert board.devices[0].storage.hbm == 5 * GIB
+
+
+def test_pods_reach_the_topology() -> None:
+    """``pod_size`` hosts form one group for machine-bound shards, with and without hardware."""
+    asked = request(pod_size=2)
+    for provider in (MilpPlannerProvider(SKUS), MilpPlannerProvider()):
+        board = provider.build_topology("wide", asked, context(asked))
+        assert board.intra_group_size == 4
+    assert produce(MilpPlannerProvider(SKUS, settings=QUICK), asked).success
+
+
+def test_unknown_sku_is_a_sentence() -> None:
+    """A SKU that is not described is refused with the nearest name."""
+    with pytest.raises(BadInput, match="did you mean 'wide'"):
+        asked = request()
+        MilpPlannerProvider(SKUS).build_topology("wid", asked, context(asked))
+
+
+def test_torchrecs_own_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """TorchRec's dry-run CLI takes our variant once it is given an orchestrator with ours."""
+    flow = DryRunOrchestrator(DefaultPlannerExecutor(MilpPlannerProvider(settings=QUICK)))
+    given = ["--sku-list", "A,B", "--world-size", "2", "--planner-variant", "linear_programming",
+             "--num-tables", "3", "--num-embeddings", "1000"]  # fmt: skip
+    assert cli.main(given, flow) == 0
+    assert "[OK] A" in capsys.readouterr().out
+    assert cli.main(given) == 1

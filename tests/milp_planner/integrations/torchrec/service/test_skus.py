@@ -1,0 +1,101 @@
+"""One model on several SKUs, and where their hardware comes from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
+from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
+
+from milp_planner.errors import BadInput
+from milp_planner.inputs.cluster import Cluster
+from milp_planner.integrations.torchrec import TorchRecInputs
+from milp_planner.integrations.torchrec.service import dry_run, hardware_of
+
+from ..models import bags, topology
+from .requests import GIB, QUICK, SHAPES, SKUS
+
+
+def inputs(**more: Any) -> TorchRecInputs:
+    """A small model, described for the command line."""
+    given: dict[str, Any] = {
+        "module": bags(SHAPES),
+        "topology": topology(4, 2),
+        "batch_size": 64,
+        "storage_reservation": FixedPercentageStorageReservation(0.1),
+        **more,
+    }
+    return TorchRecInputs(**given)
+
+
+def test_a_row_for_every_sku() -> None:
+    """Fits, proved not to fit; the figures are the reporter's, the exit code the worst."""
+    found = dry_run(inputs(), SKUS, settings=QUICK)
+    rows = {row.sku: row for row in found.rows}
+    assert [row.fits for row in found.rows] == [True, True, False]
+    assert found.exit_code == 1 and rows["wide"].exit_code == 0
+    assert rows["wide"].report is not None and rows["tiny"].report is None
+    assert rows["narrow"].hbm_capacity == 60 * 2**20
+    assert 0 < rows["narrow"].hbm_bytes <= 60 * 2**20
+    assert "short by" in (rows["tiny"].reason or "")
+    assert not rows["tiny"].error
+
+
+def test_ranks_and_pods_of_the_topology_unless_told() -> None:
+    """World size, hosts and pods come from the topology; options replace the sizes."""
+    asked = dry_run(inputs(topology=topology(8, 2, pod_size=2)), SKUS, settings=QUICK).request
+    assert (asked.world_size, asked.local_world_size, asked.pod_size) == (8, 2, 2)
+    small = dry_run(inputs(), SKUS, world_size=2, local_world_size=1, settings=QUICK).request
+    assert (small.world_size, small.local_world_size, small.pod_size) == (2, 1, None)
+    with pytest.raises(BadInput, match="divisible"):
+        dry_run(inputs(), SKUS, world_size=5, local_world_size=2, settings=QUICK)
+
+
+def test_a_mistake_is_no_verdict() -> None:
+    """What fails for another reason than memory is an error, and fits neither way."""
+    found = dry_run(inputs(), SKUS, settings=QUICK, ddr="host")
+    assert {row.fits for row in found.rows} == {None}
+    assert all(row.error and "rank, machine" in (row.reason or "") for row in found.rows)
+    assert found.exit_code == 2
+
+
+def test_an_enumerator_belongs_to_one_topology() -> None:
+    """It prices for the bandwidths it was made with, so it is refused."""
+    with pytest.raises(BadInput, match="found an enumerator"):
+        dry_run(inputs(enumerator=EmbeddingEnumerator(topology(4, 2), 64)), SKUS)
+
+
+CLUSTER = {
+    "name": "c",
+    "profile": "h100",
+    "machines": 2,
+    "ranks_per_machine": 4,
+    "hbm": "80GiB",
+    "ddr": "1TiB",
+    "interconnect": {"intra_machine": "450GB/s", "inter_machine": "50GB/s"},
+}
+
+
+def test_hardware_of_a_cluster() -> None:
+    """Capacities a rank, DDR in equal shares, bandwidths in bytes a millisecond."""
+    found = hardware_of(Cluster.from_dict(CLUSTER))
+    assert found.hbm_cap_bytes == 80 * GIB and found.ddr_cap_bytes == 256 * GIB
+    assert found.intra_host_bw == pytest.approx(450e6)
+    assert found.inter_host_bw == pytest.approx(50e6)
+    assert found.hbm_mem_bw == pytest.approx(3.35e9, rel=0.05)
+
+
+def test_one_machine_has_one_bandwidth() -> None:
+    """Without a network between machines, that within one stands for both (unused)."""
+    alone = {**CLUSTER, "machines": 1, "interconnect": {"intra_machine": "450GB/s"}}
+    found = hardware_of(Cluster.from_dict(alone))
+    assert found.inter_host_bw == found.intra_host_bw
+
+
+def test_a_mixed_cluster_is_no_sku() -> None:
+    """Ranks that differ are refused in a sentence."""
+    from scenarios.catalog import find_cluster
+
+    with pytest.raises(BadInput, match="allowed as a SKU: equal ones"):
+        hardware_of(find_cluster("mixed-h100"))

@@ -1,0 +1,29 @@
+"""What two processes saw of a sharded training step, against the unsharded module."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from . import two_processes
+
+
+def saved(folder: Path) -> list[dict[str, Any]]:
+    """What each process wrote."""
+    return [torch.load(folder / str(r), weights_only=False) for r in range(two_processes.WORLD)]
+
+
+def assert_trained_alike(seen: list[dict[str, Any]]) -> None:
+    """One plan; each rank's output, and every shard after one SGD step, agree to 1e-5."""
+    assert seen[0]["plan"] == seen[1]["plan"]
+    covered = 0
+    for rank in seen:
+        assert rank["output"].abs().sum() > 0
+        torch.testing.assert_close(rank["output"], rank["expected"], rtol=1e-5, atol=1e-6)
+        for name, (row, column), (rows, columns), weight in rank["shards"]:
+            expected = rank["updated"][name][row : row + rows, column : column + columns]
+            torch.testing.assert_close(weight, expected, rtol=1e-5, atol=1e-6)
+            covered += rows * columns
+    assert covered == sum(rows * dim for rows, dim, _ in two_processes.SHAPES.values())

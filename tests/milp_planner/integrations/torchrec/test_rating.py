@@ -1,0 +1,148 @@
+"""Objectives: TorchRec's rating and its critical path, as it computes them itself."""
+
+from __future__ import annotations
+
+import pytest
+from torch import nn
+from torchrec.distributed.planner import EmbeddingShardingPlanner
+from torchrec.distributed.planner.stats import _calculate_critical_path
+from torchrec.distributed.planner.types import Perf, PlannerError
+
+from formulations import Objective, Settings, Status
+from milp_planner.errors import BadInput
+from milp_planner.integrations.torchrec import MilpShardingPlanner, NoPlan
+from milp_planner.integrations.torchrec.guilty import guilty
+from milp_planner.integrations.torchrec.rating import known_rating, phased, torchrec_rating
+
+from .models import Case, bare_option, random_case, topology
+
+QUICK = Settings(time_limit=5.0, workers=2, polish=False)
+
+
+def planned(case: Case, objective: str) -> MilpShardingPlanner:
+    """The planner after a plan under an objective."""
+    planner = MilpShardingPlanner(
+        topology=case.topology,
+        batch_size=case.batch_size,
+        constraints=case.constraints,
+        storage_reservation=case.reservation,
+        stats=[],
+        settings=QUICK,
+        objective=objective,  # type: ignore[arg-type]
+    )
+    planner.plan(case.module, case.sharders)
+    return planner
+
+
+@pytest.mark.parametrize("seed", range(100, 105))
+def test_critical_path_is_torchrecs(seed: int) -> None:
+    """Random models: our objective is TorchRec's figure to 1e-6, and no plan of its own beats it.
+
+    Nor does our own plan under the other objective.
+    """
+    case = random_case(seed)
+    try:
+        ours = planned(case, "critical_path")
+    except NoPlan as error:
+        assert error.outcome is not None and error.outcome.status == Status.INFEASIBLE
+        return
+    assert ours.outcome is not None and ours.outcome.objective is not None
+    path = _calculate_critical_path(ours.best_plan).total()
+    assert ours.rating == pytest.approx(path, rel=1e-12)
+    assert ours.outcome.objective / 1e9 == pytest.approx(path, rel=1e-6)
+    busiest = planned(case, "busiest_rank")
+    assert path <= _calculate_critical_path(busiest.best_plan).total() * (1 + 1e-6)
+    stock = EmbeddingShardingPlanner(
+        topology=case.topology,
+        batch_size=case.batch_size,
+        constraints=case.constraints,
+        storage_reservation=case.reservation,
+        stats=[],
+    )
+    try:
+        stock.plan(case.module, case.sharders)
+    except PlannerError:
+        return
+    assert path <= _calculate_critical_path(stock._best_plan or []).total() * (1 + 1e-6)
+
+
+def test_a_plan_of_torchrecs_is_judged_alike() -> None:
+    """Any placement, not only the best one, costs in the Instance what TorchRec says."""
+    from formulations import check
+    from milp_planner.integrations.torchrec.problem import compile_problem
+
+    case = random_case(103)
+    enumerator = case.enumerator()
+    space = enumerator.enumerate(case.module, case.sharders)
+    stock = EmbeddingShardingPlanner(
+        topology=case.topology,
+        batch_size=case.batch_size,
+        enumerator=enumerator,
+        constraints=case.constraints,
+        storage_reservation=case.reservation,
+        stats=[],
+    )
+    stock.plan(case.module, case.sharders)
+    assert stock._best_plan is not None
+    problem = compile_problem(space, case.reserved(), objective="critical_path")
+    verdict = check(problem.instance, problem.placement_of(stock._best_plan))
+    path = _calculate_critical_path(stock._best_plan).total()
+    assert verdict.objectives["step_time"] / 1e9 == pytest.approx(path, rel=1e-6)
+
+
+def _two_modules() -> list[object]:
+    """Two tables of one module and one of another, with times that are told apart."""
+    first = bare_option("a", [1])
+    second = bare_option("b", [1])
+    other = bare_option("c", [1])
+    module = ("one", nn.Module())
+    for option, times in ((first, (1, 2, 4, 8)), (second, (3, 0, 0, 1)), (other, (5, 7, 0, 2))):
+        option.shards[0].perf = Perf(*map(float, times))
+    first._module = second._module = module
+    other._module = ("two", nn.Module())
+    return [first, second, other]
+
+
+def test_phases_by_module_and_sharding_type() -> None:
+    """Compute of all modules shares two phases; collectives have two a module and type."""
+    options = _two_modules()
+    rating = phased("critical_path", options)  # type: ignore[arg-type]
+    assert rating.objective == Objective.STEP_TIME
+    assert rating.phases == (
+        "fwd_compute", "bwd_compute",
+        "fwd_comms/0:one:table_wise", "bwd_comms/0:one:table_wise",
+        "fwd_comms/1:two:table_wise", "bwd_comms/1:two:table_wise",
+    )  # fmt: skip
+    ms = 10**9
+    costs = [rating.cost(o, o.shards[0].perf) for o in options]  # type: ignore[attr-defined]
+    assert costs[0] == (1 * ms, 4 * ms, 2 * ms, 8 * ms, 0, 0)
+    assert costs[2] == (5 * ms, 0, 0, 0, 7 * ms, 2 * ms)
+
+
+def test_guilty_rank_by_hand() -> None:
+    """Rank 0 holds a and b (19 ms in all), rank 1 holds c (14): who is slowest in which phase."""
+    options = _two_modules()
+    for option, rank in zip(options, (0, 0, 1), strict=True):
+        option.shards[0].rank = rank  # type: ignore[attr-defined]
+    busiest = guilty("busiest_rank", options)  # type: ignore[arg-type]
+    assert busiest is not None
+    assert (busiest.rank, busiest.milliseconds) == (0, 19.0)
+    assert busiest.tables == (("a", 15.0), ("b", 4.0))
+    # fwd compute 4 | 5, bwd compute 4 | 0, comms of "one" 2 + 9 on rank 0, of "two" 7 + 2 on rank 1
+    path = guilty("critical_path", options)  # type: ignore[arg-type]
+    assert path is not None
+    assert (path.rank, path.milliseconds) == (0, 15.0)
+    assert path.tables == (("a", 14.0), ("b", 1.0))
+    assert "rank 0 holds it up: 15.000000 ms (a 14.000000, b 1.000000)" in path.sentence()
+    assert guilty("busiest_rank", []) is None
+
+
+def test_rating_by_torchrec_of_nothing() -> None:
+    """An empty plan takes no time."""
+    assert torchrec_rating("critical_path", [], topology(2)) == 0.0
+
+
+def test_unknown_objective_is_a_sentence() -> None:
+    """A misspelt objective is refused with the nearest name."""
+    with pytest.raises(BadInput, match="did you mean 'critical_path'"):
+        known_rating("critcal_path")

@@ -1,0 +1,227 @@
+"""Options become an Instance that keeps the format's rules and the prices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulations.instance import Instance, Objective, Scope, Where
+from formulations.instance.file import instance_from_dict, instance_to_dict
+from formulations.instance.validate import validate
+from formulations.result.check import check
+from formulations.result.placement import Placement
+from milp_planner.inputs import Cluster
+from milp_planner.plans.compile import Moves, compile_instance
+from milp_planner.pricing import price
+from tests.milp_planner.pricing.build import cluster, model, uneven_cluster
+
+TABLES = st.fixed_dictionaries(
+    {
+        "rows": st.integers(1, 10**7),
+        "dim": st.sampled_from([16, 64, 100, 256]),
+        "kind": st.sampled_from(["torchrec", "dynamicemb"]),
+        "output": st.sampled_from(["pooled", "sequence"]),
+        "optimizer": st.sampled_from(["none", "sgd", "adam", "rowwise_adagrad"]),
+        "access": st.sampled_from(
+            [
+                "unknown",
+                {"kind": "zipf", "alpha": 1.1},
+                {"kind": "zipf", "alpha": 1.1, "hot_ids": [0]},
+                {"kind": "unknown", "measured_skew": {"max_over_mean": 2.0, "ranks": 4}},
+            ]
+        ),
+    }
+)
+CLUSTERS = st.sampled_from(
+    [cluster(1, 1), cluster(1, 4), cluster(2, 2), uneven_cluster(), cluster(2, 2, hbm=0)]
+)
+
+
+def compiled(*tables: dict[str, Any], site: Cluster | None = None, **workload: Any) -> Instance:
+    """The Instance of some tables on one machine of eight ranks."""
+    return compile_instance(price(model(*tables, **workload), site or cluster()))
+
+
+def first_places(instance: Instance, options: list[int]) -> Placement:
+    """A well-formed placement: every shard on the first ranks its block allows."""
+    ranks = []
+    for option in options:
+        blocks = []
+        for index in instance.blocks_of(option):
+            block = instance.block(index)
+            machines = block.places or range(len(instance.machines))
+            if block.where == Where.EVERY_RANK:
+                found = list(range(instance.num_ranks))
+            elif block.where == Where.LIST:
+                found = list(block.places or ())
+            elif block.where == Where.ONE_MACHINE:
+                found = [r for m in list(machines)[: block.count] for r in instance.machines[m]]
+            elif block.where == Where.ANY_RANK_OF_ONE_MACHINE:
+                found = [instance.machines[next(iter(machines))][0]] * block.count
+            else:
+                found = [(block.places or (0,))[0]] * block.count
+            blocks.append(np.array(found, dtype=np.int64))
+        ranks.append(blocks)
+    return Placement(np.array(options, dtype=np.int64), ranks)
+
+
+@given(
+    st.lists(TABLES, min_size=1, max_size=3),
+    CLUSTERS,
+    st.sampled_from(["additive", "largest_collective"]),
+)
+@settings(max_examples=40, deadline=None)
+def test_instances_are_valid_and_survive_their_file(
+    tables: list[dict[str, Any]], site: Cluster, buffers: str
+) -> None:
+    """Arrays built directly pass every rule of the format, and the file gives them back."""
+    instance = compiled(*tables, site=site, buffers=buffers)
+    validate(instance)
+    assert instance_from_dict(instance_to_dict(instance)).fingerprint == instance.fingerprint
+
+
+@given(st.lists(TABLES, min_size=1, max_size=3), CLUSTERS, st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_loads_of_a_placement_are_its_prices(
+    tables: list[dict[str, Any]], site: Cluster, random: Any
+) -> None:
+    """What ``check`` adds up over ranks is what ``price`` charged for the shards."""
+    options = price(model(*tables), site)
+    instance = compile_instance(options)
+    chosen = [random.choice(options.of(t)) for t in range(len(tables))]
+    loads = check(instance, first_places(instance, chosen)).loads
+    assert loads is not None
+    cost, hbm, ddr = np.zeros(5), 0, 0
+    for option in chosen:
+        lo, hi = options.entries.first[option : option + 2]
+        choice = options.choices[option]
+        positions = {
+            "row_wise": site.num_ranks, "data_parallel": site.num_ranks,
+            "table_row_wise": choice.machine_ranks,
+            "grid_shard": choice.machine_ranks * choice.columns,
+        }.get(choice.sharding, choice.columns)  # fmt: skip
+        times = options.entries.repeat[lo:hi] if hi - lo > 1 else np.array([positions])
+        times = times * (choice.columns if choice.sharding == "grid_shard" and hi - lo > 1 else 1)
+        cost += (options.entries.cost[lo:hi] * times[:, None]).sum(axis=0)
+        hbm += int(((options.entries.hbm + options.entries.buffer)[lo:hi] * times).sum())
+        ddr += int((options.entries.ddr[lo:hi] * times).sum())
+    assert loads.cost.sum(axis=0).tolist() == cost.tolist()
+    assert [int(use.sum()) for use in loads.use] == [hbm, ddr]
+
+
+def test_resources_are_what_the_cluster_leaves() -> None:
+    """HBM a rank after its reservation, DDR a machine."""
+    site = cluster(2, 4, reservations={"hbm_percent": 15, "kjt_multiple": 0})
+    hbm, ddr = compiled({}, site=site).resources
+    assert (hbm.name, hbm.scope, ddr.name, ddr.scope) == ("hbm", Scope.RANK, "ddr", Scope.MACHINE)
+    assert hbm.capacity.tolist() == [80 * 2**30 * 85 // 100] * 8
+    assert ddr.capacity.tolist() == [10**12] * 2
+
+
+def test_places_of_every_sharding_type() -> None:
+    """Each sharding type takes the kind of place the runtime needs."""
+    instance = compiled({"dim": 128}, site=cluster(4, 8))
+    found = {}
+    for option, name in enumerate(instance.option_names):
+        block = instance.block(int(instance.option_blocks[option]))
+        found[name.split("/")[0]] = (block.where, block.count, block.distinct)
+    assert found == {
+        "data_parallel": (Where.EVERY_RANK, 1, False),
+        "table_wise": (Where.ANY_RANK, 1, False),
+        "column_wise:2": (Where.ANY_RANK, 2, False),
+        "column_wise:4": (Where.ANY_RANK, 4, False),
+        "row_wise": (Where.EVERY_RANK, 1, False),
+        "table_row_wise": (Where.ONE_MACHINE, 1, True),
+        "table_column_wise:2": (Where.ANY_RANK_OF_ONE_MACHINE, 2, False),
+        "table_column_wise:4": (Where.ANY_RANK_OF_ONE_MACHINE, 4, False),
+        "grid_shard:2": (Where.ONE_MACHINE, 2, True),
+        "grid_shard:4": (Where.ONE_MACHINE, 4, True),
+    }
+
+
+def test_pinned_ranks_become_lists() -> None:
+    """A rank named twice holds two shards: one block for each."""
+    pin = {"sharding_type": "column_wise", "mode": "HBM_ONLY", "ranks": [5, 5, 1, 0]}
+    instance = compiled({"dim": 128, "constraints": {"pin": pin}})
+    validate(instance)
+    blocks = [instance.block(b) for b in instance.blocks_of(0)]
+    assert [b.places for b in blocks] == [(5,), (5,), (1,), (0,)]
+    assert all(b.where == Where.LIST for b in blocks)
+
+
+def test_largest_collective_is_one_resource_a_collective() -> None:
+    """The peak is the largest collective's: each resource counts all tables, its own buffers."""
+    seq = {"rows": 8000, "output": "sequence", "sequence_length": 10}
+    instance = compiled(seq, {"rows": 4000}, buffers="largest_collective")
+    names = [r.name for r in instance.resources]
+    assert len(names) == 7
+    assert "hbm:torchrec/sequence/row_wise" in names
+    additive = compiled(seq, {"rows": 4000})
+    chosen = [instance.option_index(t, "row_wise/HBM_ONLY") for t in (0, 1)]
+    peaks = check(instance, first_places(instance, chosen)).loads
+    total = check(additive, first_places(additive, chosen)).loads
+    assert peaks is not None
+    assert total is not None
+    use = {name: int(peaks.use[i][0]) for i, name in enumerate(names)}
+    first, second = 512 * 10 * 64 * 4, 512 * 8 * 64 * 4
+    tables = int(total.use[0][0]) - first - second
+    assert use["hbm:torchrec/sequence/row_wise"] == tables + first
+    assert use["hbm:torchrec/pooled/row_wise"] == tables + second
+    assert use["hbm:torchrec/pooled/table_wise"] == tables
+
+
+def test_one_collective_needs_no_further_resources() -> None:
+    """With a single collective both buffer rules say the same."""
+    dyn = {"kind": "dynamicemb"}
+    assert compiled(dyn, dyn).fingerprint == compiled(
+        dyn, dyn, buffers="largest_collective"
+    ).fingerprint  # fmt: skip
+
+
+def test_fusion_reaches_the_instance() -> None:
+    """Two HYBRID tables at different ratios are rejected by check, HBM_ONLY beside CACHING not."""
+    dyn = {"kind": "dynamicemb"}
+    instance = compiled(dyn, dyn)
+
+    def violations(first: str, second: str) -> tuple[str, ...]:
+        names = (f"row_wise/{first}", f"row_wise/{second}")
+        chosen = [instance.option_index(t, name) for t, name in enumerate(names)]
+        return check(instance, first_places(instance, chosen)).violations
+
+    assert violations("HYBRID/0.3/roundrobin", "HYBRID/0.4/roundrobin")
+    assert violations("HYBRID/0.3/roundrobin", "HBM_ONLY/roundrobin")
+    assert violations("HYBRID/0.3/roundrobin", "HOST_ONLY/roundrobin")
+    assert not violations("HYBRID/0.3/roundrobin", "HYBRID/0.3/roundrobin")
+    assert not violations("HBM_ONLY/roundrobin", "CACHING/0.4/roundrobin")
+    assert not violations("HBM_ONLY/roundrobin/beside_caching", "HYBRID/0.4/roundrobin")
+
+
+@pytest.mark.parametrize("objective", list(Objective))
+def test_objective_and_phases(objective: Objective) -> None:
+    """The five phases of the design, and the objective asked for."""
+    instance = compile_instance(price(model({}), cluster()), objective)
+    assert instance.objective == objective
+    assert instance.phases == ("fwd_compute", "fwd_comms", "bwd_compute", "bwd_comms", "prefetch")
+
+
+def test_moves_name_the_plan_in_production() -> None:
+    """Known options by index, vanished ones as −1, tables not in it are new."""
+    options = price(model({}, {}, {}), cluster())
+    current = {"t0": ("table_wise/HBM_ONLY", ((3,),)), "t1": ("gone", ((0,),)), "old": ("x", ())}
+    instance = compile_instance(options, moves=Moves(current, max_tables=1, max_bytes=5))
+    validate(instance)
+    assert [(c.table, c.ranks) for c in instance.current] == [(0, ((3,),)), (1, ((0,),))]
+    assert instance.current[0].option == options.index(0, "table_wise/HBM_ONLY")
+    assert instance.current[1].option == -1
+    assert (instance.max_moved_tables, instance.max_moved_bytes) == (1, 5)
+
+
+def test_an_empty_model_compiles() -> None:
+    """No tables: an Instance with resources and nothing to place."""
+    instance = compiled()
+    assert instance.num_tables == 0
+    validate(instance)

@@ -1,0 +1,48 @@
+"""Small models and clusters for the tests of this folder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from milp_planner.inputs import Cluster, Model
+from milp_planner.pricing import Options, price
+
+
+def model(*tables: dict[str, Any], **workload: Any) -> Model:
+    """A model of the given tables; 1,000 rows of 64 floats unless they say otherwise."""
+    full = [{"name": f"t{i}", "rows": 1000, "dim": 64, **t} for i, t in enumerate(tables)]
+    return Model.from_dict(
+        {"name": "m", "workload": {"batch_per_rank": 512, **workload}, "tables": full}
+    )
+
+
+def cluster(machines: int = 1, ranks: int = 8, **fields: Any) -> Cluster:
+    """Equal machines; 400 GB/s inside, 50 GB/s a rank between them."""
+    data = {
+        "name": "c",
+        "machines": machines,
+        "ranks_per_machine": ranks,
+        "hbm": "80GiB",
+        "ddr": "1TB",
+        "profile": "torchrec-default",
+        "interconnect": {"intra_machine": "400GB/s", "inter_machine": "50GB/s"},
+        "reservations": {"hbm_percent": 0, "kjt_multiple": 0},
+    }
+    return Cluster.from_dict({**data, **fields})
+
+
+def uneven_cluster() -> Cluster:
+    """One machine of four ranks and one of two."""
+    machines = [{"ddr": "1TB", "ranks": n, "hbm": "80GiB"} for n in (4, 2)]
+    data = cluster(2).to_dict()
+    return Cluster.from_dict({**data, "machines": machines})
+
+
+def priced(*tables: dict[str, Any], machines: int = 1, ranks: int = 8, **workload: Any) -> Options:
+    """Options of the given tables on an equal cluster."""
+    return price(model(*tables, **workload), cluster(machines, ranks))
+
+
+def entry(options: Options, name: str, table: int = 0) -> int:
+    """The first shard entry of an option by name."""
+    return int(options.entries.first[options.index(table, name)])

@@ -1,0 +1,108 @@
+"""Lookup bandwidth and hit ratio of options."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from milp_planner.pricing import price
+from milp_planner.pricing.bandwidth import bandwidths, hits_of
+from milp_planner.pricing.columns import OptionColumns
+from milp_planner.pricing.exchange import links_of
+from milp_planner.pricing.job import Job, job_of
+from milp_planner.pricing.menu import menu_of, order_of
+from milp_planner.pricing.price import _option_columns
+from milp_planner.pricing.profile import load_profile
+from milp_planner.pricing.split import offsets
+from tests.milp_planner.pricing.build import cluster, model
+
+GIB = 2**30
+DYN = {"kind": "dynamicemb"}
+
+
+def job(profile: str, *tables: dict[str, object], **workload: object) -> Job:
+    """A pricing job on one machine of eight ranks."""
+    site = cluster(1, 8, profile=profile)
+    return job_of(model(*tables, **workload), site, load_profile(profile), links_of(site))
+
+
+def found(job: Job) -> dict[str, float]:
+    """Bandwidth of every option of the only table, by name, bytes per second."""
+    columns, names = option_columns(job)
+    values = bandwidths(job, columns, hits_of(job, columns))
+    return dict(zip(names, values.tolist(), strict=True))
+
+
+def option_columns(job: Job) -> tuple[OptionColumns, tuple[str, ...]]:
+    """Columns and names of the options of the only table."""
+    order = order_of(job.model.tables[0], job.workload.cache_ratios, False)
+    menu = menu_of(order, job.site)
+    return _option_columns([menu], offsets([len(menu.choices)]), job.ranks), menu.names
+
+
+def test_torchrec_kernels() -> None:
+    """fused: HBM; dense: half; uvm: link/10; uvm_caching: (0.3 HBM + 0.7 link)/10."""
+    values = found(job("torchrec-default", {}))
+    assert values["table_wise/HBM_ONLY"] == 897 * GIB
+    assert values["data_parallel/HBM_ONLY"] == 897 * GIB / 2
+    assert values["row_wise/HOST_ONLY"] == pytest.approx(3.2 * GIB)
+    mixed = (0.3 * 897 + 0.7 * 32) / 10 * GIB
+    assert values["row_wise/CACHING/0.3"] == pytest.approx(mixed)
+
+
+def test_dynamicemb_on_the_published_curve() -> None:
+    """x_eff = 0.283 and 0.113 at x = 0.3, all divided by ten."""
+    values = found(job("a10", DYN))
+    assert values["row_wise/HBM_ONLY/roundrobin"] == pytest.approx(89.7 * GIB)
+    for mode, x_eff in (("CACHING/0.3", 0.283), ("HYBRID/0.3", 0.113), ("HOST_ONLY", 0.11)):
+        expected = (x_eff * 897 + (1 - x_eff) * 32) / 10 * GIB
+        assert values[f"row_wise/{mode}/roundrobin"] == pytest.approx(expected)
+
+
+def test_statistics_replace_the_fit_where_the_profile_says_so() -> None:
+    """TorchEasyRec: x_eff = 1 − miss rate when a curve is known, in both tiered modes."""
+    curve = {"kind": "miss_rate", "points": [[0.3, 0.2], [1.0, 0.0]]}
+    values = found(job("a10", {**DYN, "rows": 10 * 8192, "access": curve}))
+    expected = (0.8 * 897 + 0.2 * 32) / 10 * GIB
+    assert values["row_wise/CACHING/0.3/roundrobin"] == pytest.approx(expected)
+    assert values["row_wise/HYBRID/0.3/roundrobin"] == pytest.approx(expected)
+
+
+def test_batch_cover_is_cache_rows_over_distinct_rows() -> None:
+    """On h100 a cache of 0.4 of the rows, in buckets half of them, over the rows of a step."""
+    work = job("h100", {**DYN, "rows": 8192 * 8, "pooling_factor": 8.0})
+    touched = float(work.traffic.distinct[0]) / (8192 * 8)
+    columns, names = option_columns(work)
+    cover = hits_of(work, columns).cover[names.index("row_wise/CACHING/0.4/roundrobin")]
+    assert cover == pytest.approx(4 * 1024 / 8192 / touched)
+    x_eff = np.interp(cover, [0, 0.8, 1.0], [0.0318, 0.0722, 0.1623])
+    value = found(work)["row_wise/CACHING/0.4/roundrobin"]
+    assert value == pytest.approx((x_eff * 3350e9 + (1 - x_eff) * 64e9) / 2.26)
+
+
+def test_prefetch_lets_a_cache_read_at_hbm_speed() -> None:
+    """The misses are priced in their own phase instead."""
+    values = found(job("torchrec-default", {}, prefetch_pipeline=True))
+    assert values["table_wise/CACHING/0.1"] == 897 * GIB
+    assert values["table_wise/HOST_ONLY"] == pytest.approx(3.2 * GIB)
+
+
+def test_without_hbm_lookups_read_ddr() -> None:
+    """A CPU-only cluster reads at DDR bandwidth, the dense kernel at half of it."""
+    options = price(model({}), cluster(1, 8, hbm=0))
+    fwd = options.entries.cost[options.entries.first[:-1], 0]
+    ids, row = 512, 64 * 4
+    dense = (8 * ids + 2 * ids * row) / (51 * GIB / 2) * 1e12
+    assert fwd[options.index(0, "data_parallel/HOST_ONLY")] == pytest.approx(dense, abs=1)
+
+
+def test_lfu_tables_are_priced_as_lfu() -> None:
+    """At the same ratio eviction by frequency hits more than eviction by recency."""
+    zipf = {**DYN, "rows": 100_000, "access": {"kind": "zipf", "alpha": 1.0}}
+    ratios = []
+    for strategy in ("timestamp", "lfu"):
+        work = job("a10", {**zipf, "score_strategy": strategy})
+        columns, names = option_columns(work)
+        at = names.index("row_wise/CACHING/0.1/roundrobin")
+        ratios.append(hits_of(work, columns).ratio[at])
+    assert ratios[0] + 0.02 < ratios[1]

@@ -1,0 +1,135 @@
+"""dynamicemb storage: the published vectors, and the runtime's metadata."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from milp_planner.pricing import dynamicemb_storage as emb
+from milp_planner.pricing.storage import input_bytes, output_bytes
+
+
+def column(value: int) -> np.ndarray:
+    """One value as an array."""
+    return np.array([value], dtype=np.int64)
+
+
+def tiers(kind: str, rows: int, row_bytes: int, ratio: Fraction, caching: bool) -> list[int]:
+    """HBM, DDR and HBM for values of one shard with buckets of 128."""
+    formula = emb.torcheasyrec_tiers if kind == "torcheasyrec" else emb.runtime_tiers
+    pair = (column(ratio.numerator), column(ratio.denominator))
+    found = formula(column(rows), column(row_bytes), column(128), pair, np.array([caching]))
+    return [int(part[0]) for part in found]
+
+
+@pytest.mark.parametrize(
+    ("shape", "tenths", "expected"),
+    [
+        ((1024, 64, "sgd"), 5, (148512, 131072, 131072, 262144)),
+        ((12_500_000, 128, "adam"), 3, (5972890625, 5760000000, 13440000000, 19200000000)),
+        ((4_000_000, 128, "adam"), 1, (682525000, 614400000, 5529600000, 6144000000)),
+    ],
+)
+def test_published_vectors(
+    shape: tuple[int, int, str], tenths: int, expected: tuple[int, int, int, int]
+) -> None:
+    """The planner's figures to the byte (the last without its float artefact of one byte)."""
+    rows, dim, optimizer = shape
+    hbm, values, hybrid, caching = expected
+    row = emb.planner_value_bytes(dim, 4, optimizer)
+    ratio = Fraction(tenths, 10)
+    assert tiers("torcheasyrec", rows, row, ratio, False) == [hbm, hybrid, values]
+    assert tiers("torcheasyrec", rows, row, ratio, True) == [hbm, caching, values]
+
+
+@given(st.integers(1, 10**9), st.integers(1, 64), st.integers(1, 64), st.integers(1, 9))
+def test_slots_of_hbm(rows: int, ranks: int, sixteens: int, tenths: int) -> None:
+    """The first multiple of 1024 from x of a rank's slots on, over the rows of the table."""
+    bucket, ratio = 16 * sixteens, Fraction(tenths, 10)
+    room = math.ceil(Fraction(rows, ranks) / bucket) * bucket
+    slots = math.ceil(room * ratio / 1024) * 1024
+    found = emb.hbm_slots(-(-rows // ranks), bucket, (tenths, 10))
+    assert found == slots
+    held = emb.held_ratio(rows, ranks, bucket, (tenths, 10))
+    assert held == pytest.approx(min(slots * ranks / rows, 1))
+    assert tenths / 10 <= held <= 1
+
+
+@given(
+    st.integers(1, 10**9), st.integers(1, 512), st.integers(0, 100), st.integers(1, 100),
+    st.booleans(),
+)  # fmt: skip
+def test_torcheasyrec_is_its_formula(
+    rows: int, sixteens: int, over: int, under: int, caching: bool
+) -> None:
+    """HBM = ceil(a·(vb·x + 17 + 4/128)) and DDR = ceil(a·vb·(1 − x)) or a·vb, as fractions."""
+    ratio, row = Fraction(min(over, under), under), 16 * sixteens
+    a = max(16, -(-rows // 16) * 16)
+    ddr = a * row if caching else math.ceil(a * row * (1 - ratio))
+    expected = [
+        math.ceil(a * (row * ratio + 17 + Fraction(4, 128))),
+        ddr,
+        math.ceil(a * row * ratio),
+    ]
+    assert tiers("torcheasyrec", rows, row, ratio, caching) == expected
+
+
+@pytest.mark.parametrize(("caching", "megabytes"), [(False, 262.8), (True, 341.7)])
+def test_runtime_metadata_is_what_was_read_in_the_runtime(caching: bool, megabytes: float) -> None:
+    """12.5M rows at x = 0.3 hold 262.8 MB (HYBRID) or 341.7 MB (CACHING) of metadata in HBM."""
+    hbm, _, values = tiers("runtime", 12_500_000, 1536, Fraction(3, 10), caching)
+    assert (hbm - values) / 1e6 == pytest.approx(megabytes, abs=0.1)
+
+
+def test_runtime_small_shard_by_hand() -> None:
+    """1,000 rows at x = 1/2: 1,024 slots; HYBRID 1,024 + 512, CACHING 1,024 + 3,072 + 1,024."""
+    row = 256
+    hbm, ddr, values = tiers("runtime", 1000, row, Fraction(1, 2), False)
+    assert (ddr, values) == (512 * row, 1024 * row)
+    assert hbm == values + 21 * (1024 + 512) + 4 * 1 + 4 * 4
+    hbm, ddr, values = tiers("runtime", 1000, row, Fraction(1, 2), True)
+    assert (ddr, values) == (1024 * row, 4096 * row)
+    assert hbm == values + 21 * (4096 + 1024) + 4 * 4 + 4 * 8
+
+
+def test_runtime_single_tiers_by_hand() -> None:
+    """HBM_ONLY keeps no host tier; HOST_ONLY keeps all metadata, but no values, in HBM."""
+    row = 256
+    assert tiers("runtime", 1000, row, Fraction(1), False) == [
+        1024 * row + 21 * 1024 + 32,
+        0,
+        1024 * row,
+    ]
+    assert tiers("runtime", 1000, row, Fraction(0), False) == [21 * 1024 + 32, 1024 * row, 0]
+
+
+@given(st.integers(1, 10**8), st.integers(1, 99), st.booleans())
+def test_runtime_never_needs_less_hbm_than_planned(rows: int, over: int, caching: bool) -> None:
+    """What the planner misses is missing in one direction only."""
+    ratio = Fraction(over, 100)
+    planned = tiers("torcheasyrec", rows, 512, ratio, caching)
+    assert tiers("runtime", rows, 512, ratio, caching)[0] > planned[0]
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "planned", "runtime"),
+    [
+        ("none", 512, 512), ("sgd", 512, 512), ("adam", 1536, 1536), ("adagrad", 1024, 1024),
+        ("rowwise_adagrad", 528, 528), ("other", 1024, 1024),
+    ],
+)  # fmt: skip
+def test_row_bytes(optimizer: str, planned: int, runtime: int) -> None:
+    """A row of 128 floats with its state: TorchEasyRec's figure and the runtime's."""
+    assert emb.planner_value_bytes(128, 4, optimizer) == planned
+    assert emb.runtime_value_bytes(128, 4, optimizer) == runtime
+
+
+def test_buffers_of_the_reference() -> None:
+    """Row-wise input is ceil(8 · lookups), output batch · ranks · dim · element."""
+    assert input_bytes(np.array([1024 * 4.5])).tolist() == [36864]
+    assert output_bytes(np.array([1024.0 * 8]), column(128), column(4)).tolist() == [4194304]

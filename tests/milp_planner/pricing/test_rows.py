@@ -1,0 +1,52 @@
+"""How rows fall on ranks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from milp_planner.inputs import Table
+from milp_planner.pricing.split import dynamicemb_split, torchrec_split, whole
+
+
+def table(rows: int, **fields: object) -> Table:
+    """A narrow table of that many rows."""
+    return Table.from_dict({"name": "t", "rows": rows, "dim": 4, **fields})
+
+
+@given(st.integers(1, 5000), st.integers(1, 300))
+def test_torchrec_blocks_cover_the_table(rows: int, ranks: int) -> None:
+    """One shard a rank, equal blocks in front, together all rows."""
+    split = torchrec_split(table(rows), ranks, 0.0)
+    shards = np.repeat(split.rows, split.repeat)
+    block = -(-rows // ranks)
+    expected = [max(0, min(block, rows - r * block)) for r in range(ranks)]
+    assert shards.tolist() == expected
+    assert all(np.diff(np.append(split.rows, -1)) != 0)
+
+
+def test_known_ids_make_every_rank_its_own_run() -> None:
+    """Only the owner of the hot id differs: runs before it, itself, and after it."""
+    hot = {"kind": "top_ids", "ids": [{"share": 0.5, "id": 45}]}
+    split = torchrec_split(table(80, access=hot), 8, 0.0)
+    assert split.repeat.tolist() == [4, 1, 3]
+    assert split.rows.tolist() == [10, 10, 10]
+    assert split.load == pytest.approx([0.5, 4.5, 0.5])
+
+
+def test_dynamicemb_shards_have_equal_room() -> None:
+    """ceil(rows / ranks) rows everywhere; known ids change the load only."""
+    split = dynamicemb_split(table(1001, kind="dynamicemb"), 8, "roundrobin", 0.0)
+    assert (split.repeat.tolist(), split.rows.tolist()) == ([1], [126])
+    hot = {"kind": "top_ids", "ids": [{"share": 0.5, "id": 9}]}
+    split = dynamicemb_split(table(1001, kind="dynamicemb", access=hot), 8, "roundrobin", 0.0)
+    assert split.repeat.tolist() == [1, 1, 6]
+    assert split.load == pytest.approx([0.5, 4.5, 0.5])
+
+
+def test_whole_tables_are_one_shard() -> None:
+    """All rows, mean load."""
+    split = whole(table(77))
+    assert (split.repeat.tolist(), split.rows.tolist(), split.load.tolist()) == ([1], [77], [1.0])

@@ -1,0 +1,122 @@
+"""Bytes of options, by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from milp_planner.pricing import price
+from milp_planner.pricing.dynamicemb_storage import OVERFLOW_SLOTS
+from tests.milp_planner.pricing.build import cluster, entry, model, priced
+
+DYN = {"kind": "dynamicemb", "rows": 8192, "dim": 128, "optimizer": "adam"}
+IN, OUT = 512 * 8, 512 * 8 * 128 * 4
+"""Row-wise buffers of one rank: 512 ids received; a pooled output for each of 8 · 512 samples."""
+
+
+def test_dynamicemb_modes_on_eight_ranks() -> None:
+    """1,024 rows a rank of 1,536 bytes; metadata 21 bytes a slot and 4 a bucket, all in HBM."""
+    options = priced(DYN)
+    e = options.entries
+    hbm_only = entry(options, "row_wise/HBM_ONLY/roundrobin")
+    assert e.hbm[hbm_only] == 1024 * (1536 + 21) + 4 * 8 + IN
+    assert (e.ddr[hbm_only], e.buffer[hbm_only]) == (0, OUT)
+    host = entry(options, "row_wise/HOST_ONLY/roundrobin")
+    assert e.hbm[host] == 1024 * 21 + 4 * 8 + IN
+    assert e.ddr[host] == 1024 * 1536
+    cached = entry(options, "row_wise/CACHING/0.5/roundrobin")
+    slots = 1024 + OVERFLOW_SLOTS
+    assert e.hbm[cached] == slots * (1536 + 21) + 4 * 4 + 1024 * 21 + 4 * 8 + IN
+    assert e.ddr[cached] == 1024 * 1536
+    hybrid = entry(options, "row_wise/HYBRID/0.5/roundrobin")
+    assert e.ddr[hybrid] == 512 * 1536
+    assert e.move[host] == e.move[cached] == 1024 * 1536
+
+
+def test_admission_counter_and_external_store() -> None:
+    """The counter is HBM on every rank; an external store spares the DDR of a cached table."""
+    plain, rich = priced(DYN), priced({**DYN, "admission_capacity": 10**6})
+    name = "row_wise/CACHING/0.5/roundrobin"
+    assert rich.entries.hbm[entry(rich, name)] == plain.entries.hbm[entry(plain, name)] + 17_003_907
+    outside = priced({**DYN, "external_storage": "ps"})
+    assert outside.entries.ddr[entry(outside, name)] == 0
+    host = "row_wise/HOST_ONLY/roundrobin"
+    assert outside.entries.ddr[entry(outside, host)] == 1024 * 1536
+
+
+def test_torcheasyrec_storage_is_the_published_formula() -> None:
+    """1,024 rows at x = 1/2 with the planner's own buffers: no codec, no skew, no dedup."""
+    options = priced(DYN, storage_model="torcheasyrec", codec_peak_factor=2.5)
+    e = options.entries
+    hybrid = entry(options, "row_wise/HYBRID/0.5/roundrobin")
+    assert e.hbm[hybrid] == 512 * 1536 + 17 * 1024 + 4 * 8 + IN
+    assert (e.ddr[hybrid], e.buffer[hybrid]) == (512 * 1536, OUT)
+
+
+def test_inference_keeps_no_optimizer_state() -> None:
+    """512 instead of 1,536 bytes a row; a TorchRec table its weights alone."""
+    options = priced(DYN, {"rows": 1000, "optimizer": "adam"}, mode="inference")
+    host = entry(options, "row_wise/HOST_ONLY/roundrobin")
+    assert options.entries.ddr[host] == 1024 * 512
+    whole = entry(options, "table_wise/HOST_ONLY", 1)
+    assert options.entries.ddr[whole] == 1000 * 64 * 4
+
+
+def test_codec_peak_multiplies_the_output_buffer() -> None:
+    """2.5 times the buffer where something is exchanged: not for replicas, not on one rank."""
+    options = priced({}, codec_peak_factor=2.5)
+    sent = 512 * 8 * 64 * 4
+    assert options.entries.buffer[entry(options, "table_wise/HBM_ONLY")] == 2.5 * sent
+    assert options.entries.buffer[entry(options, "data_parallel/HBM_ONLY")] == sent / 8
+    alone = priced({}, ranks=1, codec_peak_factor=2.5)
+    assert alone.entries.buffer[entry(alone, "table_wise/HBM_ONLY")] == sent / 8
+
+
+def test_hot_rows_swell_the_buffers_of_sequences() -> None:
+    """At 2.8 times the mean, ids and embeddings of a row-wise sequence take 2.8 times the room."""
+    skew = {"kind": "unknown", "measured_skew": {"max_over_mean": 2.8, "ranks": 8}}
+    seq = {"rows": 8000, "output": "sequence", "sequence_length": 100}
+    options = priced({**seq, "access": skew}, seq)
+    hot, even = (entry(options, "row_wise/HBM_ONLY", t) for t in (0, 1))
+    e, ids = options.entries, 512 * 100
+    assert e.buffer[even] == ids * 64 * 4
+    assert e.buffer[hot] == pytest.approx(2.8 * ids * 64 * 4)
+    assert e.hbm[hot] - e.hbm[even] == pytest.approx(1.8 * ids * 8)
+    cut, other = (entry(options, "column_wise:2/HBM_ONLY", t) for t in (0, 1))
+    assert e.buffer[cut] == e.buffer[other] == 8 * ids * 32 * 4
+
+
+def test_hot_rows_leave_pooled_outputs_alone() -> None:
+    """A partial sum is one a sample however many rows it adds; only the ids grow."""
+    zipf = {"kind": "zipf", "alpha": 1.5}
+    options = priced({"rows": 8000, "access": zipf}, {"rows": 8000})
+    hot, even = (entry(options, "row_wise/HBM_ONLY", t) for t in (0, 1))
+    assert options.entries.buffer[hot] == options.entries.buffer[even]
+    assert options.entries.hbm[hot] > options.entries.hbm[even]
+
+
+def test_known_hot_id_fills_its_owner_only() -> None:
+    """Of eight ranks the one that owns the id needs more, the others less."""
+    hot = {"kind": "top_ids", "ids": [{"share": 0.5, "id": 3500}]}
+    seq = {"rows": 8000, "output": "sequence", "sequence_length": 100, "access": hot}
+    options = priced(seq)
+    at = entry(options, "row_wise/HBM_ONLY")
+    assert options.entries.repeat[at : at + 3].tolist() == [3, 1, 4]
+    mean = 512 * 100 * 64 * 4
+    expected = [pytest.approx(f * mean) for f in (0.5, 4.5, 0.5)]
+    assert options.entries.buffer[at : at + 3].tolist() == expected
+
+
+def test_without_hbm_everything_is_ddr() -> None:
+    """Rows, metadata and buffers of a CPU-only rank are charged to its machine."""
+    options = price(model(DYN), cluster(1, 8, hbm=0))
+    at = entry(options, "row_wise/HOST_ONLY/roundrobin")
+    assert options.entries.hbm[at] == options.entries.buffer[at] == 0
+    assert options.entries.ddr[at] == 1024 * (1536 + 21) + 4 * 8 + IN + OUT
+
+
+def test_empty_shards_need_nothing() -> None:
+    """Three rows on eight ranks: five ranks hold no byte."""
+    options = priced({"rows": 3})
+    at = entry(options, "row_wise/HBM_ONLY")
+    assert options.entries.rows[at : at + 2].tolist() == [1, 0]
+    assert options.entries.hbm[at + 1] == options.entries.buffer[at + 1] == 0

@@ -1,0 +1,18 @@
+"""The tutorial runs as it stands."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+TUTORIAL = Path(__file__).resolve().parents[1] / "docs" / "tutorial.py"
+
+
+def test_it_runs_from_an_empty_folder(tmp_path: Path) -> None:
+    """Table list, plan, interruption, today's plan, explanation, report and export."""
+    done = subprocess.run(
+        [sys.executable, str(TUTORIAL)], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert "no plan below" in done.stdout and "kB of report" in done.stdout
