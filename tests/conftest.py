@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# Property tests are judged by what they find, never by how long a loaded machine takes; on CI
-# they draw the same examples every time, so that a failure there can be repeated.
-settings.register_profile("default", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "default")
+# Property tests are judged by what they find, never by how long a loaded machine takes. They draw
+# the same examples every time, so that a failure can be repeated; EXPLORE=1 draws new ones.
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None)
+settings.load_profile("explore" if os.environ.get("EXPLORE") else "repeatable")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

@@ -178,7 +178,7 @@ class Annealer:
         return Placement(options, ranks)
 
     def _one_level_a_group(self, options: IntArray) -> IntArray:
-        """The options with every mixed fusion group at the level most of its tables have.
+        """The options with every mixed fusion group at the level that most of its tables can take.
 
         Moves keep groups at one level; a table without an option there stays, and nothing is
         proposed.
@@ -187,15 +187,19 @@ class Annealer:
         self._sound = True
         group, level = self._instance.option_group, self._instance.option_level
         for mixed in {int(g) for g in group[options] if g >= 0}:
-            tables = np.flatnonzero(group[options] == mixed)
-            levels, counts = np.unique(level[options[tables]], return_counts=True)
-            common = levels[counts.argmax()]
-            for table in tables[level[options[tables]] != common].tolist():
-                low, high = self._choice_start[table], self._choice_start[table + 1]
-                mine = self._choice[low:high]
-                fits = mine[(group[mine] < 0) | (group[mine] == mixed) & (level[mine] == common)]
-                options[table] = fits[0] if len(fits) else options[table]
-                self._sound = self._sound and len(fits) > 0
+            tables = np.flatnonzero(group[options] == mixed).tolist()
+            if len(np.unique(level[options[tables]])) == 1:
+                continue
+            mine = [self._choice[slice(*self._choice_start[t : t + 2])] for t in tables]
+            fits = [c[(group[c] < 0) | (group[c] == mixed)] for c in mine]
+            own = [level[options[tables]], *(level[c[group[c] == mixed]] for c in fits)]
+            levels = np.unique(np.concatenate(own))
+            at_level = [[c[(group[c] < 0) | (level[c] == at)] for c in fits] for at in levels]
+            most = max(at_level, key=lambda found: sum(len(c) > 0 for c in found))
+            for table, found in zip(tables, most, strict=True):
+                if options[table] not in found:
+                    options[table] = found[0] if len(found) else options[table]
+                    self._sound = self._sound and len(found) > 0
         return options
 
     def _largest_shard(self) -> NDArray[np.float64]:

@@ -158,3 +158,19 @@ def test_a_forbidden_plan_in_production_is_not_returned_to() -> None:
     assert annealer is not None
     annealer.run(500, HEATS, lambda: False)
     assert annealer.value is None
+
+
+def test_a_fusion_group_takes_the_level_all_its_tables_can_take() -> None:
+    """A table with one level in a group decides for those that may also leave it."""
+    builder = InstanceBuilder([[0]], ["p"], [], "total")
+    block = [Block(Where.EVERY_RANK, [Shard({}, [0])])]
+    builder.add_table("a")
+    builder.add_option("o", block, fusion=("f", 0))
+    builder.add_table("b")
+    builder.add_option("o", block, fusion=("f", 2))
+    builder.add_option("p", block)
+    instance = builder.build()
+    annealer = Annealer(instance)
+    annealer.start(np.asarray([0, 1]), [0])
+    annealer.run(100, HEATS, lambda: False)
+    assert annealer.value == 0 and check(instance, annealer.placement(best=True)).feasible
