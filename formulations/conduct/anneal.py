@@ -178,28 +178,30 @@ class Annealer:
         return Placement(options, ranks)
 
     def _one_level_a_group(self, options: IntArray) -> IntArray:
-        """The options with every mixed fusion group at the level that most of its tables can take.
+        """The options with every mixed fusion group at the level that most of its tables can take;
+        the others leave the group if they can.
 
-        Moves keep groups at one level; a table without an option there stays, and nothing is
-        proposed.
+        Moves keep groups at one level: where one stays mixed, nothing is proposed.
         """
         options = np.array(options, dtype=np.int64)
-        self._sound = True
         group, level = self._instance.option_group, self._instance.option_level
-        for mixed in {int(g) for g in group[options] if g >= 0}:
+        for _ in range(1 + len(self._instance.fusion_groups)):
+            mixed = _mixed(group[options], level[options])
+            if mixed is None:
+                break
             tables = np.flatnonzero(group[options] == mixed).tolist()
-            if len(np.unique(level[options[tables]])) == 1:
-                continue
             mine = [self._choice[slice(*self._choice_start[t : t + 2])] for t in tables]
-            fits = [c[(group[c] < 0) | (group[c] == mixed)] for c in mine]
-            own = [level[options[tables]], *(level[c[group[c] == mixed]] for c in fits)]
-            levels = np.unique(np.concatenate(own))
-            at_level = [[c[(group[c] < 0) | (level[c] == at)] for c in fits] for at in levels]
-            most = max(at_level, key=lambda found: sum(len(c) > 0 for c in found))
-            for table, found in zip(tables, most, strict=True):
-                if options[table] not in found:
-                    options[table] = found[0] if len(found) else options[table]
-                    self._sound = self._sound and len(found) > 0
+            inside = np.concatenate([options[tables], *(c[group[c] == mixed] for c in mine)])
+            ways = [
+                [c[(group[c] != mixed) | (level[c] == at)] for c in mine]
+                for at in np.unique(level[inside])
+            ]
+            away = np.where(group == mixed, 0, 1 + (group >= 0))  # best no group, then another
+            best = min(ways, key=lambda fits: sum(min(away[c], default=9) for c in fits))
+            for table, fits in zip(tables, best, strict=True):
+                if len(fits) and options[table] not in fits:
+                    options[table] = fits[away[fits].argmin()]
+        self._sound = _mixed(group[options], level[options]) is None
         return options
 
     def _largest_shard(self) -> NDArray[np.float64]:
@@ -218,3 +220,10 @@ class Annealer:
         loads = int(self.array[data.LOADS])
         limit = self._lowered.view(data.LIMIT, loads, self.array)
         self._weight = _CAPACITY / np.maximum(1.0, limit)
+
+
+def _mixed(group: IntArray, level: IntArray) -> int | None:
+    """A fusion group that tables at these groups and levels hold at more than one level."""
+    pairs = np.unique(np.stack([group, level])[:, group >= 0], axis=1)[0]
+    again = pairs[1:][pairs[1:] == pairs[:-1]]
+    return int(again[0]) if len(again) else None
