@@ -25,9 +25,10 @@ from formulations.conduct.anneal_data import (
     SEAT_START, SEAT_UNEVEN, SEATS, STATE_START, TABLES, TALLY, TOGETHER, UNEVEN, WIDE,
 )  # fmt: skip
 
+_INTS = types.CPointer(types.int64)
 _TYPES = {
-    "a": types.int64[::1], "w": types.float64[::1], "order": types.int64[::1],
-    "choice_start": types.int64[::1], "choice": types.int64[::1], "wishes": types.int64[::1],
+    "a": _INTS, "w": types.CPointer(types.float64), "order": _INTS,
+    "choice_start": _INTS, "choice": _INTS, "wishes": _INTS,
     "heat": types.float64, "change": types.float64, "share": types.float64,
     "span": types.UniTuple(types.int64, 3), "heats": types.UniTuple(types.float64, 2),
     "mix": types.UniTuple(types.int64, 6), "limits": types.UniTuple(types.float64, 2),
@@ -38,10 +39,23 @@ def kernel(function):
     """Compile for the types that go with the names of arguments (int64: any other name).
 
     Once a function: left to the types it is called with, most would be compiled several times.
+    Arrays are pointers: an array costs seven arguments and four atomic counts of references at
+    every call.
     """
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     signature = tuple(_TYPES.get(name, types.int64) for name in names)
     return njit(signature, cache=True, nogil=True)(function)
+
+
+def entry(function):
+    """Compile what Python calls: with arrays."""
+    whole, real = types.int64[::1], types.float64[::1]
+    arrays = {**dict.fromkeys(_TYPES, whole), "w": real}
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    kinds = (
+        arrays[n] if isinstance(_TYPES.get(n), types.CPointer) else _TYPES[n] for n in names
+    )
+    return njit(tuple(kinds), cache=True, nogil=True)(function)
 
 
 #: Penalties below this are looked at exactly.
@@ -618,6 +632,30 @@ def _record(a, w, share):
 
 
 @kernel
+def _anneal(a, w, order, count, choice_start, choice, span, heats, mix, limits):
+    for i in range(count):
+        table = order[i]
+        if mix[5]:
+            _place(a, w, table, a[a[OLD_OPTION] + table], mix[5])
+        else:
+            _put(a, w, table, a[a[OLD_OPTION] + table], a[OLD_PLACE])
+    penalty, heat = _penalty(a, w), heats[0]
+    for n in range(span[0], span[1]):
+        while penalty < _NOTHING:
+            penalty = _penalty(a, w)
+            if penalty > 0.0:
+                break
+            _record(a, w, limits[0])
+            penalty = _penalty(a, w)
+            if a[TALLY + 1] <= limits[1]:
+                return penalty
+        if n % 256 == 0 or n == span[0]:
+            heat = heats[0] * (heats[1] / heats[0]) ** (n / span[2])
+        penalty += _one_move(a, w, choice_start, choice, heat, mix)
+    return _penalty(a, w)
+
+
+@entry
 def anneal(a, w, order, choice_start, choice, span, heats, mix, limits):
     """Place tables, then make moves ``span[0]`` to ``span[1]`` of ``span[2]``, cooling
     geometrically; the penalty at the end.
@@ -640,32 +678,16 @@ def anneal(a, w, order, choice_start, choice, span, heats, mix, limits):
         A plan without penalty is kept and the target lowered by this share below it; one as cheap
         as the second ends the run.
     """
-    for table in order:
-        if mix[5]:
-            _place(a, w, table, a[a[OLD_OPTION] + table], mix[5])
-        else:
-            _put(a, w, table, a[a[OLD_OPTION] + table], a[OLD_PLACE])
-    penalty, heat = _penalty(a, w), heats[0]
-    for n in range(span[0], span[1]):
-        while penalty < _NOTHING:
-            penalty = _penalty(a, w)
-            if penalty > 0.0:
-                break
-            _record(a, w, limits[0])
-            penalty = _penalty(a, w)
-            if a[TALLY + 1] <= limits[1]:
-                return penalty
-        if n % 256 == 0 or n == span[0]:
-            heat = heats[0] * (heats[1] / heats[0]) ** (n / span[2])
-        penalty += _one_move(a, w, choice_start, choice, heat, mix)
-    return _penalty(a, w)
+    return _anneal(
+        a.ctypes, w.ctypes, order.ctypes, len(order), choice_start.ctypes, choice.ctypes,
+        span, heats, mix, limits,
+    )  # fmt: skip
 
 
 @kernel
-def tidy(a, w, order, choice_start, choice, wishes):
-    """Every table takes the first option of its choice, better in ``wishes`` than its own, that
-    adds no penalty; then it returns to where it is in production, if that is as good."""
-    for table in order:
+def _tidy(a, w, order, count, choice_start, choice, wishes):
+    for n in range(count):
+        table = order[n]
         for i in range(choice_start[table], choice_start[table + 1]):
             own, option = a[a[OPTION] + table], choice[i]
             if wishes[option] >= wishes[own]:
@@ -674,7 +696,18 @@ def tidy(a, w, order, choice_start, choice, wishes):
                 _change_option(a, w, table, option, 0, 1e-300, a[RANKS])
             if a[a[OPTION] + table] == option:
                 break
-    for table in order:
+    for n in range(count):
+        table = order[n]
         own, option = a[a[OPTION] + table], a[a[HOME_OPTION] + table]
         if option >= 0 and wishes[option] <= wishes[own] and not _conflicts(a, option, own):
             _change_option(a, w, table, option, 1, 1e-300, 1)
+
+
+@entry
+def tidy(a, w, order, choice_start, choice, wishes):
+    """Every table takes the first option of its choice, better in ``wishes`` than its own, that
+    adds no penalty; then it returns to where it is in production, if that is as good."""
+    _tidy(
+        a.ctypes, w.ctypes, order.ctypes, len(order), choice_start.ctypes, choice.ctypes,
+        wishes.ctypes,
+    )  # fmt: skip
