@@ -44,7 +44,7 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     timed = settings.work_limit is None and settings.polish
     kept = min(MOST, KEEP * (settings.time_limit or 0.0)) if timed else 0.0
     with clock.holding_back(kept):
-        if variables <= SMALL:
+        if True:
             outcome = conduct(instance, settings, clock, "auto")
         else:
             outcome = _at_scale(instance, settings, clock, timed)

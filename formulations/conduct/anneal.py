@@ -23,7 +23,7 @@ from formulations.result.placement import Placement
 SLICE = 20_000
 _NOBODY = np.zeros(0, dtype=np.int64)
 #: What a share of use over capacity weighs against a share of cost over the target.
-_CAPACITY = 2.0
+_CAPACITY = 1.5
 
 
 class Annealer:
@@ -39,6 +39,9 @@ class Annealer:
     ----------
     array : int64 array
         The state (:mod:`formulations.conduct.anneal_data`).
+    capacity_weight : float
+        What a share of use over capacity weighs against a share of cost over the target; counts
+        from the next start.
     """
 
     def __init__(self, instance: Instance, seed: int = 0) -> None:
@@ -47,6 +50,7 @@ class Annealer:
         self._kernels, self._lowered = anneal_kernels, Lowered(instance)
         self._instance, self._seed = instance, seed
         self._peaks, self._sound = self._lowered.peaks, True
+        self.capacity_weight = _CAPACITY
         self.choose_from(instance.allowed)
         self._empty()
 
@@ -151,6 +155,20 @@ class Annealer:
         return float((np.maximum(load - limit, 0) * self._weight).sum())
 
     @property
+    def over(self) -> tuple[float, float]:
+        """How far the present state exceeds the target, and capacities: shares, summed."""
+        loads = int(self.array[data.LOADS])
+        load = self._lowered.view(data.LOAD, loads, self.array)
+        limit = self._lowered.view(data.LIMIT, loads, self.array)
+        share = np.maximum(load - limit, 0) * self._weight
+        wide, ranks = int(self.array[data.WIDE]), self._instance.num_ranks
+        if self._peaks:
+            peaks = share[: wide * ranks].reshape(ranks, wide)[:, : self._peaks].sum()
+        else:
+            peaks = share[int(self.array[data.CLUSTER_LOAD])]
+        return float(peaks), float((share.sum() - peaks) / self.capacity_weight)
+
+    @property
     def value(self) -> int | None:
         """Objective of the best plan without penalty met since the state began."""
         found, value = self.array[data.TALLY : data.TALLY + 2]
@@ -219,7 +237,7 @@ class Annealer:
         self.array[data.RANDOM] = (2 * self._seed + 1) * 0x1E3779B97F4A7C15 % 2**63
         loads = int(self.array[data.LOADS])
         limit = self._lowered.view(data.LIMIT, loads, self.array)
-        self._weight = _CAPACITY / np.maximum(1.0, limit)
+        self._weight = self.capacity_weight / np.maximum(1.0, limit)
 
 
 def _mixed(group: IntArray, level: IntArray) -> int | None:

@@ -52,9 +52,7 @@ def entry(function):
     whole, real = types.int64[::1], types.float64[::1]
     arrays = {**dict.fromkeys(_TYPES, whole), "w": real}
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
-    kinds = (
-        arrays[n] if isinstance(_TYPES.get(n), types.CPointer) else _TYPES[n] for n in names
-    )
+    kinds = (arrays[n] if isinstance(_TYPES.get(n), types.CPointer) else _TYPES[n] for n in names)
     return njit(tuple(kinds), cache=True, nogil=True)(function)
 
 

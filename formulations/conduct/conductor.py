@@ -161,7 +161,7 @@ def _parts(context: Context, plans: Plans, bounds: Bounds) -> tuple[list[Part], 
         return -1e3 if context.bound is None else context.bound / _size(context)
 
     makers = [
-        Part("annealing", plans.anneal, better_plan),
+        Part("annealing", plans.anneal, better_plan, least=parameters.ANNEALING_WEIGHT),
         Part("mending", plans.mend, better_plan),
     ]
     pooled = Part("pooled", bounds.pooled, better_bound)

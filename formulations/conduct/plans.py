@@ -6,6 +6,8 @@ improve the best plan.
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 
 from formulations.bounds.own import own_cost, per_option, shard_counts
@@ -38,9 +40,12 @@ class Plans:
     def __init__(self, context: Context, options: IntArray) -> None:
         self._context, self._options = context, options
         self.annealer: Annealer | None = None
-        self._left: tuple[Placement, int] | None = None
+        self._left: tuple[Placement, int, float] | None = None
         self._walker: Walker | None = None
-        self.passes, self._aim = 0, parameters.AIM
+        self.passes, self._above = 0, parameters.ABOVE
+        self._rng = random.Random(context.settings.seed)
+        ways = [(False, h) for h in parameters.HEATS] + [(True, h) for h in parameters.WARM_HEATS]
+        self._ways: dict[tuple[bool, float], float | None] = dict.fromkeys(ways)
         self._rate = float(parameters.MOVES_A_UNIT)
 
     def choose(self, options: IntArray) -> None:
@@ -74,34 +79,48 @@ class Plans:
                 self._options = options
 
     def anneal(self, amount: float) -> bool:
-        """One pass towards a target, hot or warm at first."""
-        context, warm = self._context, self.passes % 2 == 0
+        """One pass towards a target: from the choice of options, or from the best plan."""
+        context, annealer = self._context, self._ready()
         if not self.passes:
             self.pack()
-        warm = warm and context.best is not None
-        target, annealer = self._target(), self._ready()
+        self.passes += 1
+        warm, heat = self._way()
+        target = self._target()
         self._restrict(annealer, target)
-        start = self._left[0] if self._left else context.best
-        if warm and start is not None:
-            annealer.load(start, self._targets(target))
+        if warm and context.best is not None:
+            annealer.load(context.best, self._targets(target))
         else:
             annealer.start(self._options, self._targets(target))
-        self.passes += 1
-        begin, moves = context.clock.now(), max(self._fewest(warm), int(amount * self._rate))
-        heats = (parameters.WARM if warm else parameters.HOT, parameters.COLD)
+        begin, moves = context.clock.now(), max(self._fewest(), int(amount * self._rate))
         least = context.bound if context.bound is not None and context.exact else -(2**62)
+        heats = (heat, heat * parameters.COOLING)
         made = annealer.run(moves, heats, context.over, parameters.MIX, parameters.SHRINK, least)
         context.spend(made / parameters.MOVES_A_UNIT)
         if not context.clock.counts:
             self._rate = 0.5 * self._rate + 0.5 * made / max(1e-2, context.clock.now() - begin)
-        self._take(annealer, target)
+        worth = self._take(annealer, target)
+        self._ways[warm, heat] = worth
+        self._learn(worth, target, annealer.value is not None)
+        self._weigh(annealer)
         return True
 
-    def _fewest(self, warm: bool) -> int:
+    def _way(self) -> tuple[bool, float]:
+        """Whether to start from the best plan, and how hot: what did best, or something new."""
+        untried = [way for way, reached in self._ways.items() if reached is None]
+        if self._context.best is None:
+            cold = [way for way in untried if not way[0]]
+            return cold[0] if cold else self._rng.choice([w for w in self._ways if not w[0]])
+        if untried:
+            return untried[0]
+        if self._rng.random() < parameters.EXPLOIT:
+            return min(self._ways, key=lambda way: self._ways[way] or 0.0)
+        return self._rng.choice(list(self._ways))
+
+    def _fewest(self) -> int:
         """Moves below which a pass is too short to cool, as long as there is time for them."""
-        tables = self._context.instance.num_tables
         most = 0.5 * self._rate * self._context.clock.share(1.0)
-        return max(1000, int(min(most, parameters.FEWEST_MOVES * tables * (0.5 if warm else 1.0))))
+        tables = self._context.instance.num_tables
+        return max(1000, int(min(most, parameters.FEWEST_MOVES * tables)))
 
     def mend(self, amount: float) -> bool:
         """Neighbourhoods from what annealing left, else from the best plan."""
@@ -128,7 +147,7 @@ class Plans:
         seed = context.settings.seed * 1009 + context.walks
         context.walks += 1
         if self._left is not None:
-            (start, target), self._left = self._left, None
+            (start, target, _), self._left = self._left, None
             if context.objective is not None:
                 target = min(max(target, (context.bound or 0)), context.objective - 1)
             # Without a plan only capacities are mended: any plan is news to everyone.
@@ -140,14 +159,11 @@ class Plans:
         return Walker(context, context.best, seed, sizes=context.opened)
 
     def _target(self) -> int:
-        """Between the bound and the best plan; above the bound where there is none."""
+        """A share above the bound, learned from what was met; below the best plan."""
         context = self._context
         low = context.bound if context.bound is not None else self._mean()
-        if context.objective is None:
-            aims = parameters.AIMS_WITHOUT_PLAN
-            return low + int((aims[self.passes % len(aims)] - 1) * abs(low)) + 1
-        gap = context.objective - low
-        return min(context.objective - 1, low + int(self._aim * gap))
+        target = low + int(self._above * abs(low)) + 1
+        return target if context.objective is None else min(context.objective - 1, target)
 
     def _mean(self, options: IntArray | None = None) -> int:
         """What a rank carries on average at a choice of options."""
@@ -156,9 +172,16 @@ class Plans:
         total = int(per_option(instance, cost)[self._options if options is None else options].sum())
         return total if instance.objective == Objective.TOTAL else total // instance.num_ranks
 
-    def _learn(self, met: bool) -> None:
-        """Aim lower after a plan was met, and nearer to the best plan after none was."""
-        self._aim = self._aim * 0.7 if met else 1 - 0.7 * (1 - self._aim)
+    def _learn(self, worth: float, target: int, met: bool) -> None:
+        """Aim nearer to the bound after a target was met, towards what was reached after a miss."""
+        low = target / (1 + self._above)
+        above = max(0.0, worth / max(1.0, abs(low)) - 1)
+        if met:
+            self._above = min(self._above, above) * parameters.NEARER
+        else:
+            share = parameters.FARTHER
+            self._above = max(1.1 * self._above, (1 - share) * self._above + share * above)
+        self._above = min(max(self._above, parameters.LEAST_ABOVE), parameters.MOST_ABOVE)
 
     def _targets(self, target: int) -> list[int]:
         """The target of each phase: in the shares the best plan has, else each all of it."""
@@ -185,15 +208,25 @@ class Plans:
             self.annealer = Annealer(self._context.instance, self._context.settings.seed)
         return self.annealer
 
-    def _take(self, annealer: Annealer, target: int) -> None:
-        """Offer what annealing met; what is no plan yet is left for mending."""
+    def _take(self, annealer: Annealer, target: int) -> float:
+        """Offer what annealing met; what is no plan yet is left for mending. What it is worth."""
         context = self._context
         if annealer.value is not None:
-            met = context.offer(annealer.placement(best=True), "annealing")
-            self._learn(met)
-            return
+            context.offer(annealer.placement(best=True), "annealing")
+            return float(annealer.value)
         placement = annealer.placement()
         verdict = check(context.instance, placement)
-        self._learn(verdict.feasible and context.offer(placement, "annealing"))
-        if not verdict.feasible and verdict.loads is not None:
-            self._left = (placement, target)
+        if verdict.feasible:
+            context.offer(placement, "annealing")
+        worth = target + sum(annealer.over) * abs(target) / context.instance.num_ranks**0.5
+        better = self._left is None or worth < self._left[2]
+        if better and not verdict.feasible and verdict.loads is not None:
+            self._left = (placement, target, worth)
+        return worth
+
+    def _weigh(self, annealer: Annealer) -> None:
+        """Let capacities weigh more where a pass ended above them, else less."""
+        cost, use = annealer.over
+        factor = parameters.HEAVIER if use > cost else parameters.LIGHTER
+        least, most = parameters.WEIGHTS
+        annealer.capacity_weight = min(max(annealer.capacity_weight * factor, least), most)

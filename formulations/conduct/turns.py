@@ -22,6 +22,8 @@ class Part:
         What it works on: a number that grows when it delivers.
     amount : float
         What its next turn may take.
+    least : float
+        Weight that it keeps however little it delivered.
     spent, gained : float
         Units so far; what it delivered lately, later turns forgetting.
     """
@@ -33,6 +35,7 @@ class Part:
     spent: float = 0.0
     gained: float = 0.0
     alive: bool = True
+    least: float = parameters.LEAST_WEIGHT
 
 
 def take_turns(context: Context, parts: list[Part], over: Callable[[], bool]) -> None:
@@ -47,7 +50,7 @@ def step(context: Context, parts: list[Part]) -> bool:
     if not alive:
         return False
     total = sum(p.gained for p in alive) or 1.0
-    part = min(alive, key=lambda p: p.spent / (parameters.LEAST_WEIGHT + p.gained / total))
+    part = min(alive, key=lambda p: p.spent / (p.least + p.gained / total))
     before, start = part.progress(), context.clock.now()
     amount = min(part.amount, max(context.clock.share(parameters.LONGEST_TURN), 0.05))
     part.alive = part.run(amount)
