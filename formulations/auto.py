@@ -27,7 +27,9 @@ SMALL = 2_000
 #: Placement variables up to which the plan is polished in one exact model.
 POLISH_UP_TO = 20_000
 #: Share of the time limit that the conductor has after ``scale``, from its plan.
-CONDUCTED = 0.4
+CONDUCTED = 0.65
+#: Share of the time left that may go into waiting for the compiler, once on a machine.
+WAIT = 0.4
 #: Share of the time limit kept for polishing, and the most seconds of it.
 KEEP, MOST = 0.08, 5.0
 
@@ -44,7 +46,7 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     timed = settings.work_limit is None and settings.polish
     kept = min(MOST, KEEP * (settings.time_limit or 0.0)) if timed else 0.0
     with clock.holding_back(kept):
-        if True:
+        if variables <= SMALL:
             outcome = conduct(instance, settings, clock, "auto")
         else:
             outcome = _at_scale(instance, settings, clock, timed)
@@ -61,7 +63,7 @@ def _at_scale(instance: Instance, settings: Settings, clock: Clock, timed: bool)
         with clock.holding_back(held):
             outcome = scale.solve(instance, settings, clock)
     finally:
-        loaded = ready(compiling)
+        loaded = ready(compiling, 0.0 if clock.interrupted() else WAIT * clock.share(1.0))
     open_ = outcome.status in (Status.FEASIBLE, Status.UNKNOWN)
     if loaded and open_ and not clock.over():
         outcome = _conducted(instance, outcome, settings, clock)
@@ -71,16 +73,12 @@ def _at_scale(instance: Instance, settings: Settings, clock: Clock, timed: bool)
 
 
 def _conducted(instance: Instance, before: Outcome, settings: Settings, clock: Clock) -> Outcome:
-    """The conductor from the best plan so far; the better plan and the better bound of both."""
+    """The conductor from the best plan and bound so far, and with the certificate at hand."""
     hint = before.placement if before.placement is not None else settings.hint
-    after = conduct(instance, replace(settings, hint=hint), clock, "auto")
-    if after.placement is None or before.bound is None or before.bound <= (after.bound or 0):
-        return after
-    return found(
-        instance, "auto", after.placement, after.stopped_by, before.bound, before.bound_source,
-        certificate=before.certificate, certified_bound=before.certified_bound,
-        detail=after.detail, solver=before.solver, version=before.version,
-    )  # fmt: skip
+    after = conduct(instance, replace(settings, hint=hint), clock, "auto", before)
+    if after.certificate is None and before.certificate is not None:
+        after = after.with_(certificate=before.certificate, certified_bound=before.certified_bound)
+    return after
 
 
 def _polished(

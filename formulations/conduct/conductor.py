@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -39,13 +40,17 @@ from formulations.solvers.cpsat import solver
 _CERTIFICATE = BoundSource("certificate", exact=True)
 
 
-def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> Outcome:
+def conduct(
+    instance: Instance, settings: Settings, clock: Clock, name: str, before: Outcome | None = None
+) -> Outcome:
     """Search until plan and bound meet, or the time is over.
 
     Parameters
     ----------
     name : str
         Formulation to answer as.
+    before : Outcome, optional
+        What an earlier search reached: its bound counts.
     """
     presolved = presolve(instance)
     stuck = presolved.empty_table(instance)
@@ -53,12 +58,14 @@ def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> 
         note = f"no option of table {instance.table_names[stuck]!r} is allowed and fits"
         return infeasible(name, BoundSource("presolve", exact=True), note)
     context = Context(instance, settings, clock, presolved.kept & usable(instance))
+    if before is not None and before.bound_source is not None:
+        context.lift(before.bound, before.bound_source)
     _given(context)
     plans = Plans(context, _rounded(context, None))
     _search(context, plans)
     tidy = settings.polish and not clock.interrupted() and (clock.counts or ready())
     if context.best is not None and tidy:
-        context.best = finished(instance, context.best, plans.annealer)
+        context.best = finished(instance, context.best)
     return _outcome(context, name)
 
 
@@ -155,15 +162,17 @@ def _parts(context: Context, plans: Plans, bounds: Bounds) -> tuple[list[Part], 
         return True
 
     def better_plan() -> float:
-        return -1e3 if context.objective is None else -context.objective / _size(context)
+        return -plans.reached() / _size(context)
 
     def better_bound() -> float:
         return -1e3 if context.bound is None else context.bound / _size(context)
 
+    weight = parameters.ANNEALING_WEIGHT
     makers = [
-        Part("annealing", plans.anneal, better_plan, least=parameters.ANNEALING_WEIGHT),
-        Part("mending", plans.mend, better_plan),
+        Part(f"annealing {way}", partial(plans.anneal, *way), better_plan, least=weight)
+        for way in plans.ways()
     ]
+    makers.append(Part("mending", plans.mend, better_plan))
     pooled = Part("pooled", bounds.pooled, better_bound)
     bounders = [Part("whole", bounds.whole, better_bound)]
     if len(context.instance.machines) > 1:

@@ -34,13 +34,18 @@ def prepare() -> subprocess.Popen[bytes]:
     )  # fmt: skip
 
 
-def ready(compiling: subprocess.Popen[bytes] | None = None) -> bool:
-    """Whether the compiled loops are there, or in the cache: nobody waits for the compiler."""
+def ready(compiling: subprocess.Popen[bytes] | None = None, seconds: float = 0.0) -> bool:
+    """Whether the compiled loops are there, after at most so many seconds of waiting for them.
+
+    What the compiler has done by then is kept for the next solve.
+    """
     if compiling is not None:
-        if compiling.poll() == 0:
-            import_module(_LOOPS)
-        elif compiling.poll() is None:
+        try:
+            compiling.wait(seconds)
+        except subprocess.TimeoutExpired:
             compiling.terminate()
+        if compiling.returncode == 0:
+            import_module(_LOOPS)
     return hasattr(sys.modules.get(_LOOPS), "tidy")
 
 

@@ -13,24 +13,28 @@ FIRST_TURN = 1.0
 LONGEST_TURN = 0.3
 #: Weights that parts keep however little they have delivered, so that they are asked again: passes
 #: of annealing need many tries, and descend faster than neighbourhoods where both deliver.
-LEAST_WEIGHT, ANNEALING_WEIGHT = 0.15, 1.0
+LEAST_WEIGHT, ANNEALING_WEIGHT = 0.15, 0.2
+#: What one turn is credited with at most, as a share of the bound: a first plan is no more.
+MOST_GAIN = 0.1
 #: What a part delivered counts half as much after every later turn of its side.
 FORGETTING = 0.5
-#: Temperatures at the first move of a pass, as penalties: from one that forgets the choice of
-#: options to one that keeps nearly all of it. Which is best depends on how many moves a table gets,
-#: so it is learned.
-HEATS = (0.06, 0.2, 0.02, 0.005, 0.001)
-#: Those of passes that start from the best plan.
-WARM_HEATS = (0.06, 0.02, 0.005, 0.001)
-#: The last moves are this much colder: as good as descent.
-COOLING = 1 / 150
-#: How often the heat that did best is taken once all were tried; else another at random.
-EXPLOIT = 0.6
+#: Temperatures at the first move of a pass, as penalties: from a choice of options, and from what
+#: was reached; the last moves are colder by this factor. Tight instances want heat, loose ones
+#: cold: all are tried, in this order.
+COLD_STARTS, WARM_STARTS, COOLING = (0.06, 0.001), (0.02, 0.004, 0.0008), 1 / 150
+#: None hotter than this times the moves a table gets in a pass of this share of the time.
+HOTTEST, PASS = 1e-4, 0.12
+#: What annealing left is taken for this much worse every time that nothing came of it.
+AGEING = 1.02
+#: Without a plan, what annealing is near to counts for so many bounds more.
+FAR = 10.0
+#: No plan is mended that costs this much more than what annealing left may become.
+NO_DEARER = 1.2
 #: What a share of use over capacity weighs against a share of cost over the target at first, how
 #: it follows the dearer of both, and within what.
 CAPACITY_WEIGHT, HEAVIER, LIGHTER, WEIGHTS = 1.5, 1.3, 0.9, (0.4, 12.0)
 #: Moves a table of the shortest pass.
-FEWEST_MOVES = 10_000
+FEWEST_MOVES = 30_000
 #: Largest shards of the first choices of options, as shares of what a rank carries on average.
 WIDTHS = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
 #: Of 100 moves: options below the first, single shards below the second, the rest swaps and, from
@@ -38,9 +42,12 @@ WIDTHS = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
 MIX = (35, 65, 8, 1, 98)
 #: After a plan the target falls by this share: small enough to be met at the same temperature.
 SHRINK = 3e-4
-#: The first target, as a share above the bound. Where it is met the next is nearer by this factor;
-#: where it is missed the next lies this far on the way to what was reached. Never outside these.
-ABOVE, NEARER, FARTHER, LEAST_ABOVE, MOST_ABOVE = 0.03, 0.8, 0.3, 1e-5, 8.0
+#: The first target from a choice of options is this share above the bound; the first from the best
+#: plan lies this share of the way to the bound. Where aims are met they move by the first factor
+#: (nearer to the bound), where missed by the second, within these.
+ABOVE, STEP, NEARER, FARTHER, LEAST_SHARE, MOST_SHARE = 0.02, 0.3, 0.5, 1.25, 1e-5, 0.7
+#: What annealing left with so much excess a rank may become a plan of so many times that more.
+PROMISE = 2.0
 #: Neighbourhoods in a row that may find nothing before another placement is taken up.
 PATIENCE = 12
 #: Columns up to which the whole model is tried, and up to which it runs from the first second with

@@ -6,8 +6,6 @@ improve the best plan.
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 
 from formulations.bounds.own import own_cost, per_option, shard_counts
@@ -40,12 +38,11 @@ class Plans:
     def __init__(self, context: Context, options: IntArray) -> None:
         self._context, self._options = context, options
         self.annealer: Annealer | None = None
-        self._left: tuple[Placement, int, float] | None = None
+        self._left: tuple[Placement, int] | None = None
+        self._mine: Placement | None = None
         self._walker: Walker | None = None
-        self.passes, self._above = 0, parameters.ABOVE
-        self._rng = random.Random(context.settings.seed)
-        ways = [(False, h) for h in parameters.HEATS] + [(True, h) for h in parameters.WARM_HEATS]
-        self._ways: dict[tuple[bool, float], float | None] = dict.fromkeys(ways)
+        self.passes, self._above, self._step = 0, parameters.ABOVE, parameters.STEP
+        self._near = float("inf")
         self._rate = float(parameters.MOVES_A_UNIT)
 
     def choose(self, options: IntArray) -> None:
@@ -78,17 +75,32 @@ class Plans:
             if context.objective != before:
                 self._options = options
 
-    def anneal(self, amount: float) -> bool:
-        """One pass towards a target: from the choice of options, or from the best plan."""
+    def ways(self) -> list[tuple[bool, float]]:
+        """Ways to anneal: whether from what was reached, and how hot."""
+        context = self._context
+        moves = parameters.PASS * context.clock.share(1.0) * parameters.MOVES_A_UNIT
+        hottest = parameters.HOTTEST * moves / max(1, context.instance.num_tables)
+        ways = [(False, h) for h in parameters.COLD_STARTS]
+        ways += [(True, h) for h in parameters.WARM_STARTS]
+        coldest = min(parameters.COLD_STARTS)
+        return [way for way in ways if way[1] <= max(hottest, coldest)]
+
+    def reached(self) -> float:
+        """The best plan's objective; without a plan, what annealing is near to, made far worse."""
+        if self._context.objective is not None:
+            return float(self._context.objective)
+        return self._near + parameters.FAR * abs(self._context.bound or 0)
+
+    def anneal(self, warm: bool, heat: float, amount: float) -> bool:
+        """One pass towards a target: from the choice of options, or from what was reached."""
         context, annealer = self._context, self._ready()
         if not self.passes:
             self.pack()
         self.passes += 1
-        warm, heat = self._way()
-        target = self._target()
+        start, target = self._warm() if warm else (None, self._target())
         self._restrict(annealer, target)
-        if warm and context.best is not None:
-            annealer.load(context.best, self._targets(target))
+        if start is not None:
+            annealer.load(start, self._targets(target))
         else:
             annealer.start(self._options, self._targets(target))
         begin, moves = context.clock.now(), max(self._fewest(), int(amount * self._rate))
@@ -98,27 +110,36 @@ class Plans:
         context.spend(made / parameters.MOVES_A_UNIT)
         if not context.clock.counts:
             self._rate = 0.5 * self._rate + 0.5 * made / max(1e-2, context.clock.now() - begin)
-        worth = self._take(annealer, target)
-        self._ways[warm, heat] = worth
-        self._learn(worth, target, annealer.value is not None)
+        met = self._take(annealer, target)
+        if start is None:
+            self._above = self._learned(self._above, met)
+        elif start is not self._mine:
+            self._step = self._learned(self._step, not met)
         self._weigh(annealer)
         return True
 
-    def _way(self) -> tuple[bool, float]:
-        """Whether to start from the best plan, and how hot: what did best, or something new."""
-        untried = [way for way, reached in self._ways.items() if reached is None]
-        if self._context.best is None:
-            cold = [way for way in untried if not way[0]]
-            return cold[0] if cold else self._rng.choice([w for w in self._ways if not w[0]])
-        if untried:
-            return untried[0]
-        if self._rng.random() < parameters.EXPLOIT:
-            return min(self._ways, key=lambda way: self._ways[way] or 0.0)
-        return self._rng.choice(list(self._ways))
+    def _warm(self) -> tuple[Placement | None, int]:
+        """The best plan, or what annealing left where that promises more; and what to aim at."""
+        context, objective = self._context, self._context.objective
+        self._mine = None
+        if self._left is not None and (objective is None or self._left[1] < objective):
+            self._mine, aim = self._left
+            self._left = (self._mine, aim + int((parameters.AGEING - 1) * abs(aim)) + 1)
+            return self._mine, aim
+        if objective is None or context.best is None:
+            return None, self._target()
+        gap = objective - (objective - 1 if context.bound is None else context.bound)
+        return context.best, objective - max(1, int(self._step * gap))
+
+    @staticmethod
+    def _learned(share: float, met: bool) -> float:
+        """A share of the way, less of it after success and more after failure."""
+        share *= parameters.NEARER if met else parameters.FARTHER
+        return min(max(share, parameters.LEAST_SHARE), parameters.MOST_SHARE)
 
     def _fewest(self) -> int:
         """Moves below which a pass is too short to cool, as long as there is time for them."""
-        most = 0.5 * self._rate * self._context.clock.share(1.0)
+        most = parameters.PASS * self._rate * self._context.clock.share(1.0)
         tables = self._context.instance.num_tables
         return max(1000, int(min(most, parameters.FEWEST_MOVES * tables)))
 
@@ -140,20 +161,22 @@ class Plans:
             return True
         if walker.target is not None:
             return walker.over == 0
-        return self._left is not None or walker.objective != self._context.objective
+        return walker.over == 0 and walker.objective != self._context.objective
 
     def _next_walker(self) -> Walker | None:
         context = self._context
         seed = context.settings.seed * 1009 + context.walks
         context.walks += 1
         if self._left is not None:
-            (start, target, _), self._left = self._left, None
+            (start, target), self._left = self._left, None
             if context.objective is not None:
                 target = min(max(target, (context.bound or 0)), context.objective - 1)
-            # Without a plan only capacities are mended: any plan is news to everyone.
-            aims = context.objective is not None and context.instance.objective != Objective.TOTAL
-            aim = target if aims else None
-            return Walker(context, start, seed, aim, sizes=context.opened)
+            if context.instance.objective == Objective.TOTAL:
+                return Walker(context, start, seed, sizes=context.opened)
+            if context.objective is None:  # any plan is news, if it is not a silly one
+                cap = int(parameters.NO_DEARER * abs(target)) + 1
+                return Walker(context, start, seed, cap=cap, sizes=context.opened)
+            return Walker(context, start, seed, target, sizes=context.opened)
         if context.best is None:
             return None
         return Walker(context, context.best, seed, sizes=context.opened)
@@ -171,17 +194,6 @@ class Plans:
         cost = instance.shard_cost.sum(axis=1) * shard_counts(instance)
         total = int(per_option(instance, cost)[self._options if options is None else options].sum())
         return total if instance.objective == Objective.TOTAL else total // instance.num_ranks
-
-    def _learn(self, worth: float, target: int, met: bool) -> None:
-        """Aim nearer to the bound after a target was met, towards what was reached after a miss."""
-        low = target / (1 + self._above)
-        above = max(0.0, worth / max(1.0, abs(low)) - 1)
-        if met:
-            self._above = min(self._above, above) * parameters.NEARER
-        else:
-            share = parameters.FARTHER
-            self._above = max(1.1 * self._above, (1 - share) * self._above + share * above)
-        self._above = min(max(self._above, parameters.LEAST_ABOVE), parameters.MOST_ABOVE)
 
     def _targets(self, target: int) -> list[int]:
         """The target of each phase: in the shares the best plan has, else each all of it."""
@@ -208,21 +220,22 @@ class Plans:
             self.annealer = Annealer(self._context.instance, self._context.settings.seed)
         return self.annealer
 
-    def _take(self, annealer: Annealer, target: int) -> float:
-        """Offer what annealing met; what is no plan yet is left for mending. What it is worth."""
+    def _take(self, annealer: Annealer, target: int) -> bool:
+        """Offer what annealing met; what is no plan yet is left for mending. Whether it met one."""
         context = self._context
         if annealer.value is not None:
-            context.offer(annealer.placement(best=True), "annealing")
-            return float(annealer.value)
+            return context.offer(annealer.placement(best=True), "annealing")
         placement = annealer.placement()
         verdict = check(context.instance, placement)
         if verdict.feasible:
             context.offer(placement, "annealing")
-        worth = target + sum(annealer.over) * abs(target) / context.instance.num_ranks**0.5
-        better = self._left is None or worth < self._left[2]
-        if better and not verdict.feasible and verdict.loads is not None:
-            self._left = (placement, target, worth)
-        return worth
+        elif verdict.loads is not None:
+            over = sum(annealer.over) / context.instance.num_ranks
+            aim = target + int(parameters.PROMISE * over * abs(target)) + 1
+            self._near = min(self._near, aim)
+            if self._left is None or aim < self._left[1]:
+                self._left = (placement, aim)
+        return False
 
     def _weigh(self, annealer: Annealer) -> None:
         """Let capacities weigh more where a pass ended above them, else less."""

@@ -54,7 +54,7 @@ def step(context: Context, parts: list[Part]) -> bool:
     before, start = part.progress(), context.clock.now()
     amount = min(part.amount, max(context.clock.share(parameters.LONGEST_TURN), 0.05))
     part.alive = part.run(amount)
-    gain = max(0.0, part.progress() - before)
+    gain = min(max(0.0, part.progress() - before), parameters.MOST_GAIN)
     part.spent += max(context.clock.now() - start, 1e-3 * amount)
     for other in parts:
         other.gained *= parameters.FORGETTING
