@@ -160,6 +160,17 @@ OutputOption = Annotated[
         show_default=False,
     ),
 ]
+GoalsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--goals",
+        metavar="NAMES",
+        help="What counts after the objective, in order, and how much of that may be given up for "
+        "it, as in step_time:0.1%,moves,shards. Default: host_memory, shards, total, even_memory, "
+        "moves.",
+        show_default=False,
+    ),
+]
 AllRowsOption = Annotated[
     bool, typer.Option("--all", help="Print every table and rank instead of folding long lists.")
 ]

@@ -11,6 +11,7 @@ from milp_planner.cli.options import (
     AllRowsOption,
     ClusterArgument,
     FormulationOption,
+    GoalsOption,
     JsonOption,
     ModelArgument,
     ObjectiveName,
@@ -63,6 +64,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     workers: WorkersOption = None,
     settings: SettingOption = None,
     today: TodayOption = None,
+    goals: GoalsOption = None,
     output: PlanOutputOption = None,
     everything: AllRowsOption = False,
     json: JsonOption = False,
@@ -74,6 +76,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     no plan exists, says why and what would help (exit code 1).
     """
     import milp_planner
+    from formulations.goals import parse_goals
     from milp_planner.cli import console
     from milp_planner.cli.failures import finish
     from milp_planner.cli.limits import make_settings
@@ -91,6 +94,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         check_writable(target)
     if output is None and target is not None:
         check_absent(target)
+    if goals is not None:
+        parse_goals(goals, objective.value)
     inputs = find(model, cluster, profile)
     current = None if today is None else find_today(today, inputs[0])
     work = Work("pricing", prepares=True)
@@ -101,6 +106,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
             objective=objective.value,
             settings=work.settings(limits),
             today=current,
+            goals=goals,
             on_start=work.begin,
         )
     )
