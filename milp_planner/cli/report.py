@@ -18,8 +18,6 @@ from milp_planner.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from milp_planner.features.batch import BatchInfo
     from scenarios.batch.runner import Batch
 
@@ -45,7 +43,7 @@ PageOption = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Where the page goes; default: report.html, or nowhere with --json or --terminal.",
+        help="Where the page goes; default: report.html, or nowhere with --json.",
         show_default=False,
     ),
 ]
@@ -57,9 +55,6 @@ AskOption = Annotated[
         help="Questions of explain to answer now, such as why or staircase; may be repeated.",
         show_default=False,
     ),
-]
-TerminalOption = Annotated[
-    bool, typer.Option("--terminal", help="Draw it here, as far as text can.")
 ]
 
 
@@ -74,7 +69,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     time_limit: TimeLimitOption = 60.0,
     seed: SeedOption = 0,
     workers: WorkersOption = None,
-    terminal: TerminalOption = False,
     json: JsonOption = False,
 ) -> None:
     """Write a plan, a batch or a comparison as one HTML page.
@@ -83,7 +77,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     search, every table, and the explanations given or asked for. Of a batch: assertions,
     performance profiles, proofs against time, the DP's bins against gap, every scenario. Of a
     comparison: bound and best plan over time, gaps, a verdict each. With --json the same figures
-    as JSON, with --terminal the main ones as text.
+    as JSON.
     """
     from milp_planner.cli import console
     from milp_planner.cli.explain_asked import parse_questions, parse_sizes
@@ -101,11 +95,11 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     if against is not None and "diff" not in questions:
         questions.append("diff")
     kind = _kind_of(source, bool(questions or answers))
-    target = output or (None if json or terminal else Path("report.html"))
+    target = output or (None if json else Path("report.html"))
     if target is not None:
         check_writable(target)
     if kind is not None:
-        kind(source, target, terminal, json)
+        kind(source, target, json)
         return
     asked = Asked(
         extras=parse_sizes(extra, "--extra"),
@@ -125,18 +119,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         write_atomically(target, render(info))
     if json:
         console.emit_json(info.to_dict())
-    elif terminal:
-        from milp_planner.features.report.info import draw_plan
-
-        out = console.out()
-        out.print(draw_plan(info, out.width))
     if target is not None and not json:
         console.out().print(f"written: {target}")
     if work.interrupted:
         raise typer.Exit(130)
 
 
-def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool, bool], None] | None:
+def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool], None] | None:
     """Who reports what is no plan; None for a plan, or what claims to be one."""
     from milp_planner.errors import BadInput
     from milp_planner.features.compare.facts import is_comparison
@@ -148,22 +137,20 @@ def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool, bo
     return report_batch if source.is_dir() else report_comparison
 
 
-def report_batch(folder: Path, target: Path | None, terminal: bool, json: bool) -> None:
-    """The page, terminal pictures or JSON of a batch's folder."""
-    from milp_planner.features.batch.info import draw_figures
+def report_batch(folder: Path, target: Path | None, json: bool) -> None:
+    """The page or JSON of a batch's folder."""
     from milp_planner.features.batch.page import render_batch
     from scenarios.batch import read_batch
 
-    info = info_of(read_batch(folder))
-    _give(info, render_batch, draw_figures, target, terminal, json)
+    _give(info_of(read_batch(folder)), render_batch, target, json)
 
 
-def report_comparison(path: Path, target: Path | None, terminal: bool, json: bool) -> None:
-    """The page, terminal tables or JSON of what ``compare -o`` wrote."""
-    from milp_planner.features.compare.facts import draw_comparison, read_comparison
+def report_comparison(path: Path, target: Path | None, json: bool) -> None:
+    """The page or JSON of what ``compare -o`` wrote."""
+    from milp_planner.features.compare.facts import read_comparison
     from milp_planner.features.compare.page import render_comparison
 
-    _give(read_comparison(path), render_comparison, draw_comparison, target, terminal, json)
+    _give(read_comparison(path), render_comparison, target, json)
 
 
 def info_of(batch: Batch) -> BatchInfo:
@@ -176,14 +163,7 @@ def info_of(batch: Batch) -> BatchInfo:
     )
 
 
-def _give(
-    info: Any,
-    render: Callable[[Any], str],
-    draw: Callable[[Any], RenderableType],
-    target: Path | None,
-    terminal: bool,
-    json: bool,
-) -> None:
+def _give(info: Any, render: Callable[[Any], str], target: Path | None, json: bool) -> None:
     from milp_planner.cli import console
     from milp_planner.files import write_atomically
 
@@ -191,8 +171,5 @@ def _give(
         write_atomically(target, render(info))
     if json:
         console.emit_json(info.to_dict())
-        return
-    if terminal:
-        console.out().print(draw(info))
-    if target is not None:
+    elif target is not None:
         console.out().print(f"written: {target}")

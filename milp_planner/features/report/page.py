@@ -33,7 +33,7 @@ from milp_planner.features.plan.modes import modes_svg
 from milp_planner.features.plan.ranks import RanksInfo, by_memory
 from milp_planner.features.plan.shortage import shortage_section
 from milp_planner.features.plan.tables import TablesInfo, facets_of, per_memory
-from milp_planner.features.plan.timeline import SVG_MOST_RANKS, timeline_svg
+from milp_planner.features.plan.timeline import MOST_RANKS, timeline_svg
 from milp_planner.features.plan.verdict import MEANING, STOPPED, VerdictInfo
 from milp_planner.features.report.info import ReportInfo
 
@@ -151,8 +151,8 @@ def _time_section(info: ReportInfo) -> Section | None:
     ranks = info.ranks
     drawing = timeline_svg(ranks)
     shown = ""
-    if len(ranks.rows) > SVG_MOST_RANKS:
-        shown = f" Drawn: the {SVG_MOST_RANKS} busiest ranks, and who sets a barrier."
+    if len(ranks.rows) > MOST_RANKS:
+        shown = f" Drawn: the {MOST_RANKS} busiest ranks, and who sets a barrier."
     text = (
         "The embedding part of a step, with a barrier after each phase and no overlap: a phase "
         f"lasts as long as its slowest rank.{shown}"
