@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from milp_planner.cli.explain_asked import StepsOption
 from milp_planner.cli.options import (
     ClusterArgument,
     FormulationOption,
@@ -22,9 +23,6 @@ from milp_planner.cli.options import (
     TimeLimitOption,
     WorkersOption,
 )
-
-if TYPE_CHECKING:
-    from milp_planner.features.audit.call import Audit
 
 PlanArgument = Annotated[
     Path,
@@ -43,24 +41,6 @@ PageOption = Annotated[
         "--page", metavar="FILE", help="Write the report of the best plan too.", show_default=False
     ),
 ]
-
-StepsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--steps",
-        metavar="FOLDER",
-        help="Write the plan after each move on the way to the best one: 0001.json, 0002.json, …",
-        show_default=False,
-    ),
-]
-
-
-def _write_steps(result: Audit, folder: Path) -> None:
-    from milp_planner.plans.plan_file import write_plan
-
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, placement in enumerate(() if result.way is None else result.way[1], start=1):
-        write_plan(result.step(placement), folder / f"{number:04}.json")
 
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
@@ -88,10 +68,12 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     import milp_planner
     from formulations.goals import parse_goals
     from milp_planner.cli import console
+    from milp_planner.cli.explain_asked import write_steps
     from milp_planner.cli.limits import make_settings
     from milp_planner.cli.options import find, find_today
     from milp_planner.cli.work import Work
     from milp_planner.features.audit.facts import audit_of, draw_audit
+    from milp_planner.features.explain.answers import Answers
     from milp_planner.features.report.call import report
     from milp_planner.files import check_writable
     from milp_planner.plans.plan_file import write_plan
@@ -121,9 +103,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     if output is not None:
         write_plan(result.plan, output)
     if page is not None:
-        report(result.plan, page)
+        report(result.plan, page, Answers(moves=info.way))
     if steps is not None:
-        _write_steps(result, steps)
+        write_steps(result.steps(), steps)
     if json:
         console.emit_json(info.to_dict())
     else:

@@ -10,13 +10,18 @@ import typer
 from milp_planner.cli.options import given, whole
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from milp_planner.features.explain.answers import Asked
+    from milp_planner.plans.placement import Plan
+    from milp_planner.today.rows import TodaySource
 
 #: The question that each option is for.
 _FOR = {
     "table": "why", "alternatives": "why", "extra": "staircase", "grid": "frontier",
     "target": "smallest", "limits": "replan", "model": "replan", "cluster": "replan",
-    "against": "diff", "scenario": "robust", "weights": "robust", "worst": "robust",
+    "today": "moves", "steps": "moves", "against": "diff",
+    "scenario": "robust", "weights": "robust", "worst": "robust",
     "spread": "sensitivity", "draws": "sensitivity",
 }  # fmt: skip
 
@@ -136,9 +141,13 @@ def basic(
 
 
 def with_sources(
-    asked: Asked, model: str | None, cluster: str | None, against: Path | None
+    asked: Asked,
+    model: str | None,
+    cluster: str | None,
+    against: Path | None,
+    today: TodaySource | None,
 ) -> Asked:
-    """The model, the cluster and the plan that a question compares with."""
+    """The model, the cluster and the plans that a question compares with."""
     from dataclasses import replace
 
     from milp_planner.plans.plan_file import read_plan
@@ -149,7 +158,17 @@ def with_sources(
         model=None if model is None else catalog.find_model(model),
         cluster=None if cluster is None else catalog.find_cluster(cluster),
         against=None if against is None else read_plan(against),
+        today=today,
     )
+
+
+def write_steps(plans: Iterable[Plan], folder: Path) -> None:
+    """The plan after each move, in a folder."""
+    from milp_planner.plans.plan_file import write_plan
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, plan in enumerate(plans, start=1):
+        write_plan(plan, folder / f"{number:04}.json")
 
 
 def _weights(text: str | None) -> tuple[int, ...]:
@@ -190,8 +209,8 @@ AskOption = Annotated[
     typer.Option(
         "--ask",
         metavar="QUESTION",
-        help="why, staircase, frontier, smallest, replan, diff, robust, sensitivity, why-not; may "
-        "be repeated. Default: why and staircase, or why-not where no plan exists.",
+        help="why, staircase, frontier, smallest, replan, moves, diff, robust, sensitivity, "
+        "why-not; may be repeated. Default: why and staircase, or why-not where no plan exists.",
         show_default=False,
     ),
 ]
@@ -255,6 +274,15 @@ AgainstOption = Annotated[
     Path | None,
     typer.Option(
         "--against", metavar="PLAN", help="diff: the plan to change to.", show_default=False
+    ),
+]
+StepsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--steps",
+        metavar="FOLDER",
+        help="Write the plan after each move from today's plan: 0001.json, 0002.json, …",
+        show_default=False,
     ),
 ]
 ScenarioOption = Annotated[

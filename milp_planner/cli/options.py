@@ -160,6 +160,12 @@ OutputOption = Annotated[
         show_default=False,
     ),
 ]
+TodayOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--today", metavar="PLAN", help="The plan you run, as audit takes it.", show_default=False
+    ),
+]
 GoalsOption = Annotated[
     str | None,
     typer.Option(

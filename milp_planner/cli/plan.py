@@ -20,6 +20,7 @@ from milp_planner.cli.options import (
     ProfileOption,
     SeedOption,
     SettingOption,
+    TodayOption,
     WorkersOption,
     WorkLimitOption,
 )
@@ -36,17 +37,6 @@ PlanOutputOption = Annotated[
         metavar="FILE",
         help=f"Where the plan goes; default: {PLAN_FILE} where there is none yet, or nowhere "
         "with --json.",
-        show_default=False,
-    ),
-]
-
-TodayOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--today",
-        metavar="PLAN",
-        help="The plan you run (as audit takes it): where the search starts, and what equal plans "
-        "stay close to.",
         show_default=False,
     ),
 ]
@@ -73,7 +63,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
     Prints the verdict, every table and every rank, and writes plan.json, which verify, explain,
     export and report read; one that is there already is overwritten only where -o names it. Where
-    no plan exists, says why and what would help (exit code 1).
+    no plan exists, says why and what would help (exit code 1). The search starts from the plan of
+    --today, and of equal plans the one that is closer to it is taken.
     """
     import milp_planner
     from formulations.goals import parse_goals

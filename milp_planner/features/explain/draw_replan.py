@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -19,6 +20,7 @@ from milp_planner.drawing.units import (
 
 if TYPE_CHECKING:
     from milp_planner.features.explain.diff import DiffInfo
+    from milp_planner.features.explain.moves import MovesInfo
     from milp_planner.features.explain.replan import ReplanInfo
 
 MOST_MOVES = 40
@@ -44,6 +46,53 @@ def draw_replan(info: ReplanInfo) -> RenderableType:
     new = [Text(f"new tables, free to place: {', '.join(info.new_tables[:12])}")]
     grid = fitting_grid(headers, rows, {}, left=("status",))
     return Group(title, grid, *(new if info.new_tables else []))
+
+
+def draw_moves(info: MovesInfo, everything: bool = False) -> RenderableType:
+    """What the first moves bring, then the moves themselves."""
+    title = Text(moves_text(info), style="bold")
+    if info.way is None or not info.way.moves:
+        return title
+    told = fitting_grid(("moves", "tables", "bytes", info.objective_kind, "of the gain"),
+                        moves_rows(info), {}, left=())  # fmt: skip
+    shown = info.way.moves if everything else info.way.moves[: MOST_MOVES // 2]
+    rows = [
+        [str(number), ", ".join(move.tables), show_amount(move.bytes, info.time_unit),
+         show_cost(move.objective, info.time_unit)]
+        for number, move in enumerate(shown, start=1)
+    ]  # fmt: skip
+    grid = fitting_grid(("move", "tables", "bytes", "then"), rows, {"tables": 20}, left=("tables",))
+    hidden = len(info.way.moves) - len(shown)
+    more = [Text(f"… and {hidden} more (--all shows them)")] if hidden else []
+    stuck = [Text(stuck_text(info.way.stuck))] if info.way.stuck else []
+    return Group(title, told, grid, *more, *stuck)
+
+
+def moves_text(info: MovesInfo) -> str:
+    """From what to what."""
+    before, after = (show_cost(v, info.time_unit) for v in (info.before, info.after))
+    if not info.fits:
+        return f"moves: today's plan ({before}) does not fit, so there is no way from it"
+    return f"moves: {info.objective_kind} {before} today → {after}"
+
+
+def moves_rows(info: MovesInfo) -> list[list[str]]:
+    """A row for 1, 5, 20, 100 and all moves."""
+    shares = [info.share(point) for point in info.told]
+    return [
+        [f"{point.moves:,}", f"{point.tables:,}", show_amount(point.bytes, info.time_unit),
+         show_cost(point.objective, info.time_unit), UNKNOWN if share is None else f"{share:.0%}"]
+        for point, share in zip(info.told, shares, strict=True)
+    ]  # fmt: skip
+
+
+def stuck_text(tables: Sequence[str], most: int = 5) -> str:
+    """Which tables no order was found for."""
+    more = f" and {len(tables) - most} more" if len(tables) > most else ""
+    return (
+        "cannot move on their own, as memory does not hold old and new at once: "
+        f"{', '.join(tables[:most])}{more}"
+    )
 
 
 def draw_diff(info: DiffInfo, everything: bool = False) -> RenderableType:

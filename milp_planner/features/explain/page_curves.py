@@ -11,6 +11,7 @@ from milp_planner.drawing.units import show_amount, show_cost
 
 if TYPE_CHECKING:
     from milp_planner.features.explain.frontier import FrontierInfo
+    from milp_planner.features.explain.moves import MovesInfo
     from milp_planner.features.explain.replan import ReplanInfo
     from milp_planner.features.explain.staircase import StaircaseInfo
 
@@ -169,6 +170,33 @@ def draw_replan(info: ReplanInfo) -> Drawing | None:
         tip = f"{step.moved_tables} tables move: {show_cost(step.objective, info.time_unit)}"
         drawing.dot(across.at(step.limit), up.at(step.objective or 0), style, tip)
     return drawing
+
+
+def draw_moves(info: MovesInfo) -> Drawing | None:
+    """The objective against what has travelled, move after move."""
+    if len(info.points) < 2:
+        return None
+    values = [point.objective for point in info.points]
+    about = f"{info.points[-1].moves:,} moves; marks after {', '.join(map(str, _told(info)))}"
+    drawing = Drawing(f"{info.objective_kind} on the way from today's plan", about, HEIGHT)
+    across = Scale(0, max(1, info.points[-1].bytes), LEFT, WIDTH - 40, 2)
+    up = Scale(*_padded(min(values), max(values)), HEIGHT - BOTTOM, TOP)
+    names = ("bytes that have travelled", info.objective_kind)
+    axes(drawing, across, up, names, (_bytes(info.time_unit), _money(info.time_unit)))
+    drawing.line(
+        _stairs([(p.bytes, p.objective) for p in info.points], across, up), "line objective"
+    )
+    for point in info.told:
+        x, y = across.at(point.bytes), up.at(point.objective)
+        size = show_amount(point.bytes, info.time_unit)
+        cost = show_cost(point.objective, info.time_unit)
+        drawing.dot(x, y, "mark objective", f"after {point.moves:,} moves, {size}: {cost}")
+        drawing.text(x, y - 9, f"{point.moves:,}", "end" if x > WIDTH - 90 else "middle")
+    return drawing
+
+
+def _told(info: MovesInfo) -> list[int]:
+    return [point.moves for point in info.told]
 
 
 def _stairs(
