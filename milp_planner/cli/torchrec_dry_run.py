@@ -105,10 +105,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """
     from milp_planner.cli import console
     from milp_planner.cli.limits import make_settings
-    from milp_planner.integrations.torchrec.reference import load_inputs
-    from milp_planner.integrations.torchrec.service import require_service
-
-    require_service()
+    from milp_planner.integrations.torchrec import load_inputs
     from milp_planner.integrations.torchrec.service import DiskPlanCache, dry_run
 
     hardware = _hardware(skus)

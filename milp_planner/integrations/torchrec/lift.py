@@ -9,17 +9,18 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from torchrec.distributed.planner.types import (
+    Enumerator,
+    ParameterConstraints,
+    Shard,
+    ShardingOption,
+    Topology,
+)
+from torchrec.distributed.sharding_plan import calculate_shard_sizes_and_offsets
+from torchrec.distributed.types import CacheParams
 
 from milp_planner.errors import BadInput
-
-if TYPE_CHECKING:
-    from torchrec.distributed.planner.types import (
-        Enumerator,
-        ParameterConstraints,
-        ShardingOption,
-        Topology,
-    )
 
 _COLUMN_TYPES = ("column_wise", "table_column_wise", "grid_shard")
 _CACHING = ("fused_uvm_caching", "quant_uvm_caching")
@@ -126,9 +127,6 @@ def _shapes(
     yield option
     if option.sharding_type not in _COLUMN_TYPES:
         return
-    from torchrec.distributed.planner.types import Shard
-    from torchrec.distributed.sharding_plan import calculate_shard_sizes_and_offsets
-
     for width in limits.widths(int(option.tensor.shape[1]), least):
         sizes, offsets = calculate_shard_sizes_and_offsets(
             tensor=option.tensor,
@@ -150,8 +148,6 @@ def _cached(option: ShardingOption, limits: Lift) -> Iterator[ShardingOption]:
     yield option
     if option.compute_kernel not in _CACHING:
         return
-    from torchrec.distributed.types import CacheParams
-
     for factor in limits.factors(option.tensor.numel() * option.tensor.element_size()):
         variant = copy.deepcopy(option)
         variant.cache_params = variant.cache_params or CacheParams()

@@ -6,9 +6,9 @@ import copy
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from torchrec.distributed.planner.types import ShardingOption, Topology
 
 from formulations import Instance, InstanceBuilder, Placement
 from milp_planner.errors import BadInput
@@ -17,9 +17,6 @@ from milp_planner.integrations.torchrec.dynamicemb import marks
 from milp_planner.integrations.torchrec.places import DdrScope, Places, places
 from milp_planner.integrations.torchrec.rating import RatingName, phased
 from milp_planner.integrations.torchrec.together import Together, copies, groups_of, whole
-
-if TYPE_CHECKING:
-    from torchrec.distributed.planner.types import ShardingOption, Topology
 
 _TYPES = (
     "data_parallel",
