@@ -24,6 +24,7 @@ from milp_planner.inputs.model import Model
 from milp_planner.inputs.workload import Workload
 from milp_planner.integrations.exports.pins import known, one_of
 from milp_planner.plans.placement import PlacedTable, Plan
+from milp_planner.pricing.choice import SHARDING_TYPES
 
 PLACEMENT = "EMB_PLACEMENT"
 PLACEMENT_OVERRIDES = "EMB_PLACEMENT_OVERRIDES"
@@ -32,14 +33,7 @@ PLACING = (PLACEMENT, PLACEMENT_OVERRIDES, SHARDING_OVERRIDES)
 
 _PLACEMENTS = {"HBM_ONLY": "hbm", "HOST_ONLY": "uvm", "CACHING": "uvm_caching"}
 _MODES = {placement: mode for mode, placement in _PLACEMENTS.items()} | {"auto": None}
-_TYPES = (
-    "row_wise",
-    "column_wise",
-    "table_wise",
-    "table_row_wise",
-    "table_column_wise",
-    "data_parallel",
-)
+_TYPES = tuple(kind for kind in SHARDING_TYPES if kind != "grid_shard")
 _ALIASES: dict[str, str | None] = {
     "auto": None,
     **{name: name for name in _TYPES},

@@ -70,6 +70,11 @@ def is_dynamic(option: ShardingOption) -> bool:
     return bool(getattr(option, "use_dynamicemb", False))
 
 
+def caches(option: ShardingOption) -> bool:
+    """Whether it is a dynamicemb table's with a cache over a host store of all rows."""
+    return is_dynamic(option) and bool(option.dynamicemb_options.caching)
+
+
 def ratio_of(option: ShardingOption) -> Fraction:
     """Share of the rows whose values are in HBM; none set means all, as in TorchEasyRec."""
     factor = option.cache_load_factor

@@ -76,7 +76,7 @@ def test_nothing_set_fixes_nothing() -> None:
         ({"EMB_PLACEMENT": "hbn"}, "did you mean hbm"),
         ({"EMB_PLACEMENT_OVERRIDES": "item_id=gpu"}, "EMB_PLACEMENT_OVERRIDES: item_id"),
         ({"EMB_PLACEMENT_OVERRIDES": "item=hbm"}, "unknown table 'item'.*did you mean item_id"),
-        ({"EMB_SHARDING_OVERRIDES": "uid=grid_shard"}, "allowed: auto, row_wise"),
+        ({"EMB_SHARDING_OVERRIDES": "uid=grid_shard"}, "allowed: auto, data_parallel"),
         ({"EMB_SHARDING_OVERRIDES": "uid"}, "table=value"),
         ({"EMB_SHARDING_OVERRIDES": "uid=rw,uid=cw"}, "twice"),
     ],
