@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from milp_planner.features.compare.call import compare
     from milp_planner.features.explain.call import explain
     from milp_planner.features.plan.call import plan
-    from milp_planner.features.report.call import report
+    from milp_planner.features.report.page import report
     from milp_planner.features.simulate.plan import simulate_plan as simulate
     from milp_planner.features.verify.call import verify
     from milp_planner.inputs import Cluster, Model
@@ -60,7 +60,7 @@ _HOME = {
     "export": ("milp_planner.integrations.exports", "write"),
     "plan": ("milp_planner.features.plan.call", "plan"),
     "read_plan": ("milp_planner.plans.plan_file", "read_plan"),
-    "report": ("milp_planner.features.report.call", "report"),
+    "report": ("milp_planner.features.report.page", "report"),
     "simulate": ("milp_planner.features.simulate.plan", "simulate_plan"),
     "verify": ("milp_planner.features.verify.call", "verify"),
 }

@@ -20,6 +20,8 @@ from milp_planner.cli.options import (
     SettingOption,
     TimeLimitOption,
     WorkersOption,
+    argument,
+    option,
 )
 
 if TYPE_CHECKING:
@@ -27,29 +29,21 @@ if TYPE_CHECKING:
 
 PlanArgument = Annotated[
     Path,
-    typer.Argument(
-        metavar="PLAN",
-        help="plan.json; a CSV with the columns table, mode, ratio, sharding_type, ranks (and, if "
+    argument(
+        "PLAN",
+        "plan.json; a CSV with the columns table, mode, ratio, sharding_type, ranks (and, if "
         "wanted, dist_type, column_width); TorchRec's ShardingPlan as export writes it; or the "
         "statistics that TorchRec prints.",
-        show_default=False,
     ),
 ]
 
-PageOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--page", metavar="FILE", help="Write the report of the best plan too.", show_default=False
-    ),
-]
+PageOption = Annotated[Path | None, option("--page FILE", "Write the report of the best plan too.")]
 
 StepsOption = Annotated[
     Path | None,
-    typer.Option(
-        "--steps",
-        metavar="FOLDER",
-        help="Write the plan after each move on the way to the best one: 0001.json, 0002.json, …",
-        show_default=False,
+    option(
+        "--steps FOLDER",
+        "Write the plan after each move on the way to the best one: 0001.json, 0002.json, …",
     ),
 ]
 
@@ -89,12 +83,11 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     from milp_planner.cli.options import find, find_today
     from milp_planner.cli.work import Work
     from milp_planner.features.audit.facts import audit_of, draw_audit
-    from milp_planner.features.report.call import report
+    from milp_planner.features.report.page import report
     from milp_planner.files import check_writable
     from milp_planner.plans.plan_file import write_plan
 
-    for target in filter(None, (output, page)):
-        check_writable(target)
+    check_writable(output, page)
     limits = make_settings(
         time_limit, seed=seed, workers=workers, options=settings, formulation=formulation
     )
@@ -118,12 +111,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         report(result.plan, page)
     if steps is not None:
         _write_steps(result, steps)
-    if json:
-        console.emit_json(info.to_dict())
-    else:
-        console.out().print(draw_audit(info, f"audit of {plan}"))
-        for target in filter(None, (output, page)):
-            console.out().print(f"written: {target}", markup=False)
+    console.tell(json, info.to_dict, lambda: [draw_audit(info, f"audit of {plan}")], output, page)
     if work.interrupted:
         raise typer.Exit(130)
     if not info.fits:

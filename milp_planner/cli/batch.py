@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from milp_planner.cli.options import JsonOption, whole
+from milp_planner.cli.options import JsonOption, argument, option, whole
 
 if TYPE_CHECKING:
     from scenarios.batch.runner import Batch
@@ -25,49 +25,26 @@ class EngineName(StrEnum):
 
 
 SuiteArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="SUITE",
-        help="Suite YAML, or the name of a shipped one (milp-planner list suites).",
-        show_default=False,
-    ),
+    str, argument("SUITE", "Suite YAML, or the name of a shipped one (milp-planner list suites).")
 ]
-FolderOption = Annotated[
-    Path,
-    typer.Option(
-        "--output", "-o", metavar="DIR", help="Folder of the results.", show_default=False
-    ),
-]
+FolderOption = Annotated[Path, option("--output -o DIR", "Folder of the results.")]
 ProcessesOption = Annotated[
     int | None,
-    typer.Option(
-        "--workers",
-        parser=whole(1, 1024),
-        metavar="N",
-        help="Scenarios side by side, each with one solver thread; default: all cores.",
-        show_default=False,
+    option(
+        "--workers N",
+        "Scenarios side by side, each with one solver thread; default: all cores.",
+        whole(1, 1024),
     ),
 ]
 EngineOption = Annotated[
-    EngineName, typer.Option("--engine", help="Processes of this machine, or a Ray cluster.")
+    EngineName, option("--engine", "Processes of this machine, or a Ray cluster.")
 ]
 AddressOption = Annotated[
     str | None,
-    typer.Option(
-        "--address",
-        metavar="ADDRESS",
-        help="Of a running Ray cluster; default: a Ray of this machine alone.",
-        show_default=False,
-    ),
+    option("--address ADDRESS", "Of a running Ray cluster; default: a Ray of this machine alone."),
 ]
 QueryOption = Annotated[
-    str | None,
-    typer.Option(
-        "--query",
-        metavar="SQL",
-        help="Show this of the table results (SQLite) at the end.",
-        show_default=False,
-    ),
+    str | None, option("--query SQL", "Show this of the table results (SQLite) at the end.")
 ]
 
 

@@ -15,34 +15,26 @@ from milp_planner.cli.options import (
     SeedOption,
     SettingOption,
     WorkersOption,
+    option,
     positive,
 )
 
 FormulationsOption = Annotated[
-    str,
-    typer.Option(
-        "--formulations", "-f", metavar="NAMES", help="Comma-separated; default: all but auto."
-    ),
+    str, option("--formulations -f NAMES", "Comma-separated; default: all but auto.")
 ]
 ObjectivesOption = Annotated[
-    list[ObjectiveName] | None,
-    typer.Option("--objective", help="May be repeated; default: all three.", show_default=False),
+    list[ObjectiveName] | None, option("--objective", "May be repeated; default: all three.")
 ]
 EachLimitOption = Annotated[
-    float,
-    typer.Option(
-        "--time-limit", parser=positive, metavar="SECONDS", help="Wall clock of each solve."
-    ),
+    float, option("--time-limit SECONDS", "Wall clock of each solve.", positive)
 ]
 
 
 DpBinsOption = Annotated[
     str,
-    typer.Option(
-        "--dp-bins",
-        metavar="NUMBERS",
-        help="Comma-separated HBM bins per device: the DP runs once with each; default: 100.",
-        show_default=False,
+    option(
+        "--dp-bins NUMBERS",
+        "Comma-separated HBM bins per device: the DP runs once with each; default: 100.",
     ),
 ]
 
@@ -79,8 +71,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     names = DEFAULT if formulations == "all" else parse_formulations(formulations)
     limits = make_settings(time_limit, seed=seed, workers=workers, options=settings)
     bins = parse_numbers(dp_bins, "--dp-bins")
-    if output is not None:
-        check_writable(output)
+    check_writable(output)
     inputs = find(model, cluster)
     work = Work("pricing", prepares=True)
     asked = [o.value for o in objective] if objective else OBJECTIVES
@@ -97,11 +88,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     info = comparison_of(comparison)
     if output is not None:
         write_json(output, info.to_dict())
-    if json:
-        console.emit_json(info.to_dict())
-    else:
-        console.out().print(draw_comparison(info))
-        if output is not None:
-            console.out().print(f"written: {output}")
+    console.tell(json, info.to_dict, lambda: [draw_comparison(info)], output)
     if work.interrupted:
         raise typer.Exit(130)

@@ -137,14 +137,12 @@ def _show(read: Plan, answers: Answers, everything: bool, json: bool) -> None:
     from milp_planner.cli import console
     from milp_planner.features.explain.answer_files import answers_to_dict
     from milp_planner.features.explain.draw import draw_answers
-    from milp_planner.plans.hit_sources import hit_warnings
+    from milp_planner.plans.warnings import hit_warnings
 
-    if json:
-        console.emit_json(answers_to_dict(read, answers))
-        return
-    console.out().print(draw_answers(answers, everything))
-    for warning in hit_warnings(read):
-        console.out().print(warning)
+    console.tell(
+        json, lambda: answers_to_dict(read, answers),
+        lambda: (draw_answers(answers, everything), *hit_warnings(read)),
+    )  # fmt: skip
 
 
 def _check_output(questions: list[str], robust: bool, output: Path | None) -> None:

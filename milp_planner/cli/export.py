@@ -7,19 +7,15 @@ from typing import Annotated
 
 import typer
 
-from milp_planner.cli.options import JsonOption, OutputOption
+from milp_planner.cli.options import JsonOption, OutputOption, argument, option
 
-PlanArgument = Annotated[
-    Path, typer.Argument(metavar="PLAN", help="plan.json, as plan writes it.", show_default=False)
-]
+PlanArgument = Annotated[Path, argument("PLAN", "plan.json, as plan writes it.")]
 ToOption = Annotated[
     str,
-    typer.Option(
-        "--to",
-        metavar="FORMAT",
-        help="torchrec (ShardingPlan as JSON), dynamicemb (table options, one set a fusion group), "
+    option(
+        "--to FORMAT",
+        "torchrec (ShardingPlan as JSON), dynamicemb (table options, one set a fusion group), "
         "tzrec (TorchEasyRec config fragment), dlrmv4 (environment variables).",
-        show_default=False,
     ),
 ]
 
@@ -40,8 +36,7 @@ def run(
     from milp_planner.plans.plan_file import read_plan
 
     chosen = exports.get(to)
-    if output is not None:
-        check_writable(output)
+    check_writable(output)
     found = read_plan(plan)
     text, notes = exports.write(found, to), chosen.notes(found)
     if output is not None:

@@ -6,9 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from milp_planner.cli.options import JsonOption, OutputOption
+from milp_planner.cli.options import JsonOption, OutputOption, argument, option
 
 if TYPE_CHECKING:
     from milp_planner.integrations.torchrec import Lift, Problem, TorchRecInputs
@@ -23,42 +21,29 @@ class DdrName(StrEnum):
 
 ReferenceArgument = Annotated[
     str,
-    typer.Argument(
-        metavar="MODULE:FUNCTION",
-        help="Your function without arguments (file.py:function works too) that returns "
+    argument(
+        "MODULE:FUNCTION",
+        "Your function without arguments (file.py:function works too) that returns "
         "TorchRecInputs or a dict: module, topology, and if wanted sharders, batch_size, "
         "constraints, enumerator, storage_reservation.",
-        show_default=False,
     ),
 ]
 DdrOption = Annotated[
-    DdrName, typer.Option("--ddr", help="DDR limits each rank, as in TorchRec, or the machine.")
+    DdrName, option("--ddr", "DDR limits each rank, as in TorchRec, or the machine.")
 ]
 WidthsOption = Annotated[
     str | None,
-    typer.Option(
-        "--column-widths",
-        metavar="all|N,N,…",
-        help="Further column widths to try for every table.",
-        show_default=False,
-    ),
+    option("--column-widths all|N,N,…", "Further column widths to try for every table."),
 ]
 FactorsOption = Annotated[
     str | None,
-    typer.Option(
-        "--load-factors",
-        metavar="X,X,…",
-        help="Further cache load factors to try for every table.",
-        show_default=False,
-    ),
+    option("--load-factors X,X,…", "Further cache load factors to try for every table."),
 ]
 OutcomeOption = Annotated[
     Path | None,
-    typer.Option(
-        "--outcome",
-        metavar="FILE",
-        help="An outcome of the instance, as solve writes it: write TorchRec's ShardingPlan.",
-        show_default=False,
+    option(
+        "--outcome FILE",
+        "An outcome of the instance, as solve writes it: write TorchRec's ShardingPlan.",
     ),
 ]
 
@@ -81,8 +66,7 @@ def run(
     from milp_planner.files import check_writable
     from milp_planner.integrations.torchrec import load_inputs
 
-    if output is not None:
-        check_writable(output)
+    check_writable(output)
     limits = _lift(column_widths, load_factors)
     inputs = load_inputs(reference)
     problem = _problem(inputs, reference, ddr, limits)
@@ -90,10 +74,8 @@ def run(
         document = _instance(problem, reference, output)
     else:
         document = _plan(problem, inputs, outcome, output)
-    if json or output is None:
-        console.emit_json(document)
-    else:
-        console.out().print(f"{_size(problem)}\nwritten: {output}")
+    as_json = json or output is None
+    console.tell(as_json, lambda: document, lambda: [_size(problem)], output)
 
 
 def _lift(widths: str | None, factors: str | None) -> Lift | None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,20 @@ class ObjectiveName(StrEnum):
     TOTAL = "total"
     BUSIEST_RANK = "busiest_rank"
     STEP_TIME = "step_time"
+
+
+def option(spec: str, help: str, parser: Callable[[Any], Any] | None = None) -> Any:
+    """An option as ``--help`` shows it: names and value, such as ``--output -o FILE``, and help."""
+    *names, last = spec.split()
+    taken = None if last.startswith("-") else last
+    return typer.Option(
+        *(names if taken else [*names, last]), metavar=taken, help=help, parser=parser
+    )
+
+
+def argument(metavar: str, help: str) -> Any:
+    """An argument by its place."""
+    return typer.Argument(metavar=metavar, help=help)
 
 
 def positive(found: str | float) -> float:
@@ -59,109 +73,62 @@ def given(context: typer.Context, *parameters: str) -> list[str]:
 
 
 ModelArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="MODEL",
-        help="Model YAML, or the name of a shipped one (milp-planner list models).",
-        show_default=False,
-    ),
+    str, argument("MODEL", "Model YAML, or the name of a shipped one (milp-planner list models).")
 ]
 ClusterArgument = Annotated[
     str,
-    typer.Argument(
-        metavar="CLUSTER",
-        help="Cluster YAML, or the name of a shipped one (milp-planner list clusters).",
-        show_default=False,
-    ),
+    argument("CLUSTER", "Cluster YAML, or the name of a shipped one (milp-planner list clusters)."),
 ]
 FormulationOption = Annotated[
-    str,
-    typer.Option(
-        "--formulation",
-        "-f",
-        metavar="NAME",
-        help="How to solve (milp-planner list formulations).",
-    ),
+    str, option("--formulation -f NAME", "How to solve (milp-planner list formulations).")
 ]
 ObjectiveOption = Annotated[
     ObjectiveName,
-    typer.Option(
+    option(
         "--objective",
-        help="step_time: the embedding part of a step, barriers between phases, no overlap; "
+        "step_time: the embedding part of a step, barriers between phases, no overlap; "
         "busiest_rank: the largest sum on one rank; total: the sum over everything.",
     ),
 ]
 ProfileOption = Annotated[
     str | None,
-    typer.Option(
-        "--profile",
-        metavar="NAME",
-        help="Hardware profile that prices the plan: a shipped one (milp-planner list profiles) or "
-        "a .yaml file, such as calibrate writes; default: the cluster's.",
-        show_default=False,
+    option(
+        "--profile NAME",
+        "Hardware profile that prices the plan: a shipped one (milp-planner list profiles) or a"
+        " .yaml file, such as calibrate writes; default: the cluster's.",
     ),
 ]
-TimeLimitOption = Annotated[
-    float,
-    typer.Option("--time-limit", parser=positive, metavar="SECONDS", help="Wall clock to solve."),
-]
+TimeLimitOption = Annotated[float, option("--time-limit SECONDS", "Wall clock to solve.", positive)]
 OtherTimeLimitOption = Annotated[
     float | None,
-    typer.Option(
-        "--time-limit",
-        parser=positive,
-        metavar="SECONDS",
-        help="Wall clock to solve; default: 60, or none with --work-limit.",
-        show_default=False,
+    option(
+        "--time-limit SECONDS",
+        "Wall clock to solve; default: 60, or none with --work-limit.",
+        positive,
     ),
 ]
 WorkLimitOption = Annotated[
     float | None,
-    typer.Option(
-        "--work-limit",
-        parser=positive,
-        metavar="UNITS",
-        help="Deterministic work; with --workers 1 a run repeats exactly.",
-        show_default=False,
+    option(
+        "--work-limit UNITS",
+        "Deterministic work; with --workers 1 a run repeats exactly.",
+        positive,
     ),
 ]
-SeedOption = Annotated[
-    int, typer.Option("--seed", parser=whole(0, 2**31 - 1), metavar="N", help="Random seed.")
-]
+SeedOption = Annotated[int, option("--seed N", "Random seed.", whole(0, 2**31 - 1))]
 WorkersOption = Annotated[
-    int | None,
-    typer.Option(
-        "--workers",
-        parser=whole(1, 1024),
-        metavar="N",
-        help="Solver threads; default: all cores.",
-        show_default=False,
-    ),
+    int | None, option("--workers N", "Solver threads; default: all cores.", whole(1, 1024))
 ]
 SettingOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="A setting of the formulation, such as solver=cbc; may be repeated.",
-        show_default=False,
-    ),
+    option("--set KEY=VALUE", "A setting of the formulation, such as solver=cbc; may be repeated."),
 ]
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Machine output on stdout, nothing else there.")
-]
+JsonOption = Annotated[bool, option("--json", "Machine output on stdout, nothing else there.")]
 OutputOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Where to write; appears whole or not at all.",
-        show_default=False,
-    ),
+    Path | None, option("--output -o FILE", "Where to write; appears whole or not at all.")
 ]
 AllRowsOption = Annotated[
-    bool, typer.Option("--all", help="Print every table and rank instead of folding long lists.")
+    bool, option("--all", "Print every table and rank instead of folding long lists.")
 ]
 
 

@@ -15,6 +15,8 @@ from milp_planner.cli.options import (
     SeedOption,
     TimeLimitOption,
     WorkersOption,
+    argument,
+    option,
 )
 
 if TYPE_CHECKING:
@@ -23,37 +25,26 @@ if TYPE_CHECKING:
 
 SourceArgument = Annotated[
     Path,
-    typer.Argument(
-        metavar="PLAN|DIR|COMPARISON",
-        help="A plan.json, a folder of results of batch, or what compare -o wrote.",
-        show_default=False,
+    argument(
+        "PLAN|DIR|COMPARISON",
+        "A plan.json, a folder of results of batch, or what compare -o wrote.",
     ),
 ]
 AnswersArgument = Annotated[
     list[Path] | None,
-    typer.Argument(
-        metavar="[ANSWERS]...",
-        help="What explain --json printed about it: drawn on the page too.",
-        show_default=False,
-    ),
+    argument("[ANSWERS]...", "What explain --json printed about it: drawn on the page too."),
 ]
 PageOption = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Where the page goes; default: report.html, or nowhere with --json.",
-        show_default=False,
+    option(
+        "--output -o FILE", "Where the page goes; default: report.html, or nowhere with --json."
     ),
 ]
 AskOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--ask",
-        metavar="QUESTION",
-        help="Questions of explain to answer now, such as why or staircase; may be repeated.",
-        show_default=False,
+    option(
+        "--ask QUESTION",
+        "Questions of explain to answer now, such as why or staircase; may be repeated.",
     ),
 ]
 
@@ -96,8 +87,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         questions.append("diff")
     kind = _kind_of(source, bool(questions or answers))
     target = output or (None if json else Path("report.html"))
-    if target is not None:
-        check_writable(target)
+    check_writable(target)
     if kind is not None:
         kind(source, target, json)
         return
@@ -117,10 +107,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     info = report_of(read, merged(given, fresh))
     if target is not None:
         write_atomically(target, render(info))
-    if json:
-        console.emit_json(info.to_dict())
-    if target is not None and not json:
-        console.out().print(f"written: {target}")
+    console.tell(json, info.to_dict, list, target)
     if work.interrupted:
         raise typer.Exit(130)
 
@@ -169,7 +156,4 @@ def _give(info: Any, render: Callable[[Any], str], target: Path | None, json: bo
 
     if target is not None:
         write_atomically(target, render(info))
-    if json:
-        console.emit_json(info.to_dict())
-    elif target is not None:
-        console.out().print(f"written: {target}")
+    console.tell(json, info.to_dict, list, target)

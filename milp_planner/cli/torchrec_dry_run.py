@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from milp_planner.cli.import_torchrec import DdrName, DdrOption, ReferenceArgument
-from milp_planner.cli.options import JsonOption, TimeLimitOption, WorkersOption, whole
+from milp_planner.cli.options import JsonOption, TimeLimitOption, WorkersOption, option, whole
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,58 +28,33 @@ class RatingChoice(StrEnum):
 
 SkusOption = Annotated[
     str,
-    typer.Option(
-        "--skus",
-        metavar="CLUSTER,…",
-        help="SKUs by the clusters that are made of them (milp-planner list clusters, or YAML "
+    option(
+        "--skus CLUSTER,…",
+        "SKUs by the clusters that are made of them (milp-planner list clusters, or YAML "
         "files): HBM, DDR and bandwidths of a rank are taken from there.",
-        show_default=False,
     ),
 ]
 RanksOption = Annotated[
-    int | None,
-    typer.Option(
-        "--world-size",
-        parser=whole(1, 2**20),
-        metavar="N",
-        help="Ranks; default: your topology's.",
-        show_default=False,
-    ),
+    int | None, option("--world-size N", "Ranks; default: your topology's.", whole(1, 2**20))
 ]
 HostOption = Annotated[
     int | None,
-    typer.Option(
-        "--local-world-size",
-        parser=whole(1, 2**20),
-        metavar="N",
-        help="Ranks of a host; default: your topology's.",
-        show_default=False,
-    ),
+    option("--local-world-size N", "Ranks of a host; default: your topology's.", whole(1, 2**20)),
 ]
 RatingOption = Annotated[
     RatingChoice,
-    typer.Option(
-        "--objective",
-        help="busiest_rank: TorchRec's rating; critical_path: what its statistics report.",
+    option(
+        "--objective", "busiest_rank: TorchRec's rating; critical_path: what its statistics report."
     ),
 ]
 CacheOption = Annotated[
     Path | None,
-    typer.Option(
-        "--cache",
-        metavar="DIR",
-        help="Keep plans there and take those that answer the same question.",
-        show_default=False,
-    ),
+    option("--cache DIR", "Keep plans there and take those that answer the same question."),
 ]
 PlansOption = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="DIR",
-        help="Write every plan there as DIR/SKU.json, as export --to torchrec does.",
-        show_default=False,
+    option(
+        "--output -o DIR", "Write every plan there as DIR/SKU.json, as export --to torchrec does."
     ),
 ]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from milp_planner.drawing.page import (
     Cell,
     Fact,
@@ -26,6 +28,7 @@ from milp_planner.drawing.units import (
     show_seconds,
     show_share,
 )
+from milp_planner.features.explain.answers import Answers
 from milp_planner.features.explain.page import explained
 from milp_planner.features.explain.page_curves import draw_trace
 from milp_planner.features.plan.memory import folds, memory_svg
@@ -35,7 +38,9 @@ from milp_planner.features.plan.shortage import shortage_section
 from milp_planner.features.plan.tables import TablesInfo, facets_of, per_memory
 from milp_planner.features.plan.timeline import MOST_RANKS, timeline_svg
 from milp_planner.features.plan.verdict import MEANING, STOPPED, VerdictInfo
-from milp_planner.features.report.info import ReportInfo
+from milp_planner.features.report.info import ReportInfo, report_of
+from milp_planner.files import write_atomically
+from milp_planner.plans.placement import Plan
 
 
 def render(info: ReportInfo) -> str:
@@ -260,3 +265,25 @@ def _trace_section(info: ReportInfo) -> Section | None:
     keys = (Key("mark objective", "best plan so far"), Key("mark bound", "proved bound"))
     text = f"What {info.verdict.formulation} knew at each moment."
     return Section("search", "Search", text, keys, (Part("", drawing.render(), drawing.about),))
+
+
+def report(plan: Plan, path: str | Path | None = None, answers: Answers | None = None) -> str:
+    """A plan as one HTML page that holds everything it shows and fetches nothing.
+
+    Parameters
+    ----------
+    plan : Plan
+    path : optional
+        Where the page is written, whole or not at all.
+    answers : Answers, optional
+        What :func:`milp_planner.explain` returned, drawn on the page too.
+
+    Returns
+    -------
+    str
+        The page.
+    """
+    page = render(report_of(plan, answers))
+    if path is not None:
+        write_atomically(path, page)
+    return page

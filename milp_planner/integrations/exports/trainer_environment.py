@@ -15,8 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.model import Model
-from milp_planner.inputs.workload import Workload
+from milp_planner.inputs.model import Model, Workload
 from milp_planner.integrations.exports.pins import one_of
 from milp_planner.plans.placement import Plan
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import milp_planner.pricing.limits as limits
+import milp_planner.pricing.price as limits
 from formulations.instance.validate import validate
 from milp_planner.errors import BadInput
 from milp_planner.plans.compile import compile_instance
