@@ -215,10 +215,12 @@ def _modes_section(info: ReportInfo) -> Section | None:
     head, values = filled(columns("mode", "cache ratio", "#tables", *memories, "which"), values)
     grid = Grid("modes-cells", "modes", "Tables and bytes in every mode at every ratio", head,
                 rows(values))  # fmt: skip
-    found = [] if len(info.modes.cells) == 1 else [modes_svg(info.modes, unit)]
+    drawing = None if len(info.modes.cells) == 1 else modes_svg(info.modes, unit)
+    if drawing is None:
+        return Section("modes", "Modes and cache ratios", parts=(Part(table=grid),))
     modes = dict.fromkeys(cell.mode for cell in info.modes.cells)
-    keys = tuple(Key(f"m-{mode}", mode) for mode in modes) if found else ()
-    parts = (*(Part("", each.render(), each.about) for each in found), Part(table=grid))
+    keys = tuple(Key(f"m-{mode}", mode) for mode in modes)
+    parts = (Part("", drawing.render(), drawing.about), Part(table=grid))
     return Section("modes", "Modes and cache ratios", key=keys, parts=parts)
 
 
