@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from milp_planner.cli import console
 from milp_planner.cli.options import (
     ClusterArgument,
     FormulationOption,
@@ -21,8 +22,13 @@ from milp_planner.cli.options import (
     TimeLimitOption,
     WorkersOption,
     argument,
+    find,
+    find_today,
+    make_settings,
     option,
 )
+from milp_planner.cli.work import Work
+from milp_planner.files import check_writable
 
 if TYPE_CHECKING:
     from milp_planner.features.audit.call import Audit
@@ -78,13 +84,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     best plan found is kept. Exit code 1 when today's plan does not fit.
     """
     import milp_planner
-    from milp_planner.cli import console
-    from milp_planner.cli.limits import make_settings
-    from milp_planner.cli.options import find, find_today
-    from milp_planner.cli.work import Work
     from milp_planner.features.audit.facts import audit_of, draw_audit
     from milp_planner.features.report.page import report
-    from milp_planner.files import check_writable
     from milp_planner.plans.plan_file import write_plan
 
     check_writable(output, page)

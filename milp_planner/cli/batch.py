@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from milp_planner.cli import console
+from milp_planner.cli.failures import FALLS_SHORT, INTERNAL, INTERRUPTED
 from milp_planner.cli.options import JsonOption, argument, option, whole
+from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
     from scenarios.batch.runner import Batch
@@ -64,8 +67,6 @@ def run(
     again by the next call. Exits with 1 when an assertion of the suite does not hold, with 70 when
     a scenario failed.
     """
-    from milp_planner.cli import console
-    from milp_planner.errors import BadInput
     from scenarios.batch import find_suite, run_batch
 
     if address is not None and engine is not EngineName.RAY:
@@ -88,7 +89,6 @@ def run(
 
 
 def _finish(batch: Batch) -> None:
-    from milp_planner.cli.failures import FALLS_SHORT, INTERNAL, INTERRUPTED
     from scenarios.batch.execute import FAILED
 
     if batch.interrupted:
@@ -102,7 +102,6 @@ def _finish(batch: Batch) -> None:
 def _answer(folder: Path, query: str) -> list[dict[str, Any]]:
     import sqlite3
 
-    from milp_planner.errors import BadInput
     from scenarios.batch import connect
 
     try:
@@ -112,7 +111,6 @@ def _answer(folder: Path, query: str) -> list[dict[str, Any]]:
 
 
 def _show(batch: Batch, rows: list[dict[str, Any]] | None, folder: Path) -> None:
-    from milp_planner.cli import console
     from milp_planner.cli.report import info_of
     from milp_planner.features.batch.info import draw_batch, draw_rows
 
@@ -129,7 +127,6 @@ def _show(batch: Batch, rows: list[dict[str, Any]] | None, folder: Path) -> None
 @contextmanager
 def _progress(name: str) -> Iterator[Callable[[dict[str, Any] | None, int, int], None]]:
     """A bar with the time left, on a terminal."""
-    from milp_planner.cli import console
 
     err = console.err()
     if not err.is_terminal:

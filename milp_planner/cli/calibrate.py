@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from milp_planner.cli import console
 from milp_planner.cli.options import JsonOption, SeedOption, given, option, positive, whole
+from milp_planner.errors import BadInput
+from milp_planner.files import check_writable, json_text, write_atomically, write_together
 
 if TYPE_CHECKING:
     from milp_planner.features.calibrate import Calibration
@@ -92,9 +95,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     embeddings in DRAM), names what bounds each, and fits the profile that plan --profile reads.
     Exit code 1, and nothing written, when the measurements are too noisy or contradict each other.
     """
-    from milp_planner.cli import console
-    from milp_planner.errors import BadInput
-    from milp_planner.files import check_writable
 
     measuring = given(context, "device", "quick", "threads", "seed")
     if raw is not None and measuring:
@@ -123,7 +123,6 @@ def _measure(
 ) -> Calibration:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from milp_planner.cli import console
     from milp_planner.features.calibrate import calibrate, find_machine
 
     err = console.err()
@@ -147,10 +146,8 @@ def _measure(
 
 def _fit(raw: Path, base: str | None, max_spread: float, target: Path | None, json: bool) -> None:
     """Fit a sweep of somebody's and write the profile."""
-    from milp_planner.cli import console
     from milp_planner.features.calibrate import fitted_profile, read_sweep
     from milp_planner.features.calibrate.result import profile_text
-    from milp_planner.files import write_atomically
     from milp_planner.pricing.profile import load_profile
 
     sweep = read_sweep(raw)
@@ -165,21 +162,18 @@ def _fit(raw: Path, base: str | None, max_spread: float, target: Path | None, js
 
 def _write(found: Calibration, target: Path) -> None:
     from milp_planner.features.calibrate.result import profile_text
-    from milp_planner.files import json_text, write_together
 
     raw = target.with_suffix(".raw.json")
     write_together({raw: json_text(found.to_dict()), target: profile_text(found.profile)})
 
 
 def _next(target: Path | None, json: bool) -> None:
-    from milp_planner.cli import console
 
     if target is not None and not json:
         console.out().print(f"next: milp-planner plan MODEL CLUSTER --profile {target}")
 
 
 def _check_name(target: Path) -> None:
-    from milp_planner.errors import BadInput
 
     if target.suffix.lower() not in (".yaml", ".yml"):
         raise BadInput(f"{target}: a profile is a .yaml file")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from milp_planner.cli import console
 from milp_planner.cli.options import (
     ClusterArgument,
     JsonOption,
@@ -15,9 +16,15 @@ from milp_planner.cli.options import (
     SeedOption,
     SettingOption,
     WorkersOption,
+    find,
+    make_settings,
     option,
+    parse_formulations,
+    parse_numbers,
     positive,
 )
+from milp_planner.cli.work import Work
+from milp_planner.files import check_writable, write_json
 
 FormulationsOption = Annotated[
     str, option("--formulations -f NAMES", "Comma-separated; default: all but auto.")
@@ -60,13 +67,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     is run a second time with fusion groups in mind. Settings name their formulation: --set
     dp.variant=first. `milp-planner report` draws what -o writes.
     """
-    from milp_planner.cli import console
-    from milp_planner.cli.limits import make_settings, parse_formulations, parse_numbers
-    from milp_planner.cli.options import find
-    from milp_planner.cli.work import Work
     from milp_planner.features.compare.call import DEFAULT, OBJECTIVES, compare
     from milp_planner.features.compare.facts import comparison_of, draw_comparison
-    from milp_planner.files import check_writable, write_json
 
     names = DEFAULT if formulations == "all" else parse_formulations(formulations)
     limits = make_settings(time_limit, seed=seed, workers=workers, options=settings)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from milp_planner.cli.options import argument, given, option, whole
+from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
     from milp_planner.features.explain.answers import Asked
@@ -37,7 +38,6 @@ def refuse_strays(context: typer.Context, questions: list[str], common: bool) ->
     BadInput
         Naming the options and their question.
     """
-    from milp_planner.errors import BadInput
 
     asked = questions or ["why", "staircase"]
     for question in dict.fromkeys(_FOR.values()):
@@ -55,7 +55,6 @@ def parse_questions(given: list[str]) -> list[str]:
     BadInput
         For an unknown one, with the nearest.
     """
-    from milp_planner.errors import BadInput
     from milp_planner.features.explain.answers import QUESTIONS
     from milp_planner.inputs.problems import choice
 
@@ -74,7 +73,6 @@ def parse_sizes(text: str, option: str) -> tuple[int, ...]:
     BadInput
         When one is no size.
     """
-    from milp_planner.errors import BadInput
     from milp_planner.inputs.quantities import parse_bytes
 
     found = []
@@ -97,8 +95,6 @@ def parse_time(text: str) -> int:
     """
     from decimal import Decimal, InvalidOperation
 
-    from milp_planner.errors import BadInput
-
     units = {"ms": 10**9, "us": 10**6, "µs": 10**6, "ns": 10**3, "ps": 1, "s": 10**12}
     for unit, size in units.items():
         if text.strip().endswith(unit):
@@ -116,7 +112,6 @@ def basic(
     table: list[str] | None, alternatives: int, extra: str, target: str | None, limits: str
 ) -> Asked:
     """What needs no file: tables, sizes, target and limits."""
-    from milp_planner.errors import BadInput
     from milp_planner.features.explain.answers import Asked
 
     parts = [part.strip() for part in limits.split(",")]
@@ -153,7 +148,6 @@ def with_sources(
 
 
 def _weights(text: str | None) -> tuple[int, ...]:
-    from milp_planner.errors import BadInput
 
     parts = [] if text is None else [part.strip() for part in text.split(",")]
     if not all(p.isascii() and p.isdigit() and 0 < int(p) < 10**6 for p in parts):
@@ -165,7 +159,6 @@ def with_scenarios(asked: Asked, given: list[str], weights: str | None, worst: b
     """The scenarios of *robust*, with their weights."""
     from dataclasses import replace
 
-    from milp_planner.errors import BadInput
     from scenarios import catalog
 
     found = []

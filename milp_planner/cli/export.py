@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from milp_planner.cli import console
 from milp_planner.cli.options import JsonOption, OutputOption, argument, option
+from milp_planner.files import check_writable, write_atomically
 
 PlanArgument = Annotated[Path, argument("PLAN", "plan.json, as plan writes it.")]
 ToOption = Annotated[
@@ -30,8 +32,6 @@ def run(
 
     The text goes to stdout, or to a file with -o; what the format cannot say goes to stderr.
     """
-    from milp_planner.cli import console
-    from milp_planner.files import check_writable, write_atomically
     from milp_planner.integrations import exports
     from milp_planner.plans.plan_file import read_plan
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from milp_planner.cli import console
 from milp_planner.cli.options import JsonOption, ModelArgument, OutputOption, argument, option
+from milp_planner.files import check_writable, write_atomically
 
 if TYPE_CHECKING:
     from milp_planner.inputs.constraints import Pin
@@ -28,8 +30,6 @@ def run(
     """
     import yaml
 
-    from milp_planner.cli import console
-    from milp_planner.files import check_writable, write_atomically
     from milp_planner.inputs.text_files import read_text
     from milp_planner.integrations import exports
     from milp_planner.integrations.exports.pins import with_pins, with_workload

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from milp_planner.cli import console
 from milp_planner.cli.options import JsonOption, argument, option
+from milp_planner.errors import BadInput
+from milp_planner.files import write_together
 
 StatsArgument = Annotated[
     Path,
@@ -34,9 +37,6 @@ def run(
     Writes model.yaml and tables.csv; nothing is overwritten. The printout itself is the plan of
     today: give it to audit, or to plan --today.
     """
-    from milp_planner.cli import console
-    from milp_planner.errors import BadInput
-    from milp_planner.files import write_together
     from milp_planner.today.rows import printed_tables
     from milp_planner.today.stats_model import model_files
 

@@ -6,7 +6,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from milp_planner.cli import console
 from milp_planner.cli.options import JsonOption, OutputOption, argument, option
+from milp_planner.errors import BadInput
+from milp_planner.files import check_writable, write_json
 
 if TYPE_CHECKING:
     from milp_planner.integrations.torchrec import Lift, Problem, TorchRecInputs
@@ -62,8 +65,6 @@ def run(
     Without --outcome: runs TorchRec's own reservation, enumerator and estimators and writes the
     instance that solve takes. With --outcome: writes the ShardingPlan as JSON.
     """
-    from milp_planner.cli import console
-    from milp_planner.files import check_writable
     from milp_planner.integrations.torchrec import load_inputs
 
     check_writable(output)
@@ -79,7 +80,6 @@ def run(
 
 
 def _lift(widths: str | None, factors: str | None) -> Lift | None:
-    from milp_planner.errors import BadInput
     from milp_planner.integrations.torchrec import Lift
 
     if widths is None and factors is None:
@@ -96,8 +96,6 @@ def _lift(widths: str | None, factors: str | None) -> Lift | None:
 
 def _problem(inputs: TorchRecInputs, reference: str, ddr: DdrName, limits: Lift | None) -> Problem:
     from torchrec.distributed.planner.types import PlannerError
-
-    from milp_planner.errors import BadInput
 
     planner = inputs.planner(stats=[], ddr=ddr.value, lift=limits)
     try:
@@ -129,8 +127,6 @@ def _plan(
 
     from formulations import check
     from formulations.result.outcome_file import read_outcome
-    from milp_planner.errors import BadInput
-    from milp_planner.files import write_json
     from milp_planner.integrations.torchrec.sharding_plan import to_document
 
     placement = read_outcome(problem.instance, outcome).placement

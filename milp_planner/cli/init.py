@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from milp_planner.cli import console
 from milp_planner.cli.options import JsonOption, argument
 
 FolderArgument = Annotated[Path, argument("[FOLDER]", "Where to write them.")]
@@ -15,7 +16,6 @@ def run(folder: FolderArgument = Path(), json: JsonOption = False) -> None:
 
     A model.yaml and a cluster.yaml to start from; nothing is overwritten.
     """
-    from milp_planner.cli import console
     from milp_planner.inputs.starters import write_starters
 
     written = [str(path) for path in write_starters(folder)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from milp_planner.cli import console
+from milp_planner.cli.failures import finish
 from milp_planner.cli.options import (
     AllRowsOption,
     ClusterArgument,
@@ -19,8 +21,13 @@ from milp_planner.cli.options import (
     SettingOption,
     WorkersOption,
     WorkLimitOption,
+    find,
+    find_today,
+    make_settings,
     option,
 )
+from milp_planner.cli.work import Work
+from milp_planner.files import check_absent, check_writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,12 +79,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     no plan exists, says why and what would help (exit code 1).
     """
     import milp_planner
-    from milp_planner.cli import console
-    from milp_planner.cli.failures import finish
-    from milp_planner.cli.limits import make_settings
-    from milp_planner.cli.options import find, find_today
-    from milp_planner.cli.work import Work
-    from milp_planner.files import check_absent, check_writable
     from milp_planner.plans.plan_file import plan_to_dict, write_plan
 
     limits = make_settings(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from milp_planner.cli import console
 from milp_planner.cli.explain_asked import AgainstOption, ExtraOption
 from milp_planner.cli.options import (
     FormulationOption,
@@ -16,8 +17,12 @@ from milp_planner.cli.options import (
     TimeLimitOption,
     WorkersOption,
     argument,
+    make_settings,
     option,
 )
+from milp_planner.cli.work import Work
+from milp_planner.errors import BadInput
+from milp_planner.files import check_writable, write_atomically
 
 if TYPE_CHECKING:
     from milp_planner.features.batch import BatchInfo
@@ -70,16 +75,12 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     comparison: bound and best plan over time, gaps, a verdict each. With --json the same figures
     as JSON.
     """
-    from milp_planner.cli import console
     from milp_planner.cli.explain_asked import parse_questions, parse_sizes
-    from milp_planner.cli.limits import make_settings
-    from milp_planner.cli.work import Work
     from milp_planner.features.explain.answer_files import merged, read_answers
     from milp_planner.features.explain.answers import Answers, Asked, answer
     from milp_planner.features.explain.budget import Budget
     from milp_planner.features.report.info import report_of
     from milp_planner.features.report.page import render
-    from milp_planner.files import check_writable, write_atomically
     from milp_planner.plans.plan_file import read_plan
 
     questions = parse_questions(ask or [])
@@ -114,7 +115,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
 def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool], None] | None:
     """Who reports what is no plan; None for a plan, or what claims to be one."""
-    from milp_planner.errors import BadInput
     from milp_planner.features.compare.facts import is_comparison
 
     if not (source.is_dir() or is_comparison(source)):
@@ -151,8 +151,6 @@ def info_of(batch: Batch) -> BatchInfo:
 
 
 def _give(info: Any, render: Callable[[Any], str], target: Path | None, json: bool) -> None:
-    from milp_planner.cli import console
-    from milp_planner.files import write_atomically
 
     if target is not None:
         write_atomically(target, render(info))

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from milp_planner.cli import console
 from milp_planner.cli.options import JsonOption, argument, option, whole
+from milp_planner.errors import BadInput, MissingExtra
+from milp_planner.files import check_writable, write_atomically
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -60,8 +63,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """
     from cuda_routing.errors import RoutingError
     from cuda_routing.report import route_report
-    from milp_planner.cli import console
-    from milp_planner.errors import BadInput
 
     if plot is not None:
         check_plot(plot)
@@ -87,9 +88,6 @@ def check_plot(path: Path) -> None:
     """
     from importlib.util import find_spec
 
-    from milp_planner.errors import BadInput, MissingExtra
-    from milp_planner.files import check_writable
-
     if path.suffix.lower() not in PLOTS:
         raise BadInput(f"{path}: a plot is one of {', '.join(PLOTS)}")
     if find_spec("matplotlib") is None:
@@ -104,7 +102,6 @@ def save_plot(info: RouteInfo, path: Path) -> None:
     from io import BytesIO
 
     from cuda_routing.plot import draw_route
-    from milp_planner.files import write_atomically
 
     buffer = BytesIO()
     draw_route(info).savefig(buffer, format=path.suffix[1:].lower())

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from milp_planner.cli import console
 from milp_planner.cli.options import JsonOption, argument, option, whole
+from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -52,7 +54,6 @@ def run(
     statistics, or read from traces. Large tables are simulated on a sample of their rows, and the
     output says so.
     """
-    from milp_planner.cli import console
     from milp_planner.features.simulate.plan import simulate_plan
     from milp_planner.features.simulate.tiers import compiled_loops
     from milp_planner.plans.plan_file import read_plan
@@ -77,7 +78,6 @@ def assume(plan: Plan, skew: str | None) -> Plan:
     """
     from dataclasses import replace
 
-    from milp_planner.errors import BadInput
     from milp_planner.features.simulate.streams import LOOKUPS, with_skew
 
     if skew is None:
@@ -97,7 +97,6 @@ def read_traces(given: list[str], model: Model) -> dict[str, IntArray]:
         table cannot have.
     """
     from cuda_routing.errors import RoutingError
-    from milp_planner.errors import BadInput
     from milp_planner.features.simulate.streams import read_keys
     from milp_planner.features.simulate.table import check_keys
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from milp_planner.cli import console
+from milp_planner.cli.failures import finish
 from milp_planner.cli.options import (
     AllRowsOption,
     FormulationOption,
@@ -17,8 +19,11 @@ from milp_planner.cli.options import (
     WorkersOption,
     WorkLimitOption,
     argument,
+    make_settings,
     option,
 )
+from milp_planner.cli.work import Work
+from milp_planner.files import check_writable, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,12 +62,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """
     from formulations import solve
     from formulations.result.outcome_file import outcome_to_dict
-    from milp_planner.cli import console
-    from milp_planner.cli.failures import finish
-    from milp_planner.cli.limits import make_settings
-    from milp_planner.cli.work import Work
-    from milp_planner.features.plan.advice import with_diagnosis
-    from milp_planner.files import check_writable, write_json
+    from milp_planner.features.plan.shortage import with_diagnosis
 
     limits = make_settings(
         time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings,

@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from milp_planner.cli import console
 from milp_planner.cli.import_torchrec import DdrName, DdrOption, ReferenceArgument
-from milp_planner.cli.options import JsonOption, TimeLimitOption, WorkersOption, option, whole
+from milp_planner.cli.options import (
+    JsonOption,
+    TimeLimitOption,
+    WorkersOption,
+    make_settings,
+    option,
+    whole,
+)
+from milp_planner.errors import BadInput
+from milp_planner.files import write_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -78,8 +88,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     plan beats, the gap, and the rank that holds the plan up. Exit code 1 when a SKU falls short.
     Needs TorchRec 1.9.
     """
-    from milp_planner.cli import console
-    from milp_planner.cli.limits import make_settings
     from milp_planner.integrations.torchrec.reference import load_inputs
     from milp_planner.integrations.torchrec.service import require_service
 
@@ -108,7 +116,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
 
 def _hardware(skus: str) -> dict[str, HardwareConfig]:
-    from milp_planner.errors import BadInput
     from milp_planner.integrations.torchrec.service import hardware_of
     from scenarios.catalog import find_cluster
 
@@ -125,7 +132,6 @@ def _hardware(skus: str) -> dict[str, HardwareConfig]:
 
 
 def _write(found: DryRun, folder: Path) -> list[Path]:
-    from milp_planner.files import write_json
     from milp_planner.integrations.torchrec.sharding_plan import to_document
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -142,7 +148,6 @@ def _write(found: DryRun, folder: Path) -> list[Path]:
 
 
 def _show(found: DryRun, objective: RatingChoice, written: list[Path]) -> None:
-    from milp_planner.cli import console
 
     out = console.out()
     out.print(_table(found.rows, objective))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from milp_planner.cli import console
 from milp_planner.cli.options import JsonOption, argument, option
 
 FileArgument = Annotated[
@@ -25,8 +26,7 @@ def run(file: FileArgument, instance: InstanceOption = None, json: JsonOption = 
     when any claim is refuted.
     """
     from milp_planner import verify
-    from milp_planner.cli import console
-    from milp_planner.features.verify.call import draw_claims, verification_to_dict
+    from milp_planner.features.verify import draw_claims, verification_to_dict
 
     result = verify(file, instance=instance)
     if json:

@@ -26,8 +26,7 @@ from milp_planner.features.explain.smallest import (
 from milp_planner.features.explain.staircase import StaircaseInfo, staircase
 from milp_planner.features.explain.tiers import capacity_of, tiers_of
 from milp_planner.features.explain.why import WhyInfo, why
-from milp_planner.features.plan.advice import with_diagnosis
-from milp_planner.features.plan.shortage import ShortageInfo, shortage_of
+from milp_planner.features.plan.shortage import ShortageInfo, shortage_of, with_diagnosis
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import compile_for
 from milp_planner.plans.placement import Plan, decode

@@ -15,8 +15,8 @@ from milp_planner.drawing.units import (
     show_cost,
     show_gap,
 )
-from milp_planner.features.explain.draw_replan import change_text, draw_diff, draw_replan
 from milp_planner.features.explain.draw_sensitivity import draw_sensitivity
+from milp_planner.features.explain.replan import change_text, draw_diff, draw_replan
 from milp_planner.features.plan.shortage import draw_shortage
 
 if TYPE_CHECKING:

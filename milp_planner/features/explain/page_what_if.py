@@ -32,9 +32,8 @@ from milp_planner.features.explain.sensitivity import SensitivityInfo
 from milp_planner.features.explain.smallest import LeastInfo, MachinesInfo
 
 if TYPE_CHECKING:
-    from milp_planner.features.explain.price_search import Side
     from milp_planner.features.explain.robust import RobustInfo
-    from milp_planner.features.explain.sensitivity import SensitivityInfo
+    from milp_planner.features.explain.sensitivity import SensitivityInfo, Side
     from milp_planner.features.explain.smallest import MachinesInfo
 
 

@@ -9,8 +9,7 @@ import pytest
 from milp_planner.drawing.charts import Drawing
 from milp_planner.features.explain.page_what_if import draw_regrets
 from milp_planner.features.explain.perturb import Parameter
-from milp_planner.features.explain.price_search import Side, Single
-from milp_planner.features.explain.sensitivity import SensitivityInfo
+from milp_planner.features.explain.sensitivity import SensitivityInfo, Side, Single
 from milp_planner.features.explain.trial import Trial
 
 
