@@ -197,7 +197,7 @@ GridOption = Annotated[
     int,
     option(
         "--grid N",
-        "frontier: equal steps of each memory, where not all points can be found.",
+        "frontier: equal steps of each memory.",
         whole(1, 100),
     ),
 ]

@@ -97,7 +97,7 @@ def _steps(info: StaircaseInfo) -> Grid:
 
 def _frontier_section(info: FrontierInfo) -> Section:
     """Efficient points and plans."""
-    word = "All efficient points." if info.exact else f"Efficient points of {grid_text(info)}."
+    word = f"Efficient points of {grid_text(info)}."
     parts = [Part(table=_plans(info)), Part(table=_points(info))]
     drawing = draw_frontier(info)
     if drawing is not None:
