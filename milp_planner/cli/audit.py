@@ -11,6 +11,7 @@ from milp_planner.cli import console
 from milp_planner.cli.options import (
     ClusterArgument,
     FormulationOption,
+    GoalsOption,
     JsonOption,
     ModelArgument,
     ObjectiveName,
@@ -73,6 +74,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     workers: WorkersOption = None,
     settings: SettingOption = None,
     profile: ProfileOption = None,
+    goals: GoalsOption = None,
     output: OutputOption = None,
     page: PageOption = None,
     steps: StepsOption = None,
@@ -84,6 +86,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     best plan found is kept. Exit code 1 when today's plan does not fit.
     """
     import milp_planner
+    from formulations.goals import parse_goals
     from milp_planner.features.audit.facts import audit_of, draw_audit
     from milp_planner.features.report.page import report
     from milp_planner.plans.plan_file import write_plan
@@ -92,6 +95,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     limits = make_settings(
         time_limit, seed=seed, workers=workers, options=settings, formulation=formulation
     )
+    if goals is not None:
+        parse_goals(goals, objective.value)
     inputs = find(model, cluster, profile)
     today = find_today(plan, inputs[0])
     work = Work("pricing", prepares=True)
@@ -102,6 +107,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
             formulation=formulation,
             objective=objective.value,
             settings=work.settings(limits),
+            goals=goals,
             on_start=work.begin,
         )
     )

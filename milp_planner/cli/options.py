@@ -131,6 +131,15 @@ JsonOption = Annotated[bool, option("--json", "Machine output on stdout, nothing
 OutputOption = Annotated[
     Path | None, option("--output -o FILE", "Where to write; appears whole or not at all.")
 ]
+GoalsOption = Annotated[
+    str | None,
+    option(
+        "--goals NAMES",
+        "What counts after the objective, in order, and how much of that may be given up for it,"
+        " as in step_time:0.1%,moves,shards. Default: host_memory, shards, total, even_memory,"
+        " moves.",
+    ),
+]
 AllRowsOption = Annotated[
     bool, option("--all", "Print every table and rank instead of folding long lists.")
 ]

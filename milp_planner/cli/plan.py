@@ -11,6 +11,7 @@ from milp_planner.cli.options import (
     AllRowsOption,
     ClusterArgument,
     FormulationOption,
+    GoalsOption,
     JsonOption,
     ModelArgument,
     ObjectiveName,
@@ -68,6 +69,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     workers: WorkersOption = None,
     settings: SettingOption = None,
     today: TodayOption = None,
+    goals: GoalsOption = None,
     output: PlanOutputOption = None,
     everything: AllRowsOption = False,
     json: JsonOption = False,
@@ -79,6 +81,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     no plan exists, says why and what would help (exit code 1).
     """
     import milp_planner
+    from formulations.goals import parse_goals
     from milp_planner.plans.plan_file import plan_to_dict, write_plan
 
     limits = make_settings(
@@ -89,6 +92,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     check_writable(target)
     if output is None and target is not None:
         check_absent(target)
+    if goals is not None:
+        parse_goals(goals, objective.value)
     inputs = find(model, cluster, profile)
     current = None if today is None else find_today(today, inputs[0])
     work = Work("pricing", prepares=True)
@@ -99,6 +104,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
             objective=objective.value,
             settings=work.settings(limits),
             today=current,
+            goals=goals,
             on_start=work.begin,
         )
     )

@@ -36,6 +36,7 @@ def assignments(text: str, placing: tuple[str, ...]) -> dict[str, str]:
 
     Comments, several assignments a line, lines continued by a backslash, and ``${NAME:-default}``
     are understood; the last needs no surrounding environment: NAME as set before, else the default.
+    A variable set to nothing is unset, as for the trainer.
 
     Raises
     ------
@@ -55,7 +56,7 @@ def assignments(text: str, placing: tuple[str, ...]) -> dict[str, str]:
             if name.startswith("EMB_"):
                 one_of(name, placing, f"line {number}")
             found[name] = _DEFAULT.sub(lambda m: found.get(m[1]) or m[2] or "", value)
-    return found
+    return {name: value for name, value in found.items() if value.strip()}
 
 
 def workload_of(variables: Mapping[str, str], model: Model) -> dict[str, Any]:
@@ -69,11 +70,9 @@ def workload_of(variables: Mapping[str, str], model: Model) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     if BATCH in variables:
         changes["batch_per_rank"] = _whole(variables, BATCH)
-    wire = {name: one_of(variables[name], WIRE, name) for name in (FORWARD, BACKWARD)
-            if name in variables}  # fmt: skip
     for name, field in ((FORWARD, "exchange_dtype"), (BACKWARD, "exchange_dtype_backward")):
-        if name in wire:
-            changes[field] = wire[name]
+        if name in variables:
+            changes[field] = one_of(variables[name].strip().lower(), WIRE, name)
     if DEDUP in variables:
         changes["dedup"] = _FLAGS[_flag(variables, DEDUP)]
     if CODEC in variables:
@@ -111,6 +110,9 @@ def environment(plan: Plan) -> dict[str, str]:
     if workload.codec_peak_factor in codecs:
         found[CODEC] = codecs[workload.codec_peak_factor]
     found[DEDUP] = str(int(workload.dedup))
+    whole = min(rank.hbm_bytes for rank in plan.cluster.ranks) // 2**30
+    if whole:
+        found[HBM] = str(whole)
     return found
 
 
@@ -118,7 +120,11 @@ def notes(plan: Plan) -> list[str]:
     """What of the plan's workload and cluster the variables do not say."""
     workload, found = plan.model.workload, environment(plan)
     free = min(plan.cluster.usable_hbm(plan.model)) / 2**30
-    said = [f"{HBM} is left to you: the plan keeps every rank within {free:.1f} GiB"]
+    said = [
+        f"{HBM} is before reservations; the plan keeps within {free:.1f} GiB"
+        if HBM in found
+        else f"{HBM} counts in whole GiB, of which a rank has none"
+    ]
     if FORWARD not in found or BACKWARD not in found:
         said.append(f"the exchange in {workload.exchange_dtype} has no value there")
     if CODEC not in found and not _plain(workload):

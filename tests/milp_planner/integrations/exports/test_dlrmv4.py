@@ -32,6 +32,7 @@ def test_written_by_hand() -> None:
         "export SPARSE_A2A_FWD=fp32\n"
         "export SPARSE_A2A_BWD=fp32\n"
         "export EC_INDEX_DEDUP=0\n"
+        "export HBM_CAP_GB=80\n"
     )
     assert any("width" in note for note in dlrmv4.notes(plan))
 

@@ -38,6 +38,7 @@ MODEL = plans.model(*TABLES)
             },
         ),
         ({"EC_INDEX_DEDUP": "1"}, {"dedup": True}),
+        ({"SPARSE_A2A_BWD": " BF16"}, {"exchange_dtype_backward": "bf16"}),
     ],
 )  # fmt: skip
 def test_workload(variables: dict[str, str], changes: dict[str, Any]) -> None:
@@ -70,7 +71,7 @@ def test_a_recipe_as_people_write_it() -> None:
 # recipe
     export EMB_SHARDING_OVERRIDES="${EMB_SHARDING_OVERRIDES:-item_id=row_wise,\\
 uid=column_wise}"
-    BATCH_SIZE=512 HBM_CAP_GB=90   # both
+    BATCH_SIZE=512 HBM_CAP_GB=90 EC_INDEX_DEDUP="${EC_INDEX_DEDUP:-}" # the last is left unset
     export HALF=fp16; export SPARSE_A2A_FWD=${HALF} SPARSE_A2A_BWD=${NONE:-bf16}
     """.replace(";", "\n")
     found = trainer_environment.assignments(text, dlrmv4.VARIABLES)
@@ -109,9 +110,20 @@ def test_written_and_read_back(changes: dict[str, Any]) -> None:
 
 
 def test_what_cannot_be_written_is_said() -> None:
-    """An exchange in fp8, or a codec of another size, has no variable; memory is left to people."""
+    """An exchange in fp8, a codec of another size, or less than a GiB has no variable."""
     model = with_workload(MODEL, {"exchange_dtype": "fp8", "codec_peak_factor": 3.0})
-    notes = dlrmv4.notes(plans.plan_of(model))
+    notes = dlrmv4.notes(plans.plan_of(model, on=plans.cluster(hbm="512MiB")))
     assert any("fp8" in note for note in notes)
     assert any("3 times" in note for note in notes)
-    assert any("HBM_CAP_GB is left to you" in note for note in notes)
+    assert any("HBM_CAP_GB counts in whole GiB" in note for note in notes)
+
+
+def test_memory_is_written_as_the_cluster_has_it() -> None:
+    """Whole GiB of a rank before reservations: what a plan on such a cluster is read back for."""
+    plan = plans.plan_of(MODEL, on=plans.cluster(hbm="3900MiB"))
+    assert "export HBM_CAP_GB=3\n" in dlrmv4.write(plan)
+    assert any(
+        "before reservations; the plan keeps within 3.2 GiB" in n for n in dlrmv4.notes(plan)
+    )
+    [said] = dlrmv4.unread(dlrmv4.write(plan))
+    assert "hbm: 3GiB" in said
