@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from milp_planner.cli import console
 from milp_planner.cli.explain_asked import (
     AgainstOption,
     AlternativesOption,
@@ -27,6 +28,7 @@ from milp_planner.cli.explain_asked import (
     WeightsOption,
     WorstOption,
 )
+from milp_planner.cli.failures import finish, say
 from milp_planner.cli.options import (
     AllRowsOption,
     FormulationOption,
@@ -35,7 +37,11 @@ from milp_planner.cli.options import (
     SeedOption,
     TimeLimitOption,
     WorkersOption,
+    make_settings,
 )
+from milp_planner.cli.work import Work
+from milp_planner.errors import BadInput
+from milp_planner.files import check_writable
 
 if TYPE_CHECKING:
     from milp_planner.features.explain.answers import Answers
@@ -82,9 +88,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     from dataclasses import replace
 
     from milp_planner.cli import explain_asked
-    from milp_planner.cli.failures import finish
-    from milp_planner.cli.limits import make_settings
-    from milp_planner.cli.work import Work
     from milp_planner.features.explain.answers import answer
     from milp_planner.features.explain.budget import Budget
     from milp_planner.plans.plan_file import read_plan, write_plan
@@ -127,30 +130,24 @@ def _without_plan(answers: Answers, robust: bool) -> str | None:
 
 
 def _say_unfound(status: str, output: Path | None) -> None:
-    from milp_planner.cli.failures import say
 
     why = "none exists" if status == "infeasible" else "none was found in the time given"
     say(f"robust plan: {why}{'' if output is None else f'; {output} was not written'}")
 
 
 def _show(read: Plan, answers: Answers, everything: bool, json: bool) -> None:
-    from milp_planner.cli import console
     from milp_planner.features.explain.answer_files import answers_to_dict
     from milp_planner.features.explain.draw import draw_answers
-    from milp_planner.plans.hit_sources import hit_warnings
+    from milp_planner.plans.warnings import hit_warnings
 
-    if json:
-        console.emit_json(answers_to_dict(read, answers))
-        return
-    console.out().print(draw_answers(answers, everything))
-    for warning in hit_warnings(read):
-        console.out().print(warning)
+    console.tell(
+        json, lambda: answers_to_dict(read, answers),
+        lambda: (draw_answers(answers, everything), *hit_warnings(read)),
+    )  # fmt: skip
 
 
 def _check_output(questions: list[str], robust: bool, output: Path | None) -> None:
     """Refuse --robust without its question, and -o where not exactly one comes with a plan."""
-    from milp_planner.errors import BadInput
-    from milp_planner.files import check_writable
 
     if robust and "sensitivity" not in questions:
         raise BadInput(

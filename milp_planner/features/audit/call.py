@@ -8,6 +8,7 @@ from functools import cached_property
 
 from formulations import Instance, Outcome, Placement, Settings, registry, solve
 from formulations.fusion import mixed_groups, respread
+from formulations.goals import parse_goals
 from formulations.result.check import Verdict, check
 from formulations.result.outcome import found, gap_between
 from milp_planner.features.plan.migration import Migration, migration
@@ -94,6 +95,7 @@ def audit(  # noqa: PLR0913 - the keywords of a public call
     objective: str = "step_time",
     settings: Settings | None = None,
     time_limit: float | None = None,
+    goals: str | None = None,
     on_start: Callable[..., None] | None = None,
 ) -> Audit:
     """Judge the plan you run today: does it fit, how far is it from the bound?
@@ -106,7 +108,7 @@ def audit(  # noqa: PLR0913 - the keywords of a public call
     model, cluster
         Objects, or paths of their YAML files. Cache ratios and column widths of the plan that are
         not on the model's grids are added to them.
-    formulation, objective, settings, time_limit
+    formulation, objective, settings, time_limit, goals
         As in :func:`milp_planner.plan`.
     on_start : callable, optional
         Called with the formulation's name when solving begins.
@@ -127,6 +129,8 @@ def audit(  # noqa: PLR0913 - the keywords of a public call
     settings = settings or Settings()
     if time_limit is not None:
         settings = replace(settings, time_limit=time_limit)
+    if goals is not None:
+        settings = replace(settings, goals=parse_goals(goals, objective))
     best = solve(compiled.instance, formulation, replace(settings, hint=today.placement))
     as_run = _as_run(compiled.instance, today.placement)
     return Audit(compiled, today.placement, today.verdict, as_run, best)

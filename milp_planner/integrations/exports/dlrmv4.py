@@ -20,8 +20,7 @@ from typing import Any
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs.constraints import Pin
-from milp_planner.inputs.model import Model
-from milp_planner.inputs.workload import Workload
+from milp_planner.inputs.model import Model, Workload
 from milp_planner.integrations.exports.pins import known, one_of
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.choice import SHARDING_TYPES
