@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from milp_planner.cli.explain_asked import StepsOption
+from milp_planner.cli import console
+from milp_planner.cli.explain_asked import StepsOption, write_steps
 from milp_planner.cli.options import (
     ClusterArgument,
     FormulationOption,
@@ -22,25 +23,26 @@ from milp_planner.cli.options import (
     SettingOption,
     TimeLimitOption,
     WorkersOption,
+    argument,
+    find,
+    find_today,
+    make_settings,
+    option,
 )
+from milp_planner.cli.work import Work
+from milp_planner.files import check_writable
 
 PlanArgument = Annotated[
     Path,
-    typer.Argument(
-        metavar="PLAN",
-        help="plan.json; a CSV with the columns table, mode, ratio, sharding_type, ranks (and, if "
+    argument(
+        "PLAN",
+        "plan.json; a CSV with the columns table, mode, ratio, sharding_type, ranks (and, if "
         "wanted, dist_type, column_width); TorchRec's ShardingPlan as export writes it; or the "
         "statistics that TorchRec prints.",
-        show_default=False,
     ),
 ]
 
-PageOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--page", metavar="FILE", help="Write the report of the best plan too.", show_default=False
-    ),
-]
+PageOption = Annotated[Path | None, option("--page FILE", "Write the report of the best plan too.")]
 
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
@@ -67,19 +69,12 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """
     import milp_planner
     from formulations.goals import parse_goals
-    from milp_planner.cli import console
-    from milp_planner.cli.explain_asked import write_steps
-    from milp_planner.cli.limits import make_settings
-    from milp_planner.cli.options import find, find_today
-    from milp_planner.cli.work import Work
     from milp_planner.features.audit.facts import audit_of, draw_audit
     from milp_planner.features.explain.answers import Answers
-    from milp_planner.features.report.call import report
-    from milp_planner.files import check_writable
+    from milp_planner.features.report.page import report
     from milp_planner.plans.plan_file import write_plan
 
-    for target in filter(None, (output, page)):
-        check_writable(target)
+    check_writable(output, page)
     limits = make_settings(
         time_limit, seed=seed, workers=workers, options=settings, formulation=formulation
     )
@@ -106,12 +101,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         report(result.plan, page, Answers(moves=info.way))
     if steps is not None:
         write_steps(result.steps(), steps)
-    if json:
-        console.emit_json(info.to_dict())
-    else:
-        console.out().print(draw_audit(info, f"audit of {plan}"))
-        for target in filter(None, (output, page)):
-            console.out().print(f"written: {target}", markup=False)
+    console.tell(json, info.to_dict, lambda: [draw_audit(info, f"audit of {plan}")], output, page)
     if work.interrupted:
         raise typer.Exit(130)
     if not info.fits:

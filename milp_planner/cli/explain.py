@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from milp_planner.cli import console
 from milp_planner.cli.explain_asked import (
     AgainstOption,
     AlternativesOption,
@@ -28,6 +29,7 @@ from milp_planner.cli.explain_asked import (
     WeightsOption,
     WorstOption,
 )
+from milp_planner.cli.failures import finish, say
 from milp_planner.cli.options import (
     AllRowsOption,
     FormulationOption,
@@ -37,7 +39,11 @@ from milp_planner.cli.options import (
     TimeLimitOption,
     TodayOption,
     WorkersOption,
+    make_settings,
 )
+from milp_planner.cli.work import Work
+from milp_planner.errors import BadInput
+from milp_planner.files import check_writable
 
 if TYPE_CHECKING:
     from milp_planner.features.explain.answers import Answers
@@ -81,17 +87,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     smallest cluster that does, what changing the plan takes, and how wrong a price may be. Every
     figure is solved again or is a bound that says so. --today tells what the first moves from the
     plan you run bring. -o writes the plan that replan (at its largest limit), robust or
-    --sensitivity --robust finds; one better than PLAN that turns up in why is kept there, or beside
-    PLAN. Exit code 3 when a robust plan was asked
-    for and none found.
+    --sensitivity --robust finds; one better than PLAN that turns up in why is written beside it.
+    Exit code 3 when a robust plan was asked for and none found.
     """
     from dataclasses import replace
 
     from milp_planner.cli import explain_asked
-    from milp_planner.cli.failures import finish
-    from milp_planner.cli.limits import make_settings
     from milp_planner.cli.options import find_today
-    from milp_planner.cli.work import Work
     from milp_planner.features.explain.answers import answer
     from milp_planner.features.explain.budget import Budget
     from milp_planner.plans.plan_file import read_plan, write_plan
@@ -121,7 +123,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         explain_asked.write_steps(answers.steps or (), steps)
     _show(read, answers, everything, json)
     if answers.better is not None:
-        _keep(answers.better, output or plan.with_name(f"{plan.name.split('.')[0]}.better.json"))
+        _keep(answers.better, plan.with_name(f"{plan.name.split('.')[0]}.better.json"))
     failed = _without_plan(answers, robust)
     if failed is not None:
         _say_unfound(failed, output)
@@ -150,30 +152,24 @@ def _without_plan(answers: Answers, robust: bool) -> str | None:
 
 
 def _say_unfound(status: str, output: Path | None) -> None:
-    from milp_planner.cli.failures import say
 
     why = "none exists" if status == "infeasible" else "none was found in the time given"
     say(f"robust plan: {why}{'' if output is None else f'; {output} was not written'}")
 
 
 def _show(read: Plan, answers: Answers, everything: bool, json: bool) -> None:
-    from milp_planner.cli import console
     from milp_planner.features.explain.answer_files import answers_to_dict
     from milp_planner.features.explain.draw import draw_answers
-    from milp_planner.plans.hit_sources import hit_warnings
+    from milp_planner.plans.warnings import hit_warnings
 
-    if json:
-        console.emit_json(answers_to_dict(read, answers))
-        return
-    console.out().print(draw_answers(answers, everything))
-    for warning in hit_warnings(read):
-        console.out().print(warning)
+    console.tell(
+        json, lambda: answers_to_dict(read, answers),
+        lambda: (draw_answers(answers, everything), *hit_warnings(read)),
+    )  # fmt: skip
 
 
 def _check_output(questions: list[str], robust: bool, output: Path | None) -> None:
     """Refuse --robust without its question, and -o where not exactly one comes with a plan."""
-    from milp_planner.errors import BadInput
-    from milp_planner.files import check_writable
 
     if robust and "sensitivity" not in questions:
         raise BadInput(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from milp_planner.cli import console
+from milp_planner.cli.failures import finish
 from milp_planner.cli.options import (
     AllRowsOption,
     ClusterArgument,
@@ -23,21 +23,28 @@ from milp_planner.cli.options import (
     TodayOption,
     WorkersOption,
     WorkLimitOption,
+    find,
+    find_today,
+    make_settings,
+    option,
 )
+from milp_planner.cli.work import Work
+from milp_planner.files import check_absent, check_writable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
     from milp_planner.plans.placement import Plan
 
 PLAN_FILE = "plan.json"
 PlanOutputOption = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help=f"Where the plan goes; default: {PLAN_FILE} where there is none yet, or nowhere "
+    option(
+        "--output -o FILE",
+        f"Where the plan goes; default: {PLAN_FILE} where there is none yet, or nowhere "
         "with --json.",
-        show_default=False,
     ),
 ]
 
@@ -68,12 +75,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """
     import milp_planner
     from formulations.goals import parse_goals
-    from milp_planner.cli import console
-    from milp_planner.cli.failures import finish
-    from milp_planner.cli.limits import make_settings
-    from milp_planner.cli.options import find, find_today
-    from milp_planner.cli.work import Work
-    from milp_planner.files import check_absent, check_writable
     from milp_planner.plans.plan_file import plan_to_dict, write_plan
 
     limits = make_settings(
@@ -81,8 +82,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         formulation=formulation,
     )  # fmt: skip
     target = output or (None if json else Path(PLAN_FILE))
-    if target is not None:
-        check_writable(target)
+    check_writable(target)
     if output is None and target is not None:
         check_absent(target)
     if goals is not None:
@@ -103,20 +103,14 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     )
     if target is not None:
         write_plan(plan, target)
-    if json:
-        console.emit_json(plan_to_dict(plan))
-    else:
-        show(plan, everything)
-        console.out().print(f"written: {target}")
+    console.tell(json, lambda: plan_to_dict(plan), lambda: drawn(plan, everything), target)
     finish(plan.outcome.status.value, work.interrupted)
 
 
-def show(plan: Plan, everything: bool = False) -> None:
-    """Print the verdict, then tables and ranks, or why there are none."""
-    from milp_planner.cli import console, solve
-    from milp_planner.plans.hit_sources import hit_warnings
-    from milp_planner.plans.unused_widths import width_warnings
+def drawn(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
+    """The verdict, then tables and ranks, or why there are none."""
+    from milp_planner.cli import solve
+    from milp_planner.plans.warnings import hit_warnings, width_warnings
 
-    solve.show(plan.instance, plan.outcome, everything)
-    for warning in (*hit_warnings(plan), *width_warnings(plan)):
-        console.out().print(warning)
+    yield from solve.drawn(plan.instance, plan.outcome, everything)
+    yield from (*hit_warnings(plan), *width_warnings(plan))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from milp_planner.cli import console
 from milp_planner.cli.explain_asked import AgainstOption, ExtraOption
 from milp_planner.cli.options import (
     FormulationOption,
@@ -16,7 +17,13 @@ from milp_planner.cli.options import (
     TimeLimitOption,
     TodayOption,
     WorkersOption,
+    argument,
+    make_settings,
+    option,
 )
+from milp_planner.cli.work import Work
+from milp_planner.errors import BadInput
+from milp_planner.files import check_writable, write_atomically
 
 if TYPE_CHECKING:
     from milp_planner.features.batch import BatchInfo
@@ -24,37 +31,26 @@ if TYPE_CHECKING:
 
 SourceArgument = Annotated[
     Path,
-    typer.Argument(
-        metavar="PLAN|DIR|COMPARISON",
-        help="A plan.json, a folder of results of batch, or what compare -o wrote.",
-        show_default=False,
+    argument(
+        "PLAN|DIR|COMPARISON",
+        "A plan.json, a folder of results of batch, or what compare -o wrote.",
     ),
 ]
 AnswersArgument = Annotated[
     list[Path] | None,
-    typer.Argument(
-        metavar="[ANSWERS]...",
-        help="What explain --json printed about it: drawn on the page too.",
-        show_default=False,
-    ),
+    argument("[ANSWERS]...", "What explain --json printed about it: drawn on the page too."),
 ]
 PageOption = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Where the page goes; default: report.html, or nowhere with --json.",
-        show_default=False,
+    option(
+        "--output -o FILE", "Where the page goes; default: report.html, or nowhere with --json."
     ),
 ]
 AskOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--ask",
-        metavar="QUESTION",
-        help="Questions of explain to answer now, such as why or staircase; may be repeated.",
-        show_default=False,
+    option(
+        "--ask QUESTION",
+        "Questions of explain to answer now, such as why or staircase; may be repeated.",
     ),
 ]
 
@@ -81,17 +77,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     comparison: bound and best plan over time, gaps, a verdict each. With --json the same figures
     as JSON.
     """
-    from milp_planner.cli import console
     from milp_planner.cli.explain_asked import parse_questions, parse_sizes
-    from milp_planner.cli.limits import make_settings
     from milp_planner.cli.options import find_today
-    from milp_planner.cli.work import Work
     from milp_planner.features.explain.answer_files import merged, read_answers
     from milp_planner.features.explain.answers import Answers, Asked, answer
     from milp_planner.features.explain.budget import Budget
     from milp_planner.features.report.info import report_of
     from milp_planner.features.report.page import render
-    from milp_planner.files import check_writable, write_atomically
     from milp_planner.plans.plan_file import read_plan
 
     questions = parse_questions(ask or [])
@@ -101,8 +93,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         questions.append("moves")
     kind = _kind_of(source, bool(questions or answers))
     target = output or (None if json else Path("report.html"))
-    if target is not None:
-        check_writable(target)
+    check_writable(target)
     if kind is not None:
         kind(source, target, json)
         return
@@ -123,17 +114,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     info = report_of(read, merged(given, fresh))
     if target is not None:
         write_atomically(target, render(info))
-    if json:
-        console.emit_json(info.to_dict())
-    if target is not None and not json:
-        console.out().print(f"written: {target}")
+    console.tell(json, info.to_dict, list, target)
     if work.interrupted:
         raise typer.Exit(130)
 
 
 def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool], None] | None:
     """Who reports what is no plan; None for a plan, or what claims to be one."""
-    from milp_planner.errors import BadInput
     from milp_planner.features.compare.facts import is_comparison
 
     if not (source.is_dir() or is_comparison(source)):
@@ -172,12 +159,7 @@ def info_of(batch: Batch) -> BatchInfo:
 
 
 def _give(info: Any, render: Callable[[Any], str], target: Path | None, json: bool) -> None:
-    from milp_planner.cli import console
-    from milp_planner.files import write_atomically
 
     if target is not None:
         write_atomically(target, render(info))
-    if json:
-        console.emit_json(info.to_dict())
-    elif target is not None:
-        console.out().print(f"written: {target}")
+    console.tell(json, info.to_dict, list, target)

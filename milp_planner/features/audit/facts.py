@@ -17,8 +17,7 @@ from formulations.instance import IntArray
 from formulations.result.check import Loads
 from milp_planner.drawing.units import show_bytes, show_cost, show_gap, show_share
 from milp_planner.features.audit.call import Audit
-from milp_planner.features.explain.draw_replan import moves_rows, stuck_text
-from milp_planner.features.explain.moves import MovesInfo
+from milp_planner.features.explain.moves import MovesInfo, moves_rows, stuck_text
 from milp_planner.features.plan.tables import table_loads, tables_of
 from milp_planner.features.plan.verdict import MEANING
 

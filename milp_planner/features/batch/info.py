@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
-from typing import Any, Protocol
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -25,38 +25,29 @@ from milp_planner.features.batch.rows import Record, Row, contradictions, rows_o
 STATUSES = ("optimal", "feasible", "infeasible", "unknown", "not_covered", "failed")
 
 
-class Judged(Protocol):
-    """An assertion after a run."""
-
-    @property
-    def name(self) -> str:
-        """What it says."""
-        ...
-
-    @property
-    def holds(self) -> bool | None:
-        """Whether it holds; None: not decided, as scenarios are missing."""
-        ...
-
-    @property
-    def scenarios(self) -> int:
-        """How many scenarios it speaks of."""
-        ...
-
-    @property
-    def broken(self) -> tuple[str, ...]:
-        """One sentence a scenario where it does not hold."""
-        ...
-
-
 @dataclass(frozen=True)
 class AssertionInfo:
-    """An assertion, whether it holds (None: scenarios are missing), and where not."""
+    """An assertion after a run.
+
+    Attributes
+    ----------
+    name : str
+        What it says.
+    holds : bool or None
+        For every scenario; None: for all that were run, but some were not.
+    scenarios : int
+        How many it speaks of.
+    broken : tuple of str
+        One sentence a scenario where it does not hold.
+    missing : int
+        Scenarios that were not run.
+    """
 
     name: str
     holds: bool | None
     scenarios: int
     broken: tuple[str, ...]
+    missing: int = 0
 
 
 @dataclass(frozen=True)
@@ -142,7 +133,7 @@ def batch_of(
     description: str,
     scenarios: int,
     records: Sequence[Record],
-    judgements: Iterable[Judged] = (),
+    judgements: Iterable[AssertionInfo] = (),
 ) -> BatchInfo:
     """The figures of a batch.
 
@@ -165,9 +156,7 @@ def batch_of(
         versions=tuple(sorted({r["versions"]["milp-planner"] for r in records})),
         finished=max((r.get("finished", "") for r in records), default=""),
         summary=tuple(_summary(rows)),
-        assertions=tuple(
-            AssertionInfo(j.name, j.holds, j.scenarios, tuple(j.broken)) for j in judgements
-        ),
+        assertions=tuple(judgements),
         contradictions=contradictions(rows),
         profiles=profiles_of(rows),
         cactus=cactus_of(rows),

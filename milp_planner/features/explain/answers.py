@@ -12,7 +12,7 @@ from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.combine import onto
 from milp_planner.features.explain.diff import DiffInfo, diff
-from milp_planner.features.explain.frontier import FrontierInfo, exact_frontier, grid_frontier
+from milp_planner.features.explain.frontier import FrontierInfo, grid_frontier
 from milp_planner.features.explain.moves import MovesInfo, moves
 from milp_planner.features.explain.perturb import options_of
 from milp_planner.features.explain.replan import ReplanInfo, replan
@@ -27,8 +27,7 @@ from milp_planner.features.explain.smallest import (
 from milp_planner.features.explain.staircase import StaircaseInfo, staircase
 from milp_planner.features.explain.tiers import capacity_of, tiers_of
 from milp_planner.features.explain.why import WhyInfo, why
-from milp_planner.features.plan.advice import with_diagnosis
-from milp_planner.features.plan.shortage import ShortageInfo, shortage_of
+from milp_planner.features.plan.shortage import ShortageInfo, shortage_of, with_diagnosis
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import compile_for
 from milp_planner.plans.placement import Plan, decode
@@ -38,8 +37,6 @@ QUESTIONS = (
     "why", "staircase", "frontier", "smallest", "replan", "moves", "diff", "robust",
     "sensitivity", "why-not",
 )  # fmt: skip
-#: Options up to which the frontier is searched without a grid.
-EXACT_OPTIONS = 60
 #: Heuristics whose plans stand on the frontier.
 SHOWN = ("dp", "greedy", "uniform")
 
@@ -57,7 +54,7 @@ class Asked:
     extras : tuple of int
         Of the staircase, in bytes.
     grid : int
-        Of the frontier: equal steps of each tier, where it is not exact.
+        Of the frontier: equal steps of each tier.
     target : int or None
         Of *smallest*, in picoseconds.
     machines : int
@@ -241,8 +238,6 @@ def _frontier(plan: Plan, asked: Asked, budget: Budget) -> FrontierInfo:
     assert placement is not None
     plans = {"this plan": placement, **_heuristics(plan, budget)}
     tiers = _memory(plan)
-    if plan.instance.num_options <= EXACT_OPTIONS:
-        return exact_frontier(plan.instance, tiers, budget, plans)
     axes = {}
     for tier in tiers:
         top = int(capacity_of(plan.instance, tier).max())

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import Any
 
+from rich.console import Group, RenderableType
+from rich.text import Text
+
 from formulations import Instance, Placement
 from formulations.result.check import check
 from formulations.result.outcome import StoppedBy, found
+from milp_planner.drawing.terminal import fitting_grid
+from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.diff import carried
 from milp_planner.features.plan.migration import Migration, migration
@@ -20,6 +25,8 @@ from milp_planner.today.rows import TodaySource
 
 #: Numbers of moves whose effect is told.
 FIRST = (1, 5, 20, 100)
+#: Moves listed on a terminal before the rest is counted.
+MOST = 20
 
 
 @dataclass(frozen=True)
@@ -135,3 +142,50 @@ def _step(plan: Plan, compiled: Compiled, placement: Placement) -> Plan:
     """The plan of a placement on the way; no bound is claimed, as today's options are added."""
     outcome = found(compiled.instance, plan.outcome.formulation, placement, StoppedBy.EXHAUSTED)
     return decode(compiled.options, compiled.instance, outcome)
+
+
+def draw_moves(info: MovesInfo, everything: bool = False) -> RenderableType:
+    """What the first moves bring, then the moves themselves."""
+    title = Text(moves_text(info), style="bold")
+    if info.way is None or not info.way.moves:
+        return title
+    told = fitting_grid(("moves", "tables", "bytes", info.objective_kind, "of the gain"),
+                        moves_rows(info), {}, left=())  # fmt: skip
+    shown = info.way.moves if everything else info.way.moves[:MOST]
+    rows = [
+        [str(number), ", ".join(move.tables), show_amount(move.bytes, info.time_unit),
+         show_cost(move.objective, info.time_unit)]
+        for number, move in enumerate(shown, start=1)
+    ]  # fmt: skip
+    grid = fitting_grid(("move", "tables", "bytes", "then"), rows, {"tables": 20}, left=("tables",))
+    hidden = len(info.way.moves) - len(shown)
+    more = [Text(f"… and {hidden} more (--all shows them)")] if hidden else []
+    stuck = [Text(stuck_text(info.way.stuck))] if info.way.stuck else []
+    return Group(title, told, grid, *more, *stuck)
+
+
+def moves_text(info: MovesInfo) -> str:
+    """From what to what."""
+    before, after = (show_cost(v, info.time_unit) for v in (info.before, info.after))
+    if not info.fits:
+        return f"moves: today's plan ({before}) does not fit, so there is no way from it"
+    return f"moves: {info.objective_kind} {before} today → {after}"
+
+
+def moves_rows(info: MovesInfo) -> list[list[str]]:
+    """A row for 1, 5, 20, 100 and all moves."""
+    shares = [info.share(point) for point in info.told]
+    return [
+        [f"{point.moves:,}", f"{point.tables:,}", show_amount(point.bytes, info.time_unit),
+         show_cost(point.objective, info.time_unit), UNKNOWN if share is None else f"{share:.0%}"]
+        for point, share in zip(info.told, shares, strict=True)
+    ]  # fmt: skip
+
+
+def stuck_text(tables: Sequence[str], most: int = 5) -> str:
+    """Which tables no order was found for."""
+    more = f" and {len(tables) - most} more" if len(tables) > most else ""
+    return (
+        "cannot move on their own, as memory does not hold old and new at once: "
+        f"{', '.join(tables[:most])}{more}"
+    )

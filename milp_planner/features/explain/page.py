@@ -20,14 +20,8 @@ from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap
 from milp_planner.features.explain.answers import Answers
 from milp_planner.features.explain.diff import DiffInfo
 from milp_planner.features.explain.draw import cost_text, grid_text, reason, slope_text
-from milp_planner.features.explain.draw_replan import (
-    moves_rows,
-    moves_text,
-    pays_text,
-    stuck_text,
-)
 from milp_planner.features.explain.frontier import FrontierInfo
-from milp_planner.features.explain.moves import MovesInfo
+from milp_planner.features.explain.moves import MovesInfo, moves_rows, moves_text, stuck_text
 from milp_planner.features.explain.page_curves import (
     draw_frontier,
     draw_moves,
@@ -39,7 +33,7 @@ from milp_planner.features.explain.page_what_if import (
     sensitivity_section,
     smallest_section,
 )
-from milp_planner.features.explain.replan import ReplanInfo
+from milp_planner.features.explain.replan import ReplanInfo, pays_text
 from milp_planner.features.explain.staircase import StaircaseInfo
 from milp_planner.features.explain.why import WhyInfo
 
@@ -111,7 +105,7 @@ def _steps(info: StaircaseInfo) -> Grid:
 
 def _frontier_section(info: FrontierInfo) -> Section:
     """Efficient points and plans."""
-    word = "All efficient points." if info.exact else f"Efficient points of {grid_text(info)}."
+    word = f"Efficient points of {grid_text(info)}."
     parts = [Part(table=_plans(info)), Part(table=_points(info))]
     drawing = draw_frontier(info)
     if drawing is not None:

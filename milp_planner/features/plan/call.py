@@ -9,7 +9,7 @@ from formulations import Settings, registry, solve
 from formulations.goals import parse_goals
 from formulations.interrupt import interruptible
 from formulations.settings import TracePoint
-from milp_planner.features.plan.advice import with_advice, with_diagnosis
+from milp_planner.features.plan.shortage import with_advice, with_diagnosis
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource, compile_for
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.today.matching import compile_today

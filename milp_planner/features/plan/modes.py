@@ -59,12 +59,6 @@ class ModesInfo:
     tables: tuple[TableMode, ...]
     cells: tuple[ModeCell, ...]
 
-    @property
-    def ratios(self) -> tuple[str, ...]:
-        """Cache ratios in use, descending."""
-        found = {cell.ratio for cell in self.cells if cell.ratio}
-        return tuple(sorted(found, key=Fraction, reverse=True))
-
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)
@@ -92,18 +86,15 @@ def _order(cell: tuple[str, str]) -> tuple[int, Fraction]:
     return MODES.index(mode), -Fraction(ratio or 0)
 
 
-#: Tables drawn one by one.
+#: Tables drawn one by one; of more, the table of modes counts.
 MOST_TABLES = 48
 _LEFT, _RIGHT, _ROW, _NAME = 190, 320, 20.0, 26
-_BAND = 92.0
 
 
-def modes_svg(info: ModesInfo, unit: str) -> Drawing:
-    """How much of each table HBM has room for, and in which mode."""
-    return (_by_table if len(info.tables) <= MOST_TABLES else _counted)(info, unit)
-
-
-def _by_table(info: ModesInfo, unit: str) -> Drawing:
+def modes_svg(info: ModesInfo, unit: str) -> Drawing | None:
+    """How much of each table HBM has room for, and in which mode; None where they are many."""
+    if len(info.tables) > MOST_TABLES:
+        return None
     foot = 6 + _ROW * len(info.tables)
     drawing = Drawing("Mode and cache ratio of each table", _about(info), foot + 40)
     across = Scale(0, 1, _LEFT, WIDTH - _RIGHT)
@@ -122,37 +113,6 @@ def _by_table(info: ModesInfo, unit: str) -> Drawing:
         drawing.text(x, foot + 15, f"{share:.0%}", "middle")
     drawing.text(across.stop, foot + 34, "rows of the table that HBM has room for", "end", "label")
     return drawing
-
-
-def _counted(info: ModesInfo, unit: str) -> Drawing:
-    """A band a mode; a column a ratio, all rows in HBM on the left, none on the right."""
-    modes = list(dict.fromkeys(cell.mode for cell in info.cells))
-    stops = ["all", *(r for r in info.ratios), "none"]
-    drawing = Drawing("Tables in each mode at each cache ratio", _about(info),
-                      _BAND * len(modes) + 44)  # fmt: skip
-    step = (WIDTH - 10 - 110) / len(stops)
-    most = max(len(cell.tables) for cell in info.cells)
-    for band, mode in enumerate(modes):
-        foot = _BAND * (band + 1)
-        drawing.text(102, foot - 4, mode, "end")
-        drawing.line([(110, foot), (WIDTH - 10, foot)], "axis")
-        for cell in (cell for cell in info.cells if cell.mode == mode):
-            x = 110 + stops.index(_stop(cell)) * step
-            height = (_BAND - 26) * len(cell.tables) / most
-            tip = f"{mode} {cell.ratio}: {len(cell.tables):,} tables, {_used(cell.used, unit)}"
-            wide = min(56.0, step * 0.8)
-            drawing.rect(x + (step - wide) / 2, foot - height, wide, height, f"m-{mode}", tip)
-            count = f"{len(cell.tables):,}"
-            drawing.text(x + step / 2, foot - height - 5, count, "middle", "strong")
-    for index, stop in enumerate(stops):
-        drawing.text(110 + (index + 0.5) * step, _BAND * len(modes) + 17, stop, "middle")
-    words = "cache ratio: share of a table's rows that HBM has room for; figures count tables"
-    drawing.text(WIDTH - 10, _BAND * len(modes) + 36, words, "end", "label")
-    return drawing
-
-
-def _stop(cell: ModeCell) -> str:
-    return cell.ratio or ("all" if cell.mode == "HBM_ONLY" else "none")
 
 
 def _about(info: ModesInfo) -> str:

@@ -1,6 +1,6 @@
 """The field tables of docs/inputs.md, made from the classes so that they cannot drift.
 
-``python -m milp_planner.inputs.reference docs/inputs.md`` renews the tables in place; each stands
+``python -m docs.generate.inputs docs/inputs.md`` renews the tables in place; each stands
 between ``<!-- fields: CLASS -->`` and ``<!-- end -->``.
 """
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from docs.generate.plan_schema import plan_schema
 from milp_planner.plans.plan_file import plan_to_dict
-from milp_planner.plans.schema import plan_schema
 from tests.milp_planner.integrations.exports import plans
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "schemas" / "plan.schema.json"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "schemas" / "plan.schema.json"
 jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is in the test extra")
 
 

@@ -2,7 +2,7 @@
 
 The schemas describe what people write, shorthands included; the classes stay the judge (bounds
 across fields, sizes and ratios in text are only checked there). ``python -m
-milp_planner.inputs.schemas docs/schemas`` writes them anew.
+docs.generate.input_schemas docs/schemas`` writes them anew.
 """
 
 from __future__ import annotations

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from formulations import Instance, Outcome, read_instance
 from formulations.result.outcome_file import outcome_from_dict
@@ -90,3 +95,38 @@ def _repriced(plan: Plan) -> Claim:
         "pricing", False, "the embedded model, cluster and profile give another instance than the "
         "one embedded (it was changed, or another version of milp-planner priced it)",
     )  # fmt: skip
+
+
+def summary(result: Verification) -> str:
+    """One sentence: verified, verified except for what only a solver says, or refuted."""
+    refuted = [claim.name for claim in result.claims if claim.ok is False]
+    if refuted:
+        return f"refuted: {', '.join(refuted)}"
+    word = [claim.name for claim in result.claims if claim.ok is None]
+    if word:
+        return f"verified; a solver's word alone stands behind: {', '.join(word)}"
+    return "verified: every claim was re-derived"
+
+
+def verification_to_dict(result: Verification) -> dict[str, Any]:
+    """``ok``, the sentence, and every claim with ``ok`` true, false, or null (unproven here)."""
+    return {
+        "ok": result.ok,
+        "summary": summary(result),
+        "claims": [{"name": c.name, "ok": c.ok, "text": c.text} for c in result.claims],
+    }
+
+
+_MARK = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("·", "yellow")}
+
+
+def draw_claims(result: Verification, title: str) -> RenderableType:
+    """✓ re-derived, ✗ refuted, · only the solver's word; then the sentence."""
+    table = Table(box=None, pad_edge=False, show_header=False, title=title, title_justify="left")
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for claim in result.claims:
+        mark, style = _MARK[claim.ok]
+        table.add_row(Text(mark, style=style), claim.name, claim.text)
+    return Group(table, Text(summary(result), style="green" if result.ok else "bold red"))

@@ -9,18 +9,18 @@ import jsonschema
 import pytest
 import yaml
 
-from milp_planner.inputs.schemas import cluster_schema, model_schema, write_schemas
+from docs.generate.input_schemas import cluster_schema, model_schema, write_schemas
 from milp_planner.inputs.starters import STARTERS, write_starters
 from scenarios.catalog import clusters, models
 from tests.milp_planner.inputs import builders
 
-DOCS = Path(__file__).resolve().parents[3] / "docs" / "schemas"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "schemas"
 SCHEMAS = {"model": model_schema(), "cluster": cluster_schema()}
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_published_schema_is_current(name: str, tmp_path: Path) -> None:
-    """docs/schemas holds what `python -m milp_planner.inputs.schemas docs/schemas` writes."""
+    """docs/schemas holds what `python -m docs.generate.input_schemas docs/schemas` writes."""
     write_schemas(tmp_path)
     file = f"{name}.schema.json"
     assert (DOCS / file).read_text("utf-8") == (tmp_path / file).read_text("utf-8")

@@ -1,6 +1,6 @@
 """The command-line reference as Markdown, from the same declarations that ``--help`` prints.
 
-``python -m milp_planner.cli.reference docs/cli.md`` writes it; with ``--check`` the exit code
+``python -m docs.generate.cli docs/cli.md`` writes it; with ``--check`` the exit code
 tells whether the file is up to date.
 """
 
@@ -116,7 +116,7 @@ def main(arguments: list[str]) -> int:
     """Write the page, or with ``--check`` compare it."""
     paths = [a for a in arguments if a != "--check"]
     if len(paths) != 1:
-        print("usage: python -m milp_planner.cli.reference [--check] FILE", file=sys.stderr)
+        print("usage: python -m docs.generate.cli [--check] FILE", file=sys.stderr)
         return 2
     path = Path(paths[0])
     if "--check" not in arguments:

@@ -1,6 +1,6 @@
 """The JSON schema of plan.json, for whoever reads plans in another language.
 
-``python -m milp_planner.integrations.exports.plan_schema docs/schemas/plan.schema.json`` writes it
+``python -m docs.generate.plan_schema docs/schemas/plan.schema.json`` writes it
 anew; the classes stay the judge.
 """
 
