@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import typer
 
+from milp_planner.cli import console
 from milp_planner.cli.options import ClusterArgument, JsonOption, ModelArgument, ProfileOption
+from milp_planner.printable import printable
 
 
 def run(
@@ -23,8 +25,6 @@ def run(
     from dataclasses import asdict
 
     import milp_planner
-    from milp_planner.cli import console
-    from milp_planner.printable import printable
 
     problems = milp_planner.check(model, cluster, profile=profile)
     if json:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from milp_planner.cli.options import JsonOption, whole
+from milp_planner.cli import console
+from milp_planner.cli.options import JsonOption, argument, option, whole
+from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -18,33 +18,25 @@ if TYPE_CHECKING:
     from milp_planner.plans.placement import Plan
     from milp_planner.pricing.units import IntArray
 
-PlanArgument = Annotated[
-    Path, typer.Argument(metavar="PLAN", help="plan.json.", show_default=False)
-]
-BatchesOption = Annotated[
-    int,
-    typer.Option("--batches", parser=whole(1, 10_000), metavar="N", help="Steps to count."),
-]
-SeedOption = Annotated[
-    int,
-    typer.Option("--seed", parser=whole(0, 2**31 - 1), metavar="N", help="Of the drawn lookups."),
-]
+PlanArgument = Annotated[Path, argument("PLAN", "plan.json.")]
+BatchesOption = Annotated[int, option("--batches N", "Steps to count.", whole(1, 10_000))]
+SeedOption = Annotated[int, option("--seed N", "Of the drawn lookups.", whole(0, 2**31 - 1))]
 TraceOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--trace", metavar="TABLE=FILE", show_default=False,
-        help="Keys of a table in order (.npy, raw .bin/.i64/.i32, .txt/.csv, optionally .gz), in "
+    option(
+        "--trace TABLE=FILE",
+        "Keys of a table in order (.npy, raw .bin/.i64/.i32, .txt/.csv, optionally .gz), in "
         "place of lookups drawn from its statistics; repeatable.",
     ),
-]  # fmt: skip
+]
 SkewOption = Annotated[
     str | None,
-    typer.Option(
-        "--skew", metavar="NAME", show_default=False,
-        help="Lookups of tables without statistics: dlrm-2021 or dlrm-2022 (published skew of "
+    option(
+        "--skew NAME",
+        "Lookups of tables without statistics: dlrm-2021 or dlrm-2022 (published skew of "
         "production-like tables); default: every row equally often.",
     ),
-]  # fmt: skip
+]
 MOST_ROWS = 40
 
 
@@ -62,7 +54,6 @@ def run(
     statistics, or read from traces. Large tables are simulated on a sample of their rows, and the
     output says so.
     """
-    from milp_planner.cli import console
     from milp_planner.features.simulate.plan import simulate_plan
     from milp_planner.features.simulate.tiers import compiled_loops
     from milp_planner.plans.plan_file import read_plan
@@ -74,11 +65,7 @@ def run(
         info = simulate_plan(
             found, batches, seed, traces, lambda name: status.update(f"simulated {name}")
         )
-    if json:
-        console.emit_json(info.to_dict())
-        return
-    for part in draw(info):
-        console.out().print(part)
+    console.tell(json, info.to_dict, lambda: draw(info))
 
 
 def assume(plan: Plan, skew: str | None) -> Plan:
@@ -91,7 +78,6 @@ def assume(plan: Plan, skew: str | None) -> Plan:
     """
     from dataclasses import replace
 
-    from milp_planner.errors import BadInput
     from milp_planner.features.simulate.streams import LOOKUPS, with_skew
 
     if skew is None:
@@ -111,7 +97,6 @@ def read_traces(given: list[str], model: Model) -> dict[str, IntArray]:
         table cannot have.
     """
     from cuda_routing.errors import RoutingError
-    from milp_planner.errors import BadInput
     from milp_planner.features.simulate.streams import read_keys
     from milp_planner.features.simulate.table import check_keys
 

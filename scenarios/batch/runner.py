@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from formulations.settings import available_cores
+from milp_planner.features.batch.info import AssertionInfo
 from milp_planner.files import write_json
-from scenarios.batch.assertions import Judgement, check_assertions, judge
+from scenarios.batch.assertions import check_assertions, judge
 from scenarios.batch.execute import FAILED
 from scenarios.batch.local import Task, run_local
 from scenarios.batch.record import check_record
@@ -58,7 +59,7 @@ class Batch:
         return dict(Counter(record["status"] for record in self.results))
 
     @cached_property
-    def judgements(self) -> tuple[Judgement, ...]:
+    def judgements(self) -> tuple[AssertionInfo, ...]:
         """The suite's assertions against the records."""
         return tuple(judge(each, self.tasks, self.records) for each in self.suite.assertions)
 
@@ -71,16 +72,7 @@ class Batch:
             "kept": len(self.results) - self.solved,
             "interrupted": self.interrupted,
             "counts": self.counts,
-            "assertions": [
-                {
-                    "name": j.name,
-                    "holds": j.holds,
-                    "scenarios": j.scenarios,
-                    "broken": [*j.broken],
-                    "missing": j.missing,
-                }
-                for j in self.judgements
-            ],
+            "assertions": [asdict(judgement) for judgement in self.judgements],
             "results": self.results,
         }
 

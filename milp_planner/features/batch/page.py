@@ -149,7 +149,7 @@ def _draw_profile(profile: Profile, colours: dict[str, int]) -> Drawing:
         about += "; failed: " + ", ".join(f"{name} {show_percent(s)}" for name, s in short if s > 0)
     label = "times the fastest" if by_time else "above the best known (left edge: at most 0.01%)"
     shown = (lambda v: f"{v:,.4g}×") if by_time else (lambda v: f"{100 * v:,.4g}%")
-    scales = LogScale(start, high, 0, 0), Scale(0, 1, 0, 0)
+    scales = LogScale(start, high), Scale(0, 1)
     return chart(f"Performance profile, {profile.objective_kind or 'time'}", about, lines, scales,
                  (label, "share of problems"), (shown, lambda v: f"{v + 0:.0%}"))  # fmt: skip
 
@@ -180,7 +180,7 @@ def _draw_cactus(cactus: Cactus, colours: dict[str, int]) -> Drawing:
         f"{show_seconds(c.points[-1][0])}"
         for c in cactus.curves
     )
-    scales = LogScale(low, max(times) * 1.1 + low, 0, 0), Scale(0, most, 0, 0)
+    scales = LogScale(low, max(times) * 1.1 + low), Scale(0, most)
     return chart("Cactus plot", about, lines, scales, ("seconds each", "scenarios proved"),
                  (lambda v: f"{v:g}", lambda v: f"{v + 0:g}"))  # fmt: skip
 
@@ -203,7 +203,7 @@ def draw_bins(bins: Bins) -> Drawing:
     """A column of dots for each number of bins."""
     gaps = [point.gap for point in bins.points]
     least = LEAST if min(gaps, default=0) < 0.01 else 0.01
-    up = LogScale(least, max([10 * least, *gaps]) * 1.2, 0, 0)
+    up = LogScale(least, max([10 * least, *gaps]) * 1.2)
     found = []
     for column in bins.columns:
         mine = [point for point in bins.points if point.bins == column.bins]

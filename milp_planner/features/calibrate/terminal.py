@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from milp_planner.features.calibrate import Calibration
-from milp_planner.features.calibrate.regime import Regime
+from milp_planner.features.calibrate.micro_dlrm import Regime
 from milp_planner.pricing.lookup import tiered_bandwidth
 from milp_planner.pricing.profile import EfficiencyCurve, Profile
 

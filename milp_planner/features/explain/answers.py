@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,8 @@ from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.combine import onto
 from milp_planner.features.explain.diff import DiffInfo, diff
-from milp_planner.features.explain.frontier import FrontierInfo, exact_frontier, grid_frontier
+from milp_planner.features.explain.frontier import FrontierInfo, grid_frontier
+from milp_planner.features.explain.moves import MovesInfo, moves
 from milp_planner.features.explain.perturb import options_of
 from milp_planner.features.explain.replan import ReplanInfo, replan
 from milp_planner.features.explain.robust import WEIGHTED, WORST, RobustInfo, robust
@@ -26,18 +27,16 @@ from milp_planner.features.explain.smallest import (
 from milp_planner.features.explain.staircase import StaircaseInfo, staircase
 from milp_planner.features.explain.tiers import capacity_of, tiers_of
 from milp_planner.features.explain.why import WhyInfo, why
-from milp_planner.features.plan.advice import with_diagnosis
-from milp_planner.features.plan.shortage import ShortageInfo, shortage_of
+from milp_planner.features.plan.shortage import ShortageInfo, shortage_of, with_diagnosis
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import compile_for
 from milp_planner.plans.placement import Plan, decode
+from milp_planner.today.rows import TodaySource
 
 QUESTIONS = (
-    "why", "staircase", "frontier", "smallest", "replan", "diff", "robust", "sensitivity",
-    "why-not",
+    "why", "staircase", "frontier", "smallest", "replan", "moves", "diff", "robust",
+    "sensitivity", "why-not",
 )  # fmt: skip
-#: Options up to which the frontier is searched without a grid.
-EXACT_OPTIONS = 60
 #: Heuristics whose plans stand on the frontier.
 SHOWN = ("dp", "greedy", "uniform")
 
@@ -55,7 +54,7 @@ class Asked:
     extras : tuple of int
         Of the staircase, in bytes.
     grid : int
-        Of the frontier: equal steps of each tier, where it is not exact.
+        Of the frontier: equal steps of each tier.
     target : int or None
         Of *smallest*, in picoseconds.
     machines : int
@@ -66,6 +65,8 @@ class Asked:
         ``tables`` or ``bytes``.
     model, cluster : optional
         Of *replan*: as they are now.
+    today : optional
+        Of *moves*: the plan run today, as :func:`milp_planner.audit` takes it.
     against : Plan or None
         Of *diff*: the second plan.
     scenarios : tuple of (model or None, cluster or None)
@@ -92,6 +93,7 @@ class Asked:
     by: str = "tables"
     model: Model | None = None
     cluster: Cluster | None = None
+    today: TodaySource | None = None
     against: Plan | None = None
     scenarios: tuple[tuple[Model | None, Cluster | None], ...] = ()
     weights: tuple[int, ...] = ()
@@ -106,7 +108,8 @@ class Answers:
     """An answer to each question asked; None to those that were not.
 
     ``replanned`` and ``common`` are the plans that came with *replan*, and with *robust* or
-    *sensitivity*.
+    *sensitivity*, ``better`` a better plan that turned up in *why*, ``steps`` the plans on the way
+    of *moves*.
     """
 
     why: WhyInfo | None = None
@@ -116,6 +119,9 @@ class Answers:
     machines: MachinesInfo | None = None
     replan: ReplanInfo | None = None
     replanned: Plan | None = None
+    better: Plan | None = None
+    moves: MovesInfo | None = None
+    steps: Iterator[Plan] | None = None
     diff: DiffInfo | None = None
     robust: RobustInfo | None = None
     sensitivity: SensitivityInfo | None = None
@@ -125,8 +131,8 @@ class Answers:
     def to_dict(self) -> dict[str, Any]:
         """Plain values of the answers there are."""
         found: dict[str, Any] = {}
-        for name in ("why", "frontier", "machines", "replan", "diff", "robust", "sensitivity",
-                     "why_not"):  # fmt: skip
+        for name in ("why", "frontier", "machines", "replan", "moves", "diff", "robust",
+                     "sensitivity", "why_not"):  # fmt: skip
             value = getattr(self, name)
             if value is not None:
                 found[name] = value.to_dict()
@@ -158,6 +164,8 @@ def answer(plan: Plan, questions: Sequence[str], asked: Asked, budget: Budget) -
         for name in names:
             if name not in ("why-not", "smallest"):
                 raise BadInput(f"explain {name}: the plan places nothing; ask why-not or smallest")
+    if "moves" in names and asked.today is None:
+        raise BadInput("explain moves: needs the plan run today (--today PLAN)")
     if "diff" in names and asked.against is None:
         raise BadInput("explain diff: needs the second plan (--against PLAN)")
     if "robust" in names and not asked.scenarios:
@@ -180,7 +188,7 @@ def _default_questions(plan: Plan) -> list[str]:
 def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
     instance, outcome = plan.instance, plan.outcome
     if name == "why":
-        return {"why": why(instance, outcome, budget, asked.tables, asked.alternatives)}
+        return _why(plan, asked, budget)
     if name == "staircase":
         tiers = _memory(plan)
         return {
@@ -198,6 +206,10 @@ def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
             plan, asked.limits, budget, by=asked.by, model=asked.model, cluster=asked.cluster
         )
         return {"replan": info, "replanned": best}
+    if name == "moves":
+        assert asked.today is not None
+        way, steps = moves(plan, asked.today)
+        return {"moves": way, "steps": steps}
     if name == "diff":
         assert asked.against is not None
         return {"diff": diff(plan, asked.against)}
@@ -206,6 +218,14 @@ def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
     if name == "sensitivity":
         return _sensitivity(plan, asked, budget)
     return {"why_not": _why_not(plan, budget)}
+
+
+def _why(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
+    info, better = why(plan.instance, plan.outcome, budget, asked.tables, asked.alternatives)
+    found: dict[str, Any] = {"why": info}
+    if better is not None:
+        found["better"] = adopt(plan, plan.instance, better, budget.formulation)
+    return found
 
 
 def _memory(plan: Plan) -> list[str]:
@@ -218,8 +238,6 @@ def _frontier(plan: Plan, asked: Asked, budget: Budget) -> FrontierInfo:
     assert placement is not None
     plans = {"this plan": placement, **_heuristics(plan, budget)}
     tiers = _memory(plan)
-    if plan.instance.num_options <= EXACT_OPTIONS:
-        return exact_frontier(plan.instance, tiers, budget, plans)
     axes = {}
     for tier in tiers:
         top = int(capacity_of(plan.instance, tier).max())

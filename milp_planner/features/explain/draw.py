@@ -15,8 +15,9 @@ from milp_planner.drawing.units import (
     show_cost,
     show_gap,
 )
-from milp_planner.features.explain.draw_replan import change_text, draw_diff, draw_replan
 from milp_planner.features.explain.draw_sensitivity import draw_sensitivity
+from milp_planner.features.explain.moves import draw_moves
+from milp_planner.features.explain.replan import change_text, draw_diff, draw_replan
 from milp_planner.features.plan.shortage import draw_shortage
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
         parts.append(draw_machines(answers.machines))
     if answers.replan is not None:
         parts.append(draw_replan(answers.replan))
+    if answers.moves is not None:
+        parts.append(draw_moves(answers.moves, everything))
     if answers.diff is not None:
         parts.append(draw_diff(answers.diff, everything))
     if answers.robust is not None:
@@ -87,7 +90,7 @@ def _better(info: WhyInfo) -> list[Text]:
     if best >= info.objective:
         return []
     cost = show_cost(best, info.time_unit)
-    return [Text(f"a better plan turned up: {cost}; plan again with more time")]
+    return [Text(f"a better plan turned up: {cost}")]
 
 
 def cost_text(info: WhyInfo, other: Alternative) -> str:
@@ -179,13 +182,12 @@ def draw_frontier(info: FrontierInfo) -> RenderableType:
         for plan in info.plans
     ]
     headers = (*(f"{tier} used" for tier in info.tiers), info.objective_kind, "")
-    word = (
-        "all efficient points" if info.exact else f"efficient points of the grid {grid_text(info)}"
-    )
     open_ = sum(p.status in ("feasible", "unknown") for p in info.points)
     note = [Text(f"{open_} points of the grid were not proved in time")] if open_ else []
     return Group(
-        Text(f"frontier: {word}", style="bold"), fitting_grid(headers, rows, {}, left=("",)), *note
+        Text(f"frontier: efficient points of the grid {grid_text(info)}", style="bold"),
+        fitting_grid(headers, rows, {}, left=("",)),
+        *note,
     )
 
 

@@ -11,8 +11,7 @@ from milp_planner.drawing.terminal import fitting_grid
 from milp_planner.drawing.units import UNKNOWN, show_cost, show_gap
 
 if TYPE_CHECKING:
-    from milp_planner.features.explain.price_search import Side, Single
-    from milp_planner.features.explain.sensitivity import Common, SensitivityInfo
+    from milp_planner.features.explain.sensitivity import Common, SensitivityInfo, Side, Single
     from milp_planner.features.explain.trial import Summary
 
 WORDS = {"unfit": "no longer fits"}

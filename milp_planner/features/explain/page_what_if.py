@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from milp_planner.drawing.charts import WIDTH, Drawing, Scale, axes
+from milp_planner.drawing.charts import WIDTH, Drawing, Scale
 from milp_planner.drawing.page import (
     Cell,
     Grid,
@@ -16,7 +16,7 @@ from milp_planner.drawing.page import (
     rows,
     sentence,
 )
-from milp_planner.drawing.units import shorten, show_amount, show_cost, show_gap
+from milp_planner.drawing.units import show_amount, show_cost, show_gap
 from milp_planner.features.explain.draw import least_text, machines_text, robust_text
 from milp_planner.features.explain.draw_sensitivity import (
     change_text,
@@ -32,9 +32,8 @@ from milp_planner.features.explain.sensitivity import SensitivityInfo
 from milp_planner.features.explain.smallest import LeastInfo, MachinesInfo
 
 if TYPE_CHECKING:
-    from milp_planner.features.explain.price_search import Side
     from milp_planner.features.explain.robust import RobustInfo
-    from milp_planner.features.explain.sensitivity import SensitivityInfo
+    from milp_planner.features.explain.sensitivity import SensitivityInfo, Side
     from milp_planner.features.explain.smallest import MachinesInfo
 
 
@@ -59,12 +58,8 @@ def smallest_section(
     text = ""
     if machines is not None:
         text = sentence(machines_text(machines))
-        drawing = draw_machines(machines)
-        if drawing is not None:
-            parts.append(Part(drawing.title, drawing.render(), drawing.about))
         parts.append(Part(table=_tries(machines)))
-    keys = (Key("mark objective", "best plan known"), Key("mark bound", "proved bound"))
-    return Section("smallest", "The smallest cluster", text, keys if machines else (), tuple(parts))
+    return Section("smallest", "The smallest cluster", text, parts=tuple(parts))
 
 
 def _tries(info: MachinesInfo) -> Grid:
@@ -95,16 +90,8 @@ def robust_section(info: RobustInfo) -> Section:
     ]  # fmt: skip
     head = columns("scenario", "#weight", "#its own best", "#its bound", "#common plan", "#regret")
     grid = Grid("robust-rows", "scenarios", "Every scenario", head, rows(values))
-    parts = [Part(table=grid)]
-    drawing = draw_robust(info)
-    if drawing is not None:
-        parts.insert(0, Part("", drawing.render(), drawing.about))
-    keys = (
-        Key("mark objective", "best plan of the scenario alone"),
-        Key("mark common", "common plan"),
-    )
-    return Section("robust", "One plan for several scenarios", sentence(robust_text(info)),
-                   keys if drawing else (), tuple(parts))  # fmt: skip
+    text = sentence(robust_text(info))
+    return Section("robust", "One plan for several scenarios", text, parts=(Part(table=grid),))
 
 
 def sensitivity_section(info: SensitivityInfo) -> Section:
@@ -134,66 +121,6 @@ def sensitivity_section(info: SensitivityInfo) -> Section:
 
 
 _LEFT, _ROW, _NAME = 210, 30.0, 30
-
-
-def draw_machines(info: MachinesInfo) -> Drawing | None:
-    """Best plan and bound against the number of machines, the target as a line."""
-    known = [each for each in info.tries if each.objective is not None]
-    if len(known) < 2:
-        return None
-    values = [v for t in known for v in (t.objective, t.bound, info.target) if v is not None]
-    foot = 190.0
-    drawing = Drawing(f"{info.objective_kind} against machines", f"{len(known)} with a plan.",
-                      foot + 44)  # fmt: skip
-    low, high = info.tries[0].machines, info.tries[-1].machines
-    across = Scale(low - 0.5, high + 0.5, 96, WIDTH - 20)
-    up = Scale(0, max(values) * 1.08, foot, 30)
-    axes(drawing, across, up, ("machines", info.objective_kind),
-         (lambda v: f"{v:g}" if v == int(v) else "",
-          lambda v: show_cost(round(v), info.time_unit, digits=3)))  # fmt: skip
-    if info.target is not None:
-        y = up.at(info.target)
-        drawing.line([(across.start, y), (across.stop, y)], "line relaxed")
-        drawing.text(across.stop, y - 6, "target", "end", "label")
-    for each in known:
-        assert each.objective is not None
-        x = across.at(each.machines)
-        tip = f"{each.machines} machines: {show_cost(each.objective, info.time_unit)}"
-        if each.bound is not None:
-            drawing.line([(x, up.at(each.bound)), (x, up.at(each.objective))], "gap")
-            drawing.dot(x, up.at(each.bound), "mark bound", f"{tip}, bound", 3.5)
-        drawing.dot(x, up.at(each.objective), "mark objective", tip)
-    return drawing
-
-
-def draw_robust(info: RobustInfo) -> Drawing | None:
-    """A row a scenario: its own best plan, and what the common plan costs there."""
-    known = [row for row in info.scenarios if row.value is not None]
-    if not known:
-        return None
-    foot = 8 + _ROW * len(known)
-    regrets = [row.regret for row in known if row.regret is not None]
-    about = f"Largest regret: {show_gap(max(regrets))}." if regrets else "No regret is known."
-    drawing = Drawing("The common plan in each scenario", about, foot + 44)
-    most = max(v for row in known for v in (row.value, row.own) if v is not None)
-    across = Scale(0, most * 1.04, _LEFT, WIDTH - 110)
-    _ticks(drawing, across, foot, info.time_unit)
-    drawing.text(across.stop, foot + 38, info.objective_kind, "end", "label")
-    for index, row in enumerate(known):
-        assert row.value is not None
-        y = 8 + index * _ROW + _ROW / 2
-        drawing.text(_LEFT - 10, y + 4, shorten(row.name, _NAME), "end")
-        drawing.line([(_LEFT, y), (across.stop, y)], "grid")
-        common = f"{row.name}: common plan {show_cost(row.value, info.time_unit)}"
-        if row.own is not None:
-            own = f"{row.name}: its own best {show_cost(row.own, info.time_unit)}"
-            drawing.line([(across.at(row.own), y), (across.at(row.value), y)], "gap")
-            drawing.dot(across.at(row.own), y, "mark objective", own, 5.5)
-        x = across.at(row.value)
-        drawing.rect(x - 4.5, y - 4.5, 9, 9, "mark common", common)
-        if row.regret is not None:
-            drawing.text(WIDTH, y + 4, f"{100 * row.regret:+.2g}%", "end", "strong")
-    return drawing
 
 
 def draw_regrets(info: SensitivityInfo) -> Drawing | None:
@@ -238,10 +165,3 @@ def _regret(
     for amount, style in ((least if most is None else most, "span may"), (least, "span sure")):
         wide = scale.at(amount)
         drawing.rect(middle - wide if sign < 0 else middle, y + 5, wide, _ROW - 10, style, tip)
-
-
-def _ticks(drawing: Drawing, across: Scale, foot: float, unit: str) -> None:
-    for tick in across.ticks(5):
-        x = across.at(tick)
-        drawing.line([(x, 4), (x, foot)], "grid")
-        drawing.text(x, foot + 18, show_cost(round(tick), unit, digits=3), "middle")

@@ -15,7 +15,7 @@ from milp_planner.features.simulate.ranks import hottest, loads_of
 from milp_planner.features.simulate.table import TableRun, check_trace, replay_table, simulate_table
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing.access import distinct_rows
-from milp_planner.pricing.traffic import traffic_of
+from milp_planner.pricing.job import traffic_of
 from milp_planner.pricing.units import FloatArray, IntArray
 
 

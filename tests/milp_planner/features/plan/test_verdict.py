@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from formulations.result.outcome import BoundSource, StoppedBy, found, infeasible, nothing
-from milp_planner.features.plan.terminal.verdict import draw_verdict
-from milp_planner.features.plan.verdict import Tightest, verdict_of
+from milp_planner.features.plan.verdict import Tightest, draw_verdict, verdict_of
 from tests.milp_planner.features.example import example, placement
 from tests.milp_planner.features.plan.test_ranks import drawn
 
