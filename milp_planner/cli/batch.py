@@ -46,17 +46,21 @@ AddressOption = Annotated[
     str | None,
     option("--address ADDRESS", "Of a running Ray cluster; default: a Ray of this machine alone."),
 ]
+PlansOption = Annotated[
+    bool, option("--plans", "Keep the plan of every scenario solved now, in DIR/plans.")
+]
 QueryOption = Annotated[
     str | None, option("--query SQL", "Show this of the table results (SQLite) at the end.")
 ]
 
 
-def run(
+def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
     suite: SuiteArgument,
     output: FolderOption,
     workers: ProcessesOption = None,
     engine: EngineOption = EngineName.LOCAL,
     address: AddressOption = None,
+    plans: PlansOption = False,
     query: QueryOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -77,7 +81,7 @@ def run(
     with _terminated_as_interrupted(), _progress(found.name) as note:
         batch = run_batch(
             found, output, folder=folder, engine=engine.value, workers=workers, address=address,
-            on_record=note,
+            on_record=note, plans=plans,
         )  # fmt: skip
     rows = None if query is None else _answer(output, query)
     if json:
