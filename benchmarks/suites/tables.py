@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import statistics
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -137,6 +138,10 @@ ABOUT = {
     "profiles": "Step time by kind of GPU",
 }
 _LEGEND = "`step_time` in ms; bold: proved optimal; else with its gap."
+_CERTIFIED = """
+select 1.0 * (objective - certified_bound) / max(1, abs(objective)) as gap
+from results where objective is not null
+"""
 _BESIDE_EXACT = """
 select a.formulation, json_extract(a.options, '$.hbm_bins_per_device') bins, a.objective_kind,
        a.ranks_per_machine ranks, 1.0 * a.objective / b.objective - 1 gap
@@ -211,5 +216,18 @@ def _origin(rows: Rows, run: Path, link: str) -> str:
     count, day = rows.execute("select count(*), max(date(finished)) from results").fetchone()
     return (
         f"Run of {day}, milp-planner {', '.join(versions)}, {count} scenarios of at most "
-        f"{suite.time_limit:g} s on one thread each: [results]({link}/results.jsonl)."
+        f"{suite.time_limit:g} s on one thread each: [results]({link}/results.jsonl). "
+        + _certified(rows)
+    )
+
+
+def _certified(rows: Rows) -> str:
+    """What stands behind the answers, whoever gave them: what a certificate proves of each."""
+    found = rows.execute(_CERTIFIED).fetchall()
+    gaps = [r["gap"] for r in found if r["gap"] is not None]
+    optimal = sum(gap == 0 for gap in gaps)
+    median = f", the median certified gap is {show_gap(statistics.median(gaps))}" if gaps else ""
+    return (
+        f"Certified: of {len(found)} plans {optimal} are certified optimal, {len(gaps) - optimal} "
+        f"to a gap, {len(found) - len(gaps)} not at all{median}."
     )
