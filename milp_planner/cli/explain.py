@@ -23,6 +23,7 @@ from milp_planner.cli.explain_asked import (
     ScenarioOption,
     SensitivityOption,
     SpreadOption,
+    StepsOption,
     TableOption,
     TargetOption,
     WeightsOption,
@@ -36,6 +37,7 @@ from milp_planner.cli.options import (
     OutputOption,
     SeedOption,
     TimeLimitOption,
+    TodayOption,
     WorkersOption,
     make_settings,
 )
@@ -61,6 +63,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     limits: LimitsOption = "0,1,2,4,8",
     model: ModelOption = None,
     cluster: ClusterOption = None,
+    today: TodayOption = None,
+    steps: StepsOption = None,
     against: AgainstOption = None,
     scenario: ScenarioOption = None,
     weights: WeightsOption = None,
@@ -81,13 +85,15 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
     Why each table is where it is and what the alternatives cost, what more memory buys, the
     smallest cluster that does, what changing the plan takes, and how wrong a price may be. Every
-    figure is solved again or is a bound that says so. -o writes the plan that replan (at its
-    largest limit), robust or --sensitivity --robust finds. Exit code 3 when a robust plan was asked
-    for and none found.
+    figure is solved again or is a bound that says so. --today tells what the first moves from the
+    plan you run bring. -o writes the plan that replan (at its largest limit), robust or
+    --sensitivity --robust finds; one better than PLAN that turns up in why is written beside it.
+    Exit code 3 when a robust plan was asked for and none found.
     """
     from dataclasses import replace
 
     from milp_planner.cli import explain_asked
+    from milp_planner.cli.options import find_today
     from milp_planner.features.explain.answers import answer
     from milp_planner.features.explain.budget import Budget
     from milp_planner.plans.plan_file import read_plan, write_plan
@@ -95,14 +101,17 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     questions = explain_asked.parse_questions(ask or [])
     if sensitivity:
         questions.append("sensitivity")
+    if today is not None and "moves" not in questions:
+        questions.append("moves")
     explain_asked.refuse_strays(context, questions, robust)
     _check_output(questions, robust, output)
     asked = explain_asked.basic(table, alternatives, extra, target, limits)
-    asked = explain_asked.with_sources(asked, model, cluster, against)
     asked = explain_asked.with_scenarios(asked, scenario or [], weights, worst)
     asked = replace(asked, grid=grid, spread=spread, draws=draws, common=robust)
     settings = make_settings(time_limit, seed=seed, workers=workers, formulation=formulation)
     read = read_plan(plan)
+    current = None if today is None else find_today(today, read.model)
+    asked = explain_asked.with_sources(asked, model, cluster, against, current)
     work = Work("explaining")
     answers = work.run(
         lambda: answer(read, questions, asked, Budget(work.settings(settings), formulation))
@@ -110,13 +119,26 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     found = answers.replanned or answers.common
     if output is not None and found is not None:
         write_plan(found, output)
+    if steps is not None:
+        explain_asked.write_steps(answers.steps or (), steps)
     _show(read, answers, everything, json)
+    if answers.better is not None:
+        _keep(answers.better, plan.with_name(f"{plan.name.split('.')[0]}.better.json"))
     failed = _without_plan(answers, robust)
     if failed is not None:
         _say_unfound(failed, output)
     if read.outcome.status.value == "infeasible" or (answers.replan and not answers.replanned):
         failed = "infeasible"
     finish(failed or "feasible", work.interrupted)
+
+
+def _keep(better: Plan, target: Path) -> None:
+    """A plan that turned up better than the one asked about is not lost."""
+    from milp_planner.cli.failures import say
+    from milp_planner.plans.plan_file import write_plan
+
+    write_plan(better, target)
+    say(f"a better plan turned up; written: {target}")
 
 
 def _without_plan(answers: Answers, robust: bool) -> str | None:

@@ -11,13 +11,18 @@ from milp_planner.cli.options import argument, given, option, whole
 from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from milp_planner.features.explain.answers import Asked
+    from milp_planner.plans.placement import Plan
+    from milp_planner.today.rows import TodaySource
 
 #: The question that each option is for.
 _FOR = {
     "table": "why", "alternatives": "why", "extra": "staircase", "grid": "frontier",
     "target": "smallest", "limits": "replan", "model": "replan", "cluster": "replan",
-    "against": "diff", "scenario": "robust", "weights": "robust", "worst": "robust",
+    "today": "moves", "steps": "moves", "against": "diff",
+    "scenario": "robust", "weights": "robust", "worst": "robust",
     "spread": "sensitivity", "draws": "sensitivity",
 }  # fmt: skip
 
@@ -131,9 +136,13 @@ def basic(
 
 
 def with_sources(
-    asked: Asked, model: str | None, cluster: str | None, against: Path | None
+    asked: Asked,
+    model: str | None,
+    cluster: str | None,
+    against: Path | None,
+    today: TodaySource | None,
 ) -> Asked:
-    """The model, the cluster and the plan that a question compares with."""
+    """The model, the cluster and the plans that a question compares with."""
     from dataclasses import replace
 
     from milp_planner.plans.plan_file import read_plan
@@ -144,7 +153,17 @@ def with_sources(
         model=None if model is None else catalog.find_model(model),
         cluster=None if cluster is None else catalog.find_cluster(cluster),
         against=None if against is None else read_plan(against),
+        today=today,
     )
+
+
+def write_steps(plans: Iterable[Plan], folder: Path) -> None:
+    """The plan after each move, in a folder."""
+    from milp_planner.plans.plan_file import write_plan
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, plan in enumerate(plans, start=1):
+        write_plan(plan, folder / f"{number:04}.json")
 
 
 def _weights(text: str | None) -> tuple[int, ...]:
@@ -180,8 +199,8 @@ AskOption = Annotated[
     list[str] | None,
     option(
         "--ask QUESTION",
-        "why, staircase, frontier, smallest, replan, diff, robust, sensitivity, why-not; may be"
-        " repeated. Default: why and staircase, or why-not where no plan exists.",
+        "why, staircase, frontier, smallest, replan, moves, diff, robust, sensitivity, why-not; "
+        "may be repeated. Default: why and staircase, or why-not where no plan exists.",
     ),
 ]
 TableOption = Annotated[
@@ -211,6 +230,13 @@ LimitsOption = Annotated[
 ModelOption = Annotated[str | None, option("--model MODEL", "replan: the model as it is now.")]
 ClusterOption = Annotated[
     str | None, option("--cluster CLUSTER", "replan: the cluster as it is now.")
+]
+StepsOption = Annotated[
+    Path | None,
+    option(
+        "--steps FOLDER",
+        "Write the plan after each move from today's plan: 0001.json, 0002.json, …",
+    ),
 ]
 AgainstOption = Annotated[Path | None, option("--against PLAN", "diff: the plan to change to.")]
 ScenarioOption = Annotated[

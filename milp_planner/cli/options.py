@@ -131,6 +131,7 @@ JsonOption = Annotated[bool, option("--json", "Machine output on stdout, nothing
 OutputOption = Annotated[
     Path | None, option("--output -o FILE", "Where to write; appears whole or not at all.")
 ]
+TodayOption = Annotated[Path | None, option("--today PLAN", "The plan you run, as audit takes it.")]
 GoalsOption = Annotated[
     str | None,
     option(

@@ -21,7 +21,13 @@ from milp_planner.features.explain.answers import Answers
 from milp_planner.features.explain.diff import DiffInfo
 from milp_planner.features.explain.draw import cost_text, grid_text, reason, slope_text
 from milp_planner.features.explain.frontier import FrontierInfo
-from milp_planner.features.explain.page_curves import draw_frontier, draw_replan, draw_staircase
+from milp_planner.features.explain.moves import MovesInfo, moves_rows, moves_text, stuck_text
+from milp_planner.features.explain.page_curves import (
+    draw_frontier,
+    draw_moves,
+    draw_replan,
+    draw_staircase,
+)
 from milp_planner.features.explain.page_what_if import (
     robust_section,
     sensitivity_section,
@@ -46,6 +52,8 @@ def explained(answers: Answers) -> Iterator[Section]:
         yield smallest
     if answers.replan is not None:
         yield _replan_section(answers.replan)
+    if answers.moves is not None:
+        yield _moves_section(answers.moves)
     if answers.diff is not None:
         yield _diff_section(answers.diff)
     if answers.robust is not None:
@@ -163,6 +171,32 @@ def _replan_section(info: ReplanInfo) -> Section:
 
 def _limit(info: ReplanInfo, limit: int) -> str:
     return show_amount(limit, info.time_unit) if info.by == "bytes" else str(limit)
+
+
+def _moves_section(info: MovesInfo) -> Section:
+    """The way from today's plan: a curve, what the first moves bring, every move."""
+    text = moves_text(info).removeprefix("moves: ")
+    if info.way is None or not info.way.moves:
+        return Section("moves", "From today's plan", f"{text}.")
+    head = columns("#moves", "#tables", "#bytes", f"#{info.objective_kind}", "#of the gain")
+    told: Values = [list(row) for row in moves_rows(info)]
+    parts = [
+        Part(table=Grid("moves-told", "moves", "What the first moves bring", head, rows(told)))
+    ]
+    drawing = draw_moves(info)
+    if drawing is not None:
+        parts.insert(0, Part(drawing.title, drawing.render(), drawing.about))
+    every: Values = [
+        [Cell(str(number), number), ", ".join(move.tables),
+         Cell(show_amount(move.bytes, info.time_unit), move.bytes),
+         Cell(show_cost(move.objective, info.time_unit), move.objective)]
+        for number, move in enumerate(info.way.moves, start=1)
+    ]  # fmt: skip
+    head = columns("#move", "tables", "#bytes", f"#{info.objective_kind} then")
+    caption = "In an order that exceeds no capacity while a table is held at both ends"
+    parts.append(Part(table=Grid("moves-all", "moves", caption, head, rows(every))))
+    stuck = f" {sentence(stuck_text(info.way.stuck))}" if info.way.stuck else ""
+    return Section("moves", "From today's plan", f"{sentence(text)}{stuck}", parts=tuple(parts))
 
 
 def _diff_section(info: DiffInfo) -> Section:
