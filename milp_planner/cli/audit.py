@@ -44,7 +44,9 @@ PlanArgument = Annotated[
     ),
 ]
 
-PageOption = Annotated[Path | None, option("--page FILE", "Write the report of the best plan too.")]
+PageOption = Annotated[
+    Path | None, option("--page FILE", "Also write the report of the best plan.")
+]
 
 StepsOption = Annotated[
     Path | None,

@@ -30,8 +30,8 @@ ProfileOutputOption = Annotated[
     Path | None,
     option(
         "--output -o FILE",
-        f"Where the profile goes (YAML), the measurements next to it as .raw.json; default: "
-        f"{PROFILE_FILE}, or nowhere with --json.",
+        f"The profile (YAML); measurements go next to it as .raw.json. Default: "
+        f"{PROFILE_FILE}, or none with --json.",
     ),
 ]
 DeviceOption = Annotated[
@@ -42,13 +42,14 @@ DeviceOption = Annotated[
     ),
 ]
 QuickOption = Annotated[
-    bool, option("--quick", "Fewer points and repeats: a first look, no profile to keep.")
+    bool,
+    option("--quick", "Fewer points and repeats: for a first look, not for a profile to keep."),
 ]
 ThreadsOption = Annotated[
     int | None,
     option(
         "--threads N",
-        "Threads of a rank on a CPU; default: what torch takes (all cores).",
+        "Threads of a rank on a CPU; default: torch's own choice (all cores).",
         whole(1, 1024),
     ),
 ]
@@ -62,7 +63,7 @@ BaseOption = Annotated[
     str | None,
     option(
         "--base NAME",
-        "With --raw: profile whose numbers stand where the sweep has none; default: the one the"
+        "With --raw: the profile that fills in what the sweep does not give; default: the one the"
         " sweep names, or torchrec-default.",
     ),
 ]

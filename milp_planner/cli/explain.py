@@ -80,10 +80,10 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """Explain a plan.
 
     Why each table is where it is and what the alternatives cost, what more memory buys, the
-    smallest cluster that does, what changing the plan takes, and how wrong a price may be. Every
-    figure is solved again or is a bound that says so. -o writes the plan that replan (at its
-    largest limit), robust or --sensitivity --robust finds. Exit code 3 when a robust plan was asked
-    for and none found.
+    smallest cluster that is enough, what changing the plan takes, and how wrong a price may be.
+    Every figure comes from a solve, or is marked as a bound. -o writes the plan found by replan (at
+    its largest limit), robust or --sensitivity --robust. Exit code 3 when a robust plan was asked
+    for and none was found.
     """
     from dataclasses import replace
 

@@ -188,7 +188,7 @@ TableOption = Annotated[
     list[str] | None, option("--table NAME", "why: only this table; may be repeated.")
 ]
 AlternativesOption = Annotated[
-    int, option("--alternatives N", "why: others for each table.", whole(1, 1000))
+    int, option("--alternatives N", "why: alternatives shown for each table.", whole(1, 1000))
 ]
 ExtraOption = Annotated[
     str, option("--extra SIZES", "staircase: how much more (or less) memory at every place.")
@@ -197,13 +197,13 @@ GridOption = Annotated[
     int,
     option(
         "--grid N",
-        "frontier: equal steps of each memory.",
+        "frontier: number of equal steps of each memory.",
         whole(1, 100),
     ),
 ]
 TargetOption = Annotated[
     str | None,
-    option("--target TIME", "smallest: what to reach, such as 2.5ms; default: any plan."),
+    option("--target TIME", "smallest: the objective to reach, such as 2.5ms; default: any plan."),
 ]
 LimitsOption = Annotated[
     str, option("--limits LIST", "replan: tables that may move, or sizes such as 10GB.")
@@ -228,19 +228,19 @@ WeightsOption = Annotated[
     ),
 ]
 WorstOption = Annotated[
-    bool, option("--worst", "robust: against the worst scenario, not their sum.")
+    bool, option("--worst", "robust: minimise the worst scenario, not the weighted sum.")
 ]
 SensitivityOption = Annotated[
-    bool, option("--sensitivity", "The same as --ask sensitivity: wrong prices.")
+    bool, option("--sensitivity", "Short for --ask sensitivity: what wrong prices would change.")
 ]
 SpreadOption = Annotated[
     float,
     option(
         "--spread SHARE",
-        "sensitivity: how wrong a price may be that the profile gives no spread for.",
+        "sensitivity: how wrong a price may be where the profile states no spread.",
     ),
 ]
 DrawsOption = Annotated[
     int, option("--draws N", "sensitivity: random draws of all prices at once.", whole(0, 100_000))
 ]
-CommonOption = Annotated[bool, option("--robust", "sensitivity: also one plan for all draws.")]
+CommonOption = Annotated[bool, option("--robust", "sensitivity: also find one plan for all draws.")]

@@ -19,7 +19,7 @@ class Kind(StrEnum):
     SUITES = "suites"
 
 
-KindArgument = Annotated[Kind | None, argument("[KIND]", "One of them; all by default.")]
+KindArgument = Annotated[Kind | None, argument("[KIND]", "What to list; default: everything.")]
 
 
 def run(kind: KindArgument = None, json: JsonOption = False) -> None:

@@ -42,8 +42,7 @@ PlanOutputOption = Annotated[
     Path | None,
     option(
         "--output -o FILE",
-        f"Where the plan goes; default: {PLAN_FILE} where there is none yet, or nowhere "
-        "with --json.",
+        f"Output file; default: {PLAN_FILE} unless there is one already, or none with --json.",
     ),
 ]
 
@@ -51,8 +50,8 @@ TodayOption = Annotated[
     Path | None,
     option(
         "--today PLAN",
-        "The plan you run (as audit takes it): where the search starts, and what equal plans "
-        "stay close to.",
+        "The plan you run (as audit takes it): the search starts from it, and equal plans "
+        "stay close to it.",
     ),
 ]
 

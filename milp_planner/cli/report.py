@@ -37,19 +37,17 @@ SourceArgument = Annotated[
 ]
 AnswersArgument = Annotated[
     list[Path] | None,
-    argument("[ANSWERS]...", "What explain --json printed about it: drawn on the page too."),
+    argument("[ANSWERS]...", "What explain --json printed about the plan; drawn on the page too."),
 ]
 PageOption = Annotated[
     Path | None,
-    option(
-        "--output -o FILE", "Where the page goes; default: report.html, or nowhere with --json."
-    ),
+    option("--output -o FILE", "Output file; default: report.html, or none with --json."),
 ]
 AskOption = Annotated[
     list[str] | None,
     option(
         "--ask QUESTION",
-        "Questions of explain to answer now, such as why or staircase; may be repeated.",
+        "A question of explain to answer now, such as why or staircase; may be repeated.",
     ),
 ]
 
@@ -72,8 +70,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     The page holds everything it shows and fetches nothing. Of a plan: verdict, memory, time, modes,
     search, every table, and the explanations given or asked for. Of a batch: assertions,
     performance profiles, proofs against time, the DP's bins against gap, every scenario. Of a
-    comparison: bound and best plan over time, gaps, a verdict each. With --json the same figures
-    as JSON.
+    comparison: bound and best plan over time, gaps, and a verdict on each row. With --json the same
+    figures as JSON.
     """
     from milp_planner.cli.explain_asked import parse_questions, parse_sizes
     from milp_planner.features.explain.answer_files import merged, read_answers

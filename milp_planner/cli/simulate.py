@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from milp_planner.pricing.units import IntArray
 
 PlanArgument = Annotated[Path, argument("PLAN", "plan.json.")]
-BatchesOption = Annotated[int, option("--batches N", "Steps to count.", whole(1, 10_000))]
-SeedOption = Annotated[int, option("--seed N", "Of the drawn lookups.", whole(0, 2**31 - 1))]
+BatchesOption = Annotated[int, option("--batches N", "Steps to simulate.", whole(1, 10_000))]
+SeedOption = Annotated[
+    int, option("--seed N", "Random seed of the lookups that are drawn.", whole(0, 2**31 - 1))
+]
 TraceOption = Annotated[
     list[str] | None,
     option(

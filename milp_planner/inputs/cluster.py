@@ -199,7 +199,7 @@ class Cluster(Spec):
 
 
 _SUGAR = {"ranks_per_machine": "ranks", "hbm": "hbm", "ddr": "ddr"}
-"""Fields beside ``machines: N``, and what they are called inside each machine."""
+"""Fields next to ``machines: N``, and what they are called inside each machine."""
 
 
 def _refuse_sugar(data: dict[str, Any]) -> None:

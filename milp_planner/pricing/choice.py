@@ -34,7 +34,7 @@ class Choice:
     columns : int
         Column shards.
     even : bool
-        Whether no narrower width gives as many shards (else the name tells the width).
+        Whether no narrower width gives as many shards (else the name states the width).
     dist_type : str or None
         Routing rule of a dynamicemb table.
     caching_group : bool or None
@@ -87,7 +87,7 @@ def ratio_text(ratio: Fraction) -> str:
 
 
 def kernel_of(kind: str, sharding: str, mode: str, cpu_only: bool = False) -> str:
-    """Name of the kernel a trainer would be told.
+    """Name of the kernel, as a trainer is configured with it.
 
     TorchRec: dense with data_parallel, fused, fused_uvm, fused_uvm_caching (fused alone without
     HBM: there are no UVM kernels on CPUs); dynamicemb tables have the library's own kernel.

@@ -1,4 +1,4 @@
-"""Everything a price depends on beside the option itself."""
+"""Everything a price depends on besides the option itself."""
 
 from __future__ import annotations
 

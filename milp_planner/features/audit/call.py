@@ -20,7 +20,7 @@ from milp_planner.today.rows import TodaySource
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """A plan beside the best plan of the same Instance.
+    """A plan and the best plan of the same Instance.
 
     Attributes
     ----------

@@ -76,7 +76,7 @@ def _draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
         note = [Text(f"asked about {asked}, {len(shown)} shown (--table NAME asks about another)")]
     title = Text("why: every table's option, the best others, and what they would cost now")
     title.stylize("bold")
-    about = Text("lacks …: what is missing if every other table stays where it is", style="dim")
+    about = Text("… short: what is missing if every other table stays where it is", style="dim")
     return Group(title, grid, *(note if hidden or info.left else []), *_better(info), about)
 
 
@@ -107,7 +107,7 @@ def reason(info: WhyInfo, other: Alternative) -> str:
     if other.status == "infeasible":
         return f"forbidden by {', '.join(other.forbidden_by)}" if other.forbidden_by else "no plan"
     parts = [
-        f"lacks {show_amount(s.short_by, info.time_unit)} {s.resource} of {s.scope} {s.place}"
+        f"{show_amount(s.short_by, info.time_unit)} of {s.resource} short on {s.scope} {s.place}"
         for s in other.lacks
     ]
     parts += [f"breaks {name}" for name in other.clashes]

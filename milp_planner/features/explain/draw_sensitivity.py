@@ -93,7 +93,7 @@ def _regret_text(found: Summary) -> str:
 
 
 def common_text(info: SensitivityInfo, common: Common) -> str:
-    """The robust plan beside the plan itself."""
+    """The robust plan compared with the plan itself."""
     from milp_planner.features.explain.trial import summary_of
 
     if common.now is None:

@@ -78,7 +78,7 @@ def _tries(info: MachinesInfo) -> Grid:
 
 
 def robust_section(info: RobustInfo) -> Section:
-    """The common plan in each scenario, beside that scenario's own optimum."""
+    """The common plan in each scenario, next to that scenario's own optimum."""
     unit = info.time_unit
     values: Values = [
         [

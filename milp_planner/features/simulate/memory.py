@@ -1,4 +1,4 @@
-"""Bytes that a simulated plan fills at every rank and machine, beside those the plan reserves."""
+"""Bytes that a simulated plan fills at every rank and machine, and those the plan reserves."""
 
 from __future__ import annotations
 

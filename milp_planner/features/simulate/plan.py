@@ -1,4 +1,4 @@
-"""Simulate a whole plan, and set what it predicted beside what happened."""
+"""Simulate a whole plan, and compare what it predicted with what happened."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def simulate_plan(
     traces : mapping of table name to int64 array, optional
         Keys in order, in place of lookups drawn from the table's statistics.
     on_table : callable
-        Told the name of each table that is done.
+        Called with the name of each table that is done.
 
     Raises
     ------

@@ -54,7 +54,7 @@ def test_single_names_stand_for_lists() -> None:
         ({"ranks": [-1]}, r"ranks\[0\]: found -1; allowed: at least 0"),
         (
             {"modes": "HBM_ONLY", "pin": {"mode": "CACHING"}},
-            r"pin\.mode: found CACHING, which the constraints beside it exclude; allowed: HBM_ONLY",
+            r"pin\.mode: found CACHING, which the other constraints exclude; allowed: HBM_ONLY",
         ),
         (
             {"cache_ratios": [0.5], "pin": {"cache_ratio": 0.2}},
