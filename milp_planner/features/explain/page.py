@@ -19,7 +19,13 @@ from milp_planner.drawing.page import (
 from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap, show_ranks
 from milp_planner.features.explain.answers import Answers
 from milp_planner.features.explain.diff import DiffInfo
-from milp_planner.features.explain.draw import cost_text, grid_text, reason, slope_text
+from milp_planner.features.explain.draw import (
+    cost_text,
+    grid_text,
+    reason,
+    slope_text,
+    staircase_grid,
+)
 from milp_planner.features.explain.frontier import FrontierInfo
 from milp_planner.features.explain.page_curves import draw_frontier, draw_replan, draw_staircase
 from milp_planner.features.explain.page_what_if import (
@@ -27,7 +33,7 @@ from milp_planner.features.explain.page_what_if import (
     sensitivity_section,
     smallest_section,
 )
-from milp_planner.features.explain.replan import ReplanInfo, pays_text
+from milp_planner.features.explain.replan import ReplanInfo, pays_text, replan_grid
 from milp_planner.features.explain.staircase import StaircaseInfo
 from milp_planner.features.explain.why import WhyInfo
 
@@ -63,7 +69,7 @@ def _staircase_section(infos: tuple[StaircaseInfo, ...]) -> Section:
         drawing = draw_staircase(info)
         if drawing is not None:
             parts.append(Part(drawing.title, drawing.render(), sentence(slope_text(info))))
-        parts.append(Part(table=_steps(info)))
+        parts.append(Part(table=staircase_grid(info)))
     keys = (
         Key("mark objective", "proved best at this capacity"),
         Key("mark open", "best known; a vertical line reaches down to the bound"),
@@ -73,26 +79,6 @@ def _staircase_section(infos: tuple[StaircaseInfo, ...]) -> Section:
         "plan's multipliers."
     )
     return Section("staircase", "What more memory buys", text, keys, tuple(parts))
-
-
-def _steps(info: StaircaseInfo) -> Grid:
-    unit = info.time_unit
-    values: Values = [
-        [
-            Cell(show_amount(s.extra, unit), s.extra),
-            Cell(show_amount(s.smallest, unit), s.smallest),
-            Cell(show_cost(s.objective, unit), s.objective),
-            Cell(show_cost(s.bound, unit), s.bound),
-            Cell(show_gap(s.gap), s.gap), s.status, Cell(show_cost(s.relaxed, unit), s.relaxed),
-        ]
-        for s in info.steps
-    ]  # fmt: skip
-    head = columns("#more", "#capacity", f"#{info.objective_kind}", "#bound", "#gap", "status",
-                   "#relaxed ≥")  # fmt: skip
-    name = f"{info.tier} staircase"
-    return Grid(
-        f"stairs-{info.tier}", name, f"{info.tier.upper()} of each {info.scope}", head, rows(values)
-    )
 
 
 def _frontier_section(info: FrontierInfo) -> Section:
@@ -141,28 +127,11 @@ def _points(info: FrontierInfo) -> Grid:
 def _replan_section(info: ReplanInfo) -> Section:
     """The trade-off between moving and running."""
     drawing = draw_replan(info)
-    values: Values = [
-        [
-            Cell(_limit(info, s.limit), s.limit),
-            Cell(UNKNOWN if s.moved_tables is None else str(s.moved_tables), s.moved_tables),
-            Cell(show_amount(s.moved_bytes, info.time_unit), s.moved_bytes),
-            Cell(show_cost(s.objective, info.time_unit), s.objective),
-            Cell(show_gap(s.gap), s.gap), s.status,
-        ]
-        for s in info.steps
-    ]  # fmt: skip
-    head = columns("#may move", "#tables moved", "#bytes moved", f"#{info.objective_kind}", "#gap",
-                   "status")  # fmt: skip
-    grid = Grid("replan-steps", "limits", "The best plan within each limit", head, rows(values))
-    parts = [Part(table=grid)]
+    parts = [Part(table=replan_grid(info))]
     if drawing is not None:
         parts.insert(0, Part("", drawing.render(), drawing.about))
     now = "no longer fits" if info.now is None else show_cost(info.now, info.time_unit)
     return Section("replan", "Re-planning", f"The plan in production: {now}.", parts=tuple(parts))
-
-
-def _limit(info: ReplanInfo, limit: int) -> str:
-    return show_amount(limit, info.time_unit) if info.by == "bytes" else str(limit)
 
 
 def _diff_section(info: DiffInfo) -> Section:

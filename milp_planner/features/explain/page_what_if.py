@@ -17,15 +17,18 @@ from milp_planner.drawing.page import (
     sentence,
 )
 from milp_planner.drawing.units import show_amount, show_cost, show_gap
-from milp_planner.features.explain.draw import least_text, machines_text, robust_text
+from milp_planner.features.explain.draw import (
+    least_text,
+    machines_grid,
+    machines_text,
+    robust_grid,
+    robust_text,
+)
 from milp_planner.features.explain.draw_sensitivity import (
-    change_text,
     common_text,
     draws_text,
-    end_text,
     remarks,
-    spread_text,
-    worst_text,
+    sensitivity_grid,
 )
 from milp_planner.features.explain.robust import RobustInfo
 from milp_planner.features.explain.sensitivity import SensitivityInfo
@@ -58,55 +61,20 @@ def smallest_section(
     text = ""
     if machines is not None:
         text = sentence(machines_text(machines))
-        parts.append(Part(table=_tries(machines)))
+        parts.append(Part(table=machines_grid(machines)))
     return Section("smallest", "The smallest cluster", text, parts=tuple(parts))
-
-
-def _tries(info: MachinesInfo) -> Grid:
-    word = {True: "reaches it", False: "proved: misses it", None: "open"}
-    values: Values = [
-        [
-            Cell(str(each.machines), each.machines),
-            Cell(show_cost(each.objective, info.time_unit), each.objective),
-            Cell(show_cost(each.bound, info.time_unit), each.bound), each.status,
-            word[each.reaches],
-        ]
-        for each in info.tries
-    ]  # fmt: skip
-    head = columns("#machines", f"#{info.objective_kind}", "#bound", "status", "target")
-    return Grid("machines", "machines", "Numbers of machines tried", head, rows(values))
 
 
 def robust_section(info: RobustInfo) -> Section:
     """The common plan in each scenario, next to that scenario's own optimum."""
-    unit = info.time_unit
-    values: Values = [
-        [
-            row.name, Cell(str(row.weight), row.weight), Cell(show_cost(row.own, unit), row.own),
-            Cell(show_cost(row.own_bound, unit), row.own_bound),
-            Cell(show_cost(row.value, unit), row.value), Cell(show_gap(row.regret), row.regret),
-        ]
-        for row in info.scenarios
-    ]  # fmt: skip
-    head = columns("scenario", "#weight", "#its own best", "#its bound", "#common plan", "#regret")
-    grid = Grid("robust-rows", "scenarios", "Every scenario", head, rows(values))
-    text = sentence(robust_text(info))
-    return Section("robust", "One plan for several scenarios", text, parts=(Part(table=grid),))
+    text, table = sentence(robust_text(info)), Part(table=robust_grid(info))
+    return Section("robust", "One plan for several scenarios", text, parts=(table,))
 
 
 def sensitivity_section(info: SensitivityInfo) -> Section:
     """What keeping the plan costs where prices are wrong."""
-    priced = [one for one in info.singles if one.lower or one.higher]
-    values: Values = [
-        [
-            one.parameter.name, Cell(spread_text(one), one.parameter.spread), end_text(one.lower),
-            end_text(one.higher), change_text(one), worst_text(one),
-        ]
-        for one in priced
-    ]  # fmt: skip
-    head = columns("parameter", "#spread", "lower", "higher", "changes at", "regret up to")
-    grid = Grid("sensitivity-rows", "parameters", "One parameter at a time", head, rows(values))
-    parts = [Part(table=grid)] if values else []
+    grid = sensitivity_grid(info)
+    parts = [Part(table=grid)] if grid.rows else []
     drawing = draw_regrets(info)
     if drawing is not None:
         parts.insert(0, Part(drawing.title, drawing.render(), drawing.about))
