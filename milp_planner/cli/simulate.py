@@ -12,7 +12,7 @@ from milp_planner.errors import BadInput
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from milp_planner.features.simulate.memory import MemoryInfo
+    from milp_planner.features.simulate.places import MemoryInfo
     from milp_planner.features.simulate.plan import SimulationInfo, TableInfo
     from milp_planner.inputs.model import Model
     from milp_planner.plans.placement import Plan

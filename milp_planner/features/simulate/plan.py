@@ -10,8 +10,13 @@ import numpy as np
 
 from milp_planner.errors import BadInput
 from milp_planner.features.simulate.job import job_of
-from milp_planner.features.simulate.memory import MemoryInfo, memory_of, rows_held
-from milp_planner.features.simulate.ranks import hottest, loads_of
+from milp_planner.features.simulate.places import (
+    MemoryInfo,
+    hottest,
+    loads_of,
+    memory_of,
+    rows_held,
+)
 from milp_planner.features.simulate.table import TableRun, check_trace, replay_table, simulate_table
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing.access import distinct_rows

@@ -30,7 +30,7 @@ def test_predicted_beside_simulated(cli: Cli, planned: Path) -> None:
 def test_memory_beyond_what_is_reserved_is_told() -> None:
     """The fullest place always, an excess with its place and share."""
     from milp_planner.cli.simulate import _memory
-    from milp_planner.features.simulate.memory import MemoryInfo
+    from milp_planner.features.simulate.places import MemoryInfo
 
     fits = MemoryInfo("HBM", "rank", (2048, 4096), (1024, 3072), 1)
     assert _memory(fits) == "HBM of rank 1, the fullest  4 KiB reserved → 3 KiB filled"

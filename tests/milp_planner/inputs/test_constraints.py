@@ -60,7 +60,10 @@ def test_single_names_stand_for_lists() -> None:
             {"cache_ratios": [0.5], "pin": {"cache_ratio": 0.2}},
             r"pin\.cache_ratio: found 1/5, which the other constraints",
         ),
-        ({"ranks": [0], "pin": {"ranks": [1]}}, r"pin\.ranks: found rank 1, which the list of ranks excludes"),
+        (
+            {"ranks": [0], "pin": {"ranks": [1]}},
+            r"pin\.ranks: found rank 1, which the list of ranks excludes",
+        ),
         (
             {"pin": {"mode": "HBM_ONLY", "cache_ratio": 0.5}},
             r"pin\.cache_ratio: goes with CACHING or HYBRID, not with HBM_ONLY",
