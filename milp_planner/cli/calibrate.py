@@ -113,7 +113,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     found = _measure(name, device, quick, threads, max_spread, seed)
     if target is not None:
         _write(found, target)
-    from milp_planner.features.calibrate.terminal import draw
+    from milp_planner.features.calibrate.run import draw
 
     console.tell(json, found.to_dict, lambda: draw(found), target)
     _next(target, json)
@@ -155,7 +155,7 @@ def _fit(raw: Path, base: str | None, max_spread: float, target: Path | None, js
     profile = fitted_profile(sweep, load_profile(base or sweep.base), max_spread)
     if target is not None:
         write_atomically(target, profile_text(profile))
-    from milp_planner.features.calibrate.terminal import draw_curves
+    from milp_planner.features.calibrate.run import draw_curves
 
     console.tell(json, profile.to_dict, lambda: [draw_curves(profile)], target)
     _next(target, json)

@@ -16,8 +16,7 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.files import load_cluster, load_model
 from milp_planner.inputs.problems import choice as nearest
 from milp_planner.pricing import price
-from milp_planner.pricing.choice import Choice
-from milp_planner.pricing.options import PHASES, Options
+from milp_planner.pricing.options import PHASES, Choice, Options
 
 _WHERE = {
     "data_parallel": Where.EVERY_RANK,
