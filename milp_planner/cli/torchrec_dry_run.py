@@ -90,10 +90,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     plan beats, the gap, and the rank that holds the plan up. Exit code 1 when a SKU falls short.
     Needs TorchRec 1.9.
     """
-    from milp_planner.integrations.torchrec.reference import load_inputs
-    from milp_planner.integrations.torchrec.service import require_service
-
-    require_service()
+    from milp_planner.integrations.torchrec import load_inputs
     from milp_planner.integrations.torchrec.service import DiskPlanCache, dry_run
 
     hardware = _hardware(skus)

@@ -19,6 +19,8 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 
 WHOLE_ROWS = frozenset({"table_wise", "column_wise", "table_column_wise"})
 """Sharding types whose shards hold every row."""
+BY_COLUMN = frozenset({"column_wise", "table_column_wise", "grid_shard"})
+"""Sharding types whose shards may hold part of the columns."""
 BY_MACHINE = frozenset({"table_row_wise", "grid_shard"})
 """Sharding types that split rows over the ranks of a machine."""
 

@@ -18,7 +18,7 @@ from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
 from milp_planner.integrations.exports.pins import PROPER, json_of, known, one_of, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
-from milp_planner.pricing.options import SHARDING_TYPES
+from milp_planner.pricing.options import BY_COLUMN, SHARDING_TYPES
 
 FORMAT = "milp-planner-torchrec/1"
 _MODES = {
@@ -27,7 +27,6 @@ _MODES = {
     "fused_uvm": "HOST_ONLY",
     "fused_uvm_caching": "CACHING",
 }
-_BY_COLUMN = ("column_wise", "table_column_wise", "grid_shard")
 
 
 def document(plan: Plan, modules: Mapping[str, str] | str = "") -> dict[str, Any]:
@@ -183,7 +182,7 @@ def _pin(table: Table, entry: dict[str, Any]) -> Pin:
         mode=mode,
         sharding_type=kind,
         cache_ratio=None if ratio is None else Fraction(ratio).limit_denominator(100),
-        column_width=max(widths) if kind in _BY_COLUMN and min(widths) < table.dim else None,
+        column_width=max(widths) if kind in BY_COLUMN and min(widths) < table.dim else None,
         ranks=tuple(ranks),
     )
 

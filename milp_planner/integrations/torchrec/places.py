@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+from torchrec.distributed.planner.types import Topology
 
 from formulations import Scope
-
-if TYPE_CHECKING:
-    from torchrec.distributed.planner.types import Topology
 
 DdrScope = Literal["rank", "machine"]
 Capacity = tuple[str, Scope, list[int]]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from milp_planner.integrations.torchrec.dynamicemb.marks import TableOptions
 from milp_planner.pricing.dynamicemb_storage import (
     planner_value_bytes,
     runtime_tiers,
@@ -17,9 +18,6 @@ from milp_planner.pricing.dynamicemb_storage import (
 )
 from milp_planner.pricing.storage import admission_counter
 from milp_planner.pricing.units import round_up
-
-if TYPE_CHECKING:
-    from milp_planner.integrations.torchrec.dynamicemb.protocols import TableOptions
 
 StorageModel = Literal["runtime", "torcheasyrec"]
 

@@ -14,7 +14,7 @@ from torchrec.distributed.types import ShardingPlan
 from formulations import Settings
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec.service import DiskPlanCache, MilpPlannerProvider
-from milp_planner.integrations.torchrec.service.memory import request_fingerprint
+from milp_planner.integrations.torchrec.service.plan_cache import request_fingerprint
 
 from ..models import bags
 from .requests import QUICK, SKUS, context, request
@@ -92,7 +92,7 @@ def test_a_plan_with_less_time_is_not_taken(tmp_path: Path) -> None:
     """A stored plan that is not proved best counts only if it had as much time."""
     from dataclasses import replace
 
-    import milp_planner.integrations.torchrec.service.memory as memory
+    import milp_planner.integrations.torchrec.service.plan_cache as memory
     from formulations import Status, solve
 
     asked = request(skus=["narrow"])

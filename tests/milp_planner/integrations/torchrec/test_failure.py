@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from formulations import Settings
+from milp_planner.integrations.torchrec.failure import shortfalls
 from milp_planner.integrations.torchrec.problem import compile_problem
-from milp_planner.integrations.torchrec.shortfall import short_tiers, shortfalls
 
 from .models import bare_option, topology
 
@@ -18,7 +18,7 @@ def test_packing_fails_although_the_sum_suffices() -> None:
     assert (hbm.capacity, hbm.needed, hbm.short_by, hbm.short_per_place) == (20, 18, 0, 2)
     assert hbm.least is not None and hbm.least.least == 12
     assert ddr.short_by == 0
-    assert short_tiers([hbm, ddr]) == ["hbm"]
+    assert hbm.lacks and not ddr.lacks
     assert "short by 0.000 GiB on a rank" in hbm.sentence()
 
 
@@ -42,7 +42,7 @@ def test_one_tier_can_stand_in_for_the_other() -> None:
     instance = compile_problem([fast, slow], topology(1, hbm=4, ddr=5)).instance
     found = shortfalls(instance, QUICK)
     assert [s.short_per_place for s in found] == [2, 4]
-    assert short_tiers(found) == ["hbm", "ddr"]
+    assert [s.lacks for s in found] == [True, True]
 
 
 def test_more_of_one_tier_alone_may_not_help() -> None:
@@ -52,4 +52,4 @@ def test_more_of_one_tier_alone_may_not_help() -> None:
     found = shortfalls(compile_problem([option], topology(1, hbm=4, ddr=5)).instance, QUICK)
     assert all(s.least is not None and s.least.impossible for s in found)
     assert "alone does not help" in found[0].sentence()
-    assert short_tiers(found) == ["hbm", "ddr"]
+    assert [s.lacks for s in found] == [True, True]
