@@ -129,7 +129,6 @@ def _show(batch: Batch, rows: list[dict[str, Any]] | None, folder: Path) -> None
 @contextmanager
 def _progress(name: str) -> Iterator[Callable[[dict[str, Any] | None, int, int], None]]:
     """A bar with the time left, on a terminal."""
-
     err = console.err()
     if not err.is_terminal:
         yield lambda *_: None

@@ -96,7 +96,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     embeddings in DRAM), names what bounds each, and fits the profile that plan --profile reads.
     Exit code 1, and nothing written, when the measurements are too noisy or contradict each other.
     """
-
     measuring = given(context, "device", "quick", "threads", "seed")
     if raw is not None and measuring:
         raise BadInput(f"{', '.join(measuring)}: for a measurement; --raw measures nothing")
@@ -169,12 +168,10 @@ def _write(found: Calibration, target: Path) -> None:
 
 
 def _next(target: Path | None, json: bool) -> None:
-
     if target is not None and not json:
         console.out().print(f"next: milp-planner plan MODEL CLUSTER --profile {target}")
 
 
 def _check_name(target: Path) -> None:
-
     if target.suffix.lower() not in (".yaml", ".yml"):
         raise BadInput(f"{target}: a profile is a .yaml file")

@@ -85,22 +85,36 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     its largest limit), robust or --sensitivity --robust. Exit code 3 when a robust plan was asked
     for and none was found.
     """
-    from dataclasses import replace
-
     from milp_planner.cli import explain_asked
-    from milp_planner.features.explain.answers import answer
+    from milp_planner.features.explain.answers import Asked, answer
     from milp_planner.features.explain.budget import Budget
     from milp_planner.plans.plan_file import read_plan, write_plan
+    from scenarios import catalog
 
     questions = explain_asked.parse_questions(ask or [])
     if sensitivity:
         questions.append("sensitivity")
     explain_asked.refuse_strays(context, questions, robust)
     _check_output(questions, robust, output)
-    asked = explain_asked.basic(table, alternatives, extra, target, limits)
-    asked = explain_asked.with_sources(asked, model, cluster, against)
-    asked = explain_asked.with_scenarios(asked, scenario or [], weights, worst)
-    asked = replace(asked, grid=grid, spread=spread, draws=draws, common=robust)
+    counted, by = explain_asked.parse_limits(limits)
+    asked = Asked(
+        tables=tuple(table or ()),
+        alternatives=alternatives,
+        extras=explain_asked.parse_sizes(extra, "--extra"),
+        grid=grid,
+        target=None if target is None else explain_asked.parse_time(target),
+        limits=counted,
+        by=by,
+        model=None if model is None else catalog.find_model(model),
+        cluster=None if cluster is None else catalog.find_cluster(cluster),
+        against=None if against is None else read_plan(against),
+        scenarios=tuple(map(explain_asked.find_scenario, scenario or [])),
+        weights=explain_asked.parse_weights(weights),
+        worst=worst,
+        spread=spread,
+        draws=draws,
+        common=robust,
+    )
     settings = make_settings(time_limit, seed=seed, workers=workers, formulation=formulation)
     read = read_plan(plan)
     work = Work("explaining")
@@ -130,7 +144,6 @@ def _without_plan(answers: Answers, robust: bool) -> str | None:
 
 
 def _say_unfound(status: str, output: Path | None) -> None:
-
     why = "none exists" if status == "infeasible" else "none was found in the time given"
     say(f"robust plan: {why}{'' if output is None else f'; {output} was not written'}")
 
@@ -148,7 +161,6 @@ def _show(read: Plan, answers: Answers, everything: bool, json: bool) -> None:
 
 def _check_output(questions: list[str], robust: bool, output: Path | None) -> None:
     """Refuse --robust without its question, and -o where not exactly one comes with a plan."""
-
     if robust and "sensitivity" not in questions:
         raise BadInput(
             "--robust: belongs to --sensitivity; for scenarios of your own use --ask robust"

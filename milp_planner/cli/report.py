@@ -149,7 +149,6 @@ def info_of(batch: Batch) -> BatchInfo:
 
 
 def _give(info: Any, render: Callable[[Any], str], target: Path | None, json: bool) -> None:
-
     if target is not None:
         write_atomically(target, render(info))
     console.tell(json, info.to_dict, list, target)

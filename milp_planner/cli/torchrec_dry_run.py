@@ -147,7 +147,6 @@ def _write(found: DryRun, folder: Path) -> list[Path]:
 
 
 def _show(found: DryRun, objective: RatingChoice, written: list[Path]) -> None:
-
     out = console.out()
     out.print(_table(found.rows, objective))
     for row in found.rows:
