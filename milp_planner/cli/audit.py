@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from milp_planner.cli import console
+from milp_planner.cli.explain_asked import StepsOption, write_steps
 from milp_planner.cli.options import (
     ClusterArgument,
     FormulationOption,
@@ -31,9 +32,6 @@ from milp_planner.cli.options import (
 from milp_planner.cli.work import Work
 from milp_planner.files import check_writable
 
-if TYPE_CHECKING:
-    from milp_planner.features.audit.call import Audit
-
 PlanArgument = Annotated[
     Path,
     argument(
@@ -47,22 +45,6 @@ PlanArgument = Annotated[
 PageOption = Annotated[
     Path | None, option("--page FILE", "Also write the report of the best plan.")
 ]
-
-StepsOption = Annotated[
-    Path | None,
-    option(
-        "--steps FOLDER",
-        "Write the plan after each move on the way to the best one: 0001.json, 0002.json, …",
-    ),
-]
-
-
-def _write_steps(result: Audit, folder: Path) -> None:
-    from milp_planner.plans.plan_file import write_plan
-
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, placement in enumerate(() if result.way is None else result.way[1], start=1):
-        write_plan(result.step(placement), folder / f"{number:04}.json")
 
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
@@ -90,6 +72,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     import milp_planner
     from formulations.goals import parse_goals
     from milp_planner.features.audit.facts import audit_of, draw_audit
+    from milp_planner.features.explain.answers import Answers
     from milp_planner.features.report.page import report
     from milp_planner.plans.plan_file import write_plan
 
@@ -117,9 +100,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     if output is not None:
         write_plan(result.plan, output)
     if page is not None:
-        report(result.plan, page)
+        report(result.plan, page, Answers(moves=info.way))
     if steps is not None:
-        _write_steps(result, steps)
+        write_steps(result.steps(), steps)
     console.tell(json, info.to_dict, lambda: [draw_audit(info, f"audit of {plan}")], output, page)
     if work.interrupted:
         raise typer.Exit(130)

@@ -23,6 +23,7 @@ from milp_planner.cli.explain_asked import (
     ScenarioOption,
     SensitivityOption,
     SpreadOption,
+    StepsOption,
     TableOption,
     TargetOption,
     WeightsOption,
@@ -36,7 +37,9 @@ from milp_planner.cli.options import (
     OutputOption,
     SeedOption,
     TimeLimitOption,
+    TodayOption,
     WorkersOption,
+    find_today,
     make_settings,
 )
 from milp_planner.cli.work import Work
@@ -61,6 +64,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     limits: LimitsOption = "0,1,2,4,8",
     model: ModelOption = None,
     cluster: ClusterOption = None,
+    today: TodayOption = None,
+    steps: StepsOption = None,
     against: AgainstOption = None,
     scenario: ScenarioOption = None,
     weights: WeightsOption = None,
@@ -81,9 +86,10 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
     Why each table is where it is and what the alternatives cost, what more memory buys, the
     smallest cluster that is enough, what changing the plan takes, and how wrong a price may be.
-    Every figure comes from a solve, or is marked as a bound. -o writes the plan found by replan (at
-    its largest limit), robust or --sensitivity --robust. Exit code 3 when a robust plan was asked
-    for and none was found.
+    Every figure comes from a solve, or is marked as a bound. --today shows what the first moves
+    from the plan you run bring. -o writes the plan found by replan (at its largest limit), robust
+    or --sensitivity --robust; a plan better than PLAN that turns up in why is written next to it.
+    Exit code 3 when a robust plan was asked for and none was found.
     """
     from milp_planner.cli import explain_asked
     from milp_planner.features.explain.answers import Asked, answer
@@ -94,8 +100,12 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     questions = explain_asked.parse_questions(ask or [])
     if sensitivity:
         questions.append("sensitivity")
+    if today is not None and "moves" not in questions:
+        questions.append("moves")
     explain_asked.refuse_strays(context, questions, robust)
     _check_output(questions, robust, output)
+    settings = make_settings(time_limit, seed=seed, workers=workers, formulation=formulation)
+    read = read_plan(plan)
     counted, by = explain_asked.parse_limits(limits)
     asked = Asked(
         tables=tuple(table or ()),
@@ -107,6 +117,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         by=by,
         model=None if model is None else catalog.find_model(model),
         cluster=None if cluster is None else catalog.find_cluster(cluster),
+        today=None if today is None else find_today(today, read.model),
         against=None if against is None else read_plan(against),
         scenarios=tuple(map(explain_asked.find_scenario, scenario or [])),
         weights=explain_asked.parse_weights(weights),
@@ -115,8 +126,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         draws=draws,
         common=robust,
     )
-    settings = make_settings(time_limit, seed=seed, workers=workers, formulation=formulation)
-    read = read_plan(plan)
     work = Work("explaining")
     answers = work.run(
         lambda: answer(read, questions, asked, Budget(work.settings(settings), formulation))
@@ -124,13 +133,25 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     found = answers.replanned or answers.common
     if output is not None and found is not None:
         write_plan(found, output)
+    if steps is not None:
+        explain_asked.write_steps(answers.steps or (), steps)
     _show(read, answers, everything, json)
+    if answers.better is not None:
+        _keep(answers.better, plan.with_name(f"{plan.name.split('.')[0]}.better.json"))
     failed = _without_plan(answers, robust)
     if failed is not None:
         _say_unfound(failed, output)
     if read.outcome.status.value == "infeasible" or (answers.replan and not answers.replanned):
         failed = "infeasible"
     finish(failed or "feasible", work.interrupted)
+
+
+def _keep(better: Plan, target: Path) -> None:
+    """A plan that turned up better than the one asked about is not lost."""
+    from milp_planner.plans.plan_file import write_plan
+
+    write_plan(better, target)
+    say(f"a better plan turned up; written: {target}")
 
 
 def _without_plan(answers: Answers, robust: bool) -> str | None:

@@ -11,13 +11,17 @@ from milp_planner.cli.options import argument, given, option, whole
 from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from milp_planner.inputs import Cluster, Model
+    from milp_planner.plans.placement import Plan
 
 #: The question that each option is for.
 _FOR = {
     "table": "why", "alternatives": "why", "extra": "staircase", "grid": "frontier",
     "target": "smallest", "limits": "replan", "model": "replan", "cluster": "replan",
-    "against": "diff", "scenario": "robust", "weights": "robust", "worst": "robust",
+    "today": "moves", "steps": "moves", "against": "diff",
+    "scenario": "robust", "weights": "robust", "worst": "robust",
     "spread": "sensitivity", "draws": "sensitivity",
 }  # fmt: skip
 
@@ -124,6 +128,15 @@ def parse_limits(text: str) -> tuple[tuple[int, ...], str]:
     return sizes, "bytes"
 
 
+def write_steps(plans: Iterable[Plan], folder: Path) -> None:
+    """The plan after each move, in a folder."""
+    from milp_planner.plans.plan_file import write_plan
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, plan in enumerate(plans, start=1):
+        write_plan(plan, folder / f"{number:04}.json")
+
+
 def parse_weights(text: str | None) -> tuple[int, ...]:
     """Weights of scenarios; none where nothing is given.
 
@@ -162,8 +175,8 @@ AskOption = Annotated[
     list[str] | None,
     option(
         "--ask QUESTION",
-        "why, staircase, frontier, smallest, replan, diff, robust, sensitivity, why-not; may be"
-        " repeated. Default: why and staircase, or why-not where no plan exists.",
+        "why, staircase, frontier, smallest, replan, moves, diff, robust, sensitivity, why-not; "
+        "may be repeated. Default: why and staircase, or why-not where no plan exists.",
     ),
 ]
 TableOption = Annotated[
@@ -193,6 +206,13 @@ LimitsOption = Annotated[
 ModelOption = Annotated[str | None, option("--model MODEL", "replan: the model as it is now.")]
 ClusterOption = Annotated[
     str | None, option("--cluster CLUSTER", "replan: the cluster as it is now.")
+]
+StepsOption = Annotated[
+    Path | None,
+    option(
+        "--steps FOLDER",
+        "Write the plan after each move from today's plan: 0001.json, 0002.json, …",
+    ),
 ]
 AgainstOption = Annotated[Path | None, option("--against PLAN", "diff: the plan to change to.")]
 ScenarioOption = Annotated[

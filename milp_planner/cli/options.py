@@ -133,6 +133,7 @@ JsonOption = Annotated[bool, option("--json", "Print JSON on stdout, and nothing
 OutputOption = Annotated[
     Path | None, option("--output -o FILE", "Output file; it is written completely or not at all.")
 ]
+TodayOption = Annotated[Path | None, option("--today PLAN", "The plan you run, as audit takes it.")]
 GoalsOption = Annotated[
     str | None,
     option(

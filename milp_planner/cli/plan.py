@@ -20,6 +20,7 @@ from milp_planner.cli.options import (
     ProfileOption,
     SeedOption,
     SettingOption,
+    TodayOption,
     WorkersOption,
     WorkLimitOption,
     find,
@@ -46,15 +47,6 @@ PlanOutputOption = Annotated[
     ),
 ]
 
-TodayOption = Annotated[
-    Path | None,
-    option(
-        "--today PLAN",
-        "The plan you run (as audit takes it): the search starts from it, and equal plans "
-        "stay close to it.",
-    ),
-]
-
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
     model: ModelArgument,
@@ -77,7 +69,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
     Prints the verdict, every table and every rank, and writes plan.json, which verify, explain,
     export and report read; one that is there already is overwritten only where -o names it. Where
-    no plan exists, says why and what would help (exit code 1).
+    no plan exists, says why and what would help (exit code 1). The search starts from the plan of
+    --today, and of equal plans the one that is closer to it is taken.
     """
     import milp_planner
     from formulations.goals import parse_goals

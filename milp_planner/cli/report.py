@@ -15,8 +15,10 @@ from milp_planner.cli.options import (
     JsonOption,
     SeedOption,
     TimeLimitOption,
+    TodayOption,
     WorkersOption,
     argument,
+    find_today,
     make_settings,
     option,
 )
@@ -58,6 +60,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     output: PageOption = None,
     ask: AskOption = None,
     extra: ExtraOption = "-10GB,-5GB,5GB,10GB,20GB",
+    today: TodayOption = None,
     against: AgainstOption = None,
     formulation: FormulationOption = "auto",
     time_limit: TimeLimitOption = 60.0,
@@ -84,18 +87,21 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     questions = parse_questions(ask or [])
     if against is not None and "diff" not in questions:
         questions.append("diff")
+    if today is not None and "moves" not in questions:
+        questions.append("moves")
     kind = _kind_of(source, bool(questions or answers))
     target = output or (None if json else Path("report.html"))
     check_writable(target)
     if kind is not None:
         kind(source, target, json)
         return
-    asked = Asked(
-        extras=parse_sizes(extra, "--extra"),
-        against=None if against is None else read_plan(against),
-    )
     settings = make_settings(time_limit, seed=seed, workers=workers, formulation=formulation)
     read = read_plan(source)
+    asked = Asked(
+        extras=parse_sizes(extra, "--extra"),
+        today=None if today is None else find_today(today, read.model),
+        against=None if against is None else read_plan(against),
+    )
     given = read_answers(answers or [], read)
     work = Work("explaining")
     fresh = Answers()
@@ -118,7 +124,9 @@ def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool], N
     if not (source.is_dir() or is_comparison(source)):
         return None
     if asked:
-        raise BadInput(f"{source}: is no plan; --ask, --against and ANSWERS go with a plan.json")
+        raise BadInput(
+            f"{source}: is no plan; --ask, --today, --against and ANSWERS go with a plan.json"
+        )
     return report_batch if source.is_dir() else report_comparison
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,7 +11,7 @@ from formulations.fusion import mixed_groups, respread
 from formulations.goals import parse_goals
 from formulations.result.check import Verdict, check
 from formulations.result.outcome import found, gap_between
-from milp_planner.features.plan.migration import Migration, migration
+from milp_planner.features.explain.moves import MovesInfo, moves_of
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.today.matching import compile_today
@@ -53,7 +53,7 @@ class Audit:
         return decode(self.compiled.options, self.instance, self.best)
 
     @cached_property
-    def way(self) -> tuple[Migration, list[Placement]] | None:
+    def way(self) -> tuple[MovesInfo, list[Placement]] | None:
         """The moves from the audited plan to the best one, in an order that fits on the way.
 
         None where the audited plan does not fit, or no better one is known.
@@ -61,14 +61,20 @@ class Audit:
         better = self.best.placement
         if better is None or not self.verdict.feasible or not (self.saving or 0) > 0:
             return None
-        return migration(self.instance, self.placement, better)
+        return moves_of(self.instance, self.placement, better)
 
-    def step(self, placement: Placement) -> Plan:
-        """The plan of one placement on the way, with the bound of the best one."""
+    def steps(self) -> Iterator[Plan]:
+        """The plan after every move on the way at which it keeps all rules, with the best bound."""
+        if self.way is None:
+            return
+        info, placements = self.way
         best = self.best
-        outcome = found(self.instance, best.formulation, placement, best.stopped_by, best.bound,
-                        best.bound_source)  # fmt: skip
-        return decode(self.compiled.options, self.instance, outcome)
+        for point in info.points[1:]:
+            outcome = found(
+                self.instance, best.formulation, placements[point.moves - 1], best.stopped_by,
+                best.bound, best.bound_source,
+            )  # fmt: skip
+            yield decode(self.compiled.options, self.instance, outcome)
 
     @property
     def objective(self) -> int | None:

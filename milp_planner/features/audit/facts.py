@@ -17,7 +17,7 @@ from formulations.instance import IntArray
 from formulations.result.check import Loads
 from milp_planner.drawing.units import show_bytes, show_cost, show_gap, show_share
 from milp_planner.features.audit.call import Audit
-from milp_planner.features.plan.migration import Migration
+from milp_planner.features.explain.moves import MovesInfo, moves_rows, stuck_text
 from milp_planner.features.plan.tables import table_loads, tables_of
 from milp_planner.features.plan.verdict import MEANING
 
@@ -126,7 +126,7 @@ class AuditInfo:
     slow : tuple of SlowRank
     gains : tuple of Gain
         The tables with the largest difference to the best plan found, where that is better.
-    way : Migration or None
+    way : MovesInfo or None
         The moves to the best plan found, in an order that fits on the way.
     time_unit : str
     """
@@ -146,7 +146,7 @@ class AuditInfo:
     overfull: tuple[Overfull, ...]
     slow: tuple[SlowRank, ...]
     gains: tuple[Gain, ...]
-    way: Migration | None
+    way: MovesInfo | None
     time_unit: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -279,10 +279,6 @@ def _slow_rank(
     return SlowRank(rank, names, added, tables.largest(amounts))
 
 
-#: Numbers of moves whose effect is told.
-FIRST_MOVES = (1, 5, 20, 100)
-
-
 def draw_audit(info: AuditInfo, title: str) -> RenderableType:
     """Fits or not, distance to the bound, the ranks and tables behind both."""
     colour = "green" if info.fits else "red"
@@ -392,17 +388,10 @@ def _show_gains(info: AuditInfo) -> Iterator[str]:
 
 def _way(info: AuditInfo) -> Iterator[str]:
     """What the first moves bring, and whether all of them can be made one after the other."""
-    if info.way is None or info.objective is None or info.best is None:
+    if info.way is None or info.way.way is None:
         return
-    moves, gain = info.way.moves, info.objective - info.best
-    for count in sorted({min(c, len(moves)) for c in (*FIRST_MOVES, len(moves))} - {0}):
-        value, size = moves[count - 1].objective, sum(move.bytes for move in moves[:count])
-        if value is not None:
-            share = f"{(info.objective - value) / gain:.0%} of the gain"
-            cost = show_cost(value, info.time_unit)
-            yield f"after {count} of {len(moves)} moves ({show_bytes(size)}): {cost}, {share}"
-    if info.way.stuck:
-        yield (
-            f"cannot move on their own, as memory does not hold old and new at once: "
-            f"{', '.join(info.way.stuck[:MOST])}"
-        )
+    total = info.way.points[-1].moves if info.way.points else 0
+    for moves, _, size, cost, share in moves_rows(info.way):
+        yield f"after {moves} of {total:,} moves ({size}): {cost}, {share} of the gain"
+    if info.way.way.stuck:
+        yield stuck_text(info.way.way.stuck, MOST)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.combine import onto
 from milp_planner.features.explain.diff import DiffInfo, diff
 from milp_planner.features.explain.frontier import FrontierInfo, grid_frontier
+from milp_planner.features.explain.moves import MovesInfo, moves
 from milp_planner.features.explain.perturb import options_of
 from milp_planner.features.explain.replan import ReplanInfo, replan
 from milp_planner.features.explain.robust import WEIGHTED, WORST, RobustInfo, robust
@@ -30,10 +31,11 @@ from milp_planner.features.plan.shortage import ShortageInfo, shortage_of, with_
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import compile_for
 from milp_planner.plans.placement import Plan, decode
+from milp_planner.today.rows import TodaySource
 
 QUESTIONS = (
-    "why", "staircase", "frontier", "smallest", "replan", "diff", "robust", "sensitivity",
-    "why-not",
+    "why", "staircase", "frontier", "smallest", "replan", "moves", "diff", "robust",
+    "sensitivity", "why-not",
 )  # fmt: skip
 #: Heuristics whose plans stand on the frontier.
 SHOWN = ("dp", "greedy", "uniform")
@@ -63,6 +65,8 @@ class Asked:
         ``tables`` or ``bytes``.
     model, cluster : optional
         Of *replan*: as they are now.
+    today : optional
+        Of *moves*: the plan run today, as :func:`milp_planner.audit` takes it.
     against : Plan or None
         Of *diff*: the second plan.
     scenarios : tuple of (model or None, cluster or None)
@@ -89,6 +93,7 @@ class Asked:
     by: str = "tables"
     model: Model | None = None
     cluster: Cluster | None = None
+    today: TodaySource | None = None
     against: Plan | None = None
     scenarios: tuple[tuple[Model | None, Cluster | None], ...] = ()
     weights: tuple[int, ...] = ()
@@ -103,7 +108,8 @@ class Answers:
     """An answer to each question asked; None to those that were not.
 
     ``replanned`` and ``common`` are the plans that came with *replan*, and with *robust* or
-    *sensitivity*.
+    *sensitivity*, ``better`` a better plan that turned up in *why*, ``steps`` the plans on the way
+    of *moves*.
     """
 
     why: WhyInfo | None = None
@@ -113,6 +119,9 @@ class Answers:
     machines: MachinesInfo | None = None
     replan: ReplanInfo | None = None
     replanned: Plan | None = None
+    better: Plan | None = None
+    moves: MovesInfo | None = None
+    steps: Iterator[Plan] | None = None
     diff: DiffInfo | None = None
     robust: RobustInfo | None = None
     sensitivity: SensitivityInfo | None = None
@@ -122,8 +131,8 @@ class Answers:
     def to_dict(self) -> dict[str, Any]:
         """Plain values of the answers there are."""
         found: dict[str, Any] = {}
-        for name in ("why", "frontier", "machines", "replan", "diff", "robust", "sensitivity",
-                     "why_not"):  # fmt: skip
+        for name in ("why", "frontier", "machines", "replan", "moves", "diff", "robust",
+                     "sensitivity", "why_not"):  # fmt: skip
             value = getattr(self, name)
             if value is not None:
                 found[name] = value.to_dict()
@@ -155,6 +164,8 @@ def answer(plan: Plan, questions: Sequence[str], asked: Asked, budget: Budget) -
         for name in names:
             if name not in ("why-not", "smallest"):
                 raise BadInput(f"explain {name}: the plan places nothing; ask why-not or smallest")
+    if "moves" in names and asked.today is None:
+        raise BadInput("explain moves: needs the plan run today (--today PLAN)")
     if "diff" in names and asked.against is None:
         raise BadInput("explain diff: needs the second plan (--against PLAN)")
     if "robust" in names and not asked.scenarios:
@@ -177,7 +188,7 @@ def _default_questions(plan: Plan) -> list[str]:
 def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
     instance, outcome = plan.instance, plan.outcome
     if name == "why":
-        return {"why": why(instance, outcome, budget, asked.tables, asked.alternatives)}
+        return _why(plan, asked, budget)
     if name == "staircase":
         tiers = _memory(plan)
         return {
@@ -195,6 +206,10 @@ def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
             plan, asked.limits, budget, by=asked.by, model=asked.model, cluster=asked.cluster
         )
         return {"replan": info, "replanned": best}
+    if name == "moves":
+        assert asked.today is not None
+        way, steps = moves(plan, asked.today)
+        return {"moves": way, "steps": steps}
     if name == "diff":
         assert asked.against is not None
         return {"diff": diff(plan, asked.against)}
@@ -203,6 +218,14 @@ def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
     if name == "sensitivity":
         return _sensitivity(plan, asked, budget)
     return {"why_not": _why_not(plan, budget)}
+
+
+def _why(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
+    info, better = why(plan.instance, plan.outcome, budget, asked.tables, asked.alternatives)
+    found: dict[str, Any] = {"why": info}
+    if better is not None:
+        found["better"] = adopt(plan, plan.instance, better, budget.formulation)
+    return found
 
 
 def _memory(plan: Plan) -> list[str]:

@@ -17,6 +17,7 @@ from milp_planner.drawing.units import (
     show_gap,
 )
 from milp_planner.features.explain.draw_sensitivity import draw_sensitivity
+from milp_planner.features.explain.moves import draw_moves
 from milp_planner.features.explain.replan import change_text, draw_diff, draw_replan
 from milp_planner.features.plan.shortage import draw_shortage
 
@@ -44,6 +45,8 @@ def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
         parts.append(draw_machines(answers.machines))
     if answers.replan is not None:
         parts.append(draw_replan(answers.replan))
+    if answers.moves is not None:
+        parts.append(draw_moves(answers.moves, everything))
     if answers.diff is not None:
         parts.append(draw_diff(answers.diff, everything))
     if answers.robust is not None:
@@ -88,7 +91,7 @@ def _better(info: WhyInfo) -> list[Text]:
     if best >= info.objective:
         return []
     cost = show_cost(best, info.time_unit)
-    return [Text(f"a better plan turned up: {cost}; plan again with more time")]
+    return [Text(f"a better plan turned up: {cost}")]
 
 
 def cost_text(info: WhyInfo, other: Alternative) -> str:

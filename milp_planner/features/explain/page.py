@@ -40,7 +40,13 @@ from milp_planner.features.explain.draw_sensitivity import (
     sensitivity_grid,
 )
 from milp_planner.features.explain.frontier import FrontierInfo
-from milp_planner.features.explain.page_curves import draw_frontier, draw_replan, draw_staircase
+from milp_planner.features.explain.moves import MovesInfo, moves_rows, moves_text, stuck_text
+from milp_planner.features.explain.page_curves import (
+    draw_frontier,
+    draw_moves,
+    draw_replan,
+    draw_staircase,
+)
 from milp_planner.features.explain.replan import ReplanInfo, pays_text, replan_grid
 from milp_planner.features.explain.robust import RobustInfo
 from milp_planner.features.explain.sensitivity import SensitivityInfo
@@ -68,6 +74,8 @@ def explained(answers: Answers) -> Iterator[Section]:
         yield smallest
     if answers.replan is not None:
         yield _replan_section(answers.replan)
+    if answers.moves is not None:
+        yield _moves_section(answers.moves)
     if answers.diff is not None:
         yield _diff_section(answers.diff)
     if answers.robust is not None:
@@ -148,6 +156,32 @@ def _replan_section(info: ReplanInfo) -> Section:
         parts.insert(0, Part("", drawing.render(), drawing.about))
     now = "no longer fits" if info.now is None else show_cost(info.now, info.time_unit)
     return Section("replan", "Re-planning", f"The plan in production: {now}.", parts=tuple(parts))
+
+
+def _moves_section(info: MovesInfo) -> Section:
+    """The way from today's plan: a curve, what the first moves bring, every move."""
+    text = moves_text(info).removeprefix("moves: ")
+    if info.way is None or not info.way.moves:
+        return Section("moves", "From today's plan", f"{text}.")
+    head = columns("#moves", "#tables", "#bytes", f"#{info.objective_kind}", "#of the gain")
+    told: Values = [list(row) for row in moves_rows(info)]
+    parts = [
+        Part(table=Grid("moves-told", "moves", "What the first moves bring", head, rows(told)))
+    ]
+    drawing = draw_moves(info)
+    if drawing is not None:
+        parts.insert(0, Part(drawing.title, drawing.render(), drawing.about))
+    every: Values = [
+        [Cell(str(number), number), ", ".join(move.tables),
+         Cell(show_amount(move.bytes, info.time_unit), move.bytes),
+         Cell(show_cost(move.objective, info.time_unit), move.objective)]
+        for number, move in enumerate(info.way.moves, start=1)
+    ]  # fmt: skip
+    head = columns("#move", "tables", "#bytes", f"#{info.objective_kind} then")
+    caption = "In an order that exceeds no capacity while a table is held at both ends"
+    parts.append(Part(table=Grid("moves-all", "moves", caption, head, rows(every))))
+    stuck = f" {sentence(stuck_text(info.way.stuck))}" if info.way.stuck else ""
+    return Section("moves", "From today's plan", f"{sentence(text)}{stuck}", parts=tuple(parts))
 
 
 def _diff_section(info: DiffInfo) -> Section:

@@ -11,6 +11,7 @@ from milp_planner.drawing.units import show_amount, show_cost
 
 if TYPE_CHECKING:
     from milp_planner.features.explain.frontier import FrontierInfo, FrontierPoint
+    from milp_planner.features.explain.moves import MovesInfo
     from milp_planner.features.explain.replan import ReplanInfo
     from milp_planner.features.explain.staircase import StaircaseInfo
 
@@ -158,6 +159,27 @@ def draw_replan(info: ReplanInfo) -> Drawing | None:
          Scale(*padded(min(values), max(values)))),
         (f"{info.by} that may move", info.objective_kind),
         (_bytes(unit) if info.by == "bytes" else (lambda v: f"{v:g}"), _money(unit)), marks,
+    )  # fmt: skip
+
+
+def draw_moves(info: MovesInfo) -> Drawing | None:
+    """The objective against what has travelled, move after move."""
+    if len(info.points) < 2:
+        return None
+    unit, values = info.time_unit, [point.objective for point in info.points]
+    marks = [
+        Mark(p.bytes, p.objective, "mark objective",
+             f"after {p.moves:,} moves, {show_amount(p.bytes, unit)}: "
+             f"{show_cost(p.objective, unit)}")
+        for p in info.told
+    ]  # fmt: skip
+    told = ", ".join(f"{point.moves:,}" for point in info.told)
+    return chart(
+        f"{info.objective_kind} on the way from today's plan", f"marks after {told} moves",
+        [Line("", [(p.bytes, p.objective) for p in info.points], style="line objective")],
+        (_memory(0, max(1, info.points[-1].bytes), unit),
+         Scale(*padded(min(values), max(values)))),
+        ("bytes that have travelled", info.objective_kind), (_bytes(unit), _money(unit)), marks,
     )  # fmt: skip
 
 

@@ -108,8 +108,8 @@ def why(
     budget: Budget,
     tables: Sequence[str] = (),
     count: int = 3,
-) -> WhyInfo:
-    """The best alternatives of every table.
+) -> tuple[WhyInfo, Placement | None]:
+    """The best alternatives of every table, and the best plan met that beats this one.
 
     Alternatives are ranked by what the certificate proves of them. As long as time is left they
     are re-solved with the option pinned, the tables asked about first; the rest keeps the
@@ -140,23 +140,39 @@ def why(
     bounds = _bounds(instance, outcome)
     whole = piles(instance, outcome.placement)
     left = len(asked) * count
-    found = []
+    found: list[TableWhy] = []
+    better = _Better(outcome.objective)
     for table in asked:
         others = _best(instance, outcome.placement, bounds, table)[:count]
         rows = []
         for option in others:
             rows.append(
-                _alternative(instance, outcome, bounds, whole, option, (budget, 2 / (left + 1)))
+                _alternative(
+                    instance, outcome, bounds, whole, option, (budget, 2 / (left + 1)), better
+                )
             )
             left -= 1
         left -= count - len(others)
         chosen = instance.option_names[int(outcome.placement.options[table])]
         size = len(instance.options_of(table))
         found.append(TableWhy(instance.table_names[table], chosen, tuple(rows), size))
-    return WhyInfo(
+    info = WhyInfo(
         instance.objective.value, instance.time_unit, outcome.objective, outcome.bound,
         tuple(found), instance.num_tables - len(found),
     )  # fmt: skip
+    return info, better.placement
+
+
+@dataclass
+class _Better:
+    """The best plan met, where it beats the one asked about."""
+
+    objective: int
+    placement: Placement | None = None
+
+    def offer(self, placement: Placement | None, objective: int | None) -> None:
+        if placement is not None and objective is not None and objective < self.objective:
+            self.objective, self.placement = objective, placement
 
 
 def _costliest(instance: Instance, placement: Placement) -> list[int]:
@@ -204,6 +220,7 @@ def _alternative(
     whole: Piles,
     option: int,
     time: tuple[Budget, float],
+    better: _Better,
 ) -> Alternative:
     assert outcome.placement is not None
     budget, share = time
@@ -216,6 +233,7 @@ def _alternative(
     if swapped is not None:
         hint, beside = swapped.placement, swapped.objective
         lacks, clashes = swapped.lacks, swapped.clashes
+        better.offer(hint, beside)
     if bounds is not None and bound is None:
         alone = forbidden_by(instance, option, budget, share)
         return Alternative(
@@ -223,6 +241,7 @@ def _alternative(
         )  # fmt: skip
     pins = (*(p for p in instance.pins if p.table != table), Pin(table, option))
     again = budget.solve(replace(instance, pins=pins), share, hint)
+    better.offer(again.placement, again.objective)
     cost, origin = again.objective, "certificate"
     if beside is not None and (cost is None or beside < cost):
         cost = beside

@@ -1,0 +1,23 @@
+"""``explain`` and ``report`` with the plan run today."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from milp_planner import Cluster, Model, plan, read_plan
+from tests.milp_planner.cli.conftest import Cli
+from tests.milp_planner.features.explain.test_moves import CLUSTER, MODEL, today
+
+
+def test_explain_and_report_take_todays_plan(cli: Cli, tmp_path: Path) -> None:
+    """The curve on the terminal, every step as a file, and the section on the page."""
+    best = plan(Model.from_dict(MODEL), Cluster.from_dict(CLUSTER), time_limit=5)
+    file, steps = best.save(tmp_path / "plan.json"), tmp_path / "steps"
+    run = ["explain", str(file), "--today", str(today(tmp_path)), "--steps", str(steps)]
+    done = cli(*run)
+    assert done.code == 0 and "of the gain" in done.out, done.err
+    written = sorted(steps.iterdir())
+    assert read_plan(written[-1]).outcome.objective == best.outcome.objective
+    page = tmp_path / "page.html"
+    assert cli("report", str(file), "--today", str(today(tmp_path)), "-o", str(page)).code == 0
+    assert "What the first moves bring" in page.read_text()
