@@ -45,7 +45,7 @@ def run(
     targets = [output / "model.yaml", output / "tables.csv"]
     for target in targets:
         if target.exists():
-            raise BadInput(f"{target}: is there already; nothing is overwritten")
+            raise BadInput(f"{target}: already exists; nothing is overwritten")
     tables = printed_tables(stats)
     name = stats.name.removesuffix(".gz").removesuffix(".txt")
     texts = model_files(tables, name, dtype, optimizer, exchange)

@@ -125,7 +125,7 @@ def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool], N
         return None
     if asked:
         raise BadInput(
-            f"{source}: is no plan; --ask, --today, --against and ANSWERS go with a plan.json"
+            f"{source}: is not a plan; --ask, --today, --against and ANSWERS go with a plan.json"
         )
     return report_batch if source.is_dir() else report_comparison
 
