@@ -44,7 +44,7 @@ def test_bad_input_is_a_sentence(cli: Cli, planned: Path, tmp_path: Path) -> Non
     (tmp_path / "far.csv").write_text("1\n1000000000000\n")
     wrong = {
         "TABLE=FILE": ["--trace", "users"],
-        "no file of keys": ["--trace", "users=absent.npy"],
+        "not a file of keys": ["--trace", "users=absent.npy"],
         "keys.csv": ["--trace", "users=keys.csv"],
         "far.csv: key number 2 is 1000000000000; allowed: 0 to": ["--trace", "ads=far.csv"],
         "dlrm-2021, dlrm-2022": ["--skew", "flat"],
