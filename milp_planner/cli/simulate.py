@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from milp_planner.cli import console
-from milp_planner.cli.options import JsonOption, argument, option, whole
+from milp_planner.cli.options import JsonOption, argument, option, positive, whole
 from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
@@ -39,6 +40,14 @@ SkewOption = Annotated[
         "production-like tables); default: every row equally often.",
     ),
 ]
+TimeLimitOption = Annotated[
+    float | None,
+    option(
+        "--time-limit SECONDS",
+        "Begin no further table after this; what is done by then is kept. Default: none.",
+        positive,
+    ),
+]
 MOST_ROWS = 40
 
 
@@ -48,6 +57,7 @@ def run(
     seed: SeedOption = 0,
     trace: TraceOption = None,
     skew: SkewOption = None,
+    time_limit: TimeLimitOption = None,
     json: JsonOption = False,
 ) -> None:
     """Replay lookups through a plan's tiers and routing; predicted against simulated.
@@ -60,13 +70,17 @@ def run(
     from milp_planner.features.simulate.tiers import compiled_loops
     from milp_planner.plans.plan_file import read_plan
 
+    compiled_loops()
     found = assume(read_plan(plan), skew)
     traces = read_traces(trace or [], found.model)
-    compiled_loops()
+    count = itertools.count(1)
+
     with console.err().status("simulating", spinner="line") as status:
-        info = simulate_plan(
-            found, batches, seed, traces, lambda name: status.update(f"simulated {name}")
-        )
+
+        def tell(name: str) -> None:
+            status.update(f"simulated {next(count):,} of {len(found.tables):,} tables, last {name}")
+
+        info = simulate_plan(found, batches, seed, traces, tell, time_limit)
     console.tell(json, info.to_dict, lambda: draw(info))
 
 
@@ -135,6 +149,10 @@ def draw(info: SimulationInfo) -> list[RenderableType]:
         f"{info.hot:.3f} (peak {info.hot_peak:.3f})",
         *(_memory(memory) for memory in info.memory if any(memory.predicted + memory.simulated)),
     ]
+    if info.left:
+        parts.insert(
+            1, f"{info.left:,} tables are left out, those of fewest lookups: the time was over"
+        )
     if len(info.tables) > len(shown):
         parts.append(f"{len(info.tables) - len(shown)} more tables: --json lists all")
     return [*parts, *_notes(info)]
@@ -143,16 +161,19 @@ def draw(info: SimulationInfo) -> list[RenderableType]:
 def _table(tables: list[TableInfo]) -> RenderableType:
     from rich.table import Table
 
+    from milp_planner.drawing.units import shorten_all
+
     table = Table("table", "mode")
     for name in ("hit ratio", "source", "hot rank (peak)", "HBM rows a rank", "sample"):
         table.add_column(name, justify="right")
-    for row in tables:
+    names = shorten_all([row.name for row in tables], 24)
+    for name, row in zip(names, tables, strict=True):
         tiered = row.hit is not None
         mode = f"{row.mode} {row.cache_ratio}" if tiered else row.mode
         hit = f"{row.predicted_hit:.3f} → {row.hit:.3f}" if tiered else ""
         held = f"{row.predicted_slots:,.0f} → {row.held:,.0f}" if row.mode != "HOST_ONLY" else ""
         table.add_row(
-            row.name, mode, hit, row.hit_source if tiered else "",
+            name, mode, hit, row.hit_source if tiered else "",
             f"{row.predicted_hot:.2f} → {row.hot:.2f} ({row.hot_peak:.2f})", held,
             "all rows" if row.sampled == 1 else f"{row.sampled:.2%}",
         )  # fmt: skip

@@ -136,6 +136,13 @@ class Plan:
         """One row a table; see :func:`milp_planner.plans.display.to_frame` (needs pandas)."""
         return to_frame(self)
 
+    def plot(self) -> Any:
+        """Time and memory of every rank; see :func:`milp_planner.plans.plot.draw_plan` (needs
+        matplotlib)."""
+        from milp_planner.plans.plot import draw_plan
+
+        return draw_plan(self)
+
     @property
     def status(self) -> str:
         """``optimal``, ``feasible``, ``infeasible`` or ``unknown``."""

@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from formulations import Instance, Outcome, Placement, Settings, registry, solve
 from formulations.fusion import mixed_groups, respread
 from formulations.goals import parse_goals
 from formulations.result.check import Verdict, check
 from formulations.result.outcome import found, gap_between
+from milp_planner.drawing.notebook import Shown
 from milp_planner.features.explain.moves import MovesInfo, moves_of
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.today.matching import compile_today
 from milp_planner.today.rows import TodaySource
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
-@dataclass(frozen=True, eq=False)
-class Audit:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit(Shown):
     """A plan and the best plan of the same Instance.
 
     Attributes
@@ -41,6 +46,12 @@ class Audit:
     verdict: Verdict
     as_run: Verdict | None
     best: Outcome
+
+    def drawing(self) -> RenderableType:
+        """Whether it fits, how far from the bound, who is to blame."""
+        from milp_planner.features.audit.facts import audit_of, draw_audit
+
+        return draw_audit(audit_of(self), "audit")
 
     @property
     def instance(self) -> Instance:

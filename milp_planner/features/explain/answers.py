@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from formulations import Instance, Placement, UnsupportedInstance
 from formulations.result.outcome import StoppedBy, found
+from milp_planner.drawing.notebook import Shown
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.combine import onto
@@ -32,6 +33,9 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import compile_for
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.today.rows import TodaySource
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 QUESTIONS = (
     "why", "staircase", "frontier", "smallest", "replan", "moves", "diff", "robust",
@@ -103,8 +107,8 @@ class Asked:
     common: bool = False
 
 
-@dataclass(frozen=True)
-class Answers:
+@dataclass(frozen=True, repr=False)
+class Answers(Shown):
     """An answer to each question asked; None to those that were not.
 
     ``replanned`` and ``common`` are the plans that came with *replan*, and with *robust* or
@@ -127,6 +131,12 @@ class Answers:
     sensitivity: SensitivityInfo | None = None
     common: Plan | None = None
     why_not: ShortageInfo | None = None
+
+    def drawing(self) -> RenderableType:
+        """Every answer there is, one after another."""
+        from milp_planner.features.explain.draw import draw_answers
+
+        return draw_answers(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values of the answers there are."""

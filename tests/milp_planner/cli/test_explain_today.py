@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from milp_planner import Cluster, Model, plan, read_plan
+from milp_planner.features.explain.moves import moves
 from tests.milp_planner.cli.conftest import Cli
 from tests.milp_planner.features.explain.test_moves import CLUSTER, MODEL, today
 
@@ -21,3 +22,15 @@ def test_explain_and_report_take_todays_plan(cli: Cli, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert cli("report", str(file), "--today", str(today(tmp_path)), "-o", str(page)).code == 0
     assert "What the first moves bring" in page.read_text()
+
+
+def test_a_better_plan_that_turns_up_is_written(cli: Cli, tmp_path: Path) -> None:
+    """Asked about a plan half way to the best one, explain finds the best and keeps it."""
+    best = plan(Model.from_dict(MODEL), Cluster.from_dict(CLUSTER), time_limit=5)
+    half = next(moves(best, today(tmp_path))[1])
+    file = half.save(tmp_path / "half.json")
+    done = cli("explain", str(file), "--ask", "why", "--time-limit", "10")
+    assert "a better plan turned up; written: " in done.err and "half.better.json" in done.err
+    found = read_plan(tmp_path / "half.better.json")
+    assert found.outcome.objective < half.outcome.objective
+    assert read_plan(file).outcome.objective == half.outcome.objective
