@@ -17,7 +17,7 @@ from milp_planner.integrations.torchrec.dynamicemb import marks
 from milp_planner.integrations.torchrec.places import DdrScope, Places, places
 from milp_planner.integrations.torchrec.rating import RatingName, phased
 from milp_planner.integrations.torchrec.together import Together, copies, groups_of, whole
-from milp_planner.pricing.choice import BY_COLUMN, SHARDING_TYPES
+from milp_planner.pricing.options import BY_COLUMN, SHARDING_TYPES
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +29,10 @@ class Problem:
     instance : Instance
     choices : tuple of ShardingOption
         By the instance's global option index (several may share one, see :func:`compile_problem`).
-    objective : {"busiest_rank", "critical_path"}
     """
 
     instance: Instance
     choices: tuple[ShardingOption, ...]
-    objective: RatingName = "busiest_rank"
 
     @property
     def search_space(self) -> list[ShardingOption]:
@@ -124,7 +122,6 @@ def compile_problem(
     objective: RatingName = "busiest_rank",
     fusion: marks.FusionRule = "honoured",
     together: Together = (),
-    source: str = "TorchRec's enumerator and estimator",
 ) -> Problem:
     """Compile TorchRec's estimated search space into an Instance.
 
@@ -148,8 +145,6 @@ def compile_problem(
         Whether dynamicemb tables that fuse must share one cache ratio, as the runtime makes them.
     together : sequence of sequences of str
         Tables that share a rank, whichever; each whole.
-    source : str
-        Written into the Instance.
 
     Returns
     -------
@@ -170,8 +165,9 @@ def compile_problem(
     where = places(topology, ddr, with_ssd)
     rating = phased(objective, search_space)
     builder = InstanceBuilder(
-        where.machines, rating.phases, where.resources, rating.objective, "torchrec", source
-    )
+        where.machines, rating.phases, where.resources, rating.objective, "torchrec",
+        "TorchRec's enumerator and estimator",
+    )  # fmt: skip
     choices: list[ShardingOption] = []
     tables = dict(_by_table(search_space))
     seats = groups_of(together, tables)
@@ -184,7 +180,7 @@ def compile_problem(
                     tied = marks.fusion(option)
                 builder.add_option(label, blocks(option, where, rating, group), tied)
                 choices.append(option)
-    return Problem(builder.build(), tuple(choices), objective)
+    return Problem(builder.build(), tuple(choices))
 
 
 def option_name(option: ShardingOption, columns: bool = True) -> str:

@@ -22,7 +22,7 @@ from torchrec.distributed.sharding_plan import get_default_sharders
 from torchrec.distributed.types import ModuleSharder
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.problems import choice
+from milp_planner.inputs.problems import choice, nearest
 from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
 
 
@@ -93,7 +93,9 @@ def load_inputs(reference: str) -> TorchRecInputs:
     function = getattr(module, name, None)
     if not callable(function):
         names = [n for n, value in vars(module).items() if callable(value) and n[0] != "_"]
-        raise BadInput(f"{place} has no function {name!r}; {choice(name, names)}")
+        close = nearest(name, names)
+        hint = f"; did you mean {close}?" if close else ""
+        raise BadInput(f"{place} has no function {name!r}{hint}")
     return _inputs(_guarded(function, reference), reference)
 
 

@@ -12,7 +12,7 @@ import hashlib
 import json
 import logging
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,10 @@ from torchrec.distributed.planner.types import (
     PlannerSessionContext,
     ShardingOption,
     ShardingPlanRequest,
-    Topology,
 )
 from torchrec.distributed.types import ShardingPlan
 
-from formulations import Instance, Outcome, Settings, Status, check
+from formulations import Instance, Outcome, Status, check
 from formulations.errors import InstanceError
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
 from milp_planner.errors import BadInput
@@ -91,80 +90,67 @@ class DiskPlanCache:
         return self.folder / f"{key}.json"
 
 
-@dataclass(frozen=True)
-class Memory:
-    """A plan cache, and what it is asked for.
+class RememberingPlanner(MilpShardingPlanner):
+    """:class:`MilpShardingPlanner` that takes a stored plan where solving now would be no better.
 
-    Attributes
+    A stored outcome must pass the solver-free check on this very Instance, and be proved optimal or
+    come from the same formulation with at least the time that is allowed now.
+
+    Parameters
     ----------
     cache : PlanCache
     sku : str
     ctx : PlannerSessionContext
         Gets ``cache_hit`` of the SKU.
-    """
-
-    cache: PlanCache
-    sku: str
-    ctx: PlannerSessionContext
-
-    def key(self, instance: Instance) -> str:
-        """The request's hash for the SKU, and the Instance's."""
-        return f"{request_fingerprint(self.ctx.request, self.sku)}-{instance.fingerprint[:32]}"
-
-    def recall(self, instance: Instance, settings: Settings) -> Outcome | None:
-        """A stored outcome that is as good as solving now could make it.
-
-        It must pass the solver-free check on this very Instance, and be proved optimal or have
-        had at least the time that is allowed now.
-        """
-        found = self.cache.get(self.key(instance))
-        outcome = None if found is None else _outcome(instance, found[1])
-        good = outcome is not None and _good_enough(instance, outcome, settings)
-        self.ctx.cache_hit[self.sku] = good
-        return outcome if good else None
-
-    def keep(self, problem: Problem, outcome: Outcome, topology: Topology) -> None:
-        """Store an outcome with its plan; one without a plan is not stored."""
-        if outcome.placement is None:
-            return
-        plan = to_sharding_plan(problem.apply(outcome.placement), topology)
-        text = json.dumps(outcome_to_dict(problem.instance, outcome))
-        metadata = CacheMetadata(
-            created_by="milp-planner",
-            sku=self.sku,
-            world_size=problem.instance.num_ranks,
-            extra={
-                "outcome": text,
-                "local_world_size": str(topology.local_world_size),
-                "compute_device": topology.compute_device,
-            },
-        )
-        self.cache.put(self.key(problem.instance), plan, metadata)
-
-
-class RememberingPlanner(MilpShardingPlanner):
-    """:class:`MilpShardingPlanner` with a memory.
-
-    Parameters
-    ----------
-    memory : Memory
     **given
         As there.
     """
 
-    def __init__(self, memory: Memory, **given: Any) -> None:
+    def __init__(
+        self, cache: PlanCache, sku: str, ctx: PlannerSessionContext, **given: Any
+    ) -> None:
         super().__init__(**given)
-        self._memory = memory
+        self._cache, self._sku, self._ctx = cache, sku, ctx
 
     def _solved(self, problem: Problem) -> list[ShardingOption]:
-        recalled = self._memory.recall(problem.instance, self._settings)
-        if recalled is not None and recalled.placement is not None:
-            self.outcome = recalled
-            return problem.apply(recalled.placement)
+        instance = problem.instance
+        request = request_fingerprint(self._ctx.request, self._sku)
+        key = f"{request}-{instance.fingerprint[:32]}"
+        found = self._cache.get(key)
+        stored = None if found is None else _outcome(instance, found[1])
+        hit = stored is not None and self._as_good_as_now(instance, stored)
+        self._ctx.cache_hit[self._sku] = hit
+        if stored is not None and stored.placement is not None and hit:
+            self.outcome = stored
+            return problem.apply(stored.placement)
         options = super()._solved(problem)
-        if self.outcome is not None:
-            self._memory.keep(problem, self.outcome, self._topology)
+        self._cache.put(key, to_sharding_plan(options, self._topology), self._metadata(instance))
         return options
+
+    def _as_good_as_now(self, instance: Instance, stored: Outcome) -> bool:
+        if stored.placement is None:
+            return False
+        verdict = check(instance, stored.placement)
+        if not verdict.feasible or verdict.objectives[instance.objective.value] != stored.objective:
+            return False
+        if stored.status == Status.OPTIMAL:
+            return True
+        had, now = stored.settings.get("time_limit"), self._settings.time_limit
+        enough = now is not None and (had is None or float(str(had)) >= now)
+        return enough and stored.formulation == self._formulation
+
+    def _metadata(self, instance: Instance) -> CacheMetadata:
+        assert self.outcome is not None, "a solve leaves its outcome"
+        return CacheMetadata(
+            created_by="milp-planner",
+            sku=self._sku,
+            world_size=instance.num_ranks,
+            extra={
+                "outcome": json.dumps(outcome_to_dict(instance, self.outcome)),
+                "local_world_size": str(self._topology.local_world_size),
+                "compute_device": self._topology.compute_device,
+            },
+        )
 
 
 def request_fingerprint(request: ShardingPlanRequest, sku: str) -> str:
@@ -180,15 +166,3 @@ def _outcome(instance: Instance, metadata: CacheMetadata) -> Outcome | None:
         return outcome_from_dict(instance, json.loads(metadata.extra["outcome"]), "plan cache")
     except (InstanceError, KeyError, TypeError, ValueError):
         return None
-
-
-def _good_enough(instance: Instance, outcome: Outcome, settings: Settings) -> bool:
-    if outcome.placement is None:
-        return False
-    verdict = check(instance, outcome.placement)
-    if not verdict.feasible or verdict.objectives[instance.objective.value] != outcome.objective:
-        return False
-    if outcome.status == Status.OPTIMAL:
-        return True
-    had, now = outcome.settings.get("time_limit"), settings.time_limit
-    return now is not None and (had is None or float(str(had)) >= now)

@@ -28,7 +28,7 @@ from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.problems import choice
 from milp_planner.integrations.torchrec.once import speed_up
 from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
-from milp_planner.integrations.torchrec.service.plan_cache import Memory, RememberingPlanner
+from milp_planner.integrations.torchrec.service.plan_cache import RememberingPlanner
 from milp_planner.pricing.profile import load_profile
 
 GIB = 2**30
@@ -143,7 +143,7 @@ class MilpPlannerProvider(DefaultPlannerProvider):
         }
         if self._cache is None:
             return MilpShardingPlanner(**given)
-        return RememberingPlanner(Memory(self._cache, sku, ctx), **given)
+        return RememberingPlanner(self._cache, sku, ctx, **given)
 
     def _unread(self, config: PlannerConfig, sku: str, ctx: PlannerSessionContext) -> Iterator[str]:
         default = PlannerConfig()
