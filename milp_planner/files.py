@@ -127,7 +127,7 @@ def _check_writable(target: Path) -> None:
     if target.is_dir():
         raise BadInput(f"cannot write {target}: it is a folder; give a file name")
     if target.exists() and not target.is_file():
-        raise BadInput(f"cannot write {target}: it is no regular file; --json prints to stdout")
+        raise BadInput(f"cannot write {target}: it is not a regular file; --json prints to stdout")
     if not target.parent.is_dir():
         raise BadInput(f"cannot write {target}: the folder {target.parent} does not exist")
     if not os.access(target.parent, os.W_OK):
@@ -143,7 +143,7 @@ def check_absent(path: Path) -> None:
         When there is something of that name already.
     """
     if path.exists() or path.is_symlink():
-        raise BadInput(f"{path} is there already; -o {path} overwrites it")
+        raise BadInput(f"{path} already exists; -o {path} overwrites it")
 
 
 def _mode_of(target: Path) -> int:

@@ -107,7 +107,7 @@ def _value(declared: Any) -> str:
 
 
 def _default(value: object) -> str:
-    if value is None or value is False:
+    if value is None or value is False or value == "":
         return ""
     return f"`{getattr(value, 'value', value)}`"
 

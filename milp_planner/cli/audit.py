@@ -42,7 +42,9 @@ PlanArgument = Annotated[
     ),
 ]
 
-PageOption = Annotated[Path | None, option("--page FILE", "Write the report of the best plan too.")]
+PageOption = Annotated[
+    Path | None, option("--page FILE", "Also write the report of the best plan.")
+]
 
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command

@@ -30,12 +30,12 @@ class EngineName(StrEnum):
 SuiteArgument = Annotated[
     str, argument("SUITE", "Suite YAML, or the name of a shipped one (milp-planner list suites).")
 ]
-FolderOption = Annotated[Path, option("--output -o DIR", "Folder of the results.")]
+FolderOption = Annotated[Path, option("--output -o DIR", "Folder for the results.")]
 ProcessesOption = Annotated[
     int | None,
     option(
         "--workers N",
-        "Scenarios side by side, each with one solver thread; default: all cores.",
+        "Scenarios solved at a time, each with one solver thread; default: all cores.",
         whole(1, 1024),
     ),
 ]
@@ -44,10 +44,12 @@ EngineOption = Annotated[
 ]
 AddressOption = Annotated[
     str | None,
-    option("--address ADDRESS", "Of a running Ray cluster; default: a Ray of this machine alone."),
+    option(
+        "--address ADDRESS", "Address of a running Ray cluster; default: Ray on this machine only."
+    ),
 ]
 QueryOption = Annotated[
-    str | None, option("--query SQL", "Show this of the table results (SQLite) at the end.")
+    str | None, option("--query SQL", "Run this query on the table results (SQLite) at the end.")
 ]
 
 
@@ -127,7 +129,6 @@ def _show(batch: Batch, rows: list[dict[str, Any]] | None, folder: Path) -> None
 @contextmanager
 def _progress(name: str) -> Iterator[Callable[[dict[str, Any] | None, int, int], None]]:
     """A bar with the time left, on a terminal."""
-
     err = console.err()
     if not err.is_terminal:
         yield lambda *_: None

@@ -30,8 +30,8 @@ ProfileOutputOption = Annotated[
     Path | None,
     option(
         "--output -o FILE",
-        f"Where the profile goes (YAML), the measurements next to it as .raw.json; default: "
-        f"{PROFILE_FILE}, or nowhere with --json.",
+        f"The profile (YAML); measurements go next to it as .raw.json. Default: "
+        f"{PROFILE_FILE}, or none with --json.",
     ),
 ]
 DeviceOption = Annotated[
@@ -42,13 +42,14 @@ DeviceOption = Annotated[
     ),
 ]
 QuickOption = Annotated[
-    bool, option("--quick", "Fewer points and repeats: a first look, no profile to keep.")
+    bool,
+    option("--quick", "Fewer points and repeats: for a first look, not for a profile to keep."),
 ]
 ThreadsOption = Annotated[
     int | None,
     option(
         "--threads N",
-        "Threads of a rank on a CPU; default: what torch takes (all cores).",
+        "Threads of a rank on a CPU; default: torch's own choice (all cores).",
         whole(1, 1024),
     ),
 ]
@@ -62,7 +63,7 @@ BaseOption = Annotated[
     str | None,
     option(
         "--base NAME",
-        "With --raw: profile whose numbers stand where the sweep has none; default: the one the"
+        "With --raw: the profile that fills in what the sweep does not give; default: the one the"
         " sweep names, or torchrec-default.",
     ),
 ]
@@ -95,7 +96,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     embeddings in DRAM), names what bounds each, and fits the profile that plan --profile reads.
     Exit code 1, and nothing written, when the measurements are too noisy or contradict each other.
     """
-
     measuring = given(context, "device", "quick", "threads", "seed")
     if raw is not None and measuring:
         raise BadInput(f"{', '.join(measuring)}: for a measurement; --raw measures nothing")
@@ -112,7 +112,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     found = _measure(name, device, quick, threads, max_spread, seed)
     if target is not None:
         _write(found, target)
-    from milp_planner.features.calibrate.terminal import draw
+    from milp_planner.features.calibrate.run import draw
 
     console.tell(json, found.to_dict, lambda: draw(found), target)
     _next(target, json)
@@ -154,7 +154,7 @@ def _fit(raw: Path, base: str | None, max_spread: float, target: Path | None, js
     profile = fitted_profile(sweep, load_profile(base or sweep.base), max_spread)
     if target is not None:
         write_atomically(target, profile_text(profile))
-    from milp_planner.features.calibrate.terminal import draw_curves
+    from milp_planner.features.calibrate.run import draw_curves
 
     console.tell(json, profile.to_dict, lambda: [draw_curves(profile)], target)
     _next(target, json)
@@ -168,12 +168,10 @@ def _write(found: Calibration, target: Path) -> None:
 
 
 def _next(target: Path | None, json: bool) -> None:
-
     if target is not None and not json:
         console.out().print(f"next: milp-planner plan MODEL CLUSTER --profile {target}")
 
 
 def _check_name(target: Path) -> None:
-
     if target.suffix.lower() not in (".yaml", ".yml"):
         raise BadInput(f"{target}: a profile is a .yaml file")

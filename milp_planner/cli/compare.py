@@ -33,7 +33,7 @@ ObjectivesOption = Annotated[
     list[ObjectiveName] | None, option("--objective", "May be repeated; default: all three.")
 ]
 EachLimitOption = Annotated[
-    float, option("--time-limit SECONDS", "Wall clock of each solve.", positive)
+    float, option("--time-limit SECONDS", "Wall-clock limit of each solve.", positive)
 ]
 
 

@@ -39,6 +39,7 @@ from milp_planner.cli.options import (
     TimeLimitOption,
     TodayOption,
     WorkersOption,
+    find_today,
     make_settings,
 )
 from milp_planner.cli.work import Work
@@ -84,19 +85,17 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """Explain a plan.
 
     Why each table is where it is and what the alternatives cost, what more memory buys, the
-    smallest cluster that does, what changing the plan takes, and how wrong a price may be. Every
-    figure is solved again or is a bound that says so. --today tells what the first moves from the
-    plan you run bring. -o writes the plan that replan (at its largest limit), robust or
-    --sensitivity --robust finds; one better than PLAN that turns up in why is written beside it.
-    Exit code 3 when a robust plan was asked for and none found.
+    smallest cluster that is enough, what changing the plan takes, and how wrong a price may be.
+    Every figure comes from a solve, or is marked as a bound. --today shows what the first moves
+    from the plan you run bring. -o writes the plan found by replan (at its largest limit), robust
+    or --sensitivity --robust; a plan better than PLAN that turns up in why is written next to it.
+    Exit code 3 when a robust plan was asked for and none was found.
     """
-    from dataclasses import replace
-
     from milp_planner.cli import explain_asked
-    from milp_planner.cli.options import find_today
-    from milp_planner.features.explain.answers import answer
+    from milp_planner.features.explain.answers import Asked, answer
     from milp_planner.features.explain.budget import Budget
     from milp_planner.plans.plan_file import read_plan, write_plan
+    from scenarios import catalog
 
     questions = explain_asked.parse_questions(ask or [])
     if sensitivity:
@@ -105,13 +104,28 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         questions.append("moves")
     explain_asked.refuse_strays(context, questions, robust)
     _check_output(questions, robust, output)
-    asked = explain_asked.basic(table, alternatives, extra, target, limits)
-    asked = explain_asked.with_scenarios(asked, scenario or [], weights, worst)
-    asked = replace(asked, grid=grid, spread=spread, draws=draws, common=robust)
     settings = make_settings(time_limit, seed=seed, workers=workers, formulation=formulation)
     read = read_plan(plan)
-    current = None if today is None else find_today(today, read.model)
-    asked = explain_asked.with_sources(asked, model, cluster, against, current)
+    counted, by = explain_asked.parse_limits(limits)
+    asked = Asked(
+        tables=tuple(table or ()),
+        alternatives=alternatives,
+        extras=explain_asked.parse_sizes(extra, "--extra"),
+        grid=grid,
+        target=None if target is None else explain_asked.parse_time(target),
+        limits=counted,
+        by=by,
+        model=None if model is None else catalog.find_model(model),
+        cluster=None if cluster is None else catalog.find_cluster(cluster),
+        today=None if today is None else find_today(today, read.model),
+        against=None if against is None else read_plan(against),
+        scenarios=tuple(map(explain_asked.find_scenario, scenario or [])),
+        weights=explain_asked.parse_weights(weights),
+        worst=worst,
+        spread=spread,
+        draws=draws,
+        common=robust,
+    )
     work = Work("explaining")
     answers = work.run(
         lambda: answer(read, questions, asked, Budget(work.settings(settings), formulation))
@@ -134,7 +148,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
 def _keep(better: Plan, target: Path) -> None:
     """A plan that turned up better than the one asked about is not lost."""
-    from milp_planner.cli.failures import say
     from milp_planner.plans.plan_file import write_plan
 
     write_plan(better, target)
@@ -152,7 +165,6 @@ def _without_plan(answers: Answers, robust: bool) -> str | None:
 
 
 def _say_unfound(status: str, output: Path | None) -> None:
-
     why = "none exists" if status == "infeasible" else "none was found in the time given"
     say(f"robust plan: {why}{'' if output is None else f'; {output} was not written'}")
 
@@ -170,7 +182,6 @@ def _show(read: Plan, answers: Answers, everything: bool, json: bool) -> None:
 
 def _check_output(questions: list[str], robust: bool, output: Path | None) -> None:
     """Refuse --robust without its question, and -o where not exactly one comes with a plan."""
-
     if robust and "sensitivity" not in questions:
         raise BadInput(
             "--robust: belongs to --sensitivity; for scenarios of your own use --ask robust"

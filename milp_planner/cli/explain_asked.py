@@ -13,9 +13,8 @@ from milp_planner.errors import BadInput
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from milp_planner.features.explain.answers import Asked
+    from milp_planner.inputs import Cluster, Model
     from milp_planner.plans.placement import Plan
-    from milp_planner.today.rows import TodaySource
 
 #: The question that each option is for.
 _FOR = {
@@ -43,7 +42,6 @@ def refuse_strays(context: typer.Context, questions: list[str], common: bool) ->
     BadInput
         Naming the options and their question.
     """
-
     asked = questions or ["why", "staircase"]
     for question in dict.fromkeys(_FOR.values()):
         names = [n for n, theirs in _FOR.items() if theirs == question and question not in asked]
@@ -113,48 +111,21 @@ def parse_time(text: str) -> int:
     raise BadInput(f"--target {text!r}: needs a time such as 2.5ms (s, ms, us, ns, ps)")
 
 
-def basic(
-    table: list[str] | None, alternatives: int, extra: str, target: str | None, limits: str
-) -> Asked:
-    """What needs no file: tables, sizes, target and limits."""
-    from milp_planner.features.explain.answers import Asked
+def parse_limits(text: str) -> tuple[tuple[int, ...], str]:
+    """Limits on what moves, and what they count: ``tables`` or ``bytes``.
 
-    parts = [part.strip() for part in limits.split(",")]
-    plain = [part.isascii() and part.isdigit() for part in parts]
-    by = "tables" if all(plain) else "bytes"
-    counted = tuple(int(p) for p in parts) if by == "tables" else parse_sizes(limits, "--limits")
-    if min(counted) < 0:
-        raise BadInput(f"--limits {limits!r}: needs whole numbers from 0, or sizes")
-    return Asked(
-        tables=tuple(table or ()),
-        alternatives=alternatives,
-        extras=parse_sizes(extra, "--extra"),
-        target=None if target is None else parse_time(target),
-        limits=counted,
-        by=by,
-    )
-
-
-def with_sources(
-    asked: Asked,
-    model: str | None,
-    cluster: str | None,
-    against: Path | None,
-    today: TodaySource | None,
-) -> Asked:
-    """The model, the cluster and the plans that a question compares with."""
-    from dataclasses import replace
-
-    from milp_planner.plans.plan_file import read_plan
-    from scenarios import catalog
-
-    return replace(
-        asked,
-        model=None if model is None else catalog.find_model(model),
-        cluster=None if cluster is None else catalog.find_cluster(cluster),
-        against=None if against is None else read_plan(against),
-        today=today,
-    )
+    Raises
+    ------
+    BadInput
+        When one is neither a whole number nor a size.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if all(part.isascii() and part.isdigit() for part in parts):
+        return tuple(int(part) for part in parts), "tables"
+    sizes = parse_sizes(text, "--limits")
+    if min(sizes) < 0:
+        raise BadInput(f"--limits {text!r}: needs whole numbers from 0, or sizes")
+    return sizes, "bytes"
 
 
 def write_steps(plans: Iterable[Plan], folder: Path) -> None:
@@ -166,32 +137,37 @@ def write_steps(plans: Iterable[Plan], folder: Path) -> None:
         write_plan(plan, folder / f"{number:04}.json")
 
 
-def _weights(text: str | None) -> tuple[int, ...]:
+def parse_weights(text: str | None) -> tuple[int, ...]:
+    """Weights of scenarios; none where nothing is given.
 
+    Raises
+    ------
+    BadInput
+        For anything but whole numbers.
+    """
     parts = [] if text is None else [part.strip() for part in text.split(",")]
     if not all(p.isascii() and p.isdigit() and 0 < int(p) < 10**6 for p in parts):
         raise BadInput(f"--weights {text!r}: needs whole numbers from 1 to 999999, such as 3,1")
     return tuple(int(p) for p in parts)
 
 
-def with_scenarios(asked: Asked, given: list[str], weights: str | None, worst: bool) -> Asked:
-    """The scenarios of *robust*, with their weights."""
-    from dataclasses import replace
+def find_scenario(text: str) -> tuple[Model | None, Cluster | None]:
+    """Model and cluster of ``MODEL@CLUSTER``; None for a side that is left out.
 
+    Raises
+    ------
+    BadInput
+        When it is no such text, or one of them is not there.
+    """
     from scenarios import catalog
 
-    found = []
-    for text in given:
-        model, at, cluster = text.rpartition("@")
-        if not at or not (model or cluster):
-            raise BadInput(f"--scenario {text!r}: needs MODEL@CLUSTER, MODEL@ or @CLUSTER")
-        found.append(
-            (
-                catalog.find_model(model) if model else None,
-                catalog.find_cluster(cluster) if cluster else None,
-            )
-        )
-    return replace(asked, scenarios=tuple(found), weights=_weights(weights), worst=worst)
+    model, at, cluster = text.rpartition("@")
+    if not at or not (model or cluster):
+        raise BadInput(f"--scenario {text!r}: needs MODEL@CLUSTER, MODEL@ or @CLUSTER")
+    return (
+        catalog.find_model(model) if model else None,
+        catalog.find_cluster(cluster) if cluster else None,
+    )
 
 
 PlanArgument = Annotated[Path, argument("PLAN", "A plan.json.")]
@@ -207,7 +183,7 @@ TableOption = Annotated[
     list[str] | None, option("--table NAME", "why: only this table; may be repeated.")
 ]
 AlternativesOption = Annotated[
-    int, option("--alternatives N", "why: others for each table.", whole(1, 1000))
+    int, option("--alternatives N", "why: alternatives shown for each table.", whole(1, 1000))
 ]
 ExtraOption = Annotated[
     str, option("--extra SIZES", "staircase: how much more (or less) memory at every place.")
@@ -216,13 +192,13 @@ GridOption = Annotated[
     int,
     option(
         "--grid N",
-        "frontier: equal steps of each memory.",
+        "frontier: number of equal steps of each memory.",
         whole(1, 100),
     ),
 ]
 TargetOption = Annotated[
     str | None,
-    option("--target TIME", "smallest: what to reach, such as 2.5ms; default: any plan."),
+    option("--target TIME", "smallest: the objective to reach, such as 2.5ms; default: any plan."),
 ]
 LimitsOption = Annotated[
     str, option("--limits LIST", "replan: tables that may move, or sizes such as 10GB.")
@@ -254,19 +230,19 @@ WeightsOption = Annotated[
     ),
 ]
 WorstOption = Annotated[
-    bool, option("--worst", "robust: against the worst scenario, not their sum.")
+    bool, option("--worst", "robust: minimise the worst scenario, not the weighted sum.")
 ]
 SensitivityOption = Annotated[
-    bool, option("--sensitivity", "The same as --ask sensitivity: wrong prices.")
+    bool, option("--sensitivity", "Short for --ask sensitivity: what wrong prices would change.")
 ]
 SpreadOption = Annotated[
     float,
     option(
         "--spread SHARE",
-        "sensitivity: how wrong a price may be that the profile gives no spread for.",
+        "sensitivity: how wrong a price may be where the profile states no spread.",
     ),
 ]
 DrawsOption = Annotated[
     int, option("--draws N", "sensitivity: random draws of all prices at once.", whole(0, 100_000))
 ]
-CommonOption = Annotated[bool, option("--robust", "sensitivity: also one plan for all draws.")]
+CommonOption = Annotated[bool, option("--robust", "sensitivity: also find one plan for all draws.")]

@@ -12,7 +12,9 @@ from milp_planner.files import check_writable, write_atomically
 if TYPE_CHECKING:
     from milp_planner.inputs.constraints import Pin
 
-FileArgument = Annotated[Path, argument("FILE", "What export writes, or your own of that kind.")]
+FileArgument = Annotated[
+    Path, argument("FILE", "A file that export wrote, or your own in that format.")
+]
 FromOption = Annotated[str, option("--from FORMAT", "torchrec, dynamicemb, tzrec or dlrmv4.")]
 
 

@@ -14,10 +14,12 @@ StatsArgument = Annotated[
     Path,
     argument(
         "STATS",
-        "What TorchRec's planner printed (its statistics with Parameter Info), or that gzipped.",
+        "What TorchRec's planner printed (its statistics with Parameter Info); may be gzipped.",
     ),
 ]
-FolderOption = Annotated[Path, option("--output -o FOLDER", "Where model.yaml and tables.csv go.")]
+FolderOption = Annotated[
+    Path, option("--output -o FOLDER", "Folder for model.yaml and tables.csv.")
+]
 DtypeOption = Annotated[str, option("--dtype TYPE", "Element type of the weights.")]
 OptimizerOption = Annotated[str, option("--optimizer NAME", "Optimizer of the tables.")]
 
@@ -43,7 +45,7 @@ def run(
     targets = [output / "model.yaml", output / "tables.csv"]
     for target in targets:
         if target.exists():
-            raise BadInput(f"{target}: is there already; nothing is overwritten")
+            raise BadInput(f"{target}: already exists; nothing is overwritten")
     tables = printed_tables(stats)
     name = stats.name.removesuffix(".gz").removesuffix(".txt")
     texts = model_files(tables, name, dtype, optimizer, exchange)

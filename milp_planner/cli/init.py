@@ -8,7 +8,7 @@ from typing import Annotated
 from milp_planner.cli import console
 from milp_planner.cli.options import JsonOption, argument
 
-FolderArgument = Annotated[Path, argument("[FOLDER]", "Where to write them.")]
+FolderArgument = Annotated[Path, argument("[FOLDER]", "Folder for the files.")]
 
 
 def run(folder: FolderArgument = Path(), json: JsonOption = False) -> None:

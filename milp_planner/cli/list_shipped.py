@@ -19,7 +19,7 @@ class Kind(StrEnum):
     SUITES = "suites"
 
 
-KindArgument = Annotated[Kind | None, argument("[KIND]", "One of them; all by default.")]
+KindArgument = Annotated[Kind | None, argument("[KIND]", "What to list; default: everything.")]
 
 
 def run(kind: KindArgument = None, json: JsonOption = False) -> None:
@@ -28,7 +28,6 @@ def run(kind: KindArgument = None, json: JsonOption = False) -> None:
     Models and clusters go by these bare names wherever a command takes one; a model of any size
     is generated:tables=1000,seed=0,kind=torchrec.
     """
-
     listing = {k.value: rows_of(k) for k in (Kind if kind is None else [kind])}
     drawn = (_draw(name, rows) for name, rows in listing.items())
     console.tell(json, lambda: listing, lambda: drawn)

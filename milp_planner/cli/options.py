@@ -102,12 +102,14 @@ ProfileOption = Annotated[
         " .yaml file, such as calibrate writes; default: the cluster's.",
     ),
 ]
-TimeLimitOption = Annotated[float, option("--time-limit SECONDS", "Wall clock to solve.", positive)]
+TimeLimitOption = Annotated[
+    float, option("--time-limit SECONDS", "Wall-clock limit of the solve.", positive)
+]
 OtherTimeLimitOption = Annotated[
     float | None,
     option(
         "--time-limit SECONDS",
-        "Wall clock to solve; default: 60, or none with --work-limit.",
+        "Wall-clock limit of the solve; default: 60, or none with --work-limit.",
         positive,
     ),
 ]
@@ -115,7 +117,7 @@ WorkLimitOption = Annotated[
     float | None,
     option(
         "--work-limit UNITS",
-        "Deterministic work; with --workers 1 a run repeats exactly.",
+        "Limit of deterministic work; with --workers 1 a run repeats exactly.",
         positive,
     ),
 ]
@@ -127,9 +129,9 @@ SettingOption = Annotated[
     list[str] | None,
     option("--set KEY=VALUE", "A setting of the formulation, such as solver=cbc; may be repeated."),
 ]
-JsonOption = Annotated[bool, option("--json", "Machine output on stdout, nothing else there.")]
+JsonOption = Annotated[bool, option("--json", "Print JSON on stdout, and nothing else there.")]
 OutputOption = Annotated[
-    Path | None, option("--output -o FILE", "Where to write; appears whole or not at all.")
+    Path | None, option("--output -o FILE", "Output file; it is written completely or not at all.")
 ]
 TodayOption = Annotated[Path | None, option("--today PLAN", "The plan you run, as audit takes it.")]
 GoalsOption = Annotated[

@@ -43,8 +43,7 @@ PlanOutputOption = Annotated[
     Path | None,
     option(
         "--output -o FILE",
-        f"Where the plan goes; default: {PLAN_FILE} where there is none yet, or nowhere "
-        "with --json.",
+        f"Output file; default: {PLAN_FILE} unless there is one already, or none with --json.",
     ),
 ]
 
@@ -69,9 +68,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """Find the best placement of every table, and prove it.
 
     Prints the verdict, every table and every rank, and writes plan.json, which verify, explain,
-    export and report read; one that is there already is overwritten only where -o names it. Where
-    no plan exists, says why and what would help (exit code 1). The search starts from the plan of
-    --today, and of equal plans the one that is closer to it is taken.
+    export and report read; an existing one is overwritten only if -o names it. Where no plan
+    exists, says why and what would help (exit code 1). With --today the search starts from the plan
+    you run, and among equal plans the one closest to it is taken.
     """
     import milp_planner
     from formulations.goals import parse_goals

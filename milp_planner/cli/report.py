@@ -18,6 +18,7 @@ from milp_planner.cli.options import (
     TodayOption,
     WorkersOption,
     argument,
+    find_today,
     make_settings,
     option,
 )
@@ -38,19 +39,17 @@ SourceArgument = Annotated[
 ]
 AnswersArgument = Annotated[
     list[Path] | None,
-    argument("[ANSWERS]...", "What explain --json printed about it: drawn on the page too."),
+    argument("[ANSWERS]...", "What explain --json printed about the plan; drawn on the page too."),
 ]
 PageOption = Annotated[
     Path | None,
-    option(
-        "--output -o FILE", "Where the page goes; default: report.html, or nowhere with --json."
-    ),
+    option("--output -o FILE", "Output file; default: report.html, or none with --json."),
 ]
 AskOption = Annotated[
     list[str] | None,
     option(
         "--ask QUESTION",
-        "Questions of explain to answer now, such as why or staircase; may be repeated.",
+        "A question of explain to answer now, such as why or staircase; may be repeated.",
     ),
 ]
 
@@ -74,11 +73,10 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     The page holds everything it shows and fetches nothing. Of a plan: verdict, memory, time, modes,
     search, every table, and the explanations given or asked for. Of a batch: assertions,
     performance profiles, proofs against time, the DP's bins against gap, every scenario. Of a
-    comparison: bound and best plan over time, gaps, a verdict each. With --json the same figures
-    as JSON.
+    comparison: bound and best plan over time, gaps, and a verdict on each row. With --json the same
+    figures as JSON.
     """
     from milp_planner.cli.explain_asked import parse_questions, parse_sizes
-    from milp_planner.cli.options import find_today
     from milp_planner.features.explain.answer_files import merged, read_answers
     from milp_planner.features.explain.answers import Answers, Asked, answer
     from milp_planner.features.explain.budget import Budget
@@ -127,7 +125,7 @@ def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool], N
         return None
     if asked:
         raise BadInput(
-            f"{source}: is no plan; --ask, --today, --against and ANSWERS go with a plan.json"
+            f"{source}: is not a plan; --ask, --today, --against and ANSWERS go with a plan.json"
         )
     return report_batch if source.is_dir() else report_comparison
 
@@ -159,7 +157,6 @@ def info_of(batch: Batch) -> BatchInfo:
 
 
 def _give(info: Any, render: Callable[[Any], str], target: Path | None, json: bool) -> None:
-
     if target is not None:
         write_atomically(target, render(info))
     console.tell(json, info.to_dict, list, target)

@@ -23,7 +23,7 @@ KeysArgument = Annotated[
         "one distribution: uniform:ROWS, zipf:ALPHA:ROWS, strided:ROWS:STEP.",
     ),
 ]
-RanksOption = Annotated[int, option("--ranks N", "Ranks.", whole(1, 1 << 16))]
+RanksOption = Annotated[int, option("--ranks N", "Number of ranks.", whole(1, 1 << 16))]
 DistTypeOption = Annotated[
     str,
     option(
@@ -40,7 +40,7 @@ BatchOption = Annotated[
     int, option("--batch N", "Lookups of one rank in a step.", whole(1, 10**10))
 ]
 RowBytesOption = Annotated[
-    int, option("--row-bytes N", "Bytes of a row as sent back.", whole(0, 10**7))
+    int, option("--row-bytes N", "Bytes of a row that is sent back.", whole(0, 10**7))
 ]
 PlotOption = Annotated[Path | None, option("--plot FILE", "Draw the loads (.svg, .png or .pdf).")]
 PLOTS = (".svg", ".png", ".pdf")
@@ -58,7 +58,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 ) -> None:
     """Show which rank owns which keys, and how even each routing rule is.
 
-    Counts every lookup, and what is left when each rank asks once a step for each different key.
+    Counts every lookup, and the lookups left when each rank asks for each key once a step.
     Files may be larger than memory. No GPU is involved.
     """
     from cuda_routing.errors import RoutingError

@@ -13,15 +13,17 @@ from milp_planner.errors import BadInput
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from milp_planner.features.simulate.memory import MemoryInfo
+    from milp_planner.features.simulate.places import MemoryInfo
     from milp_planner.features.simulate.plan import SimulationInfo, TableInfo
     from milp_planner.inputs.model import Model
     from milp_planner.plans.placement import Plan
     from milp_planner.pricing.units import IntArray
 
 PlanArgument = Annotated[Path, argument("PLAN", "plan.json.")]
-BatchesOption = Annotated[int, option("--batches N", "Steps to count.", whole(1, 10_000))]
-SeedOption = Annotated[int, option("--seed N", "Of the drawn lookups.", whole(0, 2**31 - 1))]
+BatchesOption = Annotated[int, option("--batches N", "Steps to simulate.", whole(1, 10_000))]
+SeedOption = Annotated[
+    int, option("--seed N", "Random seed of the lookups that are drawn.", whole(0, 2**31 - 1))
+]
 TraceOption = Annotated[
     list[str] | None,
     option(

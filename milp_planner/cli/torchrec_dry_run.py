@@ -40,7 +40,7 @@ SkusOption = Annotated[
     str,
     option(
         "--skus CLUSTER,…",
-        "SKUs by the clusters that are made of them (milp-planner list clusters, or YAML "
+        "SKUs, each named by a cluster made of it (milp-planner list clusters, or YAML "
         "files): HBM, DDR and bandwidths of a rank are taken from there.",
     ),
 ]
@@ -49,7 +49,9 @@ RanksOption = Annotated[
 ]
 HostOption = Annotated[
     int | None,
-    option("--local-world-size N", "Ranks of a host; default: your topology's.", whole(1, 2**20)),
+    option(
+        "--local-world-size N", "Ranks on each host; default: your topology's.", whole(1, 2**20)
+    ),
 ]
 RatingOption = Annotated[
     RatingChoice,
@@ -59,7 +61,7 @@ RatingOption = Annotated[
 ]
 CacheOption = Annotated[
     Path | None,
-    option("--cache DIR", "Keep plans there and take those that answer the same question."),
+    option("--cache DIR", "Folder of cached plans; one that answers the same question is reused."),
 ]
 PlansOption = Annotated[
     Path | None,
@@ -145,7 +147,6 @@ def _write(found: DryRun, folder: Path) -> list[Path]:
 
 
 def _show(found: DryRun, objective: RatingChoice, written: list[Path]) -> None:
-
     out = console.out()
     out.print(_table(found.rows, objective))
     for row in found.rows:

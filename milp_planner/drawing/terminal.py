@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
+from milp_planner.drawing.page import Grid
 from milp_planner.drawing.units import shorten_all
 
 WIDTH = 100
@@ -61,3 +62,13 @@ def fitting_grid(
     for cells in zip(*columns, strict=True):
         table.add_row(*cells)
     return table
+
+
+def draw_grid(grid: Grid, least: Mapping[str, int] | None = None) -> Table:
+    """A page's table on the terminal: numbers to the right, the rest to the left."""
+    return fitting_grid(
+        [column.name for column in grid.columns],
+        [[cell.text for cell in row] for row in grid.rows],
+        least or {},
+        left=[column.name for column in grid.columns if not column.numeric],
+    )

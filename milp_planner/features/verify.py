@@ -60,7 +60,7 @@ def verify(
 
 def _needed(instance: Instance | None, what: str) -> Instance:
     if instance is None:
-        raise BadInput(f"{what}: is no plan.json, so it needs its instance (--instance FILE)")
+        raise BadInput(f"{what}: is not a plan.json, so it needs its instance (--instance FILE)")
     return instance
 
 

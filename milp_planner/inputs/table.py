@@ -61,7 +61,7 @@ class Table(Spec):
     weighted: bool = False
     """Whether lookups carry per-sample weights."""
     optimizer: Optimizer = "rowwise_adagrad"
-    """Optimizer of the table; its state is stored beside the rows (none in inference)."""
+    """Optimizer of the table; its state is stored with the rows (none in inference)."""
     exchange_dtype: Dtype | None = None
     """Element type of its embeddings on the wire; none: the workload's."""
     exchange_dtype_backward: Dtype | None = None

@@ -7,6 +7,7 @@ import numpy as np
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing.dynamicemb_storage import held_ratio
 from milp_planner.pricing.hit_ratio.estimate import Source, hit_ratios, tier_of
+from milp_planner.pricing.options import BY_COLUMN
 
 NAMED = 3
 """Tables a sentence names."""
@@ -57,9 +58,6 @@ def hit_warnings(plan: Plan) -> list[str]:
     return told
 
 
-_CUT = ("column_wise", "table_column_wise", "grid_shard")
-
-
 def width_warnings(plan: Plan) -> list[str]:
     """A sentence about placed tables whose ``column_widths`` had no effect: none could be used.
 
@@ -72,7 +70,9 @@ def width_warnings(plan: Plan) -> list[str]:
         for index, (table, placed) in enumerate(zip(plan.model.tables, plan.tables, strict=False))
         if table.constraints.column_widths is not None
         and table.constraints.pin is None
-        and not any(name.startswith(_CUT) for name in names[first[index] : first[index + 1]])
+        and not any(
+            name.startswith(tuple(BY_COLUMN)) for name in names[first[index] : first[index + 1]]
+        )
     ]
     if not unused:
         return []

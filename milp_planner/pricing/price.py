@@ -79,7 +79,7 @@ def price(
 
 
 def _menus(model: Model, cluster: Cluster) -> list[Menu]:
-    """The menu of every table; every table that has none is told at once."""
+    """The menu of every table; every table that has none is reported at once."""
     menus, wrong = menus_of(model, cluster), mismatches(model, cluster)
     for table, menu in zip(model.tables, menus, strict=True):
         if not menu.choices and table.name not in wrong:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Shown):
-    """A plan beside the best plan of the same Instance.
+    """A plan and the best plan of the same Instance.
 
     Attributes
     ----------

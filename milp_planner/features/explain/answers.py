@@ -74,7 +74,7 @@ class Asked:
     against : Plan or None
         Of *diff*: the second plan.
     scenarios : tuple of (model or None, cluster or None)
-        Of *robust*, beside the plan's own; None: the plan's.
+        Of *robust*, besides the plan's own; None: the plan's.
     weights : tuple of int
         Of *robust*, the plan's own scenario first; empty: 1 each.
     worst : bool

@@ -12,7 +12,8 @@ from rich.text import Text
 from formulations import Instance, Placement
 from formulations.result.check import check, moved_bytes, moved_tables
 from formulations.result.outcome import BoundSource, StoppedBy, found
-from milp_planner.drawing.terminal import fitting_grid
+from milp_planner.drawing.page import Cell, Grid, Values, columns, rows
+from milp_planner.drawing.terminal import draw_grid, fitting_grid
 from milp_planner.drawing.units import (
     UNKNOWN,
     show_amount,
@@ -210,24 +211,29 @@ MOST_MOVES = 40
 
 def draw_replan(info: ReplanInfo) -> RenderableType:
     """A row a limit."""
-    rows = [
-        [
-            show_amount(step.limit, info.time_unit) if info.by == "bytes" else str(step.limit),
-            UNKNOWN if step.moved_tables is None else str(step.moved_tables),
-            show_amount(step.moved_bytes, info.time_unit),
-            show_cost(step.objective, info.time_unit),
-            change_text(step.objective, info.now),
-            show_gap(step.gap),
-            step.status,
-        ]
-        for step in info.steps
-    ]
     now = "no longer fits" if info.now is None else show_cost(info.now, info.time_unit)
-    headers = ("may move", "tables", "bytes", info.objective_kind, "change", "gap", "status")
     title = Text(f"re-plan: the plan in production: {now}", style="bold")
     new = [Text(f"new tables, free to place: {', '.join(info.new_tables[:12])}")]
-    grid = fitting_grid(headers, rows, {}, left=("status",))
-    return Group(title, grid, *(new if info.new_tables else []))
+    return Group(title, draw_grid(replan_grid(info)), *(new if info.new_tables else []))
+
+
+def replan_grid(info: ReplanInfo) -> Grid:
+    """A row a limit."""
+    unit = info.time_unit
+    values: Values = [
+        [
+            Cell(show_amount(s.limit, unit) if info.by == "bytes" else str(s.limit), s.limit),
+            Cell(UNKNOWN if s.moved_tables is None else str(s.moved_tables), s.moved_tables),
+            Cell(show_amount(s.moved_bytes, unit), s.moved_bytes),
+            Cell(show_cost(s.objective, unit), s.objective), change_text(s.objective, info.now),
+            Cell(show_gap(s.gap), s.gap), s.status,
+        ]
+        for s in info.steps
+    ]  # fmt: skip
+    head = columns("#may move", "#tables", "#bytes", f"#{info.objective_kind}", "#change", "#gap",
+                   "status")  # fmt: skip
+    caption = "The best plan within each limit"
+    return Grid("replan-steps", "limits", caption, head, rows(values))
 
 
 def draw_diff(info: DiffInfo, everything: bool = False) -> RenderableType:

@@ -60,9 +60,9 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     Returns
     -------
     Plan
-        Its outcome's status tells what is known: ``optimal`` and ``feasible`` have tables and have
+        Its outcome's status says what is known: ``optimal`` and ``feasible`` have tables and have
         passed the solver-free check, ``infeasible`` is a proof that no plan exists (with
-        ``outcome.detail["diagnosis"]``: what lacks, and the least that would do), ``unknown`` is
+        ``outcome.detail["diagnosis"]``: what is short, and the least that would do), ``unknown`` is
         neither. Ctrl-C, or a notebook's interrupt, ends the search and hands back the best plan
         known by then; a second one raises ``KeyboardInterrupt``.
 

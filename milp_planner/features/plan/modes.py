@@ -10,7 +10,7 @@ from typing import Any
 from milp_planner.drawing.charts import WIDTH, Drawing, Scale
 from milp_planner.drawing.units import shorten, show_amount
 from milp_planner.features.plan.tables import TablesInfo, facets_of, per_memory
-from milp_planner.pricing.choice import MODES
+from milp_planner.pricing.options import MODES
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ class Tier:
     needed : int or None
         Least capacity at every place with which a plan exists; None: none is known.
     short_by : int or None
-        What the smallest place lacks.
+        How much the smallest place is short.
     helps : bool
         False: proved that no capacity of this resource alone helps.
     proved : bool

@@ -1,4 +1,4 @@
-"""Simulate a whole plan, and set what it predicted beside what happened."""
+"""Simulate a whole plan, and compare what it predicted with what happened."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ import numpy as np
 
 from milp_planner.errors import BadInput
 from milp_planner.features.simulate.job import job_of
-from milp_planner.features.simulate.memory import MemoryInfo, memory_of, rows_held
-from milp_planner.features.simulate.ranks import hottest, loads_of
+from milp_planner.features.simulate.places import (
+    MemoryInfo,
+    hottest,
+    loads_of,
+    memory_of,
+    rows_held,
+)
 from milp_planner.features.simulate.table import TableRun, check_trace, replay_table, simulate_table
 from milp_planner.features.simulate.tiers import compiled_loops
 from milp_planner.plans.placement import Plan
@@ -163,7 +168,7 @@ def simulate_plan(
     traces : mapping of table name to int64 array, optional
         Keys in order, in place of lookups drawn from the table's statistics.
     on_table : callable
-        Told the name of each table that is done.
+        Called with the name of each table that is done.
     time_limit : float, optional
         Seconds after which no further table is begun; tables whose rows
         move between tiers come first, then those with most lookups. What is

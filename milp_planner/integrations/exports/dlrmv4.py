@@ -23,7 +23,7 @@ from milp_planner.inputs.constraints import Pin
 from milp_planner.inputs.model import Model, Workload
 from milp_planner.integrations.exports.pins import known, one_of
 from milp_planner.plans.placement import PlacedTable, Plan
-from milp_planner.pricing.choice import SHARDING_TYPES
+from milp_planner.pricing.options import SHARDING_TYPES
 
 PLACEMENT = "EMB_PLACEMENT"
 PLACEMENT_OVERRIDES = "EMB_PLACEMENT_OVERRIDES"

@@ -18,7 +18,7 @@ from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
 from milp_planner.integrations.exports.pins import PROPER, json_of, known, one_of, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
-from milp_planner.pricing.choice import BY_COLUMN, SHARDING_TYPES
+from milp_planner.pricing.options import BY_COLUMN, SHARDING_TYPES
 
 FORMAT = "milp-planner-torchrec/1"
 _MODES = {

@@ -22,7 +22,7 @@ from torchrec.distributed.types import CacheParams
 
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec.problem import identity
-from milp_planner.pricing.choice import BY_COLUMN
+from milp_planner.pricing.options import BY_COLUMN
 
 _CACHING = ("fused_uvm_caching", "quant_uvm_caching")
 SMALLEST_WIDTH = 32

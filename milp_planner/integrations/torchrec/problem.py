@@ -17,7 +17,7 @@ from milp_planner.integrations.torchrec.dynamicemb import marks
 from milp_planner.integrations.torchrec.places import DdrScope, Places, places
 from milp_planner.integrations.torchrec.rating import RatingName, phased
 from milp_planner.integrations.torchrec.together import Together, copies, groups_of, whole
-from milp_planner.pricing.choice import BY_COLUMN, SHARDING_TYPES
+from milp_planner.pricing.options import BY_COLUMN, SHARDING_TYPES
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from milp_planner.drawing.charts import Drawing
-from milp_planner.features.explain.page_what_if import draw_regrets
+from milp_planner.features.explain.page import draw_regrets
 from milp_planner.features.explain.perturb import Parameter
 from milp_planner.features.explain.sensitivity import SensitivityInfo, Side, Single
 from milp_planner.features.explain.trial import Trial
