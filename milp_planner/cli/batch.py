@@ -48,17 +48,21 @@ AddressOption = Annotated[
         "--address ADDRESS", "Address of a running Ray cluster; default: Ray on this machine only."
     ),
 ]
+PlansOption = Annotated[
+    bool, option("--plans", "Keep the plan of every scenario solved now, in DIR/plans.")
+]
 QueryOption = Annotated[
     str | None, option("--query SQL", "Run this query on the table results (SQLite) at the end.")
 ]
 
 
-def run(
+def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
     suite: SuiteArgument,
     output: FolderOption,
     workers: ProcessesOption = None,
     engine: EngineOption = EngineName.LOCAL,
     address: AddressOption = None,
+    plans: PlansOption = False,
     query: QueryOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -79,7 +83,7 @@ def run(
     with _terminated_as_interrupted(), _progress(found.name) as note:
         batch = run_batch(
             found, output, folder=folder, engine=engine.value, workers=workers, address=address,
-            on_record=note,
+            on_record=note, plans=plans,
         )  # fmt: skip
     rows = None if query is None else _answer(output, query)
     if json:

@@ -15,6 +15,7 @@ from rich.text import Text
 from formulations import Instance, Placement, Scope
 from formulations.instance import IntArray
 from formulations.result.check import Loads
+from formulations.result.words import standing
 from milp_planner.drawing.units import show_bytes, show_cost, show_gap, show_share
 from milp_planner.features.audit.call import Audit
 from milp_planner.features.explain.moves import MovesInfo, moves_rows, stuck_text
@@ -116,7 +117,7 @@ class AuditInfo:
     bound_method : str or None
     best : int or None
         Objective of the best plan found.
-    best_status : str
+    best_status, best_standing : str
     distance, saving : float or None
         (objective − bound) and (objective − best), each over the objective.
     as_run : dict or None
@@ -140,6 +141,7 @@ class AuditInfo:
     bound_method: str | None
     best: int | None
     best_status: str
+    best_standing: str
     distance: float | None
     saving: float | None
     as_run: dict[str, Any] | None
@@ -172,6 +174,7 @@ def audit_of(audit: Audit) -> AuditInfo:
         bound_method=None if source is None else source.method,
         best=best.objective,
         best_status=best.status.value,
+        best_standing=standing(best),
         distance=audit.distance,
         saving=audit.saving,
         as_run=None if run is None else {"fits": run.feasible, "objectives": run.objectives},
@@ -315,14 +318,15 @@ def _distance(info: AuditInfo) -> Iterator[str]:
             f"({info.bound_method}); distance {_relative(info.distance)}"
         )
     if info.best is None:
-        word = {"infeasible": "no plan exists at all", "unknown": "no plan was found to compare"}
+        none = f"no plan exists at all ({info.best_standing})"
+        word = {"infeasible": none, "unknown": "no plan was found to compare"}
         yield word.get(info.best_status, "no better plan is known")
     elif info.saving is not None and info.saving > 0:
         best = show_cost(info.best, info.time_unit)
-        yield f"best plan found: {best} ({info.best_status}), {_relative(info.saving)} less"
+        yield f"best plan found: {best} ({info.best_standing}), {_relative(info.saving)} less"
     elif info.saving is not None and info.saving < 0:
         best = show_cost(info.best, info.time_unit)
-        yield f"best plan that fits: {best} ({info.best_status})"
+        yield f"best plan that fits: {best} ({info.best_standing})"
     else:
         yield "no better plan was found"
 

@@ -16,9 +16,11 @@ from milp_planner.features.batch.curves import (
     Bins,
     Cactus,
     Profile,
+    Swept,
     bins_of,
     cactus_of,
     profiles_of,
+    sweeps_of,
 )
 from milp_planner.features.batch.rows import Record, Row, contradictions, rows_of
 
@@ -101,6 +103,7 @@ class BatchInfo:
     profiles : tuple of Profile
     cactus : Cactus
     bins : tuple of Bins
+    sweeps : tuple of Swept
     rows : tuple of Row
     """
 
@@ -115,6 +118,7 @@ class BatchInfo:
     profiles: tuple[Profile, ...]
     cactus: Cactus
     bins: tuple[Bins, ...]
+    sweeps: tuple[Swept, ...]
     rows: tuple[Row, ...]
 
     @property
@@ -161,6 +165,7 @@ def batch_of(
         profiles=profiles_of(rows),
         cactus=cactus_of(rows),
         bins=bins_of(rows),
+        sweeps=sweeps_of(rows),
         rows=rows,
     )
 

@@ -6,7 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from milp_planner.drawing.charts import Drawing, Line, LogScale, Scale, chart, swarm
+from milp_planner.drawing.charts import (
+    COLOURS,
+    Drawing,
+    Line,
+    LogScale,
+    Mark,
+    Scale,
+    chart,
+    padded,
+    swarm,
+)
 from milp_planner.drawing.page import (
     Cell,
     Column,
@@ -27,7 +37,7 @@ from milp_planner.drawing.units import (
     show_percent,
     show_seconds,
 )
-from milp_planner.features.batch.curves import Bins, Cactus, Profile
+from milp_planner.features.batch.curves import Bins, Cactus, Profile, Swept
 from milp_planner.features.batch.info import BatchInfo
 from milp_planner.features.batch.rows import Row
 
@@ -46,6 +56,7 @@ def render_batch(info: BatchInfo) -> str:
         sections=[
             _assertions(info),
             _summary(info),
+            _sweeps(info),
             _profiles(info),
             _cactus(info),
             _bins(info),
@@ -114,6 +125,46 @@ def _summary(info: BatchInfo) -> Section:
     grid = Grid("summary-rows", "formulations", "One row a formulation and objective", head,
                 rows(values))  # fmt: skip
     return Section("summary", "Formulations", text, parts=(Part(table=grid),))
+
+
+def _sweeps(info: BatchInfo) -> Section | None:
+    """Time against every axis that is swept."""
+    parts = [
+        _part(f"{each.objective_kind} against {each.axis}", _draw_sweep(each, _colours(info)))
+        for each in info.sweeps
+    ]
+    text = (
+        "What the plans take against what the suite sweeps: at every value the median of the "
+        "scenarios there that have a plan."
+    )
+    return (
+        Section("sweeps", "Time against what is swept", text, parts=tuple(parts)) if parts else None
+    )
+
+
+def _draw_sweep(swept: Swept, colours: dict[str, int]) -> Drawing:
+    lines = [Line(c.series, c.points, colours[c.series], straight=True) for c in swept.curves]
+    marks = [
+        Mark(x, y, f"series s{colours[c.series] % COLOURS}",
+             f"{c.series}, {show_axis(swept.axis, int(x) if x == int(x) else x)}: "
+             f"{show_cost(round(y), 'ps')}", 3)
+        for c in swept.curves for x, y in c.points
+    ]  # fmt: skip
+    places, values = zip(*(point for line in lines for point in line.points), strict=True)
+    low, high = min(values), max(values)
+    up = LogScale(low, high) if low > 0 and high > 20 * low else Scale(*padded(low, high))
+    base = 2 if swept.axis in ("hbm", "ddr") else 10
+    about = "; ".join(
+        f"{c.series}: {show_cost(round(c.points[0][1]), 'ps')} to "
+        f"{show_cost(round(c.points[-1][1]), 'ps')}"
+        for c in swept.curves
+    )
+    return chart(
+        f"{swept.objective_kind} against {swept.axis}", about, lines,
+        (Scale(min(places), max(places), base=base), up), (swept.axis, swept.objective_kind),
+        (lambda v: show_axis(swept.axis, int(v) if v == int(v) else v),
+         lambda v: show_cost(round(v), "ps")), marks,
+    )  # fmt: skip
 
 
 def _profiles(info: BatchInfo) -> Section | None:

@@ -223,8 +223,8 @@ def _headline(info: VerdictInfo, colour: str) -> Text:
     text = Text(word.upper(), style=f"bold {colour}").append(f",{rest}" if rest else "")
     if info.objective is not None:
         text.append(f"\n{info.objective_kind} {_cost(info, info.objective)}", "bold")
-        text.append(f"   certified gap {show_gap(info.certified_gap)}")
-        text.append(f"   gap {show_gap(info.gap)}   bound {_cost(info, info.bound)}")
+        if not info.certified_optimal:
+            text.append(f"   gap {show_gap(info.gap)}   bound {_cost(info, info.bound)}")
     text.append(f"   {info.formulation}, {show_seconds(info.seconds)}", "default")
     return text
 
@@ -240,7 +240,7 @@ def _proof(info: VerdictInfo) -> list[str]:
         lines.append("certified: no plan is better; verify re-derives it")
     elif info.certified_bound is not None:
         bound = _cost(info, info.certified_bound)
-        lines.append(f"certified{_within(info)}: no plan is below {bound}; verify re-derives it")
+        lines.append(f"certified: no plan is below {bound}; verify re-derives it")
     if info.bound_method is not None and not info.all_certified:
         how = "in integers" if info.bound_exact else "in floating point"
         what = f"no plan is below {_cost(info, info.bound)}"
@@ -256,12 +256,6 @@ def _proof(info: VerdictInfo) -> list[str]:
 
 def _cost(info: VerdictInfo, value: int | None) -> str:
     return show_cost(value, info.time_unit, digits=6)
-
-
-def _within(info: VerdictInfo) -> str:
-    """How far the certified bound is from the objective."""
-    gap = info.certified_gap
-    return "" if gap is None else f" to within {show_gap(gap)}"
 
 
 def _tightest(place: Tightest, unit: str) -> Text:

@@ -106,9 +106,6 @@ def strip(info: VerdictInfo) -> list[Fact]:
             Fact("certified bound", show_cost(info.certified_bound, unit), "verify re-derives it")
         )
     if info.objective is not None:
-        known = info.certified_gap is not None
-        told = "verify re-derives it" if known else "no bound is certified"
-        found.append(Fact("certified gap", show_gap(info.certified_gap), told))
         note = "no plan is better" if info.proved else "how far the plan may be from the best"
         note = "no bound is known" if info.gap is None else note
         found.append(Fact("gap", show_gap(info.gap), note))
