@@ -129,9 +129,10 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def read(data: bytes, what: str) -> Any:
-    """JSON, gzipped or not: no duplicate keys, NaN, bottomless nesting."""
+def read(data: bytes | str, what: str) -> Any:
+    """JSON, gzipped (as text: and in base64) or not; no duplicate keys, NaN, bottomless nesting."""
     try:
+        data = base64.b64decode(data, validate=True) if isinstance(data, str) else data
         if data[:2] == b"\x1f\x8b":
             data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(MAX_BYTES + 1)
         need(len(data) <= MAX_BYTES, f"{what}: longer than {MAX_BYTES} bytes")
@@ -142,11 +143,8 @@ def read(data: bytes, what: str) -> Any:
 
 def read_file(path: str) -> Any:
     """A JSON file, gzipped or not."""
-    try:
-        with open(path, "rb") as file:
-            return read(file.read(MAX_BYTES + 1), ascii(path))
-    except (OSError, ValueError) as error:
-        raise Unreadable(f"{path!a}: cannot be read ({type(error).__name__})") from None
+    with open(path, "rb") as file:
+        return read(file.read(MAX_BYTES + 1), ascii(path))
 
 
 def part(plan: Any, key: str) -> Any:
@@ -155,10 +153,7 @@ def part(plan: Any, key: str) -> Any:
     if not isinstance(value, dict) or "encoding" not in value:
         return value
     fit(value, {"encoding": {"json+gzip+base64"}, "data": str}, key)
-    try:
-        return read(base64.b64decode(value["data"], validate=True), key)
-    except ValueError:
-        raise Unreadable(f"{key}: not base64") from None
+    return read(value["data"], key)
 
 
 # --- The Instance ---------------------------------------------------------------------------------
@@ -296,13 +291,10 @@ class Instance:
         need(self.objective == "total" or min(cost) >= 0, f"{what}: a cost is below 0")
         values = cost if self.objective == "step_time" else (sum(cost),)
         values += tuple(use.get(name, 0) for name in self.names)
-        wrong = free and any(u and c[0] != "cluster" for u, c in self._uses(values))
+        uses = [*zip(values, self.columns)][self.costs :]
+        wrong = free and any(u and scope != "cluster" for u, (scope, _) in uses)
         need(not wrong, f"{what}: a cluster block may use cluster resources only")
         return Shard(cost, values, raw.get("move_bytes", 0))
-
-    def _uses(self, values: Iterable[int]) -> list[tuple[int, Any]]:
-        """Values of the resources' columns, with scope and capacities."""
-        return [*zip(values, self.columns)][self.costs :]
 
 
 # --- The plan -------------------------------------------------------------------------------------
@@ -463,9 +455,7 @@ class Vector:
         """Rows of the largest shards of tables, over all ranks or those of a machine."""
         scope, caps = self.instance.columns[f]
         for row in given:
-            t, m, about = (
-                (*row, None)[:3] if len(row) in (2, 3) else (len(self.instance.tables), 0, 0)
-            )
+            t, m, about = (*row, None)[:3] if len(row) in (2, 3) else (0, 0, -1)
             known = t < len(self.instance.tables) and about in self.instance.sets
             need(known and scope == "rank", f"vector: no largest-shard row {row}")
             self.own[t][about][f] += m
@@ -487,8 +477,8 @@ class Proof:
         children = [(i, c) for i, node in enumerate(self.nodes) for c in node.get("nodes", [])]
         once = sorted(c for _, c in children) == list(range(1, len(self.nodes)))
         need(once and all(i < c for i, c in children), "certificate: its nodes are no tree")
-        for i, node in enumerate(self.nodes):
-            self._check_node(node, f"certificate: nodes[{i}]")
+        used = max(chain([-1], *(node.get("use", ()) for node in self.nodes)))
+        need(used < len(self.vectors), "certificate: a node uses a vector that is not there")
         told = any("machines" in node for node in self.nodes)
         told |= any(about is not None for v in self.vectors for about in v.covers)
         self.homes = [*range(len(instance.machines))] if told else [None]
@@ -501,18 +491,6 @@ class Proof:
             room = (2**53 if s == "cluster" else c[instance.place(s, r)] for _, (s, c) in uses)
             self.rooms[tuple(room)] |= 1 << r
         self.places: dict[tuple[int, int], list[list[Places]]] = {}
-
-    def _check_node(self, node: Any, what: str) -> None:
-        inst, t = self.instance, node.get("table", 0)
-        split = "machines" if "machines" in node else "options"
-        wanted = {split, "nodes", "table"} if split in node else set()
-        need(node.keys() - {"use"} == wanted, f"{what}: not the keys of a leaf or of one split")
-        need(all(v < len(self.vectors) for v in node.get("use", [])), f"{what}: no such vector")
-        if wanted:
-            need(t < len(inst.tables), f"{what}: no such table")
-            most = len(inst.machines if split == "machines" else inst.tables[t])
-            need(all(x < most for x in chain(*node[split])), f"{what}: {split} out of range")
-            need(0 < len(node[split]) == len(node["nodes"]), f"{what}: not one list a child")
 
     def open_node(self) -> int | None:
         """A node that stays open [Reading it]; None if the root is closed: the claim is proved."""
@@ -545,13 +523,22 @@ class Proof:
 
     def _split(self, node: Any, allowed: Allowed) -> list[Allowed] | None:
         """What the children allow [Splits]; None where a case is in no list, or at a leaf."""
-        if "table" not in node:
+        t, by = node.get("table", 0), "machines" in node
+        lists = [{*listed, None} for listed in node.get("machines", node.get("options", ()))]
+        split = {"table", "nodes", "machines" if by else "options"} if lists else set()
+        need(node.keys() - {"use"} == split, "certificate: a node has not the keys of one split")
+        right = len(lists) == len(node.get("nodes", ())) and t < max(1, len(allowed))
+        need(right, "certificate: a split without its table, or not one list a child")
+        if not lists:
             return None
-        t, by = node["table"], "machines" in node
-        lists = [{*listed, None} for listed in node["machines" if by else "options"]]
-        if not all(c[by] in set().union(*lists) for c in allowed[t]):
+        listed, most = (
+            set().union(*lists),
+            self.instance.machines if by else self.instance.tables[t],
+        )
+        need(listed <= {None, *range(len(most))}, "certificate: a split names what is not there")
+        if not all(c[by] in listed for c in allowed[t]):
             return None
-        kept = [tuple(c for c in allowed[t] if c[by] in listed) for listed in lists]
+        kept = [tuple(c for c in allowed[t] if c[by] in case) for case in lists]
         return [[*allowed[:t], own, *allowed[t + 1 :]] for own in kept]
 
     def _bare_rule(self, allowed: Allowed) -> None:
@@ -722,7 +709,8 @@ def verdict(outcome: Any, kind: str | None) -> Iterator[str]:
     if bound is not None and bound != certified:
         yield f"bound: {bound} is {word}"
     if status == "infeasible":
-        yield "verdict: " + ("certified infeasible" if kind else f"infeasible, {word}")
+        proved = kind == "infeasible"
+        yield "verdict: " + ("certified infeasible" if proved else f"infeasible, {word}")
     elif objective is None:
         yield f"verdict: {status}"
     elif objective == certified:
@@ -755,8 +743,9 @@ def main(arguments: list[str] | None = None) -> int:
     except Refuted as error:
         print(f"refuted: {error}")
         return 1
-    except (Unreadable, RecursionError, MemoryError) as error:
-        print(f"cannot be read: {error or type(error).__name__}", file=sys.stderr)
+    except (Unreadable, OSError, RecursionError, MemoryError) as error:
+        why = str(error) if isinstance(error, Unreadable) else ascii(error)
+        print(f"cannot be read: {why}", file=sys.stderr)
         return 2
     return 0
 

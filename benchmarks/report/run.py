@@ -91,8 +91,8 @@ def main() -> None:
     sizes = [measured(case, asked.folder, asked.pictures) for case in CASES]
     pictures(asked.folder)
     for size in sizes:
-        pdf = asked.folder / f"{size['case']}.pdf"
-        size["printed_pages"] = int(re.findall(r"Pages:\s+(\d+)", _out("pdfinfo", pdf))[0])
+        pdf = (asked.folder / f"{size['case']}.pdf").read_bytes()
+        size["printed_pages"] = len(re.findall(rb"/Type\s*/Page(?![a-zA-Z])", pdf))
     today = datetime.date.today().isoformat()
     (HERE / "results.json").write_text(json.dumps({"date": today, "pages": sizes}, indent=1) + "\n")
     write_sizes(sizes)

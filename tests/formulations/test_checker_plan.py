@@ -108,6 +108,14 @@ def test_infeasible() -> None:
     assert lines(document, outcome)[-1] == "verdict: infeasible, the word of 'cpsat'"
     outcome["certificate"] = {"version": 2, "kind": "infeasible", "vectors": [], "nodes": [{}]}
     assert lines(document, outcome)[-1] == "verdict: certified infeasible"
+    outcome |= {"certificate": infeasible_bound(), "certified_bound": 22, "bound": 22}
+    assert lines(document, outcome)[-1] == "verdict: infeasible, the word of 'cpsat'"
+
+
+def infeasible_bound() -> Document:
+    """A bound, which says nothing of whether there is a plan."""
+    certificate: Document = example()[1]["certificate"]
+    return certificate
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import pytest
 
 from formulations import InstanceError
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.answer_files import answers_to_dict, read_answers
 from milp_planner.features.explain.answers import Answers, Asked, answer
 from milp_planner.features.explain.budget import Budget
+from milp_planner.features.explain.call import answers_to_dict, read_answers
 from milp_planner.plans.placement import Plan
 from tests.milp_planner.features import plans
 
