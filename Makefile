@@ -36,9 +36,9 @@ lint: $(VENV)/.dev-installed
 	$(BIN)/lint-imports
 
 docs: $(VENV)/.dev-installed
-	$(BIN)/python -m milp_planner.cli.reference docs/cli.md
-	$(BIN)/python -m milp_planner.inputs.schemas docs/schemas
-	$(BIN)/python -m milp_planner.plans.schema docs/schemas/plan.schema.json
+	$(BIN)/python -m docs.generate.cli docs/cli.md
+	$(BIN)/python -m docs.generate.input_schemas docs/schemas
+	$(BIN)/python -m docs.generate.plan_schema docs/schemas/plan.schema.json
 
 site: $(VENV)/.docs-installed
 	$(BIN)/python -m mkdocs build --strict

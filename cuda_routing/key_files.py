@@ -60,7 +60,7 @@ class KeyFiles:
 
 def _pieces(path: Path, chunk: int) -> Iterator[NDArray[Any]]:
     if not path.is_file():
-        raise RoutingError(f"{path} is no file of keys")
+        raise RoutingError(f"{path} is not a file of keys")
     suffix = path.suffix.lower()
     if suffix == ".npy":
         yield from _from_npy(path, chunk)
@@ -77,7 +77,7 @@ def _from_npy(path: Path, chunk: int) -> Iterator[NDArray[Any]]:
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except _DAMAGED as error:
-        raise RoutingError(f"{path} is no .npy array: {' '.join(str(error).split())}") from None
+        raise RoutingError(f"{path} is not a .npy array: {' '.join(str(error).split())}") from None
     if array.dtype.kind not in "iu" or array.dtype.itemsize not in (4, 8):
         raise RoutingError(f"{path} holds {array.dtype}, keys must be 32 or 64-bit integers")
     flat = array.reshape(-1)
@@ -121,7 +121,7 @@ def _parse(path: Path, lines: list[str], before: int) -> Int64Array:
         for number, text in enumerate(lines, before + 1):
             if not _is_key(text.strip()):
                 raise RoutingError(
-                    f"{path}, line {number}: {text.strip()!r} is no 64-bit integer"
+                    f"{path}, line {number}: {text.strip()!r} is not a 64-bit integer"
                 ) from None
         raise
 

@@ -173,7 +173,7 @@ def parse_distribution(text: str) -> KeyLoad | None:
         values = []
     whole = values if name != "zipf" else values[1:]
     if len(values) != count or not all(value == int(value) for value in whole):
-        raise RoutingError(f"{text!r} is no distribution: allowed are {SPECS}")
+        raise RoutingError(f"{text!r} is not a distribution: allowed are {SPECS}")
     found: KeyLoad = make(*(v if name == "zipf" else int(v) for v in values))  # type: ignore[operator]
     return found
 

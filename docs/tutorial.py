@@ -34,7 +34,7 @@ cluster = Cluster.from_dict(
         "profile": "h100",
         "machines": 1,
         "ranks_per_machine": 2,
-        "hbm": "12GiB",
+        "hbm": "24GiB",
         "ddr": "64GiB",
         "interconnect": {"intra_machine": "450GB/s"},
         "reservations": {"hbm_percent": 15},
@@ -50,6 +50,12 @@ cluster = Cluster.from_dict(
 best = plan(model, cluster, time_limit=10)
 print(best)
 print(f"{best.status}: {best.objective_ms:.4g} ms, no plan below {best.bound_ms:.4g} ms")
+
+# %% [markdown]
+# The time of every rank by phase, and how full its memories are (needs matplotlib).
+
+# %%
+best.plot().savefig(folder / "plan.png")
 
 # %% [markdown]
 # Nobody has to believe that: `verify` recomputes it from the plan alone, without a solver.
@@ -83,13 +89,22 @@ today = folder / "today.csv"
 lines = [f"{t.name},HBM_ONLY,row_wise,all" for t in model.tables]
 today.write_text("\n".join(["table,mode,sharding_type,ranks", *lines]) + "\n")
 judged = audit(today, model, cluster, time_limit=10)
-print(f"fits: {judged.verdict.feasible}; above the bound: {judged.distance:.0%}")
-if judged.way is not None:
-    for move in judged.way[0].moves[:3]:
-        print(f"move {', '.join(move.tables)}: {move.bytes / 2**20:.0f} MiB")
+print(judged)
 
 # %% [markdown]
-# ## 5. Why, and what more memory would buy
+# ## 5. The way there
+#
+# What the first moves bring, in an order that exceeds no capacity while a table is at both ends;
+# each step is a plan of its own. On the command line: `explain plan.json --today today.csv`.
+
+# %%
+from milp_planner.features.explain.answers import Asked  # noqa: E402
+
+way = explain(best, "moves", asked=Asked(today=today))
+print(way)
+
+# %% [markdown]
+# ## 6. Why, and what more memory would buy
 
 # %%
 answers = explain(best, "why", "staircase", time_limit=10)
@@ -98,7 +113,7 @@ for table in answers.why.tables[:3]:
     print(f"{table.table}: {table.option}; next best: {others}")
 
 # %% [markdown]
-# ## 6. Ship it
+# ## 7. Ship it
 #
 # One file holds the plan and everything that verifies it; the report needs no network; TorchRec
 # reads the export.

@@ -14,12 +14,11 @@ from dataclasses import replace
 from formulations import exact, scale
 from formulations.clock import Clock
 from formulations.conduct.conductor import conduct
-from formulations.conduct.finish import finished, prepare, ready
+from formulations.conduct.finish import prepare, ready
 from formulations.instance import Instance
 from formulations.polish import polished
 from formulations.presolve import Presolved, placement_variables, presolve
-from formulations.result.outcome import Outcome, Status, found
-from formulations.result.placement import Placement
+from formulations.result.outcome import Outcome, Status, with_plan
 from formulations.settings import Settings
 
 #: Placement variables up to which the conductor is asked: about 50 tables on 8 ranks.
@@ -56,7 +55,7 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
 
 
 def _at_scale(instance: Instance, settings: Settings, clock: Clock, timed: bool) -> Outcome:
-    """``scale``; then less host memory, fewer shards and a lower total, where that is free."""
+    """``scale``, then the conductor."""
     compiling = prepare() if timed else None
     held = CONDUCTED * (settings.time_limit or 0.0) if timed else 0.0
     try:
@@ -66,10 +65,8 @@ def _at_scale(instance: Instance, settings: Settings, clock: Clock, timed: bool)
         loaded = ready(compiling, 0.0 if clock.interrupted() else WAIT * clock.share(1.0))
     open_ = outcome.status in (Status.FEASIBLE, Status.UNKNOWN)
     if loaded and open_ and not clock.over():
-        outcome = _conducted(instance, outcome, settings, clock)
-    if outcome.placement is None or not loaded or clock.interrupted():
-        return outcome
-    return _with(instance, outcome, finished(instance, outcome.placement))
+        return _conducted(instance, outcome, settings, clock)
+    return outcome
 
 
 def _conducted(instance: Instance, before: Outcome, settings: Settings, clock: Clock) -> Outcome:
@@ -87,15 +84,4 @@ def _polished(
     if outcome.placement is None or outcome.objective is None:
         return outcome
     plan = polished(instance, presolved, outcome.placement, settings, clock)
-    return _with(instance, outcome, finished(instance, plan) if ready() else plan)
-
-
-def _with(instance: Instance, outcome: Outcome, plan: Placement) -> Outcome:
-    """The outcome with another plan, unless that costs more."""
-    better = found(instance, "auto", plan, outcome.stopped_by, outcome.bound, outcome.bound_source)
-    if better.objective is None or better.objective > (outcome.objective or 0):
-        return outcome
-    return outcome.with_(
-        placement=plan, objective=better.objective, objectives=better.objectives,
-        status=better.status, stopped_by=better.stopped_by,
-    )  # fmt: skip
+    return with_plan(instance, outcome, plan, outcome.objective)

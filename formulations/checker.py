@@ -6,11 +6,11 @@
 Reads an Instance (docs/instance-format.md) and an outcome (docs/outcome.md) and believes nothing in
 them: the plan is checked, its objectives are recomputed, and the certificate is judged by
 docs/proof.md, whose sections stand in [brackets] below. Python's standard library and integers
-only; written apart from the solvers and the prover, and sharing no line with them.
+only, and no line shared with the solvers and the prover.
 
 Exit status: 0 every claim that can be checked holds; 1 one is refuted; 2 the input cannot be read.
 """
-# ruff: noqa: B905 (zip and map stop at the shorter: a price without moves leaves move_bytes out)
+# ruff: noqa: B905 (zip and map stop at the shorter)
 
 from __future__ import annotations
 
@@ -23,13 +23,11 @@ import sys
 import zlib
 from collections import Counter, defaultdict, namedtuple
 from collections.abc import Iterable, Iterator
-from itertools import chain, cycle, product, repeat
-from math import prod
+from itertools import chain, cycle, repeat
 from operator import add, gt, mul, sub
 from typing import Any
 
 MAX_BYTES = 2**29  # longest text that is read or unpacked
-MAX_TUPLES = 200_000  # [Components]
 
 
 class Unreadable(Exception):
@@ -38,43 +36,6 @@ class Unreadable(Exception):
 
 class Refuted(Exception):
     """A claim does not hold; the text says which and why."""
-
-
-# --- Forms of the files: a range is an integer, a set a word, a tuple alternatives, "*" any key ---
-
-AMOUNT, SIGNED, COUNT = range(2**53), range(1 - 2**53, 2**53), range(1, 2**53)
-FACTOR, VALUE = range(1 << 20_000), range(-(1 << 20_000), 1 << 20_000)  # of any size
-RANKS, OBJECTIVES = [[AMOUNT]], {"total", "busiest_rank", "step_time"}
-MACHINE_KINDS = {"one_machine", "any_rank_of_one_machine"}
-HOME_KINDS = {"any_rank"} | MACHINE_KINDS
-WHERE = ({"every_rank", "cluster"} | HOME_KINDS, [AMOUNT])
-SHARD = {"cost": [SIGNED], "use?": {"*": AMOUNT}, "repeat?": COUNT, "move_bytes?": AMOUNT}
-BLOCK = {"where": WHERE, "count?": COUNT, "distinct?": bool, "among?": [AMOUNT], "shards": [SHARD]}
-OPTION = {"name": str, "fusion?": {"group": str, "level": SIGNED}, "blocks": [BLOCK]}
-RESOURCE = {"name": str, "scope": {"rank", "machine", "cluster"}, "capacity": (AMOUNT, [AMOUNT])}
-INSTANCE = {
-    "format": {"milp-planner-instance/1"}, "name?": str, "source?": str, "reference?": list,
-    "ranks": COUNT, "machines": RANKS, "phases": [str], "time_unit?": str,
-    "objective": OBJECTIVES, "resources": [RESOURCE],
-    "tables": [{"name": str, "options": [OPTION]}],
-    "pins?": [{"table": str, "option": str, "ranks?": RANKS}],
-    "forbidden?": [{"table": str, "option": str}],
-    "current?": {"*": {"option": str, "ranks": RANKS}},
-    "max_moved_tables?": AMOUNT, "max_moved_bytes?": AMOUNT,
-}  # fmt: skip
-OUTCOME = {
-    "status": {"optimal", "feasible", "infeasible", "unknown"}, "objective": (VALUE, None),
-    "objective_kind": OBJECTIVES, "bound": (VALUE, None), "certified_bound": (VALUE, None),
-    "objectives?": {"*": (VALUE, None)}, "certificate": (None, {"*": object}),
-    "tables": (None, {"*": {"option": str, "ranks": RANKS}}), "*": object,
-}  # fmt: skip
-SPREAD, LARGEST = {"*": (FACTOR, [FACTOR])}, {"*": [[FACTOR]]}
-VECTOR = {"cost?": SPREAD, "capacity?": SPREAD, "largest_cost?": LARGEST, "largest_use?": LARGEST,
-          "moved_tables?": FACTOR, "moved_bytes?": FACTOR}  # fmt: skip
-NODE = {"use?": [AMOUNT], "nodes?": [AMOUNT], "table?": AMOUNT, "options?": RANKS,
-        "group?": str, "levels?": [[SIGNED]], "machines?": RANKS}  # fmt: skip
-CERTIFICATE = {"version": range(2, 3), "kind": {"bound", "infeasible"}, "target?": VALUE,
-               "vectors": [VECTOR], "nodes": [NODE]}  # fmt: skip
 
 
 def need(holds: object, sentence: str) -> None:
@@ -91,9 +52,42 @@ def refute(wrong: object, sentence: str) -> None:
 
 def shown(value: Any) -> str:
     """A found value in a sentence: short, and harmless on any terminal."""
-    kinds: dict[type, str] = {list: "a list", dict: "an object"}
-    found = kinds.get(type(value)) or ascii(value)
+    found = f"a {type(value).__name__}" if isinstance(value, (dict, list)) else ascii(value)
     return found if len(found) <= 60 else found[:57] + "..."
+
+
+# --- Forms of the files: a range is an integer, a set a word, a tuple alternatives, "*" any key ---
+
+AMOUNT, SIGNED, COUNT = range(2**53), range(1 - 2**53, 2**53), range(1, 2**53)
+FACTOR, VALUE = range(1 << 20_000), range(-(1 << 20_000), 1 << 20_000)  # of any size
+RANKS, OBJECTIVES = [[AMOUNT]], {"total", "busiest_rank", "step_time"}
+BY_MACHINE = {"one_machine", "any_rank_of_one_machine"}
+FREE = {"any_rank"} | BY_MACHINE  # kinds of place that leave a choice
+STANDING = {"every_rank", "list", "one_machine"}  # a shard on each rank of a way
+SHARD = {"cost": [SIGNED], "use?": {"*": AMOUNT}, "repeat?": COUNT, "move_bytes?": AMOUNT}
+BLOCK: dict[str, Any] = {"where": ({"every_rank", "cluster"} | FREE, [AMOUNT]), "shards": [SHARD]}
+BLOCK |= {"count?": COUNT, "distinct?": bool, "among?": [AMOUNT]}
+OPTION = {"name": str, "fusion?": {"group": str, "level": SIGNED}, "blocks": [BLOCK]}
+RESOURCE = {"name": str, "scope": {"rank", "machine", "cluster"}, "capacity": (AMOUNT, [AMOUNT])}
+NAMED = {"table": str, "option": str}
+INSTANCE = {"format": {"milp-planner-instance/1"}, "name?": str, "source?": str}
+INSTANCE |= {"reference?": list, "ranks": COUNT, "machines": RANKS, "phases": [str]}
+INSTANCE |= {"time_unit?": str, "objective": OBJECTIVES, "resources": [RESOURCE]}
+INSTANCE |= {"tables": [{"name": str, "options": [OPTION]}], "forbidden?": [NAMED]}
+INSTANCE |= {"pins?": [NAMED | {"ranks?": RANKS}], "max_moved_tables?": AMOUNT}
+INSTANCE |= {"current?": {"*": {"option": str, "ranks": RANKS}}, "max_moved_bytes?": AMOUNT}
+OUTCOME = {"status": {"optimal", "feasible", "infeasible", "unknown"}, "*": object}
+OUTCOME |= {"objective_kind": OBJECTIVES, "objective": (VALUE, None), "bound": (VALUE, None)}
+OUTCOME |= {"certified_bound": (VALUE, None), "objectives?": {"*": (VALUE, None)}}
+OUTCOME |= {"tables": (None, {"*": {"option": str, "ranks": RANKS}})}
+OUTCOME |= {"certificate": (None, {"*": object})}
+SPREAD, LARGEST = {"*": (FACTOR, [FACTOR])}, {"*": [[FACTOR]]}
+VECTOR = {"cost?": SPREAD, "capacity?": SPREAD, "largest_cost?": LARGEST, "largest_use?": LARGEST}
+VECTOR |= {"moved_tables?": FACTOR, "moved_bytes?": FACTOR, "fusion?": {"*": [[VALUE]]}}
+NODE = {"use?": [AMOUNT], "nodes?": [AMOUNT], "table?": AMOUNT, "options?": RANKS}
+NODE |= {"machines?": RANKS}
+CERTIFICATE = {"version": range(2, 3), "kind": {"bound", "infeasible"}, "target?": VALUE}
+CERTIFICATE |= {"vectors": [VECTOR], "nodes": [NODE]}
 
 
 def fit(value: Any, form: Any, what: str) -> None:
@@ -109,13 +103,14 @@ def fault(value: Any, form: Any) -> str | None:
         alike = (f for f in form if all(isinstance(f, k) == isinstance(value, k) for k in kinds))
         form = next(alike, form[0])
     if isinstance(form, dict) and isinstance(value, dict):
+        for key in (key for key in form if key[-1] not in "?*" and key not in value):
+            return f": the field {key!r} is missing"
         for key, entry in value.items():
             inner = form.get(key, form.get(key + "?", form.get("*")))
             found = ": unknown" if inner is None or key[-1:] == "?" else fault(entry, inner)
             if found is not None:
                 return f".{shown(key)[1:-1]}{found}"
-        missing = (key for key in form if key[-1] not in "?*" and key not in value)
-        return next((f": the field {key!r} is missing" for key in missing), None)
+        return None
     if isinstance(form, list) and isinstance(value, list):
         inside = ((i, fault(entry, form[0])) for i, entry in enumerate(value))
         return next((f"[{i}]{found}" for i, found in inside if found is not None), None)
@@ -128,36 +123,28 @@ def fault(value: Any, form: Any) -> str | None:
     return None if right else f" is {shown(value)}: of another type, or not allowed there"
 
 
-def read_json(data: bytes | str, what: str) -> Any:
-    """JSON, gzipped (as text: and in base64) or not: no duplicate keys, NaN, bottomless nesting."""
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON without duplicate keys."""
+    need(len(dict(pairs)) == len(pairs), "a key appears twice in one object")
+    return dict(pairs)
 
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        need(len(found) == len(pairs), f"{what}: a key appears twice in one object")
-        return found
 
-    def refuse(text: str) -> Any:
-        raise Unreadable(f"{what}: {text} is not a number")
-
+def read(data: bytes | str, what: str) -> Any:
+    """JSON, gzipped (as text: and in base64) or not; no duplicate keys, NaN, bottomless nesting."""
     try:
         data = base64.b64decode(data, validate=True) if isinstance(data, str) else data
         if data[:2] == b"\x1f\x8b":
             data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(MAX_BYTES + 1)
         need(len(data) <= MAX_BYTES, f"{what}: longer than {MAX_BYTES} bytes")
-        return json.loads(data.decode(), object_pairs_hook=unique, parse_constant=refuse)
-    except (OSError, EOFError, zlib.error):
-        raise Unreadable(f"{what}: damaged gzip") from None
-    except ValueError as error:
+        return json.loads(data.decode(), object_pairs_hook=unique, parse_constant=int)
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise Unreadable(f"{what}: not valid JSON ({str(error)[:90]!a})") from None
 
 
 def read_file(path: str) -> Any:
     """A JSON file, gzipped or not."""
-    try:
-        with open(path, "rb") as file:
-            return read_json(file.read(MAX_BYTES + 1), ascii(path))
-    except (OSError, ValueError) as error:
-        raise Unreadable(f"{path!a}: cannot be read ({type(error).__name__})") from None
+    with open(path, "rb") as file:
+        return read(file.read(MAX_BYTES + 1), ascii(path))
 
 
 def part(plan: Any, key: str) -> Any:
@@ -166,34 +153,33 @@ def part(plan: Any, key: str) -> Any:
     if not isinstance(value, dict) or "encoding" not in value:
         return value
     fit(value, {"encoding": {"json+gzip+base64"}, "data": str}, key)
-    return read_json(value["data"], key)
+    return read(value["data"], key)
 
 
 # --- The Instance ---------------------------------------------------------------------------------
 
-# values: costs by the objective's names, then uses; moving: the same, then move_bytes
-Shard = namedtuple("Shard", "cost use move values moving")
-# places: ranks or machines that it may take; runs: its shards in order, each with its repeat
-Block = namedtuple("Block", "where count distinct places runs")
-# home: index of its home block [Splits]; floor, excess and peak: by column [The bare rule]
+# A set of ranks is the bits of an integer; the bit after the last rank is for shards on no rank.
+# cost: one a phase; values: one a column; move: bytes that move with it
+Shard = namedtuple("Shard", "cost values move")
+# runs: the shards in order, each with how often it comes in a row
+Block = namedtuple("Block", "where count distinct ways runs")
+# A way to place a block: its ranks, and the sets of ranks (a machine, None for all) that it covers
+Way = namedtuple("Way", "ranks covers")
+# home: index of its home block [Splits]; floor, excess and peak: one a column [The bare rule]
 Option = namedtuple("Option", "name group level blocks home floor excess peak")
 
 
-def shards_of(block: Any) -> Iterator[Any]:
-    """The shards of a block in order."""
-    return chain.from_iterable(repeat(shard, n) for shard, n in block.runs)
+def mask_of(ranks: Iterable[int]) -> int:
+    """A set of ranks."""
+    return sum(1 << r for r in set(ranks))
 
 
-def mask_of(places: Iterable[int]) -> int:
-    """A set of places as the bits of an integer."""
-    return sum(1 << p for p in set(places))
-
-
-def different(values: list[Any], what: str, below: int = 0) -> tuple[Any, ...]:
+def different(values: Iterable[Any], what: str, below: int = 0) -> tuple[Any, ...]:
     """A non-empty list without repeats; with ``below``, of places."""
-    need(0 < len(values) == len(set(values)), f"{what}: none, or one twice")
-    need(not below or max(values) < below, f"{what}: a place must be below {below}")
-    return tuple(values)
+    found = tuple(values)
+    need(0 < len(found) == len(set(found)), f"{what}: none, or one twice")
+    need(not below or max(found) < below, f"{what}: a place must be below {below}")
+    return found
 
 
 class Instance:
@@ -203,28 +189,46 @@ class Instance:
         fit(raw, INSTANCE, "instance")
         self.objective, self.ranks = raw["objective"], raw["ranks"]
         self.machines = [different(m, "machines", self.ranks) for m in raw["machines"]]
-        parted = sorted(chain(*self.machines)) == list(range(self.ranks))
-        need(parted, "machines must partition the ranks")
         self.machine_of = {r: q for q, m in enumerate(self.machines) for r in m}
+        parted = sum(map(len, self.machines)) == self.ranks == len(self.machine_of)
+        need(parted, "machines must partition the ranks")
+        self.sets: dict[Any, int] = {q: mask_of(m) for q, m in enumerate(self.machines)}
+        self.sets[None] = mask_of(range(self.ranks))
         self.phases = different(raw["phases"], "phases")
-        self.costs = self.phases if self.objective == "step_time" else (self.objective,)
-        self.scopes = {r["name"]: r["scope"] for r in raw["resources"]}
-        need(len(self.scopes) == len(raw["resources"]), "resources: a name appears twice")
-        free = ("cluster", [0]) if self.objective == "total" else ("rank", [0] * self.ranks)
-        self.columns = [free] * len(self.costs)  # scope and capacities; a cost's limit is L
+        costs = self.phases if self.objective == "step_time" else (self.objective,)
+        scope = "cluster" if self.objective == "total" else "rank"
+        self.columns = [(scope, [0] * self.size(scope))] * len(costs)  # a cost's limit is L
         for resource in raw["resources"]:
             given, size = resource["capacity"], self.size(resource["scope"])
             given = given if isinstance(given, list) else [given] * size
             need(len(given) == size, f"a resource of this scope needs {size} capacities")
             self.columns.append((resource["scope"], given))
+        self.names = tuple(r["name"] for r in raw["resources"])
+        need(len(self.names) == len(set(self.names)), "resources: a name appears twice")
+        names = chain(zip(repeat("cost"), costs), zip(repeat("use"), self.names))
+        self.column, self.costs = {name: f for f, name in enumerate(names)}, len(costs)
         self.table = {t["name"]: i for i, t in enumerate(raw["tables"])}
         need(len(self.table) == len(raw["tables"]), "tables: a name appears twice")
         self.tables = []
         for t in raw["tables"]:
             what = f"table {shown(t['name'])}"
-            different([o["name"] for o in t["options"]], f"{what}: options")
+            different((o["name"] for o in t["options"]), f"{what}: options")
             self.tables.append([self._option(o, what) for o in t["options"]])
-        self._read_constraints(raw)
+        self.limits = {k: raw[k] for k in ("max_moved_tables", "max_moved_bytes") if k in raw}
+        self.forbidden = {self._named(f, "forbidden") for f in raw.get("forbidden", [])}
+        self.current = {}  # an option that is gone is None
+        for name, now in raw.get("current", {}).items():
+            t, o = self._named({"table": name, **now}, "current")
+            self.current[t] = o, now["ranks"]
+        self.pins: dict[int, Any] = {}
+        for pin in raw.get("pins", []):
+            t, o = self._named(pin, "pins")
+            need(t not in self.pins and o is not None, "pins: a table twice, or no such option")
+            blocks, ranks = self.tables[t][o].blocks, pin.get("ranks")
+            known = not ranks or max(chain([0], *ranks)) < self.ranks
+            right = known and (ranks is None or len(ranks) == len(blocks))
+            need(right, "pins: not one list of ranks a block")
+            self.pins[t] = o, ranks
 
     def size(self, scope: str) -> int:
         """How many places a scope has."""
@@ -232,90 +236,70 @@ class Instance:
 
     def place(self, scope: str, rank: int) -> int:
         """The place of a scope that a rank belongs to."""
-        return {"rank": rank, "machine": self.machine_of[rank]}.get(scope, 0)
-
-    def on(self, machine: int | None) -> Any:
-        """The ranks of a machine (None: all)."""
-        return range(self.ranks) if machine is None else self.machines[machine]
-
-    def _option(self, raw: Any, what: str) -> Any:
-        what += f", option {shown(raw['name'])}"
-        blocks = [self._block(b, what) for b in raw["blocks"]]
-        need(blocks, f"{what}: a block is needed")
-        home = next((i for i, b in enumerate(blocks) if b.where in HOME_KINDS), None)
-        floor, excess = [0] * len(self.columns), [0] * len(self.columns)
-        for block in (b for b in blocks if b.where != "cluster"):
-            one = block.where == "one_machine" and len(self.machines) == 1
-            for f, values in enumerate(zip(*(shard.values for shard, _ in block.runs))):
-                low = min(values) if one or block.where == "every_rank" else 0
-                floor[f] += low * block.count
-                excess[f] = max(excess[f], max(values) - low)
-        group, level = (raw.get("fusion", {}).get(k) for k in ("group", "level"))
-        peak = [*map(add, floor, excess)]
-        return Option(raw["name"], group, level, blocks, home, floor, excess, peak)
-
-    def _block(self, raw: Any, what: str) -> Any:
-        where = "list" if isinstance(raw["where"], list) else raw["where"]
-        count, single = raw.get("count", 1), where in ("list", "every_rank")
-        below = self.size("machine" if where in MACHINE_KINDS else "rank")
-        right = (count == 1 or not single) and ("among" not in raw or where in HOME_KINDS)
-        need(right, f"{what}: count or among has no meaning for {where}")
-        given = raw["where"] if where == "list" else raw.get("among")
-        places = tuple(range(below)) if given is None else different(given, what, below)
-        wanted = {len(places) if single else count}
-        if where == "one_machine":
-            wanted = {len(self.machines[q]) for q in places}
-        runs = self._runs(raw["shards"], what)
-        number = sum(n for _, n in runs)
-        need(number == 1 or wanted == {number}, f"{what}: {number} shards, needed: {wanted}")
-        runs = [(runs[0][0], max(wanted))] if len(runs) == 1 else runs
-        used = {c for s, _ in runs for u, c in zip(s.use, self.scopes.values()) if u}
-        off = where != "cluster" or used <= {"cluster"}
-        need(off, f"{what}: a cluster block may use cluster resources only")
-        return Block(where, count, raw.get("distinct", where == "one_machine"), places, runs)
-
-    def _runs(self, raw: Any, what: str) -> list[tuple[Any, int]]:
-        """Shards with their repeats; equal neighbours are one run, so that they are alike."""
-        runs: list[tuple[Any, int]] = []
-        for entry in raw:
-            cost, uses = tuple(entry["cost"]), entry.get("use", {})
-            known = len(cost) == len(self.phases) and uses.keys() <= self.scopes.keys()
-            need(known, f"{what}: not one cost a phase, or an unknown resource")
-            need(self.objective == "total" or min(cost) >= 0, f"{what}: a cost is below 0")
-            use, move = tuple(uses.get(r, 0) for r in self.scopes), entry.get("move_bytes", 0)
-            values = (cost if self.objective == "step_time" else (sum(cost),)) + use
-            shard = Shard(cost, use, move, values, (*values, move))
-            before = runs.pop()[1] if runs and runs[-1][0] == shard else 0
-            runs.append((shard, before + entry.get("repeat", 1)))
-        need(runs, f"{what}: a block needs a shard")
-        return runs
-
-    def _read_constraints(self, raw: Any) -> None:
-        self.limits = {k: raw[k] for k in ("max_moved_tables", "max_moved_bytes") if k in raw}
-        self.forbidden = {self._named(f, "forbidden") for f in raw.get("forbidden", [])}
-        need(all(o is not None for _, o in self.forbidden), "forbidden: there is no such option")
-        self.pins: dict[int, tuple[Any, Any]] = {}
-        for pin in raw.get("pins", []):
-            t, o = self._named(pin, "pins")
-            need(t not in self.pins and o is not None, "pins: a table twice, or no such option")
-            ranks, blocks = pin.get("ranks"), self.tables[t][o].blocks
-            right = ranks is None or len(ranks) == len(blocks)
-            need(right and all(r < self.ranks for r in chain(*ranks or ())), "pins: wrong ranks")
-            self.pins[t] = o, ranks
-        self.current = {}
-        for called, now in raw.get("current", {}).items():
-            t, o = self._named({"table": called, **now}, "current")
-            self.current[t] = o, now["ranks"]  # o is None where the option is gone
+        return {"rank": rank, "machine": self.machine_of.get(rank, 0)}.get(scope, 0)
 
     def _named(self, raw: Any, what: str) -> tuple[int, Any]:
         need(raw["table"] in self.table, f"{what}: there is no table {shown(raw['table'])}")
         t = self.table[raw["table"]]
         return t, next((o for o, x in enumerate(self.tables[t]) if x.name == raw["option"]), None)
 
+    def _option(self, raw: Any, what: str) -> Option:
+        what += f", option {shown(raw['name'])}"
+        blocks = [self._block(b, what) for b in raw["blocks"]]
+        need(blocks, f"{what}: a block is needed")
+        floor, excess = [0] * len(self.columns), [0] * len(self.columns)
+        for block in (b for b in blocks if b.where != "cluster"):
+            for f, values in enumerate(zip(*(shard.values for shard, _ in block.runs))):
+                low = min(values) if None in block.ways[0].covers else 0
+                floor[f] += low * block.count
+                excess[f] = max(excess[f], max(values) - low)
+        group, level = (raw.get("fusion", {}).get(k) for k in ("group", "level"))
+        home = next((i for i, b in enumerate(blocks) if b.where in FREE), None)
+        peak = [*map(add, floor, excess)]
+        return Option(raw["name"], group, level, blocks, home, floor, excess, peak)
+
+    def _block(self, raw: Any, what: str) -> Block:
+        where, count = raw["where"], raw.get("count", 1)
+        where, given = ("list", where) if isinstance(where, list) else (where, raw.get("among"))
+        single = where in ("list", "every_rank")
+        need(where in FREE or "among" not in raw, f"{what}: 'among' has no meaning here")
+        need(not single or count == 1, f"{what}: 'count' has no meaning here")
+        below = self.size("machine" if where in BY_MACHINE else "rank")
+        places = different(range(below) if given is None else given, what, below)
+        ways = [Way(places, tuple(self.sets) * (where == "every_rank"))]
+        if where in BY_MACHINE:
+            covers = (None,) if below == 1 else ()
+            ways = [Way(self.machines[q], (q, *covers) * (where == "one_machine")) for q in places]
+        elif where == "cluster":
+            ways = [Way((self.ranks,), ())]
+        whole = single or where == "one_machine"
+        wanted = {len(way.ranks) for way in ways} if whole else {count}
+        runs: list[tuple[Shard, int]] = []
+        for entry in raw["shards"]:
+            shard = self._shard(entry, where == "cluster", what)
+            before = runs.pop()[1] if runs and runs[-1][0] == shard else 0
+            runs.append((shard, before + entry.get("repeat", 1)))
+        number = sum(n for _, n in runs)
+        need({number} in ({1}, wanted), f"{what}: {number} shards, needed: {wanted}")
+        runs = [(runs[0][0], max(wanted))] if len(runs) == 1 else runs
+        return Block(where, count, raw.get("distinct", where == "one_machine"), ways, runs)
+
+    def _shard(self, raw: Any, free: bool, what: str) -> Shard:
+        cost, use = tuple(raw["cost"]), raw.get("use", {})
+        known = len(cost) == len(self.phases) and use.keys() <= set(self.names)
+        need(known, f"{what}: not one cost a phase, or an unknown resource")
+        need(self.objective == "total" or min(cost) >= 0, f"{what}: a cost is below 0")
+        values = cost if self.objective == "step_time" else (sum(cost),)
+        values += tuple(use.get(name, 0) for name in self.names)
+        uses = [*zip(values, self.columns)][self.costs :]
+        wrong = free and any(u and scope != "cluster" for u, (scope, _) in uses)
+        need(not wrong, f"{what}: a cluster block may use cluster resources only")
+        return Shard(cost, values, raw.get("move_bytes", 0))
+
 
 # --- The plan -------------------------------------------------------------------------------------
 
-Placed = list[tuple[int, Any, list[list[int]]]]  # of every table: option, its ranks by block
+Placed = list[tuple[Option, list[list[int]]]]  # of every table: its option, the ranks of blocks
 
 
 def check_plan(instance: Instance, raw: Any) -> dict[str, int]:
@@ -324,68 +308,65 @@ def check_plan(instance: Instance, raw: Any) -> dict[str, int]:
     for called in raw.keys() ^ instance.table.keys():
         refute(True, f"table {shown(called)} is only in one of plan and instance")
     for called, t in instance.table.items():
-        names, what = [o.name for o in instance.tables[t]], f"table {shown(called)}"
-        refute(raw[called]["option"] not in names, f"{what} has no such option")
-        o, ranks = names.index(raw[called]["option"]), raw[called]["ranks"]
-        option = instance.tables[t][o]
-        refute(len(ranks) != len(option.blocks), f"{what}: not one list of ranks a block")
-        for block, where in zip(option.blocks, ranks):
-            there = may_stand(instance, block, where)
+        what, ranks = f"table {shown(called)}", raw[called]["ranks"]
+        found = [o for o in instance.tables[t] if o.name == raw[called]["option"]]
+        refute(not found, f"{what} has no such option")
+        refute(len(ranks) != len(found[0].blocks), f"{what}: not one list of ranks a block")
+        for block, where in zip(found[0].blocks, ranks):
+            there = may_stand(block, where)
             refute(not there, f"{what}: a block ({block.where}) stands where it may not")
-        placed.append((o, option, ranks))
+        placed.append((found[0], ranks))
     check_choices(instance, placed)
-    use = [[0] * instance.size(scope) for scope in instance.scopes.values()]
-    cost, free = [[0] * len(instance.phases) for _ in range(instance.ranks)], 0
-    for rank, shard, times in seats(placed):
-        if rank is None:
-            free += times * sum(shard.cost)
-        else:
-            cost[rank] = [*map(add, cost[rank], shard.cost)]
-        for i, scope in enumerate(instance.scopes.values()):
-            use[i][0 if rank is None else instance.place(scope, rank)] += times * shard.use[i]
-    for called, used, (_, caps) in zip(
-        instance.scopes, use, instance.columns[len(instance.costs) :]
-    ):
+    sums = [[0] * len(caps) for _, caps in instance.columns]
+    cost = [[0] * len(instance.phases) for _ in range(instance.ranks + 1)]
+    for rank, shard, times in seats(instance, placed):
+        cost[rank] = [c + times * own for c, own in zip(cost[rank], shard.cost)]
+        for used, value, (scope, _) in zip(sums, shard.values, instance.columns):
+            if rank < instance.ranks or scope == "cluster":
+                used[instance.place(scope, rank)] += times * value
+    for name, used, (_, caps) in [*zip(instance.column, sums, instance.columns)][instance.costs :]:
         for place, (u, c) in enumerate(zip(used, caps)):
-            refute(u > c, f"{shown(called)} at place {place}: {u} are used, {c} are there")
-    most, rows = sum(map(max, zip(*cost))), [*map(sum, cost)]
-    return {"total": sum(rows) + free, "busiest_rank": max(rows), "step_time": most}
+            refute(u > c, f"{shown(name[1])} at place {place}: {u} are used, {c} are there")
+    rows, step = [*map(sum, cost)], sum(map(max, zip(*cost[:-1])))
+    return {"total": sum(rows), "busiest_rank": max(rows[:-1]), "step_time": step}
 
 
-def may_stand(instance: Instance, block: Any, ranks: list[int]) -> bool:
+def may_stand(block: Block, ranks: list[int]) -> bool:
     """Whether these are places of the block: where, among, count, distinct."""
-    if block.where not in HOME_KINDS or not all(r < instance.ranks for r in ranks):
-        return ranks == ([] if block.where == "cluster" else [*block.places])
-    machines = [instance.machine_of[r] for r in ranks]
-    taken, places = ranks, set(machines if block.where in MACHINE_KINDS else ranks)
-    if block.where == "one_machine":  # whole machines, one after the other
-        taken, start = [], 0
-        while start < len(ranks):
-            taken.append(machines[start])
-            start += len(instance.machines[taken[-1]])
-        if ranks != [r for q in taken for r in instance.machines[q]]:
-            return False
-    one = len(places) == 1 or block.where != "any_rank_of_one_machine"
+    if block.where == "cluster":
+        return not ranks
+    taken: list[Any] = ranks
+    there = True
+    if block.where.startswith("any"):
+        there = any(set(ranks) <= set(way.ranks) for way in block.ways)
+    else:  # one way after the other
+        ways, taken, left = {way.ranks[0]: way.ranks for way in block.ways}, [], [*ranks]
+        while left and left[0] in ways:
+            taken.append(ways[left[0]])
+            there = left[: len(taken[-1])] == [*taken[-1]] and there
+            del left[: len(taken[-1])]
+        there = there and not left
     apart = not block.distinct or len(set(taken)) == len(taken)
-    return one and apart and len(taken) == block.count and places <= set(block.places)
+    return there and apart and len(taken) == block.count
 
 
-def seats(placed: Placed) -> Iterator[tuple[int | None, Any, int]]:
-    """Every shard with its rank; or with None, and how often, where it is on no rank."""
-    for _, option, ranks in placed:
+def seats(instance: Instance, placed: Placed) -> Iterator[tuple[int, Shard, int]]:
+    """Every shard with its rank, once; beyond the last rank with how often it is there."""
+    for option, ranks in placed:
         for block, where in zip(option.blocks, ranks):
             if block.where == "cluster":
-                yield from ((None, shard, n) for shard, n in block.runs)
-            else:  # cycle: one_machine takes machine after machine
-                shards = cycle(shards_of(block) if len(block.runs) > 1 else [block.runs[0][0]])
-                yield from ((rank, shard, 1) for rank, shard in zip(where, shards))
+                yield from ((instance.ranks, shard, n) for shard, n in block.runs)
+            else:  # one_machine takes machine after machine
+                shards = chain.from_iterable(repeat(shard, n) for shard, n in block.runs)
+                yield from ((rank, shard, 1) for rank, shard in zip(where, cycle(shards)))
 
 
 def check_choices(instance: Instance, placed: Placed) -> None:
     """Fusion, forbidden options, pins and moves."""
     levels: dict[Any, Any] = {}
     moved: Placed = []
-    for t, (o, option, ranks) in enumerate(placed):
+    for t, (option, ranks) in enumerate(placed):
+        o = instance.tables[t].index(option)
         split = levels.setdefault(option.group, option.level) != option.level
         refute(split, f"fusion group {shown(option.group)} stands at two levels")
         pinned, where = instance.pins.get(t, (o, None))
@@ -393,8 +374,8 @@ def check_choices(instance: Instance, placed: Placed) -> None:
         refute(apart or (t, o) in instance.forbidden, f"tables[{t}]: forbidden, or against its pin")
         before, stood = instance.current.get(t, (o, ranks))
         if before != o or not same(stood, ranks):
-            moved.append((o, option, ranks))
-    size = sum(shard.move * times for _, shard, times in seats(moved))
+            moved.append((option, ranks))
+    size = sum(shard.move * times for _, shard, times in seats(instance, moved))
     for key, found in (("max_moved_tables", len(moved)), ("max_moved_bytes", size)):
         limit = instance.limits.get(key, found)
         refute(found > limit, f"{key} is {limit}, the plan moves {found}")
@@ -407,11 +388,14 @@ def same(a: list[list[int]], b: list[list[int]]) -> bool:
 
 # --- The certificate ------------------------------------------------------------------------------
 
-Spots = list[tuple[int, int, int]]  # price, ranks (or machines) of that price as bits, their class
-Allowed = list[tuple[int, ...]]  # allowed options of every table
+# A way with room. parts: shard, ranks, and how many such shards take one of them (0: one on each)
+Places = namedtuple("Places", "ranks covers parts")
+Choice = tuple[int, int | None]  # an option, and the machine of its home (None: not told)
+Allowed = list[tuple[Choice, ...]]  # by table
+EVERYWHERE = -1
 
 
-def least(values: Iterable[int | None]) -> int | None:
+def least(values: Iterable[Any]) -> Any:
     """The least of what is there; None where nothing is."""
     return min((v for v in values if v is not None), default=None)
 
@@ -420,181 +404,65 @@ class Vector:
     """Multipliers of rows and the right-hand side of their sum [Applying a vector]."""
 
     def __init__(self, instance: Instance, raw: Any, bound: int | None) -> None:
-        costs, width = len(instance.costs), len(instance.columns)
-        self.rows = [[0] * width + [raw.get("moved_bytes", 0)] for _ in range(instance.ranks + 1)]
-        self.moved, self.right, self.depth = raw.get("moved_tables", 0), 0, [0] * width
-        self.covers: Any = defaultdict(Counter)  # of largest-shard rows, by set: of all tables,
-        self.own: Any = defaultdict(lambda: defaultdict(Counter))  # and of each; None: all ranks
-        for key, value in raw.items():
+        self.instance, self.right, self.depth = instance, 0, [0] * len(instance.columns)
+        self.rows = [[0] * len(instance.columns) for _ in range(instance.ranks + 1)]
+        self.covers: Any = defaultdict(Counter)  # largest-shard rows by set: of all tables,
+        self.own: Any = defaultdict(lambda: defaultdict(Counter))  # and of each
+        self.tables, self.bytes = raw.get("moved_tables", 0), raw.get("moved_bytes", 0)
+        self.fusion: Any = defaultdict(Counter)  # of each table, by group and level
+        for key, given in raw.items():
             if key.startswith("moved"):
                 need(f"max_{key}" in instance.limits, f"the instance has no limit on {key}")
-                self.right += value * instance.limits[f"max_{key}"]
+                self.right += given * instance.limits[f"max_{key}"]
                 continue
-            names = list(instance.costs if "cost" in key else instance.scopes)
-            need(bound is not None or "cost" not in key, "vector: costs belong to kind bound")
-            need(value.keys() <= set(names), f"vector: {key} names what the instance has not")
-            for f, name in enumerate(names, 0 if "cost" in key else costs):
-                for row in value.get(name, ()) if key.startswith("largest") else ():
-                    self._largest(instance, f, row)
-                if name in value and not key.startswith("largest"):
-                    self._spread(instance, f, value[name])
-        self.right += (bound or 0) * max(self.depth[:costs])  # [Why every row holds]
-        kinds: Any = defaultdict(int)  # ranks of equal multipliers, as bits
-        for r, row in enumerate(self.rows[:-1]):
-            kinds[tuple(row)] |= 1 << r
-        self.kinds, self.prices = list(kinds.items()), dict[Any, int | None]()
+            kind = "cost" if "cost" in key else "use"
+            add_rows: Any = self._fuse if key == "fusion" else self._spread
+            add_rows = self._largest if key.startswith("largest") else add_rows
+            need(bound is not None or kind == "use", "vector: costs belong to kind bound")
+            for name, value in given.items():
+                known = key == "fusion" or (kind, name) in instance.column
+                need(known, f"vector: {key} names what is not there")
+                add_rows(instance.column.get((kind, name), name), value)
+        self.right += (bound or 0) * max(self.depth[: instance.costs])  # [Why every row holds]
+        kinds: Any = defaultdict(int)  # ranks of equal multipliers
+        for r, weights in enumerate(self.rows):
+            kinds[tuple(weights)] |= 1 << r
+        self.kinds, self.prices = list(kinds.items()), dict[tuple[int, Choice], int | None]()
 
-    def _spread(self, instance: Instance, f: int, value: int | list[int]) -> None:
+    def _spread(self, f: int, given: Any) -> None:
         """A row for every place of a cost or resource."""
-        scope, caps = instance.columns[f]
-        given = value if isinstance(value, list) else [value] * instance.size(scope)
-        right = len(given) == instance.size(scope) and (given is not value or scope != "cluster")
+        scope, caps = self.instance.columns[f]
+        spread = given if isinstance(given, list) else [given] * len(caps)
+        right = len(spread) == len(caps) and (scope != "cluster" or spread is not given)
         need(right, "vector: not one multiplier a place")
-        for r, row in enumerate(self.rows[:-1]):
-            row[f] = given[instance.place(scope, r)]
-        self.rows[-1][f] = given[0] if scope == "cluster" else 0
-        self.depth[f] += sum(given)
-        self.right += sum(map(mul, given, caps))
+        for r, weights in enumerate(self.rows):
+            on = r < self.instance.ranks or scope == "cluster"
+            weights[f] = spread[self.instance.place(scope, r)] if on else 0
+        self.depth[f] += sum(spread)
+        self.right += sum(map(mul, spread, caps))
 
-    def _largest(self, instance: Instance, f: int, row: list[int]) -> None:
-        """A row of the largest shard of a table, over all ranks or those of a machine."""
-        t, m, *q = row if len(row) in (2, 3) else (len(instance.tables), 0)
-        known = t < len(instance.tables) and all(x < len(instance.machines) for x in q)
-        scope, caps = instance.columns[f]
-        need(known and scope == "rank", f"vector: a row {row} of the largest shard is none")
-        about = q[0] if q else None
-        self.own[t][about][f] += m
-        self.covers[about][f] += m
-        self.depth[f] += m
-        self.right += m * max(caps[r] for r in instance.on(about))
+    def _fuse(self, group: str, given: Any) -> None:
+        """Rows of tables at levels of a group, of which a plan has one."""
+        levels: Any = Counter()
+        for row in given:
+            t, level, m = row if len(row) == 3 else (0, 0, -1)
+            need(m >= 0 and t in range(len(self.instance.tables)), f"vector: no fusion row {row}")
+            self.fusion[t][group, level] += m
+            levels[level] += m
+        self.right += max(levels.values(), default=0)
 
-
-class Quote:
-    """The price of an option at a vector: no plan makes it add less to the left-hand side."""
-
-    def __init__(self, proof: Proof, vector: Vector, t: int, o: int) -> None:
-        self.proof, self.vector, self.instance = proof, vector, proof.instance
-        self.option, own = self.instance.tables[t][o], vector.own.get(t, {})
-        self.moves = self.instance.current.get(t, (o, None))[0] != o
-        self.pin = self.instance.pins.get(t, (o, None))[1]
-        self.fixed = sum(m * self.option.excess[f] for f, m in own.get(None, {}).items())
-        self.fixed += vector.moved * self.moves
-        self.chief: Any = defaultdict(Counter)  # (block, run): what it adds as chief, by machine
-        movable = ("any_rank", "any_rank_of_one_machine", "list")
-        blocks = [(i, b) for i, b in enumerate(self.option.blocks) if b.where in movable]
-        runs = [(i, k, shard) for i, b in blocks for k, (shard, _) in enumerate(b.runs)]
-        for q, f in [(q, f) for q, row in own.items() for f in row if runs and q is not None]:
-            i, k, shard = max(runs, key=lambda run: run[2].values[f])  # of equals the first
-            self.chief[i, k][q] += own[q][f] * shard.values[f]
-
-    def price(self, homes: tuple[int, int]) -> int | None:
-        """The price with a home and a rest (machines as bits, -1: all); None: it has no place."""
-        total = self.fixed
-        for i, block in enumerate(self.option.blocks):
-            found = self._block(i, block, *(homes if i == self.option.home else (-1, -1)))
-            if found is None:
-                return None
-            total += found
-        return total
-
-    def _block(self, i: int, block: Any, home: int, rest: int) -> int | None:
-        """[Places]: the least over a set that holds the places of every plan."""
-        inst, pin = self.instance, self.pin[i] if self.pin else range(self.instance.ranks)
-        if block.where == "cluster":
-            return sum(n * self._dot(self.vector.rows[-1], shard) for shard, n in block.runs)
-        if block.where in ("every_rank", "list"):
-            covered = self.vector.covers if block.where == "every_rank" else ()
-            return self._standing(i, block.places, covered)
-        ranks = mask_of(pin)
-        if block.where == "any_rank":
-            ranks &= mask_of(block.places)
-            alike = len(block.runs) == 1
-            first = ranks & self.proof.ranks_of(home)
-            return self._scattered(i, first, ranks & self.proof.ranks_of(rest if alike else -1))
-        pinned = {inst.machine_of[r] for r in pin}
-        machines = [q for q in block.places if q in pinned]
-        if block.where == "any_rank_of_one_machine":
-            masks = [ranks & mask_of(inst.machines[q]) for q in machines if home >> q & 1]
-            return least(self._scattered(i, mask, mask) for mask in masks)
-        both = [None] if len(inst.machines) == 1 else []
-        prices = [(self._standing(i, inst.machines[q], [q, *both]), q) for q in machines]
-        spots = [(p, 1 << q, q) for p, q in prices if p is not None]
-        return cheapest(spots, spots, home, rest, block.count, block.distinct)
-
-    def _dot(self, row: Any, shard: Any) -> int:
-        return sum(map(mul, row, shard.moving if self.moves else shard.values))
-
-    def _standing(self, i: int, ranks: Any, covered: Iterable[int | None]) -> int | None:
-        """Price of one shard on each of these ranks, which cover the sets given."""
-        total, start, block = 0, 0, self.option.blocks[i]
-        for k, (shard, n) in enumerate(block.runs):
-            mask = mask_of(ranks[start : start + n])
-            if mask & ~self.proof.open(shard):
-                return None
-            total += sum((mask & m).bit_count() * self._dot(w, shard) for w, m in self.vector.kinds)
-            if (i, k) in self.chief:
-                total += self.chief[i, k][self.instance.machine_of[ranks[start]]]
-            start += n
-        at = dict(zip(ranks, shards_of(block))) if covered else {}
-        for about in covered:
-            shards = [at[r] for r in self.instance.on(about) if r in at]
-            for f, m in self.vector.covers.get(about, {}).items():
-                total += m * min(shard.values[f] for shard in shards)
-        return total
-
-    def _spots(self, shard: Any, chief: Any) -> Spots:
-        """Ranks open to a shard by their price, with what it adds there as chief."""
-        found: Spots = []
-        for c, (row, mask) in enumerate(self.vector.kinds):
-            mask &= self.proof.open(shard)
-            price = self._dot(row, shard)
-            for q, more in chief.items():
-                found.append((price + more, mask & self.proof.ranks_of(1 << q), c))
-                mask &= ~self.proof.ranks_of(1 << q)
-            found.append((price, mask, c))
-        return found
-
-    def _scattered(self, i: int, first: int, others: int) -> int | None:
-        """Least price of ``count`` shards on ranks."""
-        block, total = self.option.blocks[i], 0
-        alike, pin = len(block.runs) == 1, self.pin[i] if self.pin else []
-        for k, (shard, n) in enumerate(block.runs):
-            near, far = self._spots(shard, self.chief.get((i, k), {})), self._spots(shard, {})
-            if alike and not block.distinct and block.where == "any_rank" and n == len(pin):
-                found = on_pin(near, far, first, others, pin)
-            else:
-                found = cheapest(near, far, first, others, n, block.distinct and alike)
-            if found is None:
-                return None
-            total, first = total + found, others
-        return total
-
-
-def cheapest(near: Spots, far: Spots, first: int, others: int, n: int, apart: bool) -> int | None:
-    """Least price of n shards that are alike: one on ``first`` at near's prices, and the others."""
-    one = least(p for p, mask, _ in near if mask & first)
-    if n == 1 or one is None:
-        return one
-    if not apart:
-        other = least(p for p, mask, _ in far if mask & others)
-        return None if other is None else one + (n - 1) * other
-    flat = sorted(chain(*([p] * (mask & others).bit_count() for p, mask, _ in far)))
-    at, found = {c: p for p, _, c in far}, []
-    for p, mask, c in near:
-        if mask & first & ~others and len(flat) >= n - 1:
-            found.append(p + sum(flat[: n - 1]))
-        elif mask & first & others and len(flat) >= n:  # of the n least, all but its own rank's
-            found.append(p + sum(flat[:n]) - min(at[c], flat[n - 1]))
-    return least(found)
-
-
-def on_pin(near: Spots, far: Spots, first: int, others: int, pin: list[int]) -> int | None:
-    """Price of shards that are alike on the ranks of a pin, each as often as it is named."""
-    later = [p for r in pin for p, mask, _ in far if mask & others & 1 << r]
-    if len(later) < len(pin):
-        return None
-    swaps = [p - q for q, r in zip(later, pin) for p, mask, _ in near if mask & first & 1 << r]
-    return sum(later) + min(swaps) if swaps else None
+    def _largest(self, f: int, given: Any) -> None:
+        """Rows of the largest shards of tables, over all ranks or those of a machine."""
+        scope, caps = self.instance.columns[f]
+        for row in given:
+            t, m, about = (*row, None)[:3] if len(row) in (2, 3) else (0, 0, -1)
+            known = t < len(self.instance.tables) and about in self.instance.sets
+            need(known and scope == "rank", f"vector: no largest-shard row {row}")
+            self.own[t][about][f] += m
+            self.covers[about][f] += m
+            self.depth[f] += m
+            inside = self.instance.sets[about]
+            self.right += m * max(c for r, c in enumerate(caps) if inside >> r & 1)
 
 
 class Proof:
@@ -609,185 +477,176 @@ class Proof:
         children = [(i, c) for i, node in enumerate(self.nodes) for c in node.get("nodes", [])]
         once = sorted(c for _, c in children) == list(range(1, len(self.nodes)))
         need(once and all(i < c for i, c in children), "certificate: its nodes are no tree")
-        for i, node in enumerate(self.nodes):
-            self._check_node(node, f"certificate: nodes[{i}]")
-        priced = instance.objective != "total" and self.bound is not None
-        self.costs = range(len(instance.costs)) if priced else range(0)
-        self.most = self.bound if self.bound is not None and priced else 0
-        uses = list(enumerate(instance.columns))[len(instance.costs) :]
+        used = max(chain([-1], *(node.get("use", ()) for node in self.nodes)))
+        need(used < len(self.vectors), "certificate: a node uses a vector that is not there")
+        told = any("machines" in node for node in self.nodes)
+        told |= any(about is not None for v in self.vectors for about in v.covers)
+        self.homes = [*range(len(instance.machines))] if told else [None]
+        priced = self.bound is not None and instance.objective != "total"
+        self.costs = range(instance.costs if priced else 0)
+        uses = [*enumerate(instance.columns)][instance.costs :]
         self.tested = [(f, max(caps)) for f, (scope, caps) in uses if scope == "rank"]
-        self.rooms: Any = defaultdict(int)  # ranks by what is there of every resource, as bits
+        self.rooms: Any = defaultdict(int)  # ranks by what is there of every resource
         for r in range(instance.ranks):
             room = (2**53 if s == "cluster" else c[instance.place(s, r)] for _, (s, c) in uses)
             self.rooms[tuple(room)] |= 1 << r
-        self._open: dict[Any, int] = {}
-        self._ranks: dict[int, int] = {-1: -1}
-
-    def _check_node(self, node: Any, what: str) -> None:
-        inst, t = self.instance, node.get("table", 0)
-        split = next((k for k in ("options", "levels", "machines") if k in node), None)
-        wanted = {split, "nodes", "group" if split == "levels" else "table"} if split else set()
-        need(node.keys() - {"use"} == wanted, f"{what}: not the keys of a leaf or of one split")
-        need(all(v < len(self.vectors) for v in node.get("use", [])), f"{what}: no such vector")
-        if split:
-            need(t < len(inst.tables), f"{what}: no such table")
-            known = {"machines": range(len(inst.machines)), "options": range(len(inst.tables[t]))}
-            levels = {x.level for x in chain(*inst.tables) if x.group == node.get("group")}
-            inside = set(chain(*node[split])) <= set(known.get(split, levels))
-            need(inside and (split != "levels" or bool(levels)), f"{what}: {split} out of range")
-            need(0 < len(node[split]) == len(node["nodes"]), f"{what}: not one list a child")
-
-    def open(self, shard: Any) -> int:
-        """The ranks open to a shard [Places]: elsewhere it alone is too much."""
-        if shard not in self._open:
-            dear = bool(self.costs) and sum(shard.cost) > self.most
-            fits = (m for room, m in self.rooms.items() if not any(map(gt, shard.use, room)))
-            self._open[shard] = 0 if dear else sum(fits)
-        return self._open[shard]
-
-    def ranks_of(self, machines: int) -> int:
-        """Ranks of machines, as bits (-1: all)."""
-        if machines not in self._ranks:
-            found = (r for r, q in self.instance.machine_of.items() if machines >> q & 1)
-            self._ranks[machines] = mask_of(found)
-        return self._ranks[machines]
+        self.places: dict[tuple[int, int], list[list[Places]]] = {}
 
     def open_node(self) -> int | None:
         """A node that stays open [Reading it]; None if the root is closed: the claim is proved."""
-        inst = self.instance
-        root = [tuple(o for o in range(len(options)) if (t, o) not in inst.forbidden
-                      and inst.pins.get(t, (o, None))[0] == o)
-                for t, options in enumerate(inst.tables)]  # fmt: skip
-        self._apply(Vector(inst, {}, self.bound), root, {})  # options without a place go
-        stack: Any = [(0, root, {})]
+        root: Allowed = [()] * len(self.instance.tables)
+        for t, options in enumerate(self.instance.tables):
+            pinned = self.instance.pins.get(t, (None, None))[0]
+            for o, option in enumerate(options):
+                if pinned in (None, o) and (t, o) not in self.instance.forbidden:
+                    self.places[t, o] = [*self._places(t, o)]
+                    homes = [None] if option.home is None else self.homes
+                    root[t] += tuple((o, q) for q in homes if all(self.places[t, o]))
+        stack = [(0, root)]
         while stack:
-            i, allowed, homes = stack.pop()
-            if not self._closes(self.nodes[i], allowed, homes):
-                children = self._split(self.nodes[i], allowed, homes)
+            i, left = stack.pop()
+            if not self._closes(self.nodes[i], left):
+                children = self._split(self.nodes[i], left)
                 if children is None:
                     return i
-                stack += [(c, *state) for c, state in zip(self.nodes[i]["nodes"], children)][::-1]
+                stack += [*zip(self.nodes[i]["nodes"], children)][::-1]
         return None
 
-    def _closes(self, node: Any, allowed: Allowed, homes: Any) -> bool:
-        """Steps 1 to 3 at a node; narrows ``allowed``."""
+    def _closes(self, node: Any, allowed: Allowed) -> bool:
+        """Whether no case is left at a node; narrows ``allowed``."""
         self._bare_rule(allowed)
         for v in node.get("use", []):
-            if not all(allowed):
-                break
-            if not allowed and self.vectors[v].right < 0:  # [No tables]
+            if not all(allowed) or self._apply(self.vectors[v], allowed):
                 return True
-            self._apply(self.vectors[v], allowed, homes)
             self._bare_rule(allowed)
         return not all(allowed)
 
-    def _split(self, node: Any, allowed: Allowed, homes: Any) -> list[Any] | None:
-        """States of the children [Splits]; None where a case is in no list, or at a leaf."""
-        t, tables = node.get("table"), self.instance.tables
-        if "machines" in node:
-            everything = (1 << len(self.instance.machines)) - 1
-            home, rest = homes.get(t, (everything, everything))
-            children = []
-            for here in map(mask_of, node["machines"]):
-                children.append((allowed[:], {**homes, t: (home & here, rest)}))
-                rest &= ~(home & here)
-            return None if home & ~mask_of(chain(*node["machines"])) else children
-        kept = []
-        for listed in node.get("options", ()):
-            kept.append(allowed[:])
-            kept[-1][t] = tuple(o for o in allowed[t] if o in listed)
-        for listed in node.get("levels", ()):
-            out = [[x.group == node["group"] and x.level not in listed for x in r] for r in tables]
-            kept.append([tuple(o for o in os if not row[o]) for os, row in zip(allowed, out)])
-        covered = kept and all(set(os) == set().union(*child) for os, *child in zip(allowed, *kept))
-        return [(child, homes) for child in kept] if covered else None
+    def _split(self, node: Any, allowed: Allowed) -> list[Allowed] | None:
+        """What the children allow [Splits]; None where a case is in no list, or at a leaf."""
+        t, by = node.get("table", 0), "machines" in node
+        lists = [{*listed, None} for listed in node.get("machines", node.get("options", ()))]
+        split = {"table", "nodes", "machines" if by else "options"} if lists else set()
+        need(node.keys() - {"use"} == split, "certificate: a node has not the keys of one split")
+        right = len(lists) == len(node.get("nodes", ())) and t < max(1, len(allowed))
+        need(right, "certificate: a split without its table, or not one list a child")
+        if not lists:
+            return None
+        listed, most = (
+            set().union(*lists),
+            self.instance.machines if by else self.instance.tables[t],
+        )
+        need(listed <= {None, *range(len(most))}, "certificate: a split names what is not there")
+        if not all(c[by] in listed for c in allowed[t]):
+            return None
+        kept = [tuple(c for c in allowed[t] if c[by] in case) for case in lists]
+        return [[*allowed[:t], own, *allowed[t + 1 :]] for own in kept]
 
     def _bare_rule(self, allowed: Allowed) -> None:
         """[The bare rule]: the rank of an option's largest shard bears it and all floors."""
         before: Allowed = []
         while before != allowed and all(allowed):
             before = allowed[:]
-            rows = [[row[o] for o in os] for row, os in zip(self.instance.tables, allowed)]
-            low = [list(map(min, zip(*(o.floor for o in row)))) for row in rows]
-            floors = list(map(sum, zip(*low)))
-            for t, own in enumerate(low):
-                base = list(map(sub, floors, own))
-                allowed[t] = tuple(
-                    o for o, x in zip(allowed[t], rows[t]) if self._bears(base, x.peak)
-                )
+            rows = [[own[o] for o, _ in cs] for own, cs in zip(self.instance.tables, allowed)]
+            low = [[*map(min, zip(*(x.floor for x in row)))] for row in rows]
+            floors = [*map(sum, zip(*low))]
+            for t, row in enumerate(rows):
+                base = [*map(sub, floors, low[t])]
+                kept = (c for c, x in zip(before[t], row) if self._bears(base, x.peak))
+                allowed[t] = tuple(kept)
 
     def _bears(self, base: list[int], peak: list[int]) -> bool:
+        cost = sum(base[f] + peak[f] for f in self.costs)
         fits = all(base[f] + peak[f] <= most for f, most in self.tested)
-        return fits and sum(base[f] + peak[f] for f in self.costs) <= self.most
+        return fits and (not self.costs or cost <= (self.bound or 0))
 
-    def _apply(self, vector: Vector, allowed: Allowed, homes: Any) -> None:
-        """[Removal]: an option adds its own price to the least that all the rest adds."""
-        prices: list[dict[int, int]] = []
-        for t, os in enumerate(allowed):
-            found = ((o, self._price(vector, t, o, homes)) for o in os)
-            prices.append({o: p for o, p in found if p is not None})
-        allowed[:] = map(tuple, prices)
-        slack, sums = vector.right, []
-        for tables, groups in self._components(prices) if all(prices) else ():
-            best = self._component(tables, groups, prices)
-            lowest = min(best[tables[0]].values(), default=None)
-            if lowest is None:  # no tuple has an option of every table
-                allowed[tables[0]] = ()
-                return
-            slack -= lowest
-            sums.append((lowest, best))
-        for lowest, best in sums:
-            for t, row in best.items():
-                allowed[t] = tuple(o for o, p in row.items() if p - lowest <= slack)
+    def _places(self, t: int, o: int) -> Iterator[list[Places]]:
+        """[Places]: of each block of an option, its ways that have room."""
+        pins = self.instance.pins.get(t, (o, None))[1]
+        for i, block in enumerate(self.instance.tables[t][o].blocks):
+            named = mask_of(pins[i]) if pins and block.where in FREE else EVERYWHERE
+            stands = block.where in STANDING
+            alike = len(block.runs) == 1 and block.where in FREE
+            apart = block.count if block.distinct and alike else 1
+            found = []
+            for way in (way for way in block.ways if mask_of(way.ranks) & named):
+                parts, start = [], 0
+                for shard, n in block.runs:
+                    ranks = mask_of(way.ranks[start : start + n] if stands else way.ranks)
+                    ranks, room = (ranks if stands else ranks & named), self.open(shard)
+                    wanted = ranks.bit_count() if stands else apart
+                    if (ranks & room).bit_count() >= wanted:
+                        parts.append((shard, ranks & room, 0 if stands else n))
+                    start += n
+                if len(parts) == len(block.runs):
+                    found.append(Places(mask_of(way.ranks), way.covers, parts))
+            short = block.where == "one_machine" and block.distinct and len(found) < block.count
+            yield [] if short else found
 
-    def _price(self, vector: Vector, t: int, o: int, homes: Any) -> int | None:
-        key = (t, o, homes.get(t, (-1, -1)))
-        if key not in vector.prices:
-            vector.prices[key] = Quote(self, vector, t, o).price(key[2])
-        return vector.prices[key]
+    def open(self, shard: Shard) -> int:
+        """The ranks that a shard fits alone; shards on no rank do."""
+        use = shard.values[self.instance.costs :]
+        fits = sum(mask for room, mask in self.rooms.items() if not any(map(gt, use, room)))
+        return fits | 1 << self.instance.ranks
 
-    def _components(self, prices: list[dict[int, int]]) -> list[tuple[list[int], set[str]]]:
-        """[Components]: tables linked by groups that their options name, with those groups."""
-        alone: list[tuple[list[int], set[str]]] = []
-        linked: list[tuple[list[int], set[str]]] = []
+    def _price(self, vector: Vector, t: int, choice: Choice) -> int | None:
+        """[Price]: what a choice adds to the left-hand side at least; None: it has no place."""
+        if (t, choice) not in vector.prices:
+            (o, q), inst = choice, self.instance
+            option, own = inst.tables[t][o], vector.own.get(t, {})
+            move = inst.current.get(t, (o, None))[0] != o
+            excess = (m * option.excess[f] for f, m in own.get(None, {}).items())
+            found = [vector.tables * move, sum(excess)]
+            found.append(vector.fusion[t][option.group, option.level])
+            for i, block in enumerate(option.blocks):
+                near, chief = EVERYWHERE, block.runs[0][0]
+                if i == option.home and q is not None:
+                    near = inst.sets[q]
+                    if block.where not in STANDING:
+                        found.append(sum(m * chief.values[f] for f, m in own.get(q, {}).items()))
+                ways = [(w, self._way(vector, w, near, vector.bytes * move))
+                        for w in self.places[t, o][i]]  # fmt: skip
+                found.append(least(p for w, p in ways if w.ranks & near))
+                if block.where == "one_machine":
+                    found += [least(p for _, p in ways)] * (block.count - 1)
+            vector.prices[t, choice] = None if None in found else sum(found)
+        return vector.prices[t, choice]
+
+    def _way(self, vector: Vector, way: Places, near: int, bytes_: int) -> int | None:
+        """The least price of a block placed in one way, its first shard near."""
+        total, sets = 0, self.instance.sets
+        for about, row in vector.covers.items():
+            for f, m in row.items() if about in way.covers else ():
+                here = (shard.values[f] for shard, mask, _ in way.parts if mask & sets[about])
+                total += m * min(here)
+        for shard, mask, n in way.parts:
+            prices = [(sum(map(mul, weights, shard.values), bytes_ * shard.move), kind & mask)
+                      for weights, kind in vector.kinds if kind & mask]  # fmt: skip
+            if n:
+                first = least(p for p, ranks in prices if ranks & near)
+                if first is None:
+                    return None
+                total += first + (n - 1) * min(p for p, _ in prices)
+                near = EVERYWHERE
+            else:
+                total += sum(p * ranks.bit_count() for p, ranks in prices)
+        return total
+
+    def _apply(self, vector: Vector, allowed: Allowed) -> bool:
+        """[Removal]: a choice costs its own price and the least of the rest.
+
+        True where no choice is left for all tables.
+        """
+        prices: list[dict[Choice, int]] = []
+        for t, choices in enumerate(allowed):
+            found = ((c, self._price(vector, t, c)) for c in choices)
+            prices.append({c: p for c, p in found if p is not None})
+        if not all(prices):
+            return True
+        low = [min(row.values()) for row in prices]
+        slack = vector.right - sum(low)
         for t, row in enumerate(prices):
-            groups = {self.instance.tables[t][o].group for o in row} - {None}
-            near = [c for c in linked if not groups.isdisjoint(c[1])]
-            linked = [c for c in linked if groups.isdisjoint(c[1])]
-            found = ([t, *chain(*(c[0] for c in near))], groups.union(*(c[1] for c in near)))
-            (linked if groups else alone).append(found)
-        return alone + linked
-
-    def _component(self, tables: list[int], groups: set[str], prices: Any) -> Any:
-        """Of every option, the least sum of the component with it: over tuples of levels held."""
-        if not groups:
-            return {t: prices[t] for t in tables}
-        options = [[self.instance.tables[t][o] for o in prices[t]] for t in tables]
-        levels = {g: sorted({x.level for x in chain(*options) if x.group == g}) for g in groups}
-        held: dict[str, int] = {}
-        for g in sorted(groups, key=lambda g: (len(levels[g]), g)):
-            if len(tables) * prod(len(levels[h]) for h in (*held, g)) > MAX_TUPLES:
-                break
-            held[g] = len(held)
-        tuples = [(None, *enumerate(levels_)) for levels_ in product(*(levels[g] for g in held))]
-        keys = [
-            [(held[x.group], x.level) if x.group in held else None for x in row] for row in options
-        ]
-        best = []  # by table: least price for each tuple
-        for t, row in zip(tables, keys):
-            cheapest_of: dict[Any, int] = {}
-            for key, p in zip(row, prices[t].values()):
-                cheapest_of[key] = min(p, cheapest_of.get(key, p))
-            best.append([least(map(cheapest_of.get, tup)) for tup in tuples])
-        rest: list[dict[Any, int]] = [{} for _ in tables]  # least of the other tables, by key
-        for tup, *row in zip(tuples, *best):
-            for others, p in zip(rest, row) if None not in row else ():
-                for key in tup:
-                    others[key] = min(others.get(key, sum(row) - p), sum(row) - p)
-        return {
-            t: {o: p + others[k] for (o, p), k in zip(prices[t].items(), row) if k in others}
-            for t, row, others in zip(tables, keys, rest)
-        }
+            allowed[t] = tuple(c for c, p in row.items() if p - low[t] <= slack)
+        return slack < 0
 
 
 def check_certificate(instance: Any, certificate: Any) -> str | None:
@@ -811,10 +670,9 @@ def check(document: Any, outcome: Any) -> Iterator[str]:
     """What holds of an outcome, line by line, the verdict last; else Refuted."""
     instance = Instance(document)
     fit(outcome, OUTCOME, "outcome")
-    objective, certified, found = outcome["objective"], outcome["certified_bound"], {}
-    refute(
-        outcome["objective_kind"] != instance.objective, "the outcome is about another objective"
-    )
+    other = outcome["objective_kind"] != instance.objective
+    refute(other, "the outcome is about another objective")
+    objective, certificate, found = outcome["objective"], outcome["certificate"] or {}, {}
     if outcome["tables"] is not None:
         found = check_plan(instance, outcome["tables"])
         yield "plan: complete; every shard is where it may be, every constraint holds"
@@ -823,13 +681,12 @@ def check(document: Any, outcome: Any) -> Iterator[str]:
         refute(value != found.get(kind), wrong)
     if found:
         yield f"objective: {instance.objective} {objective}, recomputed"
-    certificate = outcome["certificate"] or {}
+    proved, certified = certificate.get("target"), outcome["certified_bound"]
     if certificate:
         fails = check_certificate(instance, certificate)
         refute(fails is not None, fails or "")
-        what = "there is no plan" if certified is None else f"no plan costs less than {certified}"
+        what = "there is no plan" if proved is None else f"no plan costs less than {proved}"
         yield f"certificate: {what}"
-    proved = certificate.get("target")
     refute(certified != proved, f"certified_bound is {certified}, the certificate proves {proved}")
     yield from verdict(outcome, certificate.get("kind"))
 
@@ -837,35 +694,33 @@ def check(document: Any, outcome: Any) -> Iterator[str]:
 def verdict(outcome: Any, kind: str | None) -> Iterator[str]:
     """Whether bound and status agree with the rest, and what stands behind the status."""
     objective, bound, certified = (outcome[k] for k in ("objective", "bound", "certified_bound"))
-    source, status = outcome.get("bound_source"), outcome["status"]
-    word = shown(source.get("method") if isinstance(source, dict) else "its solver")
-    for b in (bound, certified) if objective is not None else ():
-        refute(b is not None and b > objective, f"a bound of {b} is above the plan's {objective}")
+    status, source = outcome["status"], outcome.get("bound_source")
+    word = f"the word of {shown(source.get('method') if isinstance(source, dict) else 'nobody')}"
+    high = max((b for b in (bound, certified) if b is not None), default=0)
+    wrong = objective is not None and (bound, certified) != (None, None) and high > objective
+    refute(wrong, f"a bound of {high} is above the plan's {objective}")
     low = bound is not None and certified is not None and bound < certified
     refute(low, f"bound {bound} is below certified_bound {certified}")
-    expected = ["infeasible", "unknown"]
+    right = ["infeasible", "unknown"]
     if objective is not None:
-        expected = ["optimal" if bound == objective else "feasible"]
-    refute(status not in expected, f"status is {status}, its own figures say {expected[-1]}")
+        right = ["optimal" if bound == objective else "feasible"]
+    refute(status not in right, f"status is {status}, its own figures say {right[-1]}")
+    refute(kind == "infeasible" != status, "the certificate says that there is no plan")
     if bound is not None and bound != certified:
-        yield f"bound: {bound} is the word of {word}"
-    if objective is None:
-        behind = "certified" if kind == "infeasible" else f"the word of {word}"
-        yield f"verdict: {status}" + (f", {behind}" if status == "infeasible" else "")
+        yield f"bound: {bound} is {word}"
+    if status == "infeasible":
+        proved = kind == "infeasible"
+        yield "verdict: " + ("certified infeasible" if proved else f"infeasible, {word}")
+    elif objective is None:
+        yield f"verdict: {status}"
     elif objective == certified:
         yield "verdict: certified optimal"
     else:
-        share = "nothing is certified"
+        share = "nothing certified"
         if certified is not None:  # in hundredths of a percent, rounded up
             parts = -(10_000 * (certified - objective) // max(1, abs(objective)))
-            share = (
-                f"certified to within {parts // 100}.{parts % 100:02d}%" if parts < 10**7 else share
-            )
-        yield (
-            f"verdict: {status}"
-            + (f", the word of {word}" if bound == objective else "")
-            + f"; {share}"
-        )
+            share = f"certified to {parts // 100}.{parts % 100:02d}%"
+        yield f"verdict: {status}, {share}" + (f"; optimal is {word}" * (bound == objective))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -888,8 +743,9 @@ def main(arguments: list[str] | None = None) -> int:
     except Refuted as error:
         print(f"refuted: {error}")
         return 1
-    except (Unreadable, RecursionError, MemoryError) as error:
-        print(f"cannot be read: {error or type(error).__name__}", file=sys.stderr)
+    except (Unreadable, OSError, RecursionError, MemoryError) as error:
+        why = str(error) if isinstance(error, Unreadable) else ascii(error)
+        print(f"cannot be read: {why}", file=sys.stderr)
         return 2
     return 0
 

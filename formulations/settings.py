@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from formulations.goals import DEFAULT, Goals
 from formulations.result.placement import Placement
 
 
@@ -57,7 +58,10 @@ class Settings:
     hint : Placement or None
         A plan to start from; need not be feasible.
     polish : bool
-        After the primary objective, spend leftover time lowering the total, then Σ use/capacity.
+        After the primary objective, spend leftover time lowering the total, then Σ use/capacity;
+        then the finishing pass.
+    goals : Goals
+        What the finishing pass improves, in which order, and what may be given up for it.
     certificate : bool
         Attach a certificate that ``verify`` can re-derive without a solver.
     stop : threading.Event
@@ -74,6 +78,7 @@ class Settings:
     seed: int = 0
     hint: Placement | None = None
     polish: bool = True
+    goals: Goals = DEFAULT
     certificate: bool = True
     stop: threading.Event = field(default_factory=threading.Event, compare=False)
     on_progress: Callable[[TracePoint], None] | None = field(default=None, compare=False)
@@ -88,5 +93,6 @@ class Settings:
             "seed": self.seed,
             "hint": self.hint is not None,
             "polish": self.polish,
+            **({} if self.goals == DEFAULT else {"goals": str(self.goals)}),
             **{str(k): v for k, v in self.options.items()},
         }

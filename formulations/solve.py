@@ -9,7 +9,7 @@ from formulations.clock import Clock
 from formulations.evidence import best_plan, contradiction, without_claims
 from formulations.instance import Instance
 from formulations.interrupt import interruptible
-from formulations.result.outcome import Outcome
+from formulations.result.outcome import Outcome, with_plan
 from formulations.settings import Settings
 
 #: Share of the time limit kept for the certificate and the most seconds of it: on one machine,
@@ -74,6 +74,7 @@ def _certified(
     """What a formulation answers, with a certificate where time is kept for one."""
     with clock.holding_back(_kept_for_certificate(instance, settings)):
         outcome = chosen.load()(instance, settings, clock)
+    outcome = _finished(instance, chosen, outcome, settings, clock)
     closed = outcome.certificate is not None and outcome.certified_bound == outcome.objective
     if not settings.certificate or closed or clock.interrupted():
         return outcome
@@ -81,6 +82,28 @@ def _certified(
 
     timed = settings.time_limit is not None and settings.work_limit is None
     return certify(instance, outcome, max(LEAST_SECONDS, clock.remaining()) if timed else None)
+
+
+def _finished(
+    instance: Instance,
+    chosen: registry.Formulation,
+    outcome: Outcome,
+    settings: Settings,
+    clock: Clock,
+) -> Outcome:
+    """The outcome with what the finishing pass makes of its plan.
+
+    Baselines are told as they are; nobody waits for the pass to be compiled.
+    """
+    wanted = settings.polish and chosen.proves != "nothing" and not clock.interrupted()
+    if outcome.placement is None or outcome.objective is None or not wanted:
+        return outcome
+    from formulations.conduct.finish import finished, ready
+
+    if not clock.counts and not ready():
+        return outcome
+    plan = finished(instance, outcome.placement, settings.goals)
+    return with_plan(instance, outcome, plan, settings.goals.most(outcome.objective))
 
 
 def _again(

@@ -20,13 +20,13 @@ from milp_planner.version import __version__
 
 if TYPE_CHECKING:
     from milp_planner.features.audit.call import audit
-    from milp_planner.features.check.call import check
+    from milp_planner.features.check import check
     from milp_planner.features.compare.call import compare
     from milp_planner.features.explain.call import explain
     from milp_planner.features.plan.call import plan
-    from milp_planner.features.report.call import report
+    from milp_planner.features.report.page import report
     from milp_planner.features.simulate.plan import simulate_plan as simulate
-    from milp_planner.features.verify.call import verify
+    from milp_planner.features.verify import verify
     from milp_planner.inputs import Cluster, Model
     from milp_planner.integrations.exports import write as export
     from milp_planner.plans.placement import Plan
@@ -54,15 +54,15 @@ _HOME = {
     "Cluster": ("milp_planner.inputs", "Cluster"),
     "Plan": ("milp_planner.plans.placement", "Plan"),
     "audit": ("milp_planner.features.audit.call", "audit"),
-    "check": ("milp_planner.features.check.call", "check"),
+    "check": ("milp_planner.features.check", "check"),
     "compare": ("milp_planner.features.compare.call", "compare"),
     "explain": ("milp_planner.features.explain.call", "explain"),
     "export": ("milp_planner.integrations.exports", "write"),
     "plan": ("milp_planner.features.plan.call", "plan"),
     "read_plan": ("milp_planner.plans.plan_file", "read_plan"),
-    "report": ("milp_planner.features.report.call", "report"),
+    "report": ("milp_planner.features.report.page", "report"),
     "simulate": ("milp_planner.features.simulate.plan", "simulate_plan"),
-    "verify": ("milp_planner.features.verify.call", "verify"),
+    "verify": ("milp_planner.features.verify", "verify"),
 }
 
 

@@ -20,7 +20,7 @@ class Problem:
     field : str
         As people write it, ``tables[3].rows``; empty for what no field holds.
     file : str
-        Name of the file; empty where it is told by the message or there is none.
+        Name of the file; empty where the message names it or there is none.
     line : int or None
         Line of the field, from 1; None where the file has none (JSON, Python).
     """
@@ -58,7 +58,7 @@ class BadInput(PlannerError):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Every problem that was found, the one that the sentence tells first."""
+        """Every problem that was found, the one that the sentence names first."""
         return self._problems or (Problem(str(self)),)
 
     @classmethod

@@ -46,8 +46,7 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
     BadInput
         As :func:`write_atomically`.
     """
-    for target in contents:
-        check_writable(target)
+    check_writable(*contents)
     ready: dict[Path, str] = {}
     replaced: dict[Path, bytes | None] = {}
     try:
@@ -103,16 +102,21 @@ def json_text(value: object) -> str:
     return json.dumps(value, indent=1) + "\n"
 
 
-def check_writable(path: str | Path) -> None:
-    """Refuse an output path early, before any work is spent on its content.
+def check_writable(*paths: str | Path | None) -> None:
+    """Refuse output paths early, before any work is spent on their content; None is none.
 
     Raises
     ------
     BadInput
-        When ``path`` is a folder or a name the system does not take, or its folder is absent or
-        not writable.
+        When one is a folder or a name the system does not take, or its folder is absent or not
+        writable.
     """
-    target = Path(path)
+    for path in paths:
+        if path is not None:
+            _check_writable(Path(path))
+
+
+def _check_writable(target: Path) -> None:
     try:
         target.lstat()
     except FileNotFoundError:
@@ -123,7 +127,7 @@ def check_writable(path: str | Path) -> None:
     if target.is_dir():
         raise BadInput(f"cannot write {target}: it is a folder; give a file name")
     if target.exists() and not target.is_file():
-        raise BadInput(f"cannot write {target}: it is no regular file; --json prints to stdout")
+        raise BadInput(f"cannot write {target}: it is not a regular file; --json prints to stdout")
     if not target.parent.is_dir():
         raise BadInput(f"cannot write {target}: the folder {target.parent} does not exist")
     if not os.access(target.parent, os.W_OK):
@@ -139,7 +143,7 @@ def check_absent(path: Path) -> None:
         When there is something of that name already.
     """
     if path.exists() or path.is_symlink():
-        raise BadInput(f"{path} is there already; -o {path} overwrites it")
+        raise BadInput(f"{path} already exists; -o {path} overwrites it")
 
 
 def _mode_of(target: Path) -> int:

@@ -10,7 +10,7 @@ import codecs
 
 #: Control characters, line separators and what turns the direction of text, for a regex's class.
 CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
-#: Name of the error handler that writes what an encoding lacks as its nearest ASCII.
+#: Name of the error handler that writes what an encoding does not have as its nearest ASCII.
 NEAREST = "milp_planner_nearest"
 
 _PICTURES = {

@@ -67,8 +67,8 @@ _COMMAND = re.compile(r"^\s*(?:\$ )?milp-planner ([a-z][a-z-]*)(.*)$", re.MULTIL
 @pytest.mark.parametrize("page", EVERY, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_commands_shown_exist(page: Path) -> None:
     """Every command line in a code block names a command that there is, and options it takes."""
+    from docs.generate.cli import parameters
     from milp_planner.cli.commands import COMMANDS
-    from milp_planner.cli.reference import parameters
 
     known = {command.name: command for command in COMMANDS}
     for block in re.findall(r"```(?:bash|sh|console)?\n(.*?)```", page.read_text("utf-8"), re.S):
@@ -89,3 +89,16 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "from_dict" in (tmp_path / "tutorial.html").read_text("utf-8")
     assert (tmp_path / "search" / "search_index.json").stat().st_size > 100_000
+
+
+_SOURCE = re.compile(r"`((?:[\w-]+/)+[\w-]+\.py)`")
+_FOREIGN = ("torchrec/", "tzrec/", "planner/")
+
+
+@pytest.mark.parametrize("page", EVERY, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_source_files_named_exist(page: Path) -> None:
+    """Every Python file that a page names is there, whole or from one of the packages."""
+    for named in _SOURCE.findall(page.read_text("utf-8")):
+        places = (ROOT / named, ROOT / "milp_planner" / named, ROOT / "formulations" / named)
+        if not named.startswith(_FOREIGN):
+            assert any(place.is_file() for place in places), f"{page.name} names {named}"

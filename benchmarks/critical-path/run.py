@@ -108,7 +108,16 @@ def lines(document: dict[str, Any]) -> Iterator[str]:
     proved = sum(m[r]["status"] == "optimal" for m in planned for r in RATINGS)
     yield (
         f"Our objective and TorchRec's figure differ by at most {worst:.1e}; "
-        f"{proved} of {2 * len(planned)} plans are proved optimal."
+        f"{proved} of {2 * len(planned)} plans are proved optimal in {document['time_limit']:g} s."
+    )
+    ratios = {r: [m[r][r] / m["torchrec"][r] for m in both] for r in RATINGS}
+    worse, better = (
+        [sum(judge(x) for x in ratios[r]) for r in RATINGS]
+        for judge in (lambda x: x > 1 + 1e-6, lambda x: x < 1 - 1e-6)
+    )
+    yield (
+        f"Under `busiest_rank` and `critical_path` our plan is better than TorchRec's for "
+        f"{better[0]} and {better[1]} models, worse for {worse[0]} and {worse[1]}."
     )
     yield ""
     yield "| over our best | busiest rank: mean, worst | critical path: mean, worst |"

@@ -1,6 +1,6 @@
 """Predicting a step: the planner's lookup formula on a fitted profile, and two lines for the MLPs.
 
-    embedding = 3 · (bytes / bw(h) · penalty(width) + launch + output · w)       costs/lookup.py
+    embedding = 3 · (bytes / bw(h) · penalty(width) + launch + output · w)       pricing/lookup.py
     h         = Che's hit ratio of the last-level cache             costs/hit_ratio
     bw(h)     = x_eff(h) · hbm + (1 − x_eff(h)) · host_link          the profile's CACHING curve
     dense     = c0 + batch · (c1 + c2 · width) + c3 · spilled        MLPs, concatenation, dispatch

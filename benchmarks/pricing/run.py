@@ -1,8 +1,9 @@
 """How long pricing and compiling take: wall and CPU seconds, options, memory.
 
-    python benchmarks/pricing/run.py [--repeat 3] [--largest] [--out results/FILE.json]
+    python benchmarks/pricing/run.py [--repeat 3] [--largest] [--against REV] [--out FILE.json]
 
-Each case runs in a fresh process, so that nothing cached by an earlier one helps it.
+Each case runs in a fresh process, so that nothing cached by an earlier one helps it. With
+``--against`` each run is followed by one of another state of the repository, by its own script.
 """
 
 from __future__ import annotations
@@ -14,10 +15,14 @@ import platform
 import resource
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
+ROOT = Path(__file__).parents[2]
 CASES = [
     ("torchrec", 1000, 16),
     ("dynamicemb", 1000, 1),
@@ -66,14 +71,42 @@ def measure(kind: str, tables: int, machines: int) -> dict[str, object]:
     }
 
 
-def run_case(case: tuple[str, int, int], repeat: int) -> dict[str, object]:
-    """The fastest of several fresh processes, by CPU time of pricing."""
-    command = [sys.executable, __file__, "--case", json.dumps(case)]
-    found = [
-        json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        for _ in range(repeat)
-    ]
-    return min(found, key=lambda row: row["price_cpu_seconds"])
+def run_case(case: tuple[str, int, int], repeat: int, folders: list[Path]) -> dict[str, object]:
+    """The fastest of several fresh processes, by CPU time of pricing, and of another state."""
+    found: list[list[dict[str, object]]] = [[] for _ in folders]
+    for _ in range(repeat):
+        for folder, rows in zip(folders, found, strict=True):
+            rows.append(_once(case, folder))
+    here, *other = (min(rows, key=lambda row: row["price_cpu_seconds"]) for rows in found)
+    if other:
+        before = other[0]["price_cpu_seconds"]
+        here |= {"before_cpu_seconds": before,
+                 "ratio": round(here["price_cpu_seconds"] / before, 3)}  # fmt: skip
+    return here
+
+
+def _once(case: tuple[str, int, int], folder: Path) -> dict[str, object]:
+    command = [sys.executable, str(folder / "benchmarks/pricing/run.py"), "--case",
+               json.dumps(case)]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    return json.loads(done.stdout)
+
+
+@contextmanager
+def state(revision: str | None) -> Iterator[list[Path]]:
+    """The folder of another state of the repository, checked out for the while."""
+    if revision is None:
+        yield []
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        at = Path(folder) / "before"
+        subprocess.run(["git", "worktree", "add", "--detach", str(at), revision],
+                       cwd=ROOT, check=True, capture_output=True)  # fmt: skip
+        try:
+            yield [at]
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", str(at)], cwd=ROOT, check=True)
 
 
 def main() -> None:
@@ -81,6 +114,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--largest", action="store_true", help="5,000 tables on 1,024 ranks too")
+    parser.add_argument("--against", metavar="REV", help="a commit to run in turns with this state")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--case", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -88,12 +122,14 @@ def main() -> None:
         print(json.dumps(measure(*json.loads(arguments.case))))
         return
     cases = [*CASES, LARGEST] if arguments.largest else CASES
-    rows = [run_case(case, arguments.repeat) for case in cases]
+    with state(arguments.against) as other:
+        rows = [run_case(case, arguments.repeat, [ROOT, *other]) for case in cases]
     result = {
         "date": date.today().isoformat(),
         "python": platform.python_version(),
         "cores": len(os.sched_getaffinity(0)),
         "load_average": os.getloadavg()[0],
+        "against": arguments.against,
         "rows": rows,
     }
     text = json.dumps(result, indent=1)

@@ -91,11 +91,11 @@ def main() -> None:
     sizes = [measured(case, asked.folder, asked.pictures) for case in CASES]
     pictures(asked.folder)
     for size in sizes:
-        pdf = asked.folder / f"{size['case']}.pdf"
-        size["printed_pages"] = int(re.findall(r"Pages:\s+(\d+)", _out("pdfinfo", pdf))[0])
+        pdf = (asked.folder / f"{size['case']}.pdf").read_bytes()
+        size["printed_pages"] = len(re.findall(rb"/Type\s*/Page(?![a-zA-Z])", pdf))
     today = datetime.date.today().isoformat()
     (HERE / "results.json").write_text(json.dumps({"date": today, "pages": sizes}, indent=1) + "\n")
-    write_blocks(sizes, _planner("report", str(asked.folder / "tight.json"), "--terminal"))
+    write_sizes(sizes)
 
 
 def measured(case: Case, folder: Path, keep: bool) -> dict[str, Any]:
@@ -177,8 +177,8 @@ def _fewer_colours(png: bytes) -> bytes:
     return small.getvalue()
 
 
-def write_blocks(sizes: list[dict[str, Any]], terminal: str) -> None:
-    """The table and the terminal's picture of docs/report.md, between their marks."""
+def write_sizes(sizes: list[dict[str, Any]]) -> None:
+    """The table of docs/report.md, between its marks."""
     lines = [
         "| plan | tables | ranks | answers | page | sheets of A4 |",
         "|---|---|---|---|---|---|",
@@ -189,8 +189,7 @@ def write_blocks(sizes: list[dict[str, Any]], terminal: str) -> None:
             f"| {size['plan']} ({size['status']}) | {size['tables']:,} | {size['ranks']} | "
             f"{answers} | {size['bytes'] / 1000:.0f} KB | {size['printed_pages']} |"
         )
-    drawn = "\n".join(line.rstrip() for line in terminal.splitlines())
-    update(DOCS / "report.md", {"sizes": "\n".join(lines), "terminal": f"```\n{drawn}\n```"})
+    update(DOCS / "report.md", {"sizes": "\n".join(lines)})
 
 
 def _out(*words: str | Path) -> str:

@@ -17,7 +17,8 @@ from typing import Any
 
 from formulations import Settings
 from milp_planner import plan
-from milp_planner.features.explain import Budget, sensitivity
+from milp_planner.features.explain.budget import Budget
+from milp_planner.features.explain.sensitivity import sensitivity
 from scenarios import catalog
 
 HERE = Path(__file__).parent

@@ -22,7 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from milp_planner import plan
-from milp_planner.features.simulate.memory import MemoryInfo
+from milp_planner.features.simulate.places import MemoryInfo
 from milp_planner.features.simulate.plan import SimulationInfo, simulate_plan
 from milp_planner.features.simulate.streams import with_skew
 from scenarios.catalog import find_cluster, find_model

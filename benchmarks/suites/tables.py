@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import statistics
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.pages import update
+from formulations.result.outcome import gap_between
 from milp_planner.drawing.units import show_gap
 from scenarios.batch import connect
 from scenarios.batch.suite import load_suite
@@ -211,5 +213,23 @@ def _origin(rows: Rows, run: Path, link: str) -> str:
     count, day = rows.execute("select count(*), max(date(finished)) from results").fetchone()
     return (
         f"Run of {day}, milp-planner {', '.join(versions)}, {count} scenarios of at most "
-        f"{suite.time_limit:g} s on one thread each: [results]({link}/results.jsonl)."
+        f"{suite.time_limit:g} s on one thread each: [results]({link}/results.jsonl). "
+        + _certified(run)
+    )
+
+
+def _certified(run: Path) -> str:
+    """What certificates prove of the stored plans, whoever found them."""
+    stored = json.loads((run / "certified.json").read_text())
+    found = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+    found = [row for row in found if row.get("objective") is not None]
+    bounds = [stored["bounds"].get(row["instance"]) for row in found]
+    gaps = [gap_between(row["objective"], b) for row, b in zip(found, bounds, strict=True)]
+    known = [gap for gap in gaps if gap is not None]
+    optimal, worst = sum(gap == 0 for gap in known), show_gap(max(known))
+    return (
+        f"Certified afterwards ({stored['date']}, at most {stored['seconds']:g} s an instance): of "
+        f"{len(gaps)} plans {optimal} are certified optimal, {len(known) - optimal} to a gap, "
+        f"{len(gaps) - len(known)} not at all (priced otherwise since); median certified gap "
+        f"{show_gap(statistics.median(known))}, worst {worst}."
     )

@@ -113,7 +113,7 @@ def read_json(path: Path) -> dict[str, Any]:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CheckpointError(
-            f"{path} is missing: the save was interrupted, or this is no checkpoint"
+            f"{path} is missing: the save was interrupted, or this is not a checkpoint"
         ) from None
     except ValueError:
         raise CheckpointError(f"{path} is not valid JSON: the save was interrupted") from None

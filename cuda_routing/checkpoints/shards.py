@@ -157,7 +157,7 @@ def _row_bytes(path: Path, kind: str, size: int, count: int) -> int:
     fits = {"keys": width == KEY_BYTES, "scores": width == KEY_BYTES, "values": width > 0}
     if rest or not fits.get(kind, True):
         raise CheckpointError(
-            f"{path} has {size} bytes, which is no whole row for each of {count} keys: "
+            f"{path} has {size} bytes, which is not a whole row for each of {count} keys: "
             "it was cut short"
         )
     return width

@@ -137,14 +137,52 @@ class Annealer:
             span, heats, mix, limits,
         )  # fmt: skip
 
-    def tidy(self, wishes: IntArray) -> None:
-        """Let every table take the best option by ``wishes`` [options] that adds no penalty, then
-        return to where it is in production, where that is no worse."""
-        table = self._instance.table_of[self._choice]
-        choice = self._choice[np.lexsort((wishes[self._choice], table))]
-        order = np.argsort(-wishes[self._lowered.view(data.OPTION, self._instance.num_tables,
-                                                      self.array)], kind="stable")  # fmt: skip
-        self._kernels.tidy(self.array, self._weight, order, self._choice_start, choice, wishes)
+    def tidy(self, wishes: IntArray, most: int, keep: bool = False) -> None:
+        """Let every table take the state it wishes for most, then even out memory, within an
+        objective of ``most`` and all capacities; the state must be a plan.
+
+        Parameters
+        ----------
+        wishes : int64 array [2 × options]
+            The least is the best: of every option, then of every option as in production.
+        most : int
+        keep : bool
+            Whether evening memory leaves tables that are where they are in production.
+        """
+        choice, start = self._states(wishes)
+        weight, peaks, a = np.full(len(self._weight), 2 * self._kernels.BROKEN), self._peaks, data
+        ranks, machines, end = (
+            int(self.array[i]) for i in (a.RANKS, a.MACHINE_LOAD, a.CLUSTER_LOAD)
+        )
+        wide, wide_machine = int(self.array[a.WIDE]), int(self.array[a.MACHINE_WIDE])
+        step = 1.0 / max(1, abs(most))
+        for place in range(ranks):
+            weight[place * wide : place * wide + peaks] = step
+        weight[end if not peaks else len(weight) :][:1] = step
+        options = self._lowered.view(data.OPTION, self._instance.num_tables, self.array)
+        order = np.argsort(-wishes[options], kind="stable")
+        self._kernels.tidy(self.array, weight, order, start, choice, wishes, most)
+        room = self._lowered.view(data.LIMIT, len(weight), self.array).copy()
+        for low, high, step in [
+            *((f, machines, wide) for f in range(peaks, wide)),
+            *((machines + f, end, wide_machine) for f in range(wide_machine)),
+        ]:
+            self._kernels.even(self.array, weight, room, order, low, high, step, keep, most)
+
+    def wished(self, wishes: IntArray) -> int:
+        """Sum over tables of the wishes of their states."""
+        return int(self._kernels.wished(self.array, wishes))
+
+    def _states(self, wishes: IntArray) -> tuple[IntArray, IntArray]:
+        """Options that moves may choose, and homes (the number of options more), table by table,
+        the most wished for first; and where every table's begin."""
+        home = self._lowered.view(data.HOME_OPTION, self._instance.num_tables)
+        home = home[home >= 0]
+        states = np.append(self._choice, home + self._instance.num_options)
+        table = self._instance.table_of[states % self._instance.num_options]
+        order = np.lexsort((wishes[states], table))
+        counts = np.bincount(table, minlength=self._instance.num_tables)
+        return states[order], np.append(0, np.cumsum(counts)).astype(np.int64)
 
     @property
     def penalty(self) -> float:

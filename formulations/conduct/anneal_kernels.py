@@ -28,7 +28,7 @@ from formulations.conduct.anneal_data import (
 _INTS = types.CPointer(types.int64)
 _TYPES = {
     "a": _INTS, "w": types.CPointer(types.float64), "order": _INTS,
-    "choice_start": _INTS, "choice": _INTS, "wishes": _INTS,
+    "choice_start": _INTS, "choice": _INTS, "wishes": _INTS, "room": _INTS,
     "heat": types.float64, "change": types.float64, "share": types.float64,
     "span": types.UniTuple(types.int64, 3), "heats": types.UniTuple(types.float64, 2),
     "mix": types.UniTuple(types.int64, 6), "limits": types.UniTuple(types.float64, 2),
@@ -49,15 +49,16 @@ def kernel(function):
 
 def entry(function):
     """Compile what Python calls: with arrays."""
-    whole, real = types.int64[::1], types.float64[::1]
-    arrays = {**dict.fromkeys(_TYPES, whole), "w": real}
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
-    kinds = (arrays[n] if isinstance(_TYPES.get(n), types.CPointer) else _TYPES[n] for n in names)
-    return njit(tuple(kinds), cache=True, nogil=True)(function)
+    kinds = [_TYPES.get(name, types.int64) for name in names]
+    arrays = (k.dtype[::1] if isinstance(k, types.CPointer) else k for k in kinds)
+    return njit(tuple(arrays), cache=True, nogil=True)(function)
 
 
 #: Penalties below this are looked at exactly.
 _NOTHING = 1e-9
+#: Tidying weighs a unit above any capacity by twice this; above the objective by far less.
+BROKEN = 5e5
 #: Among equally penalised ranks the least loaded is taken: this much of its load counts.
 _TIE = 1e-7
 
@@ -172,10 +173,10 @@ def _recount(a, w, table, moved):
 
 
 @kernel
-def _moved(a, table):
+def _away(a, table):
     """1 where a table is not as it is in production, every block as a multiset of places."""
     now = a[a[HOME_OPTION] + table]
-    if a[MOVES] < 0 or now == -2:
+    if now == -2:
         return 0
     if now != a[a[OPTION] + table]:
         return 1
@@ -190,6 +191,12 @@ def _moved(a, table):
         if here != there:
             return 1
     return 0
+
+
+@kernel
+def _moved(a, table):
+    """1 where a table counts as moved: where moves are limited, and it is not at home."""
+    return 0 if a[MOVES] < 0 else _away(a, table)
 
 
 @kernel
@@ -607,6 +614,15 @@ def _one_move(a, w, choice_start, choice, heat, mix):
 
 
 @kernel
+def _top(a, phase):
+    """The largest load of any rank in a phase."""
+    top = 0
+    for rank in range(a[RANKS]):
+        top = max(top, a[a[LOAD] + rank * a[WIDE] + phase])
+    return top
+
+
+@kernel
 def _record(a, w, share):
     """Keep the plan met, and aim below it."""
     value = 0
@@ -614,9 +630,7 @@ def _record(a, w, share):
         value = a[a[LOAD] + a[CLUSTER_LOAD]]
         a[a[LIMIT] + a[CLUSTER_LOAD]] = value - max(1, np.int64(abs(value) * share))
     for p in range(a[PEAKS]):
-        top = 0
-        for rank in range(a[RANKS]):
-            top = max(top, a[a[LOAD] + rank * a[WIDE] + p])
+        top = _top(a, p)
         value += top
         for rank in range(a[RANKS]):
             a[a[LIMIT] + rank * a[WIDE] + p] = top - max(1, np.int64(top * share))
@@ -683,29 +697,247 @@ def anneal(a, w, order, choice_start, choice, span, heats, mix, limits):
 
 
 @kernel
-def _tidy(a, w, order, count, choice_start, choice, wishes):
-    for n in range(count):
-        table = order[n]
-        for i in range(choice_start[table], choice_start[table + 1]):
-            own, option = a[a[OPTION] + table], choice[i]
-            if wishes[option] >= wishes[own]:
-                break
-            if not _conflicts(a, option, own):
-                _change_option(a, w, table, option, 0, 1e-300, a[RANKS])
-            if a[a[OPTION] + table] == option:
-                break
-    for n in range(count):
-        table = order[n]
-        own, option = a[a[OPTION] + table], a[a[HOME_OPTION] + table]
-        if option >= 0 and wishes[option] <= wishes[own] and not _conflicts(a, option, own):
-            _change_option(a, w, table, option, 1, 1e-300, 1)
+def _value(a):
+    """The objective, from the loads."""
+    if a[PEAKS] == 0:
+        return a[a[LOAD] + a[CLUSTER_LOAD]]
+    value = 0
+    for p in range(a[PEAKS]):
+        value += _top(a, p)
+    return value
+
+
+@kernel
+def _aim_here(a):
+    """Set the target of every phase to its present peak: what goes beyond costs the objective."""
+    if a[PEAKS] == 0:
+        a[a[LIMIT] + a[CLUSTER_LOAD]] = a[a[LOAD] + a[CLUSTER_LOAD]]
+    for p in range(a[PEAKS]):
+        top = _top(a, p)
+        for rank in range(a[RANKS]):
+            a[a[LIMIT] + rank * a[WIDE] + p] = top
+
+
+@kernel
+def _takes(a, w, table, option, home, most):
+    """Whether a table takes an option, the objective at most ``most`` and no capacity broken; it
+    stays as it is otherwise."""
+    _keep_and_lift(a, w, table)
+    _aim_here(a)
+    if home:  # noqa: SIM108
+        change = _put(a, w, table, option, a[HOME])
+    else:
+        change = _place(a, w, table, option, a[RANKS])
+    if change < BROKEN and _value(a) <= most:
+        return True
+    _undo(a, w, table)
+    return False
+
+
+@kernel
+def _options(a):
+    """How many options there are: as long as the sections by option."""
+    return a[LEVEL] - a[GROUP]
+
+
+@kernel
+def _wish(a, table, wishes):
+    """How much less wished for than the best a table's state is."""
+    option = a[a[OPTION] + table]
+    home = a[a[HOME_OPTION] + table] == option and not _away(a, table)
+    return wishes[option + _options(a)] if home else wishes[option]
+
+
+@kernel
+def _wished(a, wishes):
+    total = 0
+    for table in range(a[TABLES]):
+        total += _wish(a, table, wishes)
+    return total
 
 
 @entry
-def tidy(a, w, order, choice_start, choice, wishes):
-    """Every table takes the first option of its choice, better in ``wishes`` than its own, that
-    adds no penalty; then it returns to where it is in production, if that is as good."""
+def wished(a, wishes):
+    """Sum over tables of the wishes of their states."""
+    return _wished(a.ctypes, wishes.ctypes)
+
+
+@kernel
+def _take_together(a, w, choice_start, choice, wishes, like, most):
+    """Whether all tables of a fusion group take the level of an option, none at a worse wish."""
+    group, before = a[a[GROUP] + like], 0
+    for t in range(a[TABLES]):
+        if a[a[GROUP] + a[a[OPTION] + t]] == group:
+            if _at_level(a, t, choice_start, choice, like) < 0:
+                return False
+            before += _wish(a, t, wishes)
+    _aim_here(a)
+    change = _change_level(a, w, choice_start, choice, like, 1e300, a[RANKS])
+    after = worse = 0
+    for t in range(a[TABLES]):
+        if a[a[GROUP] + a[a[OPTION] + t]] == group:
+            old = a[a[OLD_OPTION] + t]
+            old += _options(a) if a[a[HOME_OPTION] + t] == old else 0
+            after += _wish(a, t, wishes)
+            worse += _wish(a, t, wishes) > wishes[old]
+    if change < BROKEN and after < before and worse == 0 and _value(a) <= most:
+        return True
+    for t in range(a[TABLES]):
+        if a[a[GROUP] + a[a[OPTION] + t]] == group:
+            _undo(a, w, t)
+    return False
+
+
+@kernel
+def _changed_level(a, w, table, choice_start, choice, wishes, most):
+    """Whether a table's fusion group takes another level, at which it is more wished for."""
+    own = a[a[OPTION] + table]
+    for i in range(choice_start[table], choice_start[table + 1]):
+        like = choice[i]
+        if like >= _options(a) or a[a[GROUP] + like] != a[a[GROUP] + own]:
+            continue
+        better = wishes[like] < _wish(a, table, wishes) and _conflicts(a, like, own)
+        if better and _take_together(a, w, choice_start, choice, wishes, like, most):
+            return True
+    return False
+
+
+@kernel
+def _improved(a, w, table, choice_start, choice, wishes, most):
+    """Whether a table takes the most wished for state it can, better than its own."""
+    options, own = _options(a), _wish(a, table, wishes)
+    for i in range(choice_start[table], choice_start[table + 1]):
+        if wishes[choice[i]] >= own:
+            return False
+        option, home = choice[i] % options, choice[i] // options
+        free = not _conflicts(a, option, a[a[OPTION] + table])
+        if free and _takes(a, w, table, option, home, most):
+            return True
+    return False
+
+
+@kernel
+def _at(a, seat, place, load, wide):
+    """Whether a seat's place is, or has a part in, the rank or machine of a load."""
+    machine = place if a[a[SEAT_KIND] + seat] else a[a[MACHINE_OF] + place]
+    if load >= a[MACHINE_LOAD]:
+        return machine == (load - a[MACHINE_LOAD]) // wide
+    if a[a[SEAT_KIND] + seat]:
+        return machine == a[a[MACHINE_OF] + load // wide]
+    return place == load // wide
+
+
+@kernel
+def _relieves(a, w, table, load, wide, most):
+    """Whether a shard of a table leaves the place of a load for one that it leaves less full."""
+    first, end, at = _seats_of(a, table)
+    for seat in range(first, end):
+        here, block = a[at + seat], a[a[SEAT_BLOCK] + seat]
+        if a[a[PINNED] + block] or not _at(a, seat, here, load, wide):
+            continue
+        begin, stop = _domain(a, seat)
+        if a[a[TOGETHER] + block]:
+            begin, stop = _inside(a, a[a[MACHINE_OF] + here])
+        change = _on_seat(a, w, seat, here, -1)
+        place = _choose(a, w, table, end, seat, begin, stop, a[RANKS]) if change < 0 else here
+        if place < 0:
+            place = here
+        change += _on_seat(a, w, seat, place, 1)
+        a[at + seat] = place
+        change += _recount(a, w, table, _moved(a, table))
+        if place != here and change < -BROKEN and _value(a) <= most:
+            return True
+        _on_seat(a, w, seat, place, -1)
+        _on_seat(a, w, seat, here, 1)
+        a[at + seat] = here
+        _recount(a, w, table, _moved(a, table))
+    return False
+
+
+@kernel
+def _fullest(a, room, low, high, wide):
+    """The load with the largest share of its room, every limit set below that share; -1: none."""
+    full, top = -1, 0.0
+    for i in range(low, high, wide):
+        share = a[a[LOAD] + i] / max(1, room[i])
+        if share > top:
+            full, top = i, share
+    for i in range(low, high, wide):
+        a[a[LIMIT] + i] = min(room[i], np.int64(np.ceil(top * room[i])) - 1)
+    if full >= 0:
+        a[a[LIMIT] + full] = a[a[LOAD] + full] - 1
+    return full
+
+
+@kernel
+def _relieved(a, w, order, count, full, wide, keep, most):
+    """Whether a shard of any table leaves the place of a load."""
+    for n in range(count):
+        table = order[n]
+        home = a[a[HOME_OPTION] + table] == a[a[OPTION] + table] and not _away(a, table)
+        if not (keep and home) and _relieves(a, w, table, full, wide, most):
+            return True
+    return False
+
+
+@kernel
+def _even(a, w, room, order, count, low, high, wide, keep, most):
+    for _ in range(4 * a[TABLES]):
+        full = _fullest(a, room, low, high, wide)
+        _aim_here(a)
+        if full < 0 or not _relieved(a, w, order, count, full, wide, keep, most):
+            break
+    for i in range(low, high, wide):
+        a[a[LIMIT] + i] = room[i]
+
+
+@entry
+def even(a, w, room, order, low, high, wide, keep, most):
+    """Shards leave the place where a resource is fullest, as long as that lowers how full it is.
+
+    Parameters
+    ----------
+    room : int64 array
+        The limit of every load.
+    order : int64 array
+        Tables to ask, in turn.
+    low, high, wide : int
+        Loads of the resource: every ``wide``-th from ``low`` to ``high``.
+    keep : int
+        Whether tables stay that are where they are in production.
+    most : int
+        What the objective may be.
+    """
+    _even(a.ctypes, w.ctypes, room.ctypes, order.ctypes, len(order), low, high, wide, keep, most)
+
+
+@kernel
+def _tidy(a, w, order, count, choice_start, choice, wishes, most):
+    for _ in range(20):
+        changed = 0
+        for n in range(count):
+            table = order[n]
+            changed += _improved(a, w, table, choice_start, choice, wishes, most)
+            if a[a[GROUP] + a[a[OPTION] + table]] >= 0:
+                changed += _changed_level(a, w, table, choice_start, choice, wishes, most)
+        if not changed:
+            break
+
+
+@entry
+def tidy(a, w, order, choice_start, choice, wishes, most):
+    """Table after table takes the most wished for state that keeps the objective at ``most`` and
+    breaks no capacity, fusion groups change their level together, until nothing changes.
+
+    Parameters
+    ----------
+    choice_start, choice : int64 arrays
+        States of every table, the most wished for first: options placed anywhere, and (the number
+        of options more) the one in production where it is there.
+    wishes : int64 array
+        Of every such state, the least is the best.
+    """
     _tidy(
         a.ctypes, w.ctypes, order.ctypes, len(order), choice_start.ctypes, choice.ctypes,
-        wishes.ctypes,
+        wishes.ctypes, most,
     )  # fmt: skip

@@ -23,7 +23,6 @@ from formulations.conduct import parameters
 from formulations.conduct.bounds import Bounds
 from formulations.conduct.context import Context
 from formulations.conduct.exact import columns_of_whole, improve_whole
-from formulations.conduct.finish import finished, ready
 from formulations.conduct.plans import Plans
 from formulations.conduct.turns import Part, step, take_turns
 from formulations.instance import Instance, IntArray
@@ -63,9 +62,6 @@ def conduct(
     _given(context)
     plans = Plans(context, _rounded(context, None))
     _search(context, plans)
-    tidy = settings.polish and not clock.interrupted() and (clock.counts or ready())
-    if context.best is not None and tidy:
-        context.best = finished(instance, context.best)
     return _outcome(context, name)
 
 

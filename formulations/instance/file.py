@@ -240,6 +240,7 @@ def write_instance(instance: Instance, path: str | Path) -> None:
 
 def instance_to_dict(instance: Instance) -> dict[str, Any]:
     """The document of an Instance; :func:`instance_from_dict` reads it back to an equal one."""
+    shards = _shard_dicts(instance)
     document: dict[str, Any] = {
         "format": FORMAT,
         "name": instance.name,
@@ -257,7 +258,7 @@ def instance_to_dict(instance: Instance) -> dict[str, Any]:
             }
             for r in instance.resources
         ],
-        "tables": [_table_dict(instance, t) for t in range(instance.num_tables)],
+        "tables": [_table_dict(instance, t, shards) for t in range(instance.num_tables)],
     }
     document.update(_constraint_dict(instance))
     if instance.reference:
@@ -265,7 +266,7 @@ def instance_to_dict(instance: Instance) -> dict[str, Any]:
     return document
 
 
-def _table_dict(instance: Instance, table: int) -> dict[str, Any]:
+def _table_dict(instance: Instance, table: int, shards: list[dict[str, Any]]) -> dict[str, Any]:
     options = []
     for option in instance.options_of(table):
         item: dict[str, Any] = {"name": instance.option_names[option]}
@@ -274,13 +275,15 @@ def _table_dict(instance: Instance, table: int) -> dict[str, Any]:
             level = int(instance.option_level[option])
             item["fusion"] = {"group": instance.fusion_groups[group], "level": level}
         item["blocks"] = [
-            _block_dict(instance, instance.block(b)) for b in instance.blocks_of(option)
+            _block_dict(instance, instance.block(b), shards) for b in instance.blocks_of(option)
         ]
         options.append(item)
     return {"name": instance.table_names[table], "options": options}
 
 
-def _block_dict(instance: Instance, block: BlockView) -> dict[str, Any]:
+def _block_dict(
+    instance: Instance, block: BlockView, shards: list[dict[str, Any]]
+) -> dict[str, Any]:
     item: dict[str, Any] = {"where": block.where.name.lower(), "count": block.count}
     if block.where == Where.LIST:
         item = {"where": list(block.places or ())}
@@ -289,22 +292,25 @@ def _block_dict(instance: Instance, block: BlockView) -> dict[str, Any]:
     if block.distinct != (block.where == Where.ONE_MACHINE):
         item["distinct"] = block.distinct
     low, high = (int(instance.block_shards[block.index + i]) for i in (0, 1))
-    item["shards"] = [_shard_dict(instance, e) for e in range(low, high)]
+    item["shards"] = shards[low:high]
     return item
 
 
-def _shard_dict(instance: Instance, entry: int) -> dict[str, Any]:
-    use = {
-        r.name: int(instance.shard_use[entry, i])
-        for i, r in enumerate(instance.resources)
-        if instance.shard_use[entry, i]
-    }
-    item: dict[str, Any] = {"use": use, "cost": instance.shard_cost[entry].tolist()}
-    if instance.shard_repeat[entry] != 1:
-        item["repeat"] = int(instance.shard_repeat[entry])
-    if instance.shard_move[entry]:
-        item["move_bytes"] = int(instance.shard_move[entry])
-    return item
+def _shard_dicts(instance: Instance) -> list[dict[str, Any]]:
+    """Every shard entry."""
+    names, found = [r.name for r in instance.resources], []
+    rows = zip(
+        instance.shard_use.tolist(), instance.shard_cost.tolist(), instance.shard_repeat.tolist(),
+        instance.shard_move.tolist(), strict=True,
+    )  # fmt: skip
+    for use, cost, repeat, move in rows:
+        item = {"use": {n: u for n, u in zip(names, use, strict=True) if u}, "cost": cost}
+        if repeat != 1:
+            item["repeat"] = repeat
+        if move:
+            item["move_bytes"] = move
+        found.append(item)
+    return found
 
 
 def _constraint_dict(instance: Instance) -> dict[str, Any]:

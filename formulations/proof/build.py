@@ -7,7 +7,7 @@ import numpy as np
 from formulations.instance import BlockView, Instance, IntArray, Objective, Scope, Where
 from formulations.model.partition import by_class, by_machine
 from formulations.proof.measures import measures
-from formulations.proof.rows import FREE, HOME, REST, Layout, Rows
+from formulations.proof.rows import FREE, HOME, Layout, Rows
 
 #: Row -> amount.
 Terms = dict[int, int]
@@ -29,6 +29,10 @@ class _Builder:
         self._instance, self._apart = instance, apart
         self._cells = by_machine(instance) if apart else by_class(instance)
         self._measures = measures(instance)
+        named = instance.option_group >= 0
+        columns = (instance.table_of, instance.option_group, instance.option_level)
+        fused = np.unique(np.stack([c[named] for c in columns], axis=1), axis=0)
+        self._fused = {(t, g, level): i for i, (t, g, level) in enumerate(fused.tolist())}
         self._layout = self._lay_out()
         self._cost = self._measures.value[:, : len(self._measures.costs)].tolist()
         self._value = self._measures.value.tolist()
@@ -54,7 +58,8 @@ class _Builder:
         sets = 1 + (len(instance.machines) if self._apart else 0)
         cover, chief = at, at + sets * width
         end = chief + sets * width * instance.num_tables
-        return Layout(0, resource, cover, chief, end, end + 1, end + 2, end + 3)
+        size = end + 3 + len(self._fused)
+        return Layout(0, resource, cover, chief, end, end + 1, end + 2, end + 3, size)
 
     def _rooms(self) -> list[list[int]]:
         """Capacity of every resource at one rank of each cell (cluster: all of it)."""
@@ -83,6 +88,9 @@ class _Builder:
         self._current = option
         if self._moves:
             own[self._layout.moved_tables] = 1
+        group, level = int(instance.option_group[option]), int(instance.option_level[option])
+        if group >= 0:
+            own[self._layout.fusion + self._fused[table, group, level]] = 1
         width = self._measures.value.shape[1]
         for f in range(width):
             self._add(own, self._layout.cover + f, int(self._measures.floor[option, f]))
@@ -90,27 +98,12 @@ class _Builder:
         blocks = [instance.block(b) for b in instance.blocks_of(option)]
         homes = [b.index for b in blocks if b.where in _HOME_KINDS]
         self._home = homes[0] if homes and self._apart else -1
-        self._chiefs = self._find_chiefs(blocks) if self._apart else {}
         pins = self._pins.get(option)
         return all(self._block(b, None if pins is None else pins[i]) for i, b in enumerate(blocks))
 
     def _chief_row(self, index: int, f: int) -> int:
         width, tables = self._measures.value.shape[1], self._instance.num_tables
         return self._layout.chief + (index * width + f) * tables + self._table
-
-    def _find_chiefs(self, blocks: list[BlockView]) -> dict[tuple[int, int], list[int]]:
-        """(block, position) -> measures whose largest shard it is."""
-        chiefs: dict[tuple[int, int], list[int]] = {}
-        for f in range(self._measures.value.shape[1]):
-            best, where = 0, None
-            for block in blocks:
-                if block.where in _CHIEF_KINDS:
-                    values = [self._value[e][f] for e in block.entries.tolist()]
-                    if max(values) > best:
-                        best, where = max(values), (block.index, values.index(max(values)))
-            if where is not None:
-                chiefs.setdefault(where, []).append(f)
-        return chiefs
 
     @staticmethod
     def _add(terms: Terms, row: int, amount: int) -> None:
@@ -131,10 +124,10 @@ class _Builder:
             add(terms, layout.moved_bytes, self._move[entry] * times)
         return terms
 
-    def _as_chief(self, terms: Terms, block: int, position: int, entry: int, cell: int) -> Terms:
-        for f in self._chiefs.get((block, position), ()):
-            row = self._chief_row(1 + self._groups[cell], f)
-            self._add(terms, row, self._value[entry][f])
+    def _as_chief(self, terms: Terms, entry: int, cell: int) -> Terms:
+        """The first shard of a home block is what largest-shard rows of its machine are about."""
+        for f, value in enumerate(self._value[entry]):
+            self._add(terms, self._chief_row(1 + self._groups[cell], f), value)
         return terms
 
     def _open(self, entry: int, cell: int) -> bool:
@@ -157,9 +150,6 @@ class _Builder:
         if block.where == Where.ANY_RANK:
             allowed = range(self._instance.num_ranks) if block.places is None else block.places
             ranks = set(allowed) if pinned is None else set(allowed) & set(pinned)
-            alike = block.shared and not block.distinct
-            if pinned is not None and alike and len(pinned) == block.count:
-                return self._at(block.entry(0), list(pinned), ranks)
             if block.shared and block.distinct:
                 room = sum(self._open(block.entry(0), self._cell_of[r]) for r in ranks)
                 if room < block.count:
@@ -192,10 +182,6 @@ class _Builder:
             self._shard(own, entry, cell, times)
         if self._apart and everywhere:
             self._cover_machines(block)
-        elif self._apart:
-            for position, rank in enumerate(ranks):
-                entry = block.entry(position)
-                self._as_chief(own, block.index, position, entry, self._cell_of[rank])
         return True
 
     def _cover_machines(self, block: BlockView) -> None:
@@ -208,13 +194,6 @@ class _Builder:
 
     def _cover_row(self, index: int, f: int) -> int:
         return self._layout.cover + index * self._measures.value.shape[1] + f
-
-    def _at(self, entry: int, ranks: list[int], allowed: set[int]) -> bool:
-        for rank in ranks:
-            if rank not in allowed or not self._open(entry, self._cell_of[rank]):
-                return False
-            self._shard(self._own[self._current], entry, self._cell_of[rank])
-        return True
 
     def _slot(self, times: int, role: int, choices: list[tuple[int, Terms]]) -> bool:
         """Several places, or the only one (which is then no choice)."""
@@ -231,27 +210,16 @@ class _Builder:
 
     def _anywhere(self, block: BlockView, cells: list[int]) -> bool:
         """Shards that each take a rank of one of the cells."""
-        singles = {p for b, p in self._chiefs if b == block.index}
-        home = block.index == self._home
+        home, first, times = block.index == self._home, block.entry(0), dict[int, int]()
+        for position in range(home, block.count):
+            times[block.entry(position)] = times.get(block.entry(position), 0) + 1
         if home:
-            singles.add(0)
-        rest = REST if home and block.shared else FREE
-        times: dict[int, int] = {}
-        for position in range(block.count):
-            entry = block.entry(position)
-            if position not in singles:
-                times[entry] = times.get(entry, 0) + 1
-                continue
-            choices = [
-                (self._groups[c], self._as_chief(
-                    self._shard({}, entry, c), block.index, position, entry, c))
-                for c in cells if self._open(entry, c)
-            ]  # fmt: skip
-            role = HOME if home and position == 0 else FREE
-            if not self._slot(1, role, choices):
+            choices = [(self._groups[c], self._as_chief(self._shard({}, first, c), first, c))
+                       for c in cells if self._open(first, c)]  # fmt: skip
+            if not self._slot(1, HOME, choices):
                 return False
         return all(
-            self._slot(n, rest, [
+            self._slot(n, FREE, [
                 (self._groups[c], self._shard({}, e, c)) for c in cells if self._open(e, c)
             ])
             for e, n in times.items()
@@ -272,12 +240,11 @@ class _Builder:
                 continue
             if all(self._open(e, cell) for e in set(block.entries.tolist())):
                 for position in range(block.count):
-                    entry = block.entry(position)
-                    self._shard(terms, entry, cell)
-                    self._as_chief(terms, block.index, position, entry, cell)
+                    self._shard(terms, block.entry(position), cell)
+                if block.index == self._home:
+                    self._as_chief(terms, block.entry(0), cell)
                 choices.append((group, terms))
-        role = HOME if block.index == self._home else FREE
-        return self._slot(1, role, choices)
+        return self._slot(1, HOME if block.index == self._home else FREE, choices)
 
     def _whole_machines(self, block: BlockView, machines: list[int]) -> bool:
         one_of = {int(self._cells.group_of[m]): m for m in machines}
@@ -288,7 +255,7 @@ class _Builder:
             return False
         if block.index != self._home:
             return self._slot(block.count, FREE, choices)
-        return self._slot(1, HOME, choices) and self._slot(block.count - 1, REST, choices)
+        return self._slot(1, HOME, choices) and self._slot(block.count - 1, FREE, choices)
 
     def _whole(self, block: BlockView, machine: int) -> Terms | None:
         terms: Terms = {}
@@ -320,6 +287,7 @@ class _Builder:
             self._instance, self._cells, self._apart, self._measures, self._layout,
             start, flat[:, 0], flat[:, 1], columns[:, 0], columns[:, 1], columns[:, 2],
             slot_start, np.asarray(machine, dtype=np.int64), possible, self._limits(),
+            list(self._fused),
         )  # fmt: skip
 
     def _limits(self) -> IntArray:
@@ -343,4 +311,3 @@ class _Builder:
 
 
 _HOME_KINDS = (Where.ANY_RANK, Where.ANY_RANK_OF_ONE_MACHINE, Where.ONE_MACHINE)
-_CHIEF_KINDS = (Where.ANY_RANK, Where.ANY_RANK_OF_ONE_MACHINE, Where.LIST)

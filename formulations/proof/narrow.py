@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from formulations.proof.fused import Component, components
 from formulations.proof.rows import Rows
 from formulations.proof.weights import BigArray
 
@@ -63,24 +62,9 @@ def forced_sums(rows: Rows, keep: Mask, prices: BigArray) -> tuple[BigArray, int
     instance, inf = rows.instance, float("inf")
     if not instance.num_tables:
         return prices, 0
-    if (instance.option_group[keep] >= 0).any():
-        return _forced_fused(rows, keep, prices)
     kept: BigArray = np.where(keep, prices, inf)
     least = np.minimum.reduceat(kept, instance.table_options[:-1])
     total = least.sum()
     if total == inf:
         return np.full(len(prices), inf, dtype=object), inf
     return kept + (total - least)[instance.table_of], int(total)
-
-
-def _forced_fused(rows: Rows, keep: Mask, prices: BigArray) -> tuple[BigArray, int | float]:
-    instance = rows.instance
-    parts = [Component(instance, prices, keep, *p) for p in components(instance, keep)]
-    least = [part.least for part in parts]
-    total = sum(least)
-    found: BigArray = np.full(len(prices), float("inf"), dtype=object)
-    if total != float("inf"):
-        for part, own in zip(parts, least, strict=True):
-            for option, forced in part.forced():
-                found[option] = total - own + forced
-    return found, total

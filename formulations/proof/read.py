@@ -33,6 +33,10 @@ def _items(rows: Rows, vector: dict[str, Any]) -> list[tuple[int, int]]:
     for key, row in (("moved_tables", layout.moved_tables), ("moved_bytes", layout.moved_bytes)):
         if key in vector:
             found.append((row, vector[key]))
+    for name, items in vector.get("fusion", {}).items():
+        group = rows.instance.fusion_groups.index(name)
+        found += [(layout.fusion + rows.fused.index((table, group, level)), amount)
+                  for table, level, amount in items]  # fmt: skip
     if any(isinstance(v, bool) or not isinstance(v, int) or v < 0 for _, v in found):
         raise ValueError("multipliers are integers of 0 or more")
     return [(row, value) for row, value in found if value]

@@ -268,21 +268,16 @@ class _Matrix:
 
     def _fusion(self) -> int:
         """Rows that tie options to levels, one level a group; returns the columns of levels."""
-        instance = self._rows.instance
-        users: dict[tuple[int, int], dict[int, list[int]]] = {}
-        for option in np.flatnonzero(instance.option_group >= 0).tolist():
-            key = (int(instance.option_group[option]), int(instance.option_level[option]))
-            table = int(instance.table_of[option])
-            users.setdefault(key, {}).setdefault(table, []).append(option)
-        groups: dict[int, list[int]] = {}
-        for index, ((group, _), tables) in enumerate(users.items()):
-            column = self.columns + index
-            groups.setdefault(group, []).append(column)
-            for options in tables.values():
-                self._add([*options, column], [1.0] * len(options) + [-1.0], (-np.inf, 0))
-        for columns in groups.values():
+        levels = {key: i for i, key in enumerate(sorted({f[1:] for f in self._rows.fused}))}
+        for index, (_, group, level) in enumerate(self._rows.fused):
+            row = self._rows.layout.fusion + index
+            options, ones = self._terms(row)
+            column = self.columns + levels[group, level]
+            self._add(np.append(options, column), np.append(ones, -1), (-np.inf, 0), row)
+        for wanted in {group for group, _ in levels}:
+            columns = [self.columns + i for (group, _), i in levels.items() if group == wanted]
             self._add(columns, np.ones(len(columns)), (-np.inf, 1))
-        return len(users)
+        return len(levels)
 
     def load(self) -> Any:
         """A HiGHS object with the model in it."""

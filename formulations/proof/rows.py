@@ -17,8 +17,8 @@ from formulations.instance import Instance, IntArray
 from formulations.model.partition import Partition
 from formulations.proof.measures import Measures
 
-#: What restricts a slot's machines: nothing, its table's home, or its rest.
-FREE, HOME, REST = 0, 1, 2
+#: What restricts a slot's machines: nothing, or its table's home.
+FREE, HOME = 0, 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +39,8 @@ class Layout:
     moved_tables, moved_bytes : int
     nothing : int
         A row without meaning.
+    fusion : int
+        Row of the i-th table, group and level of :attr:`Rows.fused`: ``fusion + i``.
     """
 
     cost: int
@@ -48,6 +50,7 @@ class Layout:
     moved_tables: int
     moved_bytes: int
     nothing: int
+    fusion: int
     size: int
 
 
@@ -74,6 +77,8 @@ class Rows:
         Allowed options whose shards all have a place.
     capacity : int64 array [rows]
         Right-hand sides of capacities, moves, and largest-shard rows of resources.
+    fused : list of (table, group, level)
+        That some option has.
     """
 
     instance: Instance
@@ -91,6 +96,7 @@ class Rows:
     machine: IntArray
     possible: np.ndarray
     capacity: IntArray
+    fused: list[tuple[int, int, int]]
 
     @property
     def sets(self) -> int:

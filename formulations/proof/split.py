@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from formulations.bounds.own import per_option, shard_counts, total_use
 from formulations.instance import Instance, IntArray
-from formulations.proof.rows import HOME, REST, Rows
+from formulations.proof.rows import HOME, Rows
 
-#: Table -> machines of its first shard, machines of the others like it.
-Homes = dict[int, tuple[frozenset[int], frozenset[int]]]
+#: Table -> machines of its first shard.
+Homes = dict[int, frozenset[int]]
 _WHOLE = 1e-6
 
 
@@ -52,18 +52,13 @@ class Split:
                 mask[at] = keep[at]
                 found.append((mask, homes))
             return found
-        home, rest = homes.get(self.table) or _everywhere(rows.instance)
-        cases = []
-        for machines in self.machines:
-            now = home & frozenset(machines)
-            cases.append((keep.copy(), {**homes, self.table: (now, rest)}))
-            rest = rest - now
-        return cases
+        home = homes.get(self.table, _everywhere(rows.instance))
+        nows = [home & frozenset(machines) for machines in self.machines]
+        return [(keep.copy(), {**homes, self.table: now}) for now in nows]
 
 
-def _everywhere(instance: Instance) -> tuple[frozenset[int], frozenset[int]]:
-    machines = frozenset(range(len(instance.machines)))
-    return machines, machines
+def _everywhere(instance: Instance) -> frozenset[int]:
+    return frozenset(range(len(instance.machines)))
 
 
 def candidates(
@@ -150,7 +145,7 @@ def _by_home(rows: Rows, homes: Homes, shares: NDArray[np.float64]) -> list[tupl
     found = []
     for table, spread in at.items():
         if spread.max() < spread.sum() - _WHOLE:
-            home = (homes.get(table) or _everywhere(instance))[0]
+            home = homes.get(table, _everywhere(instance))
             first = int(spread.argmax())
             others = tuple(sorted(home - {first}))
             found.append((size[table], Split(table, machines=((first,), others))))
@@ -160,13 +155,12 @@ def _by_home(rows: Rows, homes: Homes, shares: NDArray[np.float64]) -> list[tupl
 def ruled_out(rows: Rows, homes: Homes) -> IntArray:
     """Choices that homes and rests rule out."""
     found = []
-    for table, (home, rest) in homes.items():
+    for table, home in homes.items():
         options = rows.instance.options_of(table)
         slots = np.flatnonzero(
             (rows.slot_option >= options.start) & (rows.slot_option < options.stop)
         )
-        for slot in slots[rows.slot_role[slots] != 0].tolist():
-            allowed = {HOME: home, REST: rest}[int(rows.slot_role[slot])]
+        for slot in slots[rows.slot_role[slots] == HOME].tolist():
             choices = range(int(rows.slot_start[slot]), int(rows.slot_start[slot + 1]))
-            found += [c for c in choices if int(rows.machine[c]) not in allowed]
+            found += [c for c in choices if int(rows.machine[c]) not in home]
     return np.asarray(found, dtype=np.int64)

@@ -64,7 +64,18 @@ def weights(rows: Rows, multiplier: dict[int, int]) -> Weights:
     if rows.instance.objective == Objective.TOTAL:
         level = multiplier.get(layout.cost, 0)
     room = sum(amount * int(rows.capacity[row]) for row, amount in multiplier.items())
-    return Weights(of_row, level, room)
+    return Weights(of_row, level, room + _fusion_room(rows, multiplier))
+
+
+def _fusion_room(rows: Rows, multiplier: dict[int, int]) -> int:
+    """What fusion rows add to at most: every group stands at one level."""
+    sums: dict[int, dict[int, int]] = {}
+    for row, amount in multiplier.items():
+        if row >= rows.layout.fusion:
+            _, group, level = rows.fused[row - rows.layout.fusion]
+            levels = sums.setdefault(group, {})
+            levels[level] = levels.get(level, 0) + amount
+    return sum(max(levels.values()) for levels in sums.values())
 
 
 def choice_prices(rows: Rows, vector: Weights) -> BigArray:
@@ -133,7 +144,16 @@ def vector_to_dict(rows: Rows, vector: Weights) -> dict[str, Any]:
     for key, row in (("moved_tables", layout.moved_tables), ("moved_bytes", layout.moved_bytes)):
         if row in vector.of_row:
             found[key] = vector.of_row[row]
+    _put_fusion(found, rows, vector)
     return found
+
+
+def _put_fusion(found: dict[str, Any], rows: Rows, vector: Weights) -> None:
+    for row, amount in sorted(vector.of_row.items()):
+        if row >= rows.layout.fusion:
+            table, group, level = rows.fused[row - rows.layout.fusion]
+            name = rows.instance.fusion_groups[group]
+            found.setdefault("fusion", {}).setdefault(name, []).append([table, level, amount])
 
 
 def _put(found: dict[str, Any], key: str, name: str, value: int | list[int]) -> None:

@@ -165,6 +165,20 @@ def found(
     return outcome.with_(status=Status.OPTIMAL, stopped_by=StoppedBy.PROOF)
 
 
+def with_plan(instance: Instance, outcome: Outcome, plan: Placement, most: int | None) -> Outcome:
+    """The outcome with another plan, unless that costs more than ``most``."""
+    better = found(instance, outcome.formulation, plan, outcome.stopped_by, outcome.bound,
+                   outcome.bound_source, certified_bound=outcome.certified_bound)  # fmt: skip
+    if most is None or better.objective is None or better.objective > most:
+        return outcome
+    proved = outcome.status == Status.OPTIMAL and better.status != Status.OPTIMAL
+    stopped = StoppedBy.EXHAUSTED if proved else better.stopped_by
+    return outcome.with_(
+        placement=plan, objective=better.objective, objectives=better.objectives,
+        status=better.status, stopped_by=stopped,
+    )  # fmt: skip
+
+
 def why_stopped(clock: Clock) -> StoppedBy:
     """Which of its reasons to stop a clock that is over has."""
     if clock.interrupted():

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from milp_planner.cli import console
+from milp_planner.cli.explain_asked import StepsOption, write_steps
 from milp_planner.cli.options import (
     ClusterArgument,
     FormulationOption,
+    GoalsOption,
     JsonOption,
     ModelArgument,
     ObjectiveName,
@@ -20,46 +23,28 @@ from milp_planner.cli.options import (
     SettingOption,
     TimeLimitOption,
     WorkersOption,
+    argument,
+    find,
+    find_today,
+    make_settings,
+    option,
 )
-
-if TYPE_CHECKING:
-    from milp_planner.features.audit.call import Audit
+from milp_planner.cli.work import Work
+from milp_planner.files import check_writable
 
 PlanArgument = Annotated[
     Path,
-    typer.Argument(
-        metavar="PLAN",
-        help="plan.json; a CSV with the columns table, mode, ratio, sharding_type, ranks (and, if "
+    argument(
+        "PLAN",
+        "plan.json; a CSV with the columns table, mode, ratio, sharding_type, ranks (and, if "
         "wanted, dist_type, column_width); TorchRec's ShardingPlan as export writes it; or the "
         "statistics that TorchRec prints.",
-        show_default=False,
     ),
 ]
 
 PageOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--page", metavar="FILE", help="Write the report of the best plan too.", show_default=False
-    ),
+    Path | None, option("--page FILE", "Also write the report of the best plan.")
 ]
-
-StepsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--steps",
-        metavar="FOLDER",
-        help="Write the plan after each move on the way to the best one: 0001.json, 0002.json, …",
-        show_default=False,
-    ),
-]
-
-
-def _write_steps(result: Audit, folder: Path) -> None:
-    from milp_planner.plans.plan_file import write_plan
-
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, placement in enumerate(() if result.way is None else result.way[1], start=1):
-        write_plan(result.step(placement), folder / f"{number:04}.json")
 
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
@@ -73,6 +58,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     workers: WorkersOption = None,
     settings: SettingOption = None,
     profile: ProfileOption = None,
+    goals: GoalsOption = None,
     output: OutputOption = None,
     page: PageOption = None,
     steps: StepsOption = None,
@@ -84,20 +70,18 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     best plan found is kept. Exit code 1 when today's plan does not fit.
     """
     import milp_planner
-    from milp_planner.cli import console
-    from milp_planner.cli.limits import make_settings
-    from milp_planner.cli.options import find, find_today
-    from milp_planner.cli.work import Work
+    from formulations.goals import parse_goals
     from milp_planner.features.audit.facts import audit_of, draw_audit
-    from milp_planner.features.report.call import report
-    from milp_planner.files import check_writable
+    from milp_planner.features.explain.answers import Answers
+    from milp_planner.features.report.page import report
     from milp_planner.plans.plan_file import write_plan
 
-    for target in filter(None, (output, page)):
-        check_writable(target)
+    check_writable(output, page)
     limits = make_settings(
         time_limit, seed=seed, workers=workers, options=settings, formulation=formulation
     )
+    if goals is not None:
+        parse_goals(goals, objective.value)
     inputs = find(model, cluster, profile)
     today = find_today(plan, inputs[0])
     work = Work("pricing", prepares=True)
@@ -108,6 +92,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
             formulation=formulation,
             objective=objective.value,
             settings=work.settings(limits),
+            goals=goals,
             on_start=work.begin,
         )
     )
@@ -115,15 +100,10 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     if output is not None:
         write_plan(result.plan, output)
     if page is not None:
-        report(result.plan, page)
+        report(result.plan, page, Answers(moves=info.way))
     if steps is not None:
-        _write_steps(result, steps)
-    if json:
-        console.emit_json(info.to_dict())
-    else:
-        console.out().print(draw_audit(info, f"audit of {plan}"))
-        for target in filter(None, (output, page)):
-            console.out().print(f"written: {target}", markup=False)
+        write_steps(result.steps(), steps)
+    console.tell(json, info.to_dict, lambda: [draw_audit(info, f"audit of {plan}")], output, page)
     if work.interrupted:
         raise typer.Exit(130)
     if not info.fits:

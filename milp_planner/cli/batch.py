@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from milp_planner.cli.options import JsonOption, whole
+from milp_planner.cli import console
+from milp_planner.cli.failures import FALLS_SHORT, INTERNAL, INTERRUPTED
+from milp_planner.cli.options import JsonOption, argument, option, whole
+from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
     from scenarios.batch.runner import Batch
@@ -25,58 +28,41 @@ class EngineName(StrEnum):
 
 
 SuiteArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="SUITE",
-        help="Suite YAML, or the name of a shipped one (milp-planner list suites).",
-        show_default=False,
-    ),
+    str, argument("SUITE", "Suite YAML, or the name of a shipped one (milp-planner list suites).")
 ]
-FolderOption = Annotated[
-    Path,
-    typer.Option(
-        "--output", "-o", metavar="DIR", help="Folder of the results.", show_default=False
-    ),
-]
+FolderOption = Annotated[Path, option("--output -o DIR", "Folder for the results.")]
 ProcessesOption = Annotated[
     int | None,
-    typer.Option(
-        "--workers",
-        parser=whole(1, 1024),
-        metavar="N",
-        help="Scenarios side by side, each with one solver thread; default: all cores.",
-        show_default=False,
+    option(
+        "--workers N",
+        "Scenarios solved at a time, each with one solver thread; default: all cores.",
+        whole(1, 1024),
     ),
 ]
 EngineOption = Annotated[
-    EngineName, typer.Option("--engine", help="Processes of this machine, or a Ray cluster.")
+    EngineName, option("--engine", "Processes of this machine, or a Ray cluster.")
 ]
 AddressOption = Annotated[
     str | None,
-    typer.Option(
-        "--address",
-        metavar="ADDRESS",
-        help="Of a running Ray cluster; default: a Ray of this machine alone.",
-        show_default=False,
+    option(
+        "--address ADDRESS", "Address of a running Ray cluster; default: Ray on this machine only."
     ),
+]
+PlansOption = Annotated[
+    bool, option("--plans", "Keep the plan of every scenario solved now, in DIR/plans.")
 ]
 QueryOption = Annotated[
-    str | None,
-    typer.Option(
-        "--query",
-        metavar="SQL",
-        help="Show this of the table results (SQLite) at the end.",
-        show_default=False,
-    ),
+    str | None, option("--query SQL", "Run this query on the table results (SQLite) at the end.")
 ]
 
 
-def run(
+def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
     suite: SuiteArgument,
     output: FolderOption,
     workers: ProcessesOption = None,
     engine: EngineOption = EngineName.LOCAL,
     address: AddressOption = None,
+    plans: PlansOption = False,
     query: QueryOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -87,8 +73,6 @@ def run(
     again by the next call. Exits with 1 when an assertion of the suite does not hold, with 70 when
     a scenario failed.
     """
-    from milp_planner.cli import console
-    from milp_planner.errors import BadInput
     from scenarios.batch import find_suite, run_batch
 
     if address is not None and engine is not EngineName.RAY:
@@ -99,7 +83,7 @@ def run(
     with _terminated_as_interrupted(), _progress(found.name) as note:
         batch = run_batch(
             found, output, folder=folder, engine=engine.value, workers=workers, address=address,
-            on_record=note,
+            on_record=note, plans=plans,
         )  # fmt: skip
     rows = None if query is None else _answer(output, query)
     if json:
@@ -111,7 +95,6 @@ def run(
 
 
 def _finish(batch: Batch) -> None:
-    from milp_planner.cli.failures import FALLS_SHORT, INTERNAL, INTERRUPTED
     from scenarios.batch.execute import FAILED
 
     if batch.interrupted:
@@ -125,7 +108,6 @@ def _finish(batch: Batch) -> None:
 def _answer(folder: Path, query: str) -> list[dict[str, Any]]:
     import sqlite3
 
-    from milp_planner.errors import BadInput
     from scenarios.batch import connect
 
     try:
@@ -135,7 +117,6 @@ def _answer(folder: Path, query: str) -> list[dict[str, Any]]:
 
 
 def _show(batch: Batch, rows: list[dict[str, Any]] | None, folder: Path) -> None:
-    from milp_planner.cli import console
     from milp_planner.cli.report import info_of
     from milp_planner.features.batch.info import draw_batch, draw_rows
 
@@ -152,8 +133,6 @@ def _show(batch: Batch, rows: list[dict[str, Any]] | None, folder: Path) -> None
 @contextmanager
 def _progress(name: str) -> Iterator[Callable[[dict[str, Any] | None, int, int], None]]:
     """A bar with the time left, on a terminal."""
-    from milp_planner.cli import console
-
     err = console.err()
     if not err.is_terminal:
         yield lambda *_: None

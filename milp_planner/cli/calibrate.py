@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from milp_planner.cli.options import JsonOption, SeedOption, given, positive, whole
+from milp_planner.cli import console
+from milp_planner.cli.options import JsonOption, SeedOption, given, option, positive, whole
+from milp_planner.errors import BadInput
+from milp_planner.files import check_writable, json_text, write_atomically, write_together
 
 if TYPE_CHECKING:
     from milp_planner.features.calibrate import Calibration
@@ -25,57 +28,54 @@ class Device(StrEnum):
 
 ProfileOutputOption = Annotated[
     Path | None,
-    typer.Option(
-        "--output", "-o", metavar="FILE",
-        help=f"Where the profile goes (YAML), the measurements next to it as .raw.json; default: "
-        f"{PROFILE_FILE}, or nowhere with --json.",
-        show_default=False,
+    option(
+        "--output -o FILE",
+        f"The profile (YAML); measurements go next to it as .raw.json. Default: "
+        f"{PROFILE_FILE}, or none with --json.",
     ),
-]  # fmt: skip
+]
 DeviceOption = Annotated[
     Device,
-    typer.Option(
-        "--device", help="cpu: the last-level cache against DRAM; cuda: HBM against pinned host "
-        "memory over PCIe.",
+    option(
+        "--device",
+        "cpu: the last-level cache against DRAM; cuda: HBM against pinned host memory over PCIe.",
     ),
-]  # fmt: skip
+]
 QuickOption = Annotated[
     bool,
-    typer.Option("--quick", help="Fewer points and repeats: a first look, no profile to keep."),
+    option("--quick", "Fewer points and repeats: for a first look, not for a profile to keep."),
 ]
 ThreadsOption = Annotated[
     int | None,
-    typer.Option(
-        "--threads", parser=whole(1, 1024), metavar="N",
-        help="Threads of a rank on a CPU; default: what torch takes (all cores).",
-        show_default=False,
+    option(
+        "--threads N",
+        "Threads of a rank on a CPU; default: torch's own choice (all cores).",
+        whole(1, 1024),
     ),
-]  # fmt: skip
+]
 RawOption = Annotated[
     Path | None,
-    typer.Option(
-        "--raw", metavar="FILE",
-        help="Measure nothing: fit this sweep (.json, or .csv with the columns mode,x,ms).",
-        show_default=False,
+    option(
+        "--raw FILE", "Measure nothing: fit this sweep (.json, or .csv with the columns mode,x,ms)."
     ),
-]  # fmt: skip
+]
 BaseOption = Annotated[
     str | None,
-    typer.Option(
-        "--base", metavar="NAME",
-        help="With --raw: profile whose numbers stand where the sweep has none; default: the one "
-        "the sweep names, or torchrec-default.",
-        show_default=False,
+    option(
+        "--base NAME",
+        "With --raw: the profile that fills in what the sweep does not give; default: the one the"
+        " sweep names, or torchrec-default.",
     ),
-]  # fmt: skip
+]
 MaxSpreadOption = Annotated[
     float,
-    typer.Option(
-        "--max-spread", parser=positive, metavar="SHARE",
-        help="Refuse to fit when repeats spread by more (half their interquartile range over the "
+    option(
+        "--max-spread SHARE",
+        "Refuse to fit when repeats spread by more (half their interquartile range over the "
         "median; in a sweep its column spread, or half the range of repeats).",
+        positive,
     ),
-]  # fmt: skip
+]
 
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
@@ -96,18 +96,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     embeddings in DRAM), names what bounds each, and fits the profile that plan --profile reads.
     Exit code 1, and nothing written, when the measurements are too noisy or contradict each other.
     """
-    from milp_planner.cli import console
-    from milp_planner.errors import BadInput
-    from milp_planner.files import check_writable
-
     measuring = given(context, "device", "quick", "threads", "seed")
     if raw is not None and measuring:
         raise BadInput(f"{', '.join(measuring)}: for a measurement; --raw measures nothing")
     target = output or (None if json else Path(PROFILE_FILE))
     if target is not None:
         _check_name(target)
-        check_writable(target)
-        check_writable(target.with_suffix(".raw.json"))
+        check_writable(target, target.with_suffix(".raw.json"))
     if raw is not None:
         _fit(raw, base, max_spread, target, json)
         return
@@ -117,14 +112,10 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     found = _measure(name, device, quick, threads, max_spread, seed)
     if target is not None:
         _write(found, target)
-    if json:
-        console.emit_json(found.to_dict())
-        return
-    from milp_planner.features.calibrate.terminal import draw
+    from milp_planner.features.calibrate.run import draw
 
-    for part in draw(found):
-        console.out().print(part)
-    _said(target)
+    console.tell(json, found.to_dict, lambda: draw(found), target)
+    _next(target, json)
 
 
 def _measure(
@@ -132,7 +123,6 @@ def _measure(
 ) -> Calibration:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from milp_planner.cli import console
     from milp_planner.features.calibrate import calibrate, find_machine
 
     err = console.err()
@@ -156,43 +146,32 @@ def _measure(
 
 def _fit(raw: Path, base: str | None, max_spread: float, target: Path | None, json: bool) -> None:
     """Fit a sweep of somebody's and write the profile."""
-    from milp_planner.cli import console
     from milp_planner.features.calibrate import fitted_profile, read_sweep
-    from milp_planner.features.calibrate.profile_text import profile_text
-    from milp_planner.files import write_atomically
+    from milp_planner.features.calibrate.result import profile_text
     from milp_planner.pricing.profile import load_profile
 
     sweep = read_sweep(raw)
     profile = fitted_profile(sweep, load_profile(base or sweep.base), max_spread)
     if target is not None:
         write_atomically(target, profile_text(profile))
-    if json:
-        console.emit_json(profile.to_dict())
-        return
-    from milp_planner.features.calibrate.terminal import draw_curves
+    from milp_planner.features.calibrate.run import draw_curves
 
-    console.out().print(draw_curves(profile))
-    _said(target)
+    console.tell(json, profile.to_dict, lambda: [draw_curves(profile)], target)
+    _next(target, json)
 
 
 def _write(found: Calibration, target: Path) -> None:
-    from milp_planner.features.calibrate.profile_text import profile_text
-    from milp_planner.files import json_text, write_together
+    from milp_planner.features.calibrate.result import profile_text
 
     raw = target.with_suffix(".raw.json")
     write_together({raw: json_text(found.to_dict()), target: profile_text(found.profile)})
 
 
-def _said(target: Path | None) -> None:
-    from milp_planner.cli import console
-
-    if target is not None:
-        console.out().print(f"written: {target}")
+def _next(target: Path | None, json: bool) -> None:
+    if target is not None and not json:
         console.out().print(f"next: milp-planner plan MODEL CLUSTER --profile {target}")
 
 
 def _check_name(target: Path) -> None:
-    from milp_planner.errors import BadInput
-
     if target.suffix.lower() not in (".yaml", ".yml"):
         raise BadInput(f"{target}: a profile is a .yaml file")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import typer
 
+from milp_planner.cli import console
 from milp_planner.cli.options import ClusterArgument, JsonOption, ModelArgument, ProfileOption
+from milp_planner.printable import printable
 
 
 def run(
@@ -16,15 +18,13 @@ def run(
     """List everything that is wrong with a model and a cluster, without solving.
 
     One line a problem: file and line, field, what was found, what is allowed. Exit code 2 when
-    there is any. Values that cannot be read (1e6, a field written twice) are told before fields
+    there is any. Values that cannot be read (1e6, a field written twice) are reported before fields
     are checked. With --json a list of objects with file, line, field and message, empty when all
     is right.
     """
     from dataclasses import asdict
 
     import milp_planner
-    from milp_planner.cli import console
-    from milp_planner.printable import printable
 
     problems = milp_planner.check(model, cluster, profile=profile)
     if json:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from milp_planner.cli import console
 from milp_planner.cli.options import (
     ClusterArgument,
     JsonOption,
@@ -15,34 +16,32 @@ from milp_planner.cli.options import (
     SeedOption,
     SettingOption,
     WorkersOption,
+    find,
+    make_settings,
+    option,
+    parse_formulations,
+    parse_numbers,
     positive,
 )
+from milp_planner.cli.work import Work
+from milp_planner.files import check_writable, write_json
 
 FormulationsOption = Annotated[
-    str,
-    typer.Option(
-        "--formulations", "-f", metavar="NAMES", help="Comma-separated; default: all but auto."
-    ),
+    str, option("--formulations -f NAMES", "Comma-separated; default: all but auto.")
 ]
 ObjectivesOption = Annotated[
-    list[ObjectiveName] | None,
-    typer.Option("--objective", help="May be repeated; default: all three.", show_default=False),
+    list[ObjectiveName] | None, option("--objective", "May be repeated; default: all three.")
 ]
 EachLimitOption = Annotated[
-    float,
-    typer.Option(
-        "--time-limit", parser=positive, metavar="SECONDS", help="Wall clock of each solve."
-    ),
+    float, option("--time-limit SECONDS", "Wall-clock limit of each solve.", positive)
 ]
 
 
 DpBinsOption = Annotated[
     str,
-    typer.Option(
-        "--dp-bins",
-        metavar="NUMBERS",
-        help="Comma-separated HBM bins per device: the DP runs once with each; default: 100.",
-        show_default=False,
+    option(
+        "--dp-bins NUMBERS",
+        "Comma-separated HBM bins per device: the DP runs once with each; default: 100.",
     ),
 ]
 
@@ -68,19 +67,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     is run a second time with fusion groups in mind. Settings name their formulation: --set
     dp.variant=first. `milp-planner report` draws what -o writes.
     """
-    from milp_planner.cli import console
-    from milp_planner.cli.limits import make_settings, parse_formulations, parse_numbers
-    from milp_planner.cli.options import find
-    from milp_planner.cli.work import Work
     from milp_planner.features.compare.call import DEFAULT, OBJECTIVES, compare
     from milp_planner.features.compare.facts import comparison_of, draw_comparison
-    from milp_planner.files import check_writable, write_json
 
     names = DEFAULT if formulations == "all" else parse_formulations(formulations)
     limits = make_settings(time_limit, seed=seed, workers=workers, options=settings)
     bins = parse_numbers(dp_bins, "--dp-bins")
-    if output is not None:
-        check_writable(output)
+    check_writable(output)
     inputs = find(model, cluster)
     work = Work("pricing", prepares=True)
     asked = [o.value for o in objective] if objective else OBJECTIVES
@@ -97,11 +90,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     info = comparison_of(comparison)
     if output is not None:
         write_json(output, info.to_dict())
-    if json:
-        console.emit_json(info.to_dict())
-    else:
-        console.out().print(draw_comparison(info))
-        if output is not None:
-            console.out().print(f"written: {output}")
+    console.tell(json, info.to_dict, lambda: [draw_comparison(info)], output)
     if work.interrupted:
         raise typer.Exit(130)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from milp_planner.printable import printable
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from pathlib import Path
+
+    from rich.console import Console, RenderableType
 
 WIDTH = 100
 
@@ -30,7 +32,7 @@ def err() -> Console:
 
 def _console(**options: bool) -> Console:
     """A console that prints names as they are: no markup, no emoji codes, no escape sequences."""
-    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.console import Console, ConsoleOptions
     from rich.segment import Segment
 
     class Literal(Console):
@@ -42,6 +44,20 @@ def _console(**options: bool) -> Console:
                 yield segment._replace(text=text)
 
     return Literal(highlight=False, markup=False, emoji=False, **options)  # type: ignore[arg-type]
+
+
+def tell(
+    json: bool, value: Callable[[], object], drawn: Callable[[], Iterable[RenderableType]],
+    *written: Path | None,
+) -> None:  # fmt: skip
+    """Answer as JSON, or drawn and with the files that were written; None is none."""
+    if json:
+        emit_json(value())
+        return
+    for part in drawn():
+        out().print(part)
+    for path in filter(None, written):
+        out().print(f"written: {path}")
 
 
 def emit_json(value: object) -> None:

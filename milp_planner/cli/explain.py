@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from milp_planner.cli import console
 from milp_planner.cli.explain_asked import (
     AgainstOption,
     AlternativesOption,
@@ -22,11 +23,13 @@ from milp_planner.cli.explain_asked import (
     ScenarioOption,
     SensitivityOption,
     SpreadOption,
+    StepsOption,
     TableOption,
     TargetOption,
     WeightsOption,
     WorstOption,
 )
+from milp_planner.cli.failures import finish, say
 from milp_planner.cli.options import (
     AllRowsOption,
     FormulationOption,
@@ -34,8 +37,14 @@ from milp_planner.cli.options import (
     OutputOption,
     SeedOption,
     TimeLimitOption,
+    TodayOption,
     WorkersOption,
+    find_today,
+    make_settings,
 )
+from milp_planner.cli.work import Work
+from milp_planner.errors import BadInput
+from milp_planner.files import check_writable
 
 if TYPE_CHECKING:
     from milp_planner.features.explain.answers import Answers
@@ -55,6 +64,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     limits: LimitsOption = "0,1,2,4,8",
     model: ModelOption = None,
     cluster: ClusterOption = None,
+    today: TodayOption = None,
+    steps: StepsOption = None,
     against: AgainstOption = None,
     scenario: ScenarioOption = None,
     weights: WeightsOption = None,
@@ -74,32 +85,47 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """Explain a plan.
 
     Why each table is where it is and what the alternatives cost, what more memory buys, the
-    smallest cluster that does, what changing the plan takes, and how wrong a price may be. Every
-    figure is solved again or is a bound that says so. -o writes the plan that replan (at its
-    largest limit), robust or --sensitivity --robust finds. Exit code 3 when a robust plan was asked
-    for and none found.
+    smallest cluster that is enough, what changing the plan takes, and how wrong a price may be.
+    Every figure comes from a solve, or is marked as a bound. --today shows what the first moves
+    from the plan you run bring. -o writes the plan found by replan (at its largest limit), robust
+    or --sensitivity --robust; a plan better than PLAN that turns up in why is written next to it.
+    Exit code 3 when a robust plan was asked for and none was found.
     """
-    from dataclasses import replace
-
     from milp_planner.cli import explain_asked
-    from milp_planner.cli.failures import finish
-    from milp_planner.cli.limits import make_settings
-    from milp_planner.cli.work import Work
-    from milp_planner.features.explain.answers import answer
+    from milp_planner.features.explain.answers import Asked, answer
     from milp_planner.features.explain.budget import Budget
     from milp_planner.plans.plan_file import read_plan, write_plan
+    from scenarios import catalog
 
     questions = explain_asked.parse_questions(ask or [])
     if sensitivity:
         questions.append("sensitivity")
+    if today is not None and "moves" not in questions:
+        questions.append("moves")
     explain_asked.refuse_strays(context, questions, robust)
     _check_output(questions, robust, output)
-    asked = explain_asked.basic(table, alternatives, extra, target, limits)
-    asked = explain_asked.with_sources(asked, model, cluster, against)
-    asked = explain_asked.with_scenarios(asked, scenario or [], weights, worst)
-    asked = replace(asked, grid=grid, spread=spread, draws=draws, common=robust)
     settings = make_settings(time_limit, seed=seed, workers=workers, formulation=formulation)
     read = read_plan(plan)
+    counted, by = explain_asked.parse_limits(limits)
+    asked = Asked(
+        tables=tuple(table or ()),
+        alternatives=alternatives,
+        extras=explain_asked.parse_sizes(extra, "--extra"),
+        grid=grid,
+        target=None if target is None else explain_asked.parse_time(target),
+        limits=counted,
+        by=by,
+        model=None if model is None else catalog.find_model(model),
+        cluster=None if cluster is None else catalog.find_cluster(cluster),
+        today=None if today is None else find_today(today, read.model),
+        against=None if against is None else read_plan(against),
+        scenarios=tuple(map(explain_asked.find_scenario, scenario or [])),
+        weights=explain_asked.parse_weights(weights),
+        worst=worst,
+        spread=spread,
+        draws=draws,
+        common=robust,
+    )
     work = Work("explaining")
     answers = work.run(
         lambda: answer(read, questions, asked, Budget(work.settings(settings), formulation))
@@ -107,13 +133,25 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     found = answers.replanned or answers.common
     if output is not None and found is not None:
         write_plan(found, output)
+    if steps is not None:
+        explain_asked.write_steps(answers.steps or (), steps)
     _show(read, answers, everything, json)
+    if answers.better is not None:
+        _keep(answers.better, plan.with_name(f"{plan.name.split('.')[0]}.better.json"))
     failed = _without_plan(answers, robust)
     if failed is not None:
         _say_unfound(failed, output)
     if read.outcome.status.value == "infeasible" or (answers.replan and not answers.replanned):
         failed = "infeasible"
     finish(failed or "feasible", work.interrupted)
+
+
+def _keep(better: Plan, target: Path) -> None:
+    """A plan that turned up better than the one asked about is not lost."""
+    from milp_planner.plans.plan_file import write_plan
+
+    write_plan(better, target)
+    say(f"a better plan turned up; written: {target}")
 
 
 def _without_plan(answers: Answers, robust: bool) -> str | None:
@@ -127,31 +165,23 @@ def _without_plan(answers: Answers, robust: bool) -> str | None:
 
 
 def _say_unfound(status: str, output: Path | None) -> None:
-    from milp_planner.cli.failures import say
-
     why = "none exists" if status == "infeasible" else "none was found in the time given"
     say(f"robust plan: {why}{'' if output is None else f'; {output} was not written'}")
 
 
 def _show(read: Plan, answers: Answers, everything: bool, json: bool) -> None:
-    from milp_planner.cli import console
-    from milp_planner.features.explain.answer_files import answers_to_dict
+    from milp_planner.features.explain.call import answers_to_dict
     from milp_planner.features.explain.draw import draw_answers
-    from milp_planner.plans.hit_sources import hit_warnings
+    from milp_planner.plans.warnings import hit_warnings
 
-    if json:
-        console.emit_json(answers_to_dict(read, answers))
-        return
-    console.out().print(draw_answers(answers, everything))
-    for warning in hit_warnings(read):
-        console.out().print(warning)
+    console.tell(
+        json, lambda: answers_to_dict(read, answers),
+        lambda: (draw_answers(answers, everything), *hit_warnings(read)),
+    )  # fmt: skip
 
 
 def _check_output(questions: list[str], robust: bool, output: Path | None) -> None:
     """Refuse --robust without its question, and -o where not exactly one comes with a plan."""
-    from milp_planner.errors import BadInput
-    from milp_planner.files import check_writable
-
     if robust and "sensitivity" not in questions:
         raise BadInput(
             "--robust: belongs to --sensitivity; for scenarios of your own use --ask robust"

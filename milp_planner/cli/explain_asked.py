@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from milp_planner.cli.options import given, whole
+from milp_planner.cli.options import argument, given, option, whole
+from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
-    from milp_planner.features.explain.answers import Asked
+    from collections.abc import Iterable
+
+    from milp_planner.inputs import Cluster, Model
+    from milp_planner.plans.placement import Plan
 
 #: The question that each option is for.
 _FOR = {
     "table": "why", "alternatives": "why", "extra": "staircase", "grid": "frontier",
     "target": "smallest", "limits": "replan", "model": "replan", "cluster": "replan",
-    "against": "diff", "scenario": "robust", "weights": "robust", "worst": "robust",
+    "today": "moves", "steps": "moves", "against": "diff",
+    "scenario": "robust", "weights": "robust", "worst": "robust",
     "spread": "sensitivity", "draws": "sensitivity",
 }  # fmt: skip
 
@@ -37,8 +42,6 @@ def refuse_strays(context: typer.Context, questions: list[str], common: bool) ->
     BadInput
         Naming the options and their question.
     """
-    from milp_planner.errors import BadInput
-
     asked = questions or ["why", "staircase"]
     for question in dict.fromkeys(_FOR.values()):
         names = [n for n, theirs in _FOR.items() if theirs == question and question not in asked]
@@ -55,7 +58,6 @@ def parse_questions(given: list[str]) -> list[str]:
     BadInput
         For an unknown one, with the nearest.
     """
-    from milp_planner.errors import BadInput
     from milp_planner.features.explain.answers import QUESTIONS
     from milp_planner.inputs.problems import choice
 
@@ -74,7 +76,6 @@ def parse_sizes(text: str, option: str) -> tuple[int, ...]:
     BadInput
         When one is no size.
     """
-    from milp_planner.errors import BadInput
     from milp_planner.inputs.quantities import parse_bytes
 
     found = []
@@ -97,8 +98,6 @@ def parse_time(text: str) -> int:
     """
     from decimal import Decimal, InvalidOperation
 
-    from milp_planner.errors import BadInput
-
     units = {"ms": 10**9, "us": 10**6, "µs": 10**6, "ns": 10**3, "ps": 1, "s": 10**12}
     for unit, size in units.items():
         if text.strip().endswith(unit):
@@ -112,192 +111,138 @@ def parse_time(text: str) -> int:
     raise BadInput(f"--target {text!r}: needs a time such as 2.5ms (s, ms, us, ns, ps)")
 
 
-def basic(
-    table: list[str] | None, alternatives: int, extra: str, target: str | None, limits: str
-) -> Asked:
-    """What needs no file: tables, sizes, target and limits."""
-    from milp_planner.errors import BadInput
-    from milp_planner.features.explain.answers import Asked
+def parse_limits(text: str) -> tuple[tuple[int, ...], str]:
+    """Limits on what moves, and what they count: ``tables`` or ``bytes``.
 
-    parts = [part.strip() for part in limits.split(",")]
-    plain = [part.isascii() and part.isdigit() for part in parts]
-    by = "tables" if all(plain) else "bytes"
-    counted = tuple(int(p) for p in parts) if by == "tables" else parse_sizes(limits, "--limits")
-    if min(counted) < 0:
-        raise BadInput(f"--limits {limits!r}: needs whole numbers from 0, or sizes")
-    return Asked(
-        tables=tuple(table or ()),
-        alternatives=alternatives,
-        extras=parse_sizes(extra, "--extra"),
-        target=None if target is None else parse_time(target),
-        limits=counted,
-        by=by,
-    )
+    Raises
+    ------
+    BadInput
+        When one is neither a whole number nor a size.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if all(part.isascii() and part.isdigit() for part in parts):
+        return tuple(int(part) for part in parts), "tables"
+    sizes = parse_sizes(text, "--limits")
+    if min(sizes) < 0:
+        raise BadInput(f"--limits {text!r}: needs whole numbers from 0, or sizes")
+    return sizes, "bytes"
 
 
-def with_sources(
-    asked: Asked, model: str | None, cluster: str | None, against: Path | None
-) -> Asked:
-    """The model, the cluster and the plan that a question compares with."""
-    from dataclasses import replace
+def write_steps(plans: Iterable[Plan], folder: Path) -> None:
+    """The plan after each move, in a folder."""
+    from milp_planner.plans.plan_file import write_plan
 
-    from milp_planner.plans.plan_file import read_plan
-    from scenarios import catalog
-
-    return replace(
-        asked,
-        model=None if model is None else catalog.find_model(model),
-        cluster=None if cluster is None else catalog.find_cluster(cluster),
-        against=None if against is None else read_plan(against),
-    )
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, plan in enumerate(plans, start=1):
+        write_plan(plan, folder / f"{number:04}.json")
 
 
-def _weights(text: str | None) -> tuple[int, ...]:
-    from milp_planner.errors import BadInput
+def parse_weights(text: str | None) -> tuple[int, ...]:
+    """Weights of scenarios; none where nothing is given.
 
+    Raises
+    ------
+    BadInput
+        For anything but whole numbers.
+    """
     parts = [] if text is None else [part.strip() for part in text.split(",")]
     if not all(p.isascii() and p.isdigit() and 0 < int(p) < 10**6 for p in parts):
         raise BadInput(f"--weights {text!r}: needs whole numbers from 1 to 999999, such as 3,1")
     return tuple(int(p) for p in parts)
 
 
-def with_scenarios(asked: Asked, given: list[str], weights: str | None, worst: bool) -> Asked:
-    """The scenarios of *robust*, with their weights."""
-    from dataclasses import replace
+def find_scenario(text: str) -> tuple[Model | None, Cluster | None]:
+    """Model and cluster of ``MODEL@CLUSTER``; None for a side that is left out.
 
-    from milp_planner.errors import BadInput
+    Raises
+    ------
+    BadInput
+        When it is no such text, or one of them is not there.
+    """
     from scenarios import catalog
 
-    found = []
-    for text in given:
-        model, at, cluster = text.rpartition("@")
-        if not at or not (model or cluster):
-            raise BadInput(f"--scenario {text!r}: needs MODEL@CLUSTER, MODEL@ or @CLUSTER")
-        found.append(
-            (
-                catalog.find_model(model) if model else None,
-                catalog.find_cluster(cluster) if cluster else None,
-            )
-        )
-    return replace(asked, scenarios=tuple(found), weights=_weights(weights), worst=worst)
+    model, at, cluster = text.rpartition("@")
+    if not at or not (model or cluster):
+        raise BadInput(f"--scenario {text!r}: needs MODEL@CLUSTER, MODEL@ or @CLUSTER")
+    return (
+        catalog.find_model(model) if model else None,
+        catalog.find_cluster(cluster) if cluster else None,
+    )
 
 
-PlanArgument = Annotated[
-    Path, typer.Argument(metavar="PLAN", help="A plan.json.", show_default=False)
-]
+PlanArgument = Annotated[Path, argument("PLAN", "A plan.json.")]
 AskOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--ask",
-        metavar="QUESTION",
-        help="why, staircase, frontier, smallest, replan, diff, robust, sensitivity, why-not; may "
-        "be repeated. Default: why and staircase, or why-not where no plan exists.",
-        show_default=False,
+    option(
+        "--ask QUESTION",
+        "why, staircase, frontier, smallest, replan, moves, diff, robust, sensitivity, why-not; "
+        "may be repeated. Default: why and staircase, or why-not where no plan exists.",
     ),
 ]
 TableOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--table", metavar="NAME", help="why: only this table; may be repeated.", show_default=False
-    ),
+    list[str] | None, option("--table NAME", "why: only this table; may be repeated.")
 ]
 AlternativesOption = Annotated[
-    int,
-    typer.Option(
-        "--alternatives", parser=whole(1, 1000), metavar="N", help="why: others for each table."
-    ),
+    int, option("--alternatives N", "why: alternatives shown for each table.", whole(1, 1000))
 ]
 ExtraOption = Annotated[
-    str,
-    typer.Option(
-        "--extra",
-        metavar="SIZES",
-        help="staircase: how much more (or less) memory at every place.",
-    ),
+    str, option("--extra SIZES", "staircase: how much more (or less) memory at every place.")
 ]
 GridOption = Annotated[
     int,
-    typer.Option(
-        "--grid",
-        parser=whole(1, 100),
-        metavar="N",
-        help="frontier: equal steps of each memory, where not all points can be found.",
+    option(
+        "--grid N",
+        "frontier: number of equal steps of each memory.",
+        whole(1, 100),
     ),
 ]
 TargetOption = Annotated[
     str | None,
-    typer.Option(
-        "--target",
-        metavar="TIME",
-        help="smallest: what to reach, such as 2.5ms; default: any plan.",
-        show_default=False,
-    ),
+    option("--target TIME", "smallest: the objective to reach, such as 2.5ms; default: any plan."),
 ]
 LimitsOption = Annotated[
-    str,
-    typer.Option(
-        "--limits", metavar="LIST", help="replan: tables that may move, or sizes such as 10GB."
-    ),
+    str, option("--limits LIST", "replan: tables that may move, or sizes such as 10GB.")
 ]
-ModelOption = Annotated[
-    str | None,
-    typer.Option(
-        "--model", metavar="MODEL", help="replan: the model as it is now.", show_default=False
-    ),
-]
+ModelOption = Annotated[str | None, option("--model MODEL", "replan: the model as it is now.")]
 ClusterOption = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster", metavar="CLUSTER", help="replan: the cluster as it is now.", show_default=False
-    ),
+    str | None, option("--cluster CLUSTER", "replan: the cluster as it is now.")
 ]
-AgainstOption = Annotated[
+StepsOption = Annotated[
     Path | None,
-    typer.Option(
-        "--against", metavar="PLAN", help="diff: the plan to change to.", show_default=False
+    option(
+        "--steps FOLDER",
+        "Write the plan after each move from today's plan: 0001.json, 0002.json, …",
     ),
 ]
+AgainstOption = Annotated[Path | None, option("--against PLAN", "diff: the plan to change to.")]
 ScenarioOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--scenario",
-        metavar="MODEL@CLUSTER",
-        help="robust: another scenario of the same tables; either side may be left out.",
-        show_default=False,
+    option(
+        "--scenario MODEL@CLUSTER",
+        "robust: another scenario of the same tables; either side may be left out.",
     ),
 ]
 WeightsOption = Annotated[
     str | None,
-    typer.Option(
-        "--weights",
-        metavar="LIST",
-        help="robust: whole numbers from 1, the plan's own scenario first; default: 1 each.",
-        show_default=False,
+    option(
+        "--weights LIST",
+        "robust: whole numbers from 1, the plan's own scenario first; default: 1 each.",
     ),
 ]
 WorstOption = Annotated[
-    bool, typer.Option("--worst", help="robust: against the worst scenario, not their sum.")
+    bool, option("--worst", "robust: minimise the worst scenario, not the weighted sum.")
 ]
 SensitivityOption = Annotated[
-    bool, typer.Option("--sensitivity", help="The same as --ask sensitivity: wrong prices.")
+    bool, option("--sensitivity", "Short for --ask sensitivity: what wrong prices would change.")
 ]
 SpreadOption = Annotated[
     float,
-    typer.Option(
-        "--spread",
-        metavar="SHARE",
-        help="sensitivity: how wrong a price may be that the profile gives no spread for.",
+    option(
+        "--spread SHARE",
+        "sensitivity: how wrong a price may be where the profile states no spread.",
     ),
 ]
 DrawsOption = Annotated[
-    int,
-    typer.Option(
-        "--draws",
-        parser=whole(0, 100_000),
-        metavar="N",
-        help="sensitivity: random draws of all prices at once.",
-    ),
+    int, option("--draws N", "sensitivity: random draws of all prices at once.", whole(0, 100_000))
 ]
-CommonOption = Annotated[
-    bool, typer.Option("--robust", help="sensitivity: also one plan for all draws.")
-]
+CommonOption = Annotated[bool, option("--robust", "sensitivity: also find one plan for all draws.")]

@@ -7,19 +7,17 @@ from typing import Annotated
 
 import typer
 
-from milp_planner.cli.options import JsonOption, OutputOption
+from milp_planner.cli import console
+from milp_planner.cli.options import JsonOption, OutputOption, argument, option
+from milp_planner.files import check_writable, write_atomically
 
-PlanArgument = Annotated[
-    Path, typer.Argument(metavar="PLAN", help="plan.json, as plan writes it.", show_default=False)
-]
+PlanArgument = Annotated[Path, argument("PLAN", "plan.json, as plan writes it.")]
 ToOption = Annotated[
     str,
-    typer.Option(
-        "--to",
-        metavar="FORMAT",
-        help="torchrec (ShardingPlan as JSON), dynamicemb (table options, one set a fusion group), "
+    option(
+        "--to FORMAT",
+        "torchrec (ShardingPlan as JSON), dynamicemb (table options, one set a fusion group), "
         "tzrec (TorchEasyRec config fragment), dlrmv4 (environment variables).",
-        show_default=False,
     ),
 ]
 
@@ -34,14 +32,11 @@ def run(
 
     The text goes to stdout, or to a file with -o; what the format cannot say goes to stderr.
     """
-    from milp_planner.cli import console
-    from milp_planner.files import check_writable, write_atomically
     from milp_planner.integrations import exports
     from milp_planner.plans.plan_file import read_plan
 
     chosen = exports.get(to)
-    if output is not None:
-        check_writable(output)
+    check_writable(output)
     found = read_plan(plan)
     text, notes = exports.write(found, to), chosen.notes(found)
     if output is not None:

@@ -5,28 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from milp_planner.cli.options import JsonOption, ModelArgument, OutputOption
+from milp_planner.cli import console
+from milp_planner.cli.options import JsonOption, ModelArgument, OutputOption, argument, option
+from milp_planner.files import check_writable, write_atomically
 
 if TYPE_CHECKING:
     from milp_planner.inputs.constraints import Pin
 
 FileArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE", help="What export writes, or your own of that kind.", show_default=False
-    ),
+    Path, argument("FILE", "A file that export wrote, or your own in that format.")
 ]
-FromOption = Annotated[
-    str,
-    typer.Option(
-        "--from",
-        metavar="FORMAT",
-        help="torchrec, dynamicemb, tzrec or dlrmv4.",
-        show_default=False,
-    ),
-]
+FromOption = Annotated[str, option("--from FORMAT", "torchrec, dynamicemb, tzrec or dlrmv4.")]
 
 
 def run(
@@ -43,34 +32,26 @@ def run(
     """
     import yaml
 
-    from milp_planner.cli import console
-    from milp_planner.files import check_writable, write_atomically
     from milp_planner.inputs.text_files import read_text
     from milp_planner.integrations import exports
     from milp_planner.integrations.exports.pins import with_pins, with_workload
     from scenarios import catalog
 
     exports.get(format)
-    if output is not None:
-        check_writable(output)
+    check_writable(output)
     text = read_text(file)
     found = catalog.find_model(model)
     pins = exports.read(text, format, found)
     workload = exports.workload(text, format, found)
     if output is not None:
-        pinned = with_workload(with_pins(found, pins), workload).to_dict()
-        write_atomically(output, yaml.safe_dump(pinned, sort_keys=False))
+        changed = with_workload(with_pins(found, pins), workload).to_dict()
+        write_atomically(output, yaml.safe_dump(changed, sort_keys=False))
     for sentence in exports.unread(text, format):
         console.err().print(f"note: {sentence}", markup=False)
-    if json:
-        console.emit_json({name: pin.to_dict() for name, pin in pins.items()})
-        return
-    for name, pin in pins.items():
-        typer.echo(f"{name}: {_words(pin)}")
-    for field, value in workload.items():
-        typer.echo(f"workload {field}: {value}")
-    if output is not None:
-        console.out().print(f"written: {output}")
+    lines = [f"{name}: {_words(pin)}" for name, pin in pins.items()]
+    lines += [f"workload {field}: {value}" for field, value in workload.items()]
+    pinned = {name: pin.to_dict() for name, pin in pins.items()}
+    console.tell(json, lambda: pinned, lambda: lines, output)
 
 
 def _words(pin: Pin) -> str:

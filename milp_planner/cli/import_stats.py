@@ -5,33 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from milp_planner.cli.options import JsonOption
+from milp_planner.cli import console
+from milp_planner.cli.options import JsonOption, argument, option
+from milp_planner.errors import BadInput
+from milp_planner.files import write_together
 
 StatsArgument = Annotated[
     Path,
-    typer.Argument(
-        metavar="STATS",
-        help="What TorchRec's planner printed (its statistics with Parameter Info), or that "
-        "gzipped.",
-        show_default=False,
+    argument(
+        "STATS",
+        "What TorchRec's planner printed (its statistics with Parameter Info); may be gzipped.",
     ),
 ]
 FolderOption = Annotated[
-    Path,
-    typer.Option("--output", "-o", metavar="FOLDER", help="Where model.yaml and tables.csv go."),
+    Path, option("--output -o FOLDER", "Folder for model.yaml and tables.csv.")
 ]
-DtypeOption = Annotated[
-    str, typer.Option("--dtype", metavar="TYPE", help="Element type of the weights.")
-]
-OptimizerOption = Annotated[
-    str, typer.Option("--optimizer", metavar="NAME", help="Optimizer of the tables.")
-]
+DtypeOption = Annotated[str, option("--dtype TYPE", "Element type of the weights.")]
+OptimizerOption = Annotated[str, option("--optimizer NAME", "Optimizer of the tables.")]
 
-ExchangeOption = Annotated[
-    str, typer.Option("--exchange-dtype", metavar="TYPE", help="Element type on the wire.")
-]
+ExchangeOption = Annotated[str, option("--exchange-dtype TYPE", "Element type on the wire.")]
 
 
 def run(
@@ -47,23 +39,16 @@ def run(
     Writes model.yaml and tables.csv; nothing is overwritten. The printout itself is the plan of
     today: give it to audit, or to plan --today.
     """
-    from milp_planner.cli import console
-    from milp_planner.errors import BadInput
-    from milp_planner.files import write_together
     from milp_planner.today.rows import printed_tables
     from milp_planner.today.stats_model import model_files
 
     targets = [output / "model.yaml", output / "tables.csv"]
     for target in targets:
         if target.exists():
-            raise BadInput(f"{target}: is there already; nothing is overwritten")
+            raise BadInput(f"{target}: already exists; nothing is overwritten")
     tables = printed_tables(stats)
     name = stats.name.removesuffix(".gz").removesuffix(".txt")
     texts = model_files(tables, name, dtype, optimizer, exchange)
     write_together(dict(zip(targets, texts, strict=True)))
-    if json:
-        console.emit_json({"written": [str(t) for t in targets], "tables": len(tables)})
-        return
-    console.out().print(f"{len(tables):,} tables")
-    for target in targets:
-        console.out().print(f"written: {target}", markup=False)
+    told = {"written": [str(t) for t in targets], "tables": len(tables)}
+    console.tell(json, lambda: told, lambda: [f"{len(tables):,} tables"], *targets)

@@ -6,9 +6,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from milp_planner.cli.options import JsonOption, OutputOption
+from milp_planner.cli import console
+from milp_planner.cli.options import JsonOption, OutputOption, argument, option
+from milp_planner.errors import BadInput
+from milp_planner.files import check_writable, write_json
 
 if TYPE_CHECKING:
     from milp_planner.integrations.torchrec import Lift, Problem, TorchRecInputs
@@ -23,42 +24,29 @@ class DdrName(StrEnum):
 
 ReferenceArgument = Annotated[
     str,
-    typer.Argument(
-        metavar="MODULE:FUNCTION",
-        help="Your function without arguments (file.py:function works too) that returns "
+    argument(
+        "MODULE:FUNCTION",
+        "Your function without arguments (file.py:function works too) that returns "
         "TorchRecInputs or a dict: module, topology, and if wanted sharders, batch_size, "
         "constraints, enumerator, storage_reservation.",
-        show_default=False,
     ),
 ]
 DdrOption = Annotated[
-    DdrName, typer.Option("--ddr", help="DDR limits each rank, as in TorchRec, or the machine.")
+    DdrName, option("--ddr", "DDR limits each rank, as in TorchRec, or the machine.")
 ]
 WidthsOption = Annotated[
     str | None,
-    typer.Option(
-        "--column-widths",
-        metavar="all|N,N,…",
-        help="Further column widths to try for every table.",
-        show_default=False,
-    ),
+    option("--column-widths all|N,N,…", "Further column widths to try for every table."),
 ]
 FactorsOption = Annotated[
     str | None,
-    typer.Option(
-        "--load-factors",
-        metavar="X,X,…",
-        help="Further cache load factors to try for every table.",
-        show_default=False,
-    ),
+    option("--load-factors X,X,…", "Further cache load factors to try for every table."),
 ]
 OutcomeOption = Annotated[
     Path | None,
-    typer.Option(
-        "--outcome",
-        metavar="FILE",
-        help="An outcome of the instance, as solve writes it: write TorchRec's ShardingPlan.",
-        show_default=False,
+    option(
+        "--outcome FILE",
+        "An outcome of the instance, as solve writes it: write TorchRec's ShardingPlan.",
     ),
 ]
 
@@ -77,12 +65,9 @@ def run(
     Without --outcome: runs TorchRec's own reservation, enumerator and estimators and writes the
     instance that solve takes. With --outcome: writes the ShardingPlan as JSON.
     """
-    from milp_planner.cli import console
-    from milp_planner.files import check_writable
     from milp_planner.integrations.torchrec import load_inputs
 
-    if output is not None:
-        check_writable(output)
+    check_writable(output)
     limits = _lift(column_widths, load_factors)
     inputs = load_inputs(reference)
     problem = _problem(inputs, reference, ddr, limits)
@@ -90,14 +75,11 @@ def run(
         document = _instance(problem, reference, output)
     else:
         document = _plan(problem, inputs, outcome, output)
-    if json or output is None:
-        console.emit_json(document)
-    else:
-        console.out().print(f"{_size(problem)}\nwritten: {output}")
+    as_json = json or output is None
+    console.tell(as_json, lambda: document, lambda: [_size(problem)], output)
 
 
 def _lift(widths: str | None, factors: str | None) -> Lift | None:
-    from milp_planner.errors import BadInput
     from milp_planner.integrations.torchrec import Lift
 
     if widths is None and factors is None:
@@ -114,8 +96,6 @@ def _lift(widths: str | None, factors: str | None) -> Lift | None:
 
 def _problem(inputs: TorchRecInputs, reference: str, ddr: DdrName, limits: Lift | None) -> Problem:
     from torchrec.distributed.planner.types import PlannerError
-
-    from milp_planner.errors import BadInput
 
     planner = inputs.planner(stats=[], ddr=ddr.value, lift=limits)
     try:
@@ -147,8 +127,6 @@ def _plan(
 
     from formulations import check
     from formulations.result.outcome_file import read_outcome
-    from milp_planner.errors import BadInput
-    from milp_planner.files import write_json
     from milp_planner.integrations.torchrec.sharding_plan import to_document
 
     placement = read_outcome(problem.instance, outcome).placement

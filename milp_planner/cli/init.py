@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from milp_planner.cli import console
+from milp_planner.cli.options import JsonOption, argument
 
-from milp_planner.cli.options import JsonOption
-
-FolderArgument = Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where to write them.")]
+FolderArgument = Annotated[Path, argument("[FOLDER]", "Folder for the files.")]
 
 
 def run(folder: FolderArgument = Path(), json: JsonOption = False) -> None:
@@ -17,14 +16,9 @@ def run(folder: FolderArgument = Path(), json: JsonOption = False) -> None:
 
     A model.yaml and a cluster.yaml to start from; nothing is overwritten.
     """
-    from milp_planner.cli import console
     from milp_planner.inputs.starters import write_starters
 
     written = [str(path) for path in write_starters(folder)]
-    if json:
-        console.emit_json({"written": written})
-        return
-    out = console.out()
-    for path in written:
-        out.print(f"written: {path}")
-    out.print(f"next: milp-planner plan {' '.join(sorted(written, reverse=True))}")
+    lines = [f"written: {path}" for path in written]
+    lines.append(f"next: milp-planner plan {' '.join(sorted(written, reverse=True))}")
+    console.tell(json, lambda: {"written": written}, lambda: lines)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any
 
-import typer
-
-from milp_planner.cli.options import JsonOption
+from milp_planner.cli import console
+from milp_planner.cli.options import JsonOption, argument
 
 
 class Kind(StrEnum):
@@ -20,9 +19,7 @@ class Kind(StrEnum):
     SUITES = "suites"
 
 
-KindArgument = Annotated[
-    Kind | None, typer.Argument(metavar="[KIND]", help="One of them; all by default.")
-]
+KindArgument = Annotated[Kind | None, argument("[KIND]", "What to list; default: everything.")]
 
 
 def run(kind: KindArgument = None, json: JsonOption = False) -> None:
@@ -31,15 +28,9 @@ def run(kind: KindArgument = None, json: JsonOption = False) -> None:
     Models and clusters go by these bare names wherever a command takes one; a model of any size
     is generated:tables=1000,seed=0,kind=torchrec.
     """
-    from milp_planner.cli import console
-
     listing = {k.value: rows_of(k) for k in (Kind if kind is None else [kind])}
-    if json:
-        console.emit_json(listing)
-        return
-    out = console.out()
-    for name, rows in listing.items():
-        out.print(_draw(name, rows))
+    drawn = (_draw(name, rows) for name, rows in listing.items())
+    console.tell(json, lambda: listing, lambda: drawn)
 
 
 def rows_of(kind: Kind) -> list[dict[str, Any]]:

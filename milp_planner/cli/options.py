@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from milp_planner.errors import BadInput
+
 if TYPE_CHECKING:
+    from formulations.settings import Settings
     from milp_planner.inputs import Cluster, Model
     from milp_planner.today.rows import TodaySource
 
@@ -21,6 +25,20 @@ class ObjectiveName(StrEnum):
     TOTAL = "total"
     BUSIEST_RANK = "busiest_rank"
     STEP_TIME = "step_time"
+
+
+def option(spec: str, help: str, parser: Callable[[Any], Any] | None = None) -> Any:
+    """An option as ``--help`` shows it: names and value, such as ``--output -o FILE``, and help."""
+    *names, last = spec.split()
+    taken = None if last.startswith("-") else last
+    return typer.Option(
+        *(names if taken else [*names, last]), metavar=taken, help=help, parser=parser
+    )
+
+
+def argument(metavar: str, help: str) -> Any:
+    """An argument by its place."""
+    return typer.Argument(metavar=metavar, help=help)
 
 
 def positive(found: str | float) -> float:
@@ -59,109 +77,74 @@ def given(context: typer.Context, *parameters: str) -> list[str]:
 
 
 ModelArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="MODEL",
-        help="Model YAML, or the name of a shipped one (milp-planner list models).",
-        show_default=False,
-    ),
+    str, argument("MODEL", "Model YAML, or the name of a shipped one (milp-planner list models).")
 ]
 ClusterArgument = Annotated[
     str,
-    typer.Argument(
-        metavar="CLUSTER",
-        help="Cluster YAML, or the name of a shipped one (milp-planner list clusters).",
-        show_default=False,
-    ),
+    argument("CLUSTER", "Cluster YAML, or the name of a shipped one (milp-planner list clusters)."),
 ]
 FormulationOption = Annotated[
-    str,
-    typer.Option(
-        "--formulation",
-        "-f",
-        metavar="NAME",
-        help="How to solve (milp-planner list formulations).",
-    ),
+    str, option("--formulation -f NAME", "How to solve (milp-planner list formulations).")
 ]
 ObjectiveOption = Annotated[
     ObjectiveName,
-    typer.Option(
+    option(
         "--objective",
-        help="step_time: the embedding part of a step, barriers between phases, no overlap; "
+        "step_time: the embedding part of a step, barriers between phases, no overlap; "
         "busiest_rank: the largest sum on one rank; total: the sum over everything.",
     ),
 ]
 ProfileOption = Annotated[
     str | None,
-    typer.Option(
-        "--profile",
-        metavar="NAME",
-        help="Hardware profile that prices the plan: a shipped one (milp-planner list profiles) or "
-        "a .yaml file, such as calibrate writes; default: the cluster's.",
-        show_default=False,
+    option(
+        "--profile NAME",
+        "Hardware profile that prices the plan: a shipped one (milp-planner list profiles) or a"
+        " .yaml file, such as calibrate writes; default: the cluster's.",
     ),
 ]
 TimeLimitOption = Annotated[
-    float,
-    typer.Option("--time-limit", parser=positive, metavar="SECONDS", help="Wall clock to solve."),
+    float, option("--time-limit SECONDS", "Wall-clock limit of the solve.", positive)
 ]
 OtherTimeLimitOption = Annotated[
     float | None,
-    typer.Option(
-        "--time-limit",
-        parser=positive,
-        metavar="SECONDS",
-        help="Wall clock to solve; default: 60, or none with --work-limit.",
-        show_default=False,
+    option(
+        "--time-limit SECONDS",
+        "Wall-clock limit of the solve; default: 60, or none with --work-limit.",
+        positive,
     ),
 ]
 WorkLimitOption = Annotated[
     float | None,
-    typer.Option(
-        "--work-limit",
-        parser=positive,
-        metavar="UNITS",
-        help="Deterministic work; with --workers 1 a run repeats exactly.",
-        show_default=False,
+    option(
+        "--work-limit UNITS",
+        "Limit of deterministic work; with --workers 1 a run repeats exactly.",
+        positive,
     ),
 ]
-SeedOption = Annotated[
-    int, typer.Option("--seed", parser=whole(0, 2**31 - 1), metavar="N", help="Random seed.")
-]
+SeedOption = Annotated[int, option("--seed N", "Random seed.", whole(0, 2**31 - 1))]
 WorkersOption = Annotated[
-    int | None,
-    typer.Option(
-        "--workers",
-        parser=whole(1, 1024),
-        metavar="N",
-        help="Solver threads; default: all cores.",
-        show_default=False,
-    ),
+    int | None, option("--workers N", "Solver threads; default: all cores.", whole(1, 1024))
 ]
 SettingOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="A setting of the formulation, such as solver=cbc; may be repeated.",
-        show_default=False,
-    ),
+    option("--set KEY=VALUE", "A setting of the formulation, such as solver=cbc; may be repeated."),
 ]
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Machine output on stdout, nothing else there.")
-]
+JsonOption = Annotated[bool, option("--json", "Print JSON on stdout, and nothing else there.")]
 OutputOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Where to write; appears whole or not at all.",
-        show_default=False,
+    Path | None, option("--output -o FILE", "Output file; it is written completely or not at all.")
+]
+TodayOption = Annotated[Path | None, option("--today PLAN", "The plan you run, as audit takes it.")]
+GoalsOption = Annotated[
+    str | None,
+    option(
+        "--goals NAMES",
+        "What counts after the objective, in order, and how much of that may be given up for it,"
+        " as in step_time:0.1%,moves,shards. Default: host_memory, shards, total, even_memory,"
+        " moves.",
     ),
 ]
 AllRowsOption = Annotated[
-    bool, typer.Option("--all", help="Print every table and rank instead of folding long lists.")
+    bool, option("--all", "Print every table and rank instead of folding long lists.")
 ]
 
 
@@ -198,3 +181,112 @@ def find_today(path: Path, model: Model) -> TodaySource:
     if path.suffix.lower() != ".json" or read_document(path).get("format") != torchrec.FORMAT:
         return path
     return read(path.read_text(encoding="utf-8"), "torchrec", model)
+
+
+#: Wall clock where nothing is said.
+SECONDS = 60.0
+
+
+def make_settings(
+    time_limit: float | None,
+    *,
+    work_limit: float | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    options: Sequence[str] | None = None,
+    formulation: str | None = None,
+) -> Settings:
+    """Limits and wishes of one command, checked for the formulation that gets them all.
+
+    Without a time limit :data:`SECONDS` stand, unless work is what limits the run.
+
+    Raises
+    ------
+    BadInput
+        For a setting that is not ``KEY=VALUE``.
+    InstanceError
+        For an unknown formulation, or a setting that it does not know.
+    """
+    from formulations import registry
+    from formulations.settings import Settings, available_cores
+
+    if time_limit is None and work_limit is None:
+        time_limit = SECONDS
+    found = parse_options(options or ())
+    if formulation is not None:
+        registry.get(formulation).check(found)
+    return Settings(
+        time_limit=time_limit,
+        work_limit=work_limit,
+        workers=workers or available_cores(),
+        seed=seed,
+        options=found,
+    )
+
+
+def parse_options(pairs: Sequence[str]) -> dict[str, object]:
+    """``["solver=cbc", "bins=100"]`` as ``{"solver": "cbc", "bins": 100}``.
+
+    A value that is JSON (number, true, list) is read as such, anything else as text.
+
+    Raises
+    ------
+    BadInput
+        For a pair without ``=`` or key, or a key given twice.
+    """
+    found: dict[str, object] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals or not key.strip():
+            raise BadInput(f"--set {pair!r}: needs KEY=VALUE, such as --set solver=cbc")
+        if key.strip() in found:
+            raise BadInput(f"--set {pair!r}: {key.strip()} is given twice")
+        found[key.strip()] = _value(text.strip())
+    return found
+
+
+def _value(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def parse_formulations(text: str) -> tuple[str, ...]:
+    """Names of formulations from a comma-separated list.
+
+    Raises
+    ------
+    BadInput
+        When the list is empty or repeats a name.
+    InstanceError
+        For an unknown name, with the nearest valid one.
+    """
+    from formulations import registry
+
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    if not names:
+        raise BadInput(f"--formulations {text!r}: needs at least one name")
+    for name in names:
+        registry.get(name)
+        if names.count(name) > 1:
+            raise BadInput(f"--formulations {text!r}: {name} is listed twice")
+    return tuple(names)
+
+
+def parse_numbers(text: str, option: str) -> tuple[int, ...]:
+    """Whole numbers from 1 from a comma-separated list; empty text is none.
+
+    Raises
+    ------
+    BadInput
+        For anything else, or a number given twice.
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    wrong = [part for part in parts if not part.isascii() or not part.isdigit() or int(part) < 1]
+    if wrong:
+        raise BadInput(f"{option}: found {wrong[0]!r}; allowed: whole numbers from 1, as 25,100")
+    numbers = tuple(int(part) for part in parts)
+    if len(set(numbers)) < len(numbers):
+        raise BadInput(f"{option} {text}: a number is given twice")
+    return numbers

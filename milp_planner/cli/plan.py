@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from milp_planner.cli import console
+from milp_planner.cli.failures import finish
 from milp_planner.cli.options import (
     AllRowsOption,
     ClusterArgument,
     FormulationOption,
+    GoalsOption,
     JsonOption,
     ModelArgument,
     ObjectiveName,
@@ -19,34 +20,30 @@ from milp_planner.cli.options import (
     ProfileOption,
     SeedOption,
     SettingOption,
+    TodayOption,
     WorkersOption,
     WorkLimitOption,
+    find,
+    find_today,
+    make_settings,
+    option,
 )
+from milp_planner.cli.work import Work
+from milp_planner.files import check_absent, check_writable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
     from milp_planner.plans.placement import Plan
 
 PLAN_FILE = "plan.json"
 PlanOutputOption = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help=f"Where the plan goes; default: {PLAN_FILE} where there is none yet, or nowhere "
-        "with --json.",
-        show_default=False,
-    ),
-]
-
-TodayOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--today",
-        metavar="PLAN",
-        help="The plan you run (as audit takes it): where the search starts, and what equal plans "
-        "stay close to.",
-        show_default=False,
+    option(
+        "--output -o FILE",
+        f"Output file; default: {PLAN_FILE} unless there is one already, or none with --json.",
     ),
 ]
 
@@ -63,6 +60,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     workers: WorkersOption = None,
     settings: SettingOption = None,
     today: TodayOption = None,
+    goals: GoalsOption = None,
     output: PlanOutputOption = None,
     everything: AllRowsOption = False,
     json: JsonOption = False,
@@ -70,16 +68,12 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """Find the best placement of every table, and prove it.
 
     Prints the verdict, every table and every rank, and writes plan.json, which verify, explain,
-    export and report read; one that is there already is overwritten only where -o names it. Where
-    no plan exists, says why and what would help (exit code 1).
+    export and report read; an existing one is overwritten only if -o names it. Where no plan
+    exists, says why and what would help (exit code 1). With --today the search starts from the plan
+    you run, and among equal plans the one closest to it is taken.
     """
     import milp_planner
-    from milp_planner.cli import console
-    from milp_planner.cli.failures import finish
-    from milp_planner.cli.limits import make_settings
-    from milp_planner.cli.options import find, find_today
-    from milp_planner.cli.work import Work
-    from milp_planner.files import check_absent, check_writable
+    from formulations.goals import parse_goals
     from milp_planner.plans.plan_file import plan_to_dict, write_plan
 
     limits = make_settings(
@@ -87,10 +81,11 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         formulation=formulation,
     )  # fmt: skip
     target = output or (None if json else Path(PLAN_FILE))
-    if target is not None:
-        check_writable(target)
+    check_writable(target)
     if output is None and target is not None:
         check_absent(target)
+    if goals is not None:
+        parse_goals(goals, objective.value)
     inputs = find(model, cluster, profile)
     current = None if today is None else find_today(today, inputs[0])
     work = Work("pricing", prepares=True)
@@ -101,25 +96,20 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
             objective=objective.value,
             settings=work.settings(limits),
             today=current,
+            goals=goals,
             on_start=work.begin,
         )
     )
     if target is not None:
         write_plan(plan, target)
-    if json:
-        console.emit_json(plan_to_dict(plan))
-    else:
-        show(plan, everything)
-        console.out().print(f"written: {target}")
+    console.tell(json, lambda: plan_to_dict(plan), lambda: drawn(plan, everything), target)
     finish(plan.outcome.status.value, work.interrupted)
 
 
-def show(plan: Plan, everything: bool = False) -> None:
-    """Print the verdict, then tables and ranks, or why there are none."""
-    from milp_planner.cli import console, solve
-    from milp_planner.plans.hit_sources import hit_warnings
-    from milp_planner.plans.unused_widths import width_warnings
+def drawn(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
+    """The verdict, then tables and ranks, or why there are none."""
+    from milp_planner.cli import solve
+    from milp_planner.plans.warnings import hit_warnings, width_warnings
 
-    solve.show(plan.instance, plan.outcome, everything)
-    for warning in (*hit_warnings(plan), *width_warnings(plan)):
-        console.out().print(warning)
+    yield from solve.drawn(plan.instance, plan.outcome, everything)
+    yield from (*hit_warnings(plan), *width_warnings(plan))

@@ -8,58 +8,49 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from milp_planner.cli import console
 from milp_planner.cli.explain_asked import AgainstOption, ExtraOption
 from milp_planner.cli.options import (
     FormulationOption,
     JsonOption,
     SeedOption,
     TimeLimitOption,
+    TodayOption,
     WorkersOption,
+    argument,
+    find_today,
+    make_settings,
+    option,
 )
+from milp_planner.cli.work import Work
+from milp_planner.errors import BadInput
+from milp_planner.files import check_writable, write_atomically
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from milp_planner.features.batch import BatchInfo
     from scenarios.batch.runner import Batch
 
 SourceArgument = Annotated[
     Path,
-    typer.Argument(
-        metavar="PLAN|DIR|COMPARISON",
-        help="A plan.json, a folder of results of batch, or what compare -o wrote.",
-        show_default=False,
+    argument(
+        "PLAN|DIR|COMPARISON",
+        "A plan.json, a folder of results of batch, or what compare -o wrote.",
     ),
 ]
 AnswersArgument = Annotated[
     list[Path] | None,
-    typer.Argument(
-        metavar="[ANSWERS]...",
-        help="What explain --json printed about it: drawn on the page too.",
-        show_default=False,
-    ),
+    argument("[ANSWERS]...", "What explain --json printed about the plan; drawn on the page too."),
 ]
 PageOption = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Where the page goes; default: report.html, or nowhere with --json or --terminal.",
-        show_default=False,
-    ),
+    option("--output -o FILE", "Output file; default: report.html, or none with --json."),
 ]
 AskOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--ask",
-        metavar="QUESTION",
-        help="Questions of explain to answer now, such as why or staircase; may be repeated.",
-        show_default=False,
+    option(
+        "--ask QUESTION",
+        "A question of explain to answer now, such as why or staircase; may be repeated.",
     ),
-]
-TerminalOption = Annotated[
-    bool, typer.Option("--terminal", help="Draw it here, as far as text can.")
 ]
 
 
@@ -69,12 +60,12 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     output: PageOption = None,
     ask: AskOption = None,
     extra: ExtraOption = "-10GB,-5GB,5GB,10GB,20GB",
+    today: TodayOption = None,
     against: AgainstOption = None,
     formulation: FormulationOption = "auto",
     time_limit: TimeLimitOption = 60.0,
     seed: SeedOption = 0,
     workers: WorkersOption = None,
-    terminal: TerminalOption = False,
     json: JsonOption = False,
 ) -> None:
     """Write a plan, a batch or a comparison as one HTML page.
@@ -82,37 +73,35 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     The page holds everything it shows and fetches nothing. Of a plan: verdict, memory, time, modes,
     search, every table, and the explanations given or asked for. Of a batch: assertions,
     performance profiles, proofs against time, the DP's bins against gap, every scenario. Of a
-    comparison: bound and best plan over time, gaps, a verdict each. With --json the same figures
-    as JSON, with --terminal the main ones as text.
+    comparison: bound and best plan over time, gaps, and a verdict on each row. With --json the same
+    figures as JSON.
     """
-    from milp_planner.cli import console
     from milp_planner.cli.explain_asked import parse_questions, parse_sizes
-    from milp_planner.cli.limits import make_settings
-    from milp_planner.cli.work import Work
-    from milp_planner.features.explain.answer_files import merged, read_answers
     from milp_planner.features.explain.answers import Answers, Asked, answer
     from milp_planner.features.explain.budget import Budget
+    from milp_planner.features.explain.call import merged, read_answers
     from milp_planner.features.report.info import report_of
     from milp_planner.features.report.page import render
-    from milp_planner.files import check_writable, write_atomically
     from milp_planner.plans.plan_file import read_plan
 
     questions = parse_questions(ask or [])
     if against is not None and "diff" not in questions:
         questions.append("diff")
+    if today is not None and "moves" not in questions:
+        questions.append("moves")
     kind = _kind_of(source, bool(questions or answers))
-    target = output or (None if json or terminal else Path("report.html"))
-    if target is not None:
-        check_writable(target)
+    target = output or (None if json else Path("report.html"))
+    check_writable(target)
     if kind is not None:
-        kind(source, target, terminal, json)
+        kind(source, target, json)
         return
-    asked = Asked(
-        extras=parse_sizes(extra, "--extra"),
-        against=None if against is None else read_plan(against),
-    )
     settings = make_settings(time_limit, seed=seed, workers=workers, formulation=formulation)
     read = read_plan(source)
+    asked = Asked(
+        extras=parse_sizes(extra, "--extra"),
+        today=None if today is None else find_today(today, read.model),
+        against=None if against is None else read_plan(against),
+    )
     given = read_answers(answers or [], read)
     work = Work("explaining")
     fresh = Answers()
@@ -123,47 +112,38 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     info = report_of(read, merged(given, fresh))
     if target is not None:
         write_atomically(target, render(info))
-    if json:
-        console.emit_json(info.to_dict())
-    elif terminal:
-        from milp_planner.features.report.info import draw_plan
-
-        out = console.out()
-        out.print(draw_plan(info, out.width))
-    if target is not None and not json:
-        console.out().print(f"written: {target}")
+    console.tell(json, info.to_dict, list, target)
     if work.interrupted:
         raise typer.Exit(130)
 
 
-def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool, bool], None] | None:
+def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool], None] | None:
     """Who reports what is no plan; None for a plan, or what claims to be one."""
-    from milp_planner.errors import BadInput
     from milp_planner.features.compare.facts import is_comparison
 
     if not (source.is_dir() or is_comparison(source)):
         return None
     if asked:
-        raise BadInput(f"{source}: is no plan; --ask, --against and ANSWERS go with a plan.json")
+        raise BadInput(
+            f"{source}: is not a plan; --ask, --today, --against and ANSWERS go with a plan.json"
+        )
     return report_batch if source.is_dir() else report_comparison
 
 
-def report_batch(folder: Path, target: Path | None, terminal: bool, json: bool) -> None:
-    """The page, terminal pictures or JSON of a batch's folder."""
-    from milp_planner.features.batch.info import draw_figures
+def report_batch(folder: Path, target: Path | None, json: bool) -> None:
+    """The page or JSON of a batch's folder."""
     from milp_planner.features.batch.page import render_batch
     from scenarios.batch import read_batch
 
-    info = info_of(read_batch(folder))
-    _give(info, render_batch, draw_figures, target, terminal, json)
+    _give(info_of(read_batch(folder)), render_batch, target, json)
 
 
-def report_comparison(path: Path, target: Path | None, terminal: bool, json: bool) -> None:
-    """The page, terminal tables or JSON of what ``compare -o`` wrote."""
-    from milp_planner.features.compare.facts import draw_comparison, read_comparison
+def report_comparison(path: Path, target: Path | None, json: bool) -> None:
+    """The page or JSON of what ``compare -o`` wrote."""
+    from milp_planner.features.compare.facts import read_comparison
     from milp_planner.features.compare.page import render_comparison
 
-    _give(read_comparison(path), render_comparison, draw_comparison, target, terminal, json)
+    _give(read_comparison(path), render_comparison, target, json)
 
 
 def info_of(batch: Batch) -> BatchInfo:
@@ -176,23 +156,7 @@ def info_of(batch: Batch) -> BatchInfo:
     )
 
 
-def _give(
-    info: Any,
-    render: Callable[[Any], str],
-    draw: Callable[[Any], RenderableType],
-    target: Path | None,
-    terminal: bool,
-    json: bool,
-) -> None:
-    from milp_planner.cli import console
-    from milp_planner.files import write_atomically
-
+def _give(info: Any, render: Callable[[Any], str], target: Path | None, json: bool) -> None:
     if target is not None:
         write_atomically(target, render(info))
-    if json:
-        console.emit_json(info.to_dict())
-        return
-    if terminal:
-        console.out().print(draw(info))
-    if target is not None:
-        console.out().print(f"written: {target}")
+    console.tell(json, info.to_dict, list, target)

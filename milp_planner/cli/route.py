@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from milp_planner.cli.options import JsonOption, whole
+from milp_planner.cli import console
+from milp_planner.cli.options import JsonOption, argument, option, whole
+from milp_planner.errors import BadInput, MissingExtra
+from milp_planner.files import check_writable, write_atomically
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -16,48 +17,32 @@ if TYPE_CHECKING:
 
 KeysArgument = Annotated[
     list[str],
-    typer.Argument(
-        metavar="KEYS...",
-        help="Key files (.npy, raw .bin/.i64/.i32, .txt/.csv with a key a line, optionally .gz), "
-        "or one distribution: uniform:ROWS, zipf:ALPHA:ROWS, strided:ROWS:STEP.",
-        show_default=False,
+    argument(
+        "KEYS...",
+        "Key files (.npy, raw .bin/.i64/.i32, .txt/.csv with a key a line, optionally .gz), or "
+        "one distribution: uniform:ROWS, zipf:ALPHA:ROWS, strided:ROWS:STEP.",
     ),
 ]
-RanksOption = Annotated[
-    int, typer.Option("--ranks", parser=whole(1, 1 << 16), metavar="N", help="Ranks.")
-]
+RanksOption = Annotated[int, option("--ranks N", "Number of ranks.", whole(1, 1 << 16))]
 DistTypeOption = Annotated[
     str,
-    typer.Option(
-        "--dist-type", metavar="NAMES", help="all, or some of continuous, roundrobin, "
-        "hash_roundrobin, hash_independent, comma-separated.",
+    option(
+        "--dist-type NAMES",
+        "all, or some of continuous, roundrobin, hash_roundrobin, hash_independent, "
+        "comma-separated.",
     ),
-]  # fmt: skip
+]
 RowsOption = Annotated[
     int | None,
-    typer.Option(
-        "--rows", parser=whole(1, 10**11 - 1), metavar="N",
-        help="Rows of the table; default: the largest key + 1.", show_default=False,
-    ),
-]  # fmt: skip
+    option("--rows N", "Rows of the table; default: the largest key + 1.", whole(1, 10**11 - 1)),
+]
 BatchOption = Annotated[
-    int,
-    typer.Option(
-        "--batch", parser=whole(1, 10**10), metavar="N", help="Lookups of one rank in a step."
-    ),
+    int, option("--batch N", "Lookups of one rank in a step.", whole(1, 10**10))
 ]
 RowBytesOption = Annotated[
-    int,
-    typer.Option(
-        "--row-bytes", parser=whole(0, 10**7), metavar="N", help="Bytes of a row as sent back."
-    ),
+    int, option("--row-bytes N", "Bytes of a row that is sent back.", whole(0, 10**7))
 ]
-PlotOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--plot", metavar="FILE", help="Draw the loads (.svg, .png or .pdf).", show_default=False
-    ),
-]
+PlotOption = Annotated[Path | None, option("--plot FILE", "Draw the loads (.svg, .png or .pdf).")]
 PLOTS = (".svg", ".png", ".pdf")
 
 
@@ -73,13 +58,11 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 ) -> None:
     """Show which rank owns which keys, and how even each routing rule is.
 
-    Counts every lookup, and what is left when each rank asks once a step for each different key.
+    Counts every lookup, and the lookups left when each rank asks for each key once a step.
     Files may be larger than memory. No GPU is involved.
     """
     from cuda_routing.errors import RoutingError
     from cuda_routing.report import route_report
-    from milp_planner.cli import console
-    from milp_planner.errors import BadInput
 
     if plot is not None:
         check_plot(plot)
@@ -90,11 +73,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         raise BadInput(str(error)) from None
     if plot is not None:
         save_plot(info, plot)
-    if json:
-        console.emit_json(info.to_dict())
-        return
-    for part in draw(info):
-        console.out().print(part)
+    console.tell(json, info.to_dict, lambda: draw(info))
 
 
 def check_plot(path: Path) -> None:
@@ -108,9 +87,6 @@ def check_plot(path: Path) -> None:
         matplotlib is not installed.
     """
     from importlib.util import find_spec
-
-    from milp_planner.errors import BadInput, MissingExtra
-    from milp_planner.files import check_writable
 
     if path.suffix.lower() not in PLOTS:
         raise BadInput(f"{path}: a plot is one of {', '.join(PLOTS)}")
@@ -126,7 +102,6 @@ def save_plot(info: RouteInfo, path: Path) -> None:
     from io import BytesIO
 
     from cuda_routing.plot import draw_route
-    from milp_planner.files import write_atomically
 
     buffer = BytesIO()
     draw_route(info).savefig(buffer, format=path.suffix[1:].lower())

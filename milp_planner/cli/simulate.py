@@ -2,49 +2,52 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from milp_planner.cli.options import JsonOption, whole
+from milp_planner.cli import console
+from milp_planner.cli.options import JsonOption, argument, option, positive, whole
+from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from milp_planner.features.simulate.memory import MemoryInfo
+    from milp_planner.features.simulate.places import MemoryInfo
     from milp_planner.features.simulate.plan import SimulationInfo, TableInfo
     from milp_planner.inputs.model import Model
     from milp_planner.plans.placement import Plan
     from milp_planner.pricing.units import IntArray
 
-PlanArgument = Annotated[
-    Path, typer.Argument(metavar="PLAN", help="plan.json.", show_default=False)
-]
-BatchesOption = Annotated[
-    int,
-    typer.Option("--batches", parser=whole(1, 10_000), metavar="N", help="Steps to count."),
-]
+PlanArgument = Annotated[Path, argument("PLAN", "plan.json.")]
+BatchesOption = Annotated[int, option("--batches N", "Steps to simulate.", whole(1, 10_000))]
 SeedOption = Annotated[
-    int,
-    typer.Option("--seed", parser=whole(0, 2**31 - 1), metavar="N", help="Of the drawn lookups."),
+    int, option("--seed N", "Random seed of the lookups that are drawn.", whole(0, 2**31 - 1))
 ]
 TraceOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--trace", metavar="TABLE=FILE", show_default=False,
-        help="Keys of a table in order (.npy, raw .bin/.i64/.i32, .txt/.csv, optionally .gz), in "
+    option(
+        "--trace TABLE=FILE",
+        "Keys of a table in order (.npy, raw .bin/.i64/.i32, .txt/.csv, optionally .gz), in "
         "place of lookups drawn from its statistics; repeatable.",
     ),
-]  # fmt: skip
+]
 SkewOption = Annotated[
     str | None,
-    typer.Option(
-        "--skew", metavar="NAME", show_default=False,
-        help="Lookups of tables without statistics: dlrm-2021 or dlrm-2022 (published skew of "
+    option(
+        "--skew NAME",
+        "Lookups of tables without statistics: dlrm-2021 or dlrm-2022 (published skew of "
         "production-like tables); default: every row equally often.",
     ),
-]  # fmt: skip
+]
+TimeLimitOption = Annotated[
+    float | None,
+    option(
+        "--time-limit SECONDS",
+        "Begin no further table after this; what is done by then is kept. Default: none.",
+        positive,
+    ),
+]
 MOST_ROWS = 40
 
 
@@ -54,6 +57,7 @@ def run(
     seed: SeedOption = 0,
     trace: TraceOption = None,
     skew: SkewOption = None,
+    time_limit: TimeLimitOption = None,
     json: JsonOption = False,
 ) -> None:
     """Replay lookups through a plan's tiers and routing; predicted against simulated.
@@ -62,23 +66,22 @@ def run(
     statistics, or read from traces. Large tables are simulated on a sample of their rows, and the
     output says so.
     """
-    from milp_planner.cli import console
     from milp_planner.features.simulate.plan import simulate_plan
     from milp_planner.features.simulate.tiers import compiled_loops
     from milp_planner.plans.plan_file import read_plan
 
+    compiled_loops()
     found = assume(read_plan(plan), skew)
     traces = read_traces(trace or [], found.model)
-    compiled_loops()
+    count = itertools.count(1)
+
     with console.err().status("simulating", spinner="line") as status:
-        info = simulate_plan(
-            found, batches, seed, traces, lambda name: status.update(f"simulated {name}")
-        )
-    if json:
-        console.emit_json(info.to_dict())
-        return
-    for part in draw(info):
-        console.out().print(part)
+
+        def tell(name: str) -> None:
+            status.update(f"simulated {next(count):,} of {len(found.tables):,} tables, last {name}")
+
+        info = simulate_plan(found, batches, seed, traces, tell, time_limit)
+    console.tell(json, info.to_dict, lambda: draw(info))
 
 
 def assume(plan: Plan, skew: str | None) -> Plan:
@@ -91,7 +94,6 @@ def assume(plan: Plan, skew: str | None) -> Plan:
     """
     from dataclasses import replace
 
-    from milp_planner.errors import BadInput
     from milp_planner.features.simulate.streams import LOOKUPS, with_skew
 
     if skew is None:
@@ -111,7 +113,6 @@ def read_traces(given: list[str], model: Model) -> dict[str, IntArray]:
         table cannot have.
     """
     from cuda_routing.errors import RoutingError
-    from milp_planner.errors import BadInput
     from milp_planner.features.simulate.streams import read_keys
     from milp_planner.features.simulate.table import check_keys
 
@@ -148,6 +149,10 @@ def draw(info: SimulationInfo) -> list[RenderableType]:
         f"{info.hot:.3f} (peak {info.hot_peak:.3f})",
         *(_memory(memory) for memory in info.memory if any(memory.predicted + memory.simulated)),
     ]
+    if info.left:
+        parts.insert(
+            1, f"{info.left:,} tables are left out, those of fewest lookups: the time was over"
+        )
     if len(info.tables) > len(shown):
         parts.append(f"{len(info.tables) - len(shown)} more tables: --json lists all")
     return [*parts, *_notes(info)]
@@ -156,16 +161,19 @@ def draw(info: SimulationInfo) -> list[RenderableType]:
 def _table(tables: list[TableInfo]) -> RenderableType:
     from rich.table import Table
 
+    from milp_planner.drawing.units import shorten_all
+
     table = Table("table", "mode")
     for name in ("hit ratio", "source", "hot rank (peak)", "HBM rows a rank", "sample"):
         table.add_column(name, justify="right")
-    for row in tables:
+    names = shorten_all([row.name for row in tables], 24)
+    for name, row in zip(names, tables, strict=True):
         tiered = row.hit is not None
         mode = f"{row.mode} {row.cache_ratio}" if tiered else row.mode
         hit = f"{row.predicted_hit:.3f} → {row.hit:.3f}" if tiered else ""
         held = f"{row.predicted_slots:,.0f} → {row.held:,.0f}" if row.mode != "HOST_ONLY" else ""
         table.add_row(
-            row.name, mode, hit, row.hit_source if tiered else "",
+            name, mode, hit, row.hit_source if tiered else "",
             f"{row.predicted_hot:.2f} → {row.hot:.2f} ({row.hot_peak:.2f})", held,
             "all rows" if row.sampled == 1 else f"{row.sampled:.2%}",
         )  # fmt: skip

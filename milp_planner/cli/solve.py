@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from milp_planner.cli import console
+from milp_planner.cli.failures import finish
 from milp_planner.cli.options import (
     AllRowsOption,
     FormulationOption,
@@ -18,22 +18,28 @@ from milp_planner.cli.options import (
     SettingOption,
     WorkersOption,
     WorkLimitOption,
+    argument,
+    make_settings,
+    option,
 )
+from milp_planner.cli.work import Work
+from milp_planner.files import check_writable, write_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
     from formulations import Instance, Outcome
 
 InstanceArgument = Annotated[
     Path,
-    typer.Argument(
-        metavar="INSTANCE",
-        help="Instance file (.json, .json.gz), or an MMKP or GAP file of the literature.",
-        show_default=False,
+    argument(
+        "INSTANCE", "Instance file (.json, .json.gz), or an MMKP or GAP file of the literature."
     ),
 ]
 OtherObjective = Annotated[
-    ObjectiveName | None,
-    typer.Option("--objective", help="Instead of the file's own objective.", show_default=False),
+    ObjectiveName | None, option("--objective", "Instead of the file's own objective.")
 ]
 
 
@@ -56,19 +62,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """
     from formulations import solve
     from formulations.result.outcome_file import outcome_to_dict
-    from milp_planner.cli import console
-    from milp_planner.cli.failures import finish
-    from milp_planner.cli.limits import make_settings
-    from milp_planner.cli.work import Work
-    from milp_planner.features.plan.advice import with_diagnosis
-    from milp_planner.files import check_writable, write_json
+    from milp_planner.features.plan.shortage import with_diagnosis
 
     limits = make_settings(
         time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings,
         formulation=formulation,
     )  # fmt: skip
-    if output is not None:
-        check_writable(output)
+    check_writable(output)
     problem = read(instance, objective)
     work = Work(formulation, problem.time_unit)
     watched = work.settings(limits)
@@ -78,12 +78,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     document = outcome_to_dict(problem, outcome)
     if output is not None:
         write_json(output, document)
-    if json:
-        console.emit_json(document)
-    else:
-        show(problem, outcome, everything)
-        if output is not None:
-            console.out().print(f"written: {output}")
+    console.tell(json, lambda: document, lambda: drawn(problem, outcome, everything), output)
     finish(outcome.status.value, work.interrupted)
 
 
@@ -109,20 +104,19 @@ def read(path: Path, objective: ObjectiveName | None = None) -> Instance:
     return changed
 
 
-def show(instance: Instance, outcome: Outcome, everything: bool = False) -> None:
-    """Print the verdict, then tables and ranks where there is a plan."""
-    from milp_planner.cli import console
+def drawn(
+    instance: Instance, outcome: Outcome, everything: bool = False
+) -> Iterator[RenderableType]:
+    """The verdict, then tables and ranks where there is a plan."""
     from milp_planner.features.plan.ranks import draw_ranks, ranks_of
     from milp_planner.features.plan.shortage import draw_shortage, shortage_of
     from milp_planner.features.plan.tables import draw_tables, tables_of
-    from milp_planner.features.plan.terminal.verdict import draw_verdict
-    from milp_planner.features.plan.verdict import verdict_of
+    from milp_planner.features.plan.verdict import draw_verdict, verdict_of
 
-    out = console.out()
-    out.print(draw_verdict(verdict_of(instance, outcome), instance.name))
+    yield draw_verdict(verdict_of(instance, outcome), instance.name)
     shortage = shortage_of(outcome.detail)
     if shortage is not None:
-        out.print(draw_shortage(shortage, instance.time_unit))
+        yield draw_shortage(shortage, instance.time_unit)
     if outcome.placement is not None:
-        out.print(draw_tables(tables_of(instance, outcome.placement), everything))
-        out.print(draw_ranks(ranks_of(instance, outcome.placement), everything))
+        yield draw_tables(tables_of(instance, outcome.placement), everything)
+        yield draw_ranks(ranks_of(instance, outcome.placement), everything)

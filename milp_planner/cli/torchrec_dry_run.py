@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from milp_planner.cli import console
 from milp_planner.cli.import_torchrec import DdrName, DdrOption, ReferenceArgument
-from milp_planner.cli.options import JsonOption, TimeLimitOption, WorkersOption, whole
+from milp_planner.cli.options import (
+    JsonOption,
+    TimeLimitOption,
+    WorkersOption,
+    make_settings,
+    option,
+    whole,
+)
+from milp_planner.errors import BadInput
+from milp_planner.files import write_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,58 +38,35 @@ class RatingChoice(StrEnum):
 
 SkusOption = Annotated[
     str,
-    typer.Option(
-        "--skus",
-        metavar="CLUSTER,…",
-        help="SKUs by the clusters that are made of them (milp-planner list clusters, or YAML "
+    option(
+        "--skus CLUSTER,…",
+        "SKUs, each named by a cluster made of it (milp-planner list clusters, or YAML "
         "files): HBM, DDR and bandwidths of a rank are taken from there.",
-        show_default=False,
     ),
 ]
 RanksOption = Annotated[
-    int | None,
-    typer.Option(
-        "--world-size",
-        parser=whole(1, 2**20),
-        metavar="N",
-        help="Ranks; default: your topology's.",
-        show_default=False,
-    ),
+    int | None, option("--world-size N", "Ranks; default: your topology's.", whole(1, 2**20))
 ]
 HostOption = Annotated[
     int | None,
-    typer.Option(
-        "--local-world-size",
-        parser=whole(1, 2**20),
-        metavar="N",
-        help="Ranks of a host; default: your topology's.",
-        show_default=False,
+    option(
+        "--local-world-size N", "Ranks on each host; default: your topology's.", whole(1, 2**20)
     ),
 ]
 RatingOption = Annotated[
     RatingChoice,
-    typer.Option(
-        "--objective",
-        help="busiest_rank: TorchRec's rating; critical_path: what its statistics report.",
+    option(
+        "--objective", "busiest_rank: TorchRec's rating; critical_path: what its statistics report."
     ),
 ]
 CacheOption = Annotated[
     Path | None,
-    typer.Option(
-        "--cache",
-        metavar="DIR",
-        help="Keep plans there and take those that answer the same question.",
-        show_default=False,
-    ),
+    option("--cache DIR", "Folder of cached plans; one that answers the same question is reused."),
 ]
 PlansOption = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="DIR",
-        help="Write every plan there as DIR/SKU.json, as export --to torchrec does.",
-        show_default=False,
+    option(
+        "--output -o DIR", "Write every plan there as DIR/SKU.json, as export --to torchrec does."
     ),
 ]
 
@@ -103,12 +90,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     plan beats, the gap, and the rank that holds the plan up. Exit code 1 when a SKU falls short.
     Needs TorchRec 1.9.
     """
-    from milp_planner.cli import console
-    from milp_planner.cli.limits import make_settings
-    from milp_planner.integrations.torchrec.reference import load_inputs
-    from milp_planner.integrations.torchrec.service import require_service
-
-    require_service()
+    from milp_planner.integrations.torchrec import load_inputs
     from milp_planner.integrations.torchrec.service import DiskPlanCache, dry_run
 
     hardware = _hardware(skus)
@@ -133,7 +115,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
 
 def _hardware(skus: str) -> dict[str, HardwareConfig]:
-    from milp_planner.errors import BadInput
     from milp_planner.integrations.torchrec.service import hardware_of
     from scenarios.catalog import find_cluster
 
@@ -150,7 +131,6 @@ def _hardware(skus: str) -> dict[str, HardwareConfig]:
 
 
 def _write(found: DryRun, folder: Path) -> list[Path]:
-    from milp_planner.files import write_json
     from milp_planner.integrations.torchrec.sharding_plan import to_document
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -167,8 +147,6 @@ def _write(found: DryRun, folder: Path) -> list[Path]:
 
 
 def _show(found: DryRun, objective: RatingChoice, written: list[Path]) -> None:
-    from milp_planner.cli import console
-
     out = console.out()
     out.print(_table(found.rows, objective))
     for row in found.rows:

@@ -7,24 +7,15 @@ from typing import Annotated
 
 import typer
 
-from milp_planner.cli.options import JsonOption
+from milp_planner.cli import console
+from milp_planner.cli.options import JsonOption, argument, option
 
 FileArgument = Annotated[
     Path,
-    typer.Argument(
-        metavar="PLAN|OUTCOME",
-        help="plan.json, or an outcome written by solve (then with --instance).",
-        show_default=False,
-    ),
+    argument("PLAN|OUTCOME", "plan.json, or an outcome written by solve (then with --instance)."),
 ]
 InstanceOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--instance",
-        metavar="FILE",
-        help="The instance the outcome belongs to.",
-        show_default=False,
-    ),
+    Path | None, option("--instance FILE", "The instance the outcome belongs to.")
 ]
 
 
@@ -35,9 +26,7 @@ def run(file: FileArgument, instance: InstanceOption = None, json: JsonOption = 
     when any claim is refuted.
     """
     from milp_planner import verify
-    from milp_planner.cli import console
-    from milp_planner.features.verify.facts import verification_to_dict
-    from milp_planner.features.verify.terminal import draw_claims
+    from milp_planner.features.verify import draw_claims, verification_to_dict
 
     result = verify(file, instance=instance)
     if json:

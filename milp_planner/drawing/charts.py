@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from math import ceil, floor, log2, log10
 
@@ -68,8 +68,8 @@ class Scale:
 
     low: float
     high: float
-    start: float
-    stop: float
+    start: float = 0
+    stop: float = 0
     base: int = 10
     """2 for bytes: ticks then fall on round binary amounts."""
 
@@ -121,7 +121,7 @@ def _n(value: float) -> str:
     return f"{value:.1f}".rstrip("0").rstrip(".")
 
 
-LEFT, RIGHT, BOTTOM, HEIGHT = 72, 20, 48, 300
+LEFT, RIGHT, BOTTOM, HEIGHT = 92, 24, 48, 300
 COLOURS = 8
 _LETTER, _SAMPLE, _ROW = 6.6, 34, 20
 Points = Sequence[tuple[float, float]]
@@ -149,12 +149,36 @@ class LogScale(Scale):
 
 @dataclass(frozen=True)
 class Line:
-    """One series: its points as (x, y), its colour's number, and whether it is drawn lighter."""
+    """One series: its points as (x, y) and its colour's number, or a style of its own.
+
+    Attributes
+    ----------
+    name : str
+        In the legend; empty: not there.
+    lower : bool
+        Whether it is drawn lighter.
+    straight : bool
+        Whether it goes from point to point, not in steps.
+    """
 
     name: str
     points: Points
-    colour: int
+    colour: int = 0
     lower: bool = False
+    style: str = ""
+    straight: bool = False
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A dot with a tooltip, and a line down to ``low`` where something is known from below."""
+
+    x: float
+    y: float
+    style: str
+    tip: str
+    size: float = 4.5
+    low: float | None = None
 
 
 def chart(
@@ -164,17 +188,36 @@ def chart(
     scales: tuple[Scale, Scale],
     labels: tuple[str, str],
     show: tuple[Show, Show],
+    marks: Sequence[Mark] = (),
 ) -> Drawing:
-    """Step curves with axes and legend; scales give values, this gives them their place."""
+    """Curves and marks with axes and legend; scales give values, this gives them their place."""
     named = [line for line in lines if line.name]
     drawing = Drawing(title, about, HEIGHT)
-    top = legend(drawing, [(line.name, line.colour) for line in named])
+    top = legend(drawing, [(line.name, line.colour) for line in named]) if named else 34.0
     across, up = _placed(scales, top)
     axes(drawing, across, up, labels, show)
     for line in lines:
-        style = f"series s{line.colour % COLOURS}" + (" lower" if line.lower else "")
-        drawing.line(_steps(line.points, across, up), style)
+        style = line.style or f"series s{line.colour % COLOURS}" + (" lower" if line.lower else "")
+        straight = [(across.at(x), up.at(y)) for x, y in line.points]
+        drawing.line(straight if line.straight else _steps(line.points, across, up), style)
+    for mark in marks:
+        x, y = across.at(mark.x), up.at(mark.y)
+        if mark.low is not None and mark.low < mark.y:
+            drawing.line([(x, y), (x, up.at(max(up.low, mark.low)))], "gap")
+        drawing.dot(x, y, mark.style, mark.tip, mark.size)
     return drawing
+
+
+def placed(scales: tuple[Scale, Scale]) -> tuple[Scale, Scale]:
+    """Where a chart without a legend puts values, for what is drawn on top of it."""
+    return _placed(scales, 34.0)
+
+
+def padded(low: float, high: float) -> tuple[float, float]:
+    """A little air; from 0 where that is not far; never so narrow that ticks read alike."""
+    span = max(high - low, abs(high) * 0.02) or 1.0
+    air = 0.08 * span + (span - (high - low)) / 2
+    return 0.0 if 0 <= low < 0.35 * high else low - air, high + air
 
 
 def swarm(
@@ -188,7 +231,7 @@ def swarm(
     """Columns of dots side by side: (label, words above it, dots as (value, tooltip))."""
     drawing = Drawing(title, about, HEIGHT)
     room = (WIDTH - LEFT - RIGHT) / max(1, len(columns))
-    across, up = _placed((Scale(0, len(columns), 0, 0), up), 54)
+    across, up = _placed((Scale(0, len(columns)), up), 54)
     axes(drawing, across, up, labels, (lambda _: "", show))
     for number, (name, above, dots) in enumerate(columns):
         middle = LEFT + (number + 0.5) * room
@@ -221,8 +264,8 @@ def legend(drawing: Drawing, names: Sequence[tuple[str, int]]) -> float:
 def _placed(scales: tuple[Scale, Scale], top: float) -> tuple[Scale, Scale]:
     across, up = scales
     return (
-        type(across)(across.low, across.high, LEFT, WIDTH - RIGHT),
-        type(up)(up.low, up.high, HEIGHT - BOTTOM, top),
+        replace(across, start=LEFT, stop=WIDTH - RIGHT),
+        replace(up, start=HEIGHT - BOTTOM, stop=top),
     )
 
 

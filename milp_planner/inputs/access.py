@@ -1,4 +1,4 @@
-"""What is known of how a table's rows are accessed: the input of ``costs/access.py``."""
+"""What is known of how a table's rows are accessed: the input of ``pricing/access.py``."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from milp_planner.errors import Problem
 from milp_planner.inputs.interconnect import Interconnect
@@ -30,32 +30,31 @@ SMALLEST_MEMORY = 1024
 """A memory smaller than this, in bytes, is a size whose unit was forgotten."""
 
 
+def _not_a_lost_unit(value: int) -> int:
+    if 0 < value < SMALLEST_MEMORY:
+        raise ValueError(
+            f"found {value} bytes; allowed: 0, or at least {SMALLEST_MEMORY} bytes "
+            f"(did you mean {value}GiB?)"
+        )
+    return value
+
+
 class Rank(Spec):
     """One process with at most one accelerator."""
 
-    hbm_bytes: Annotated[Bytes, Field(alias="hbm")]
+    hbm_bytes: Annotated[Bytes, AfterValidator(_not_a_lost_unit), Field(alias="hbm")]
     """HBM in bytes; 0 for a CPU-only rank."""
     reserved_bytes: Annotated[Bytes, Field(alias="reserved")] = 0
     """Of it, bytes that only this rank keeps from embeddings, such as its dense parameters."""
-
-    @field_validator("hbm_bytes")
-    @classmethod
-    def _plausible(cls, value: int) -> int:
-        return _not_a_lost_unit(value)
 
 
 class Machine(Spec):
     """One host; its DDR is shared by its ranks."""
 
-    ddr_bytes: Annotated[Bytes, Field(alias="ddr")]
+    ddr_bytes: Annotated[Bytes, AfterValidator(_not_a_lost_unit), Field(alias="ddr")]
     """Host memory in bytes."""
     ranks: Annotated[tuple[Rank, ...], BeforeValidator(as_tuple), Field(min_length=1)]
     """The ranks of the machine."""
-
-    @field_validator("ddr_bytes")
-    @classmethod
-    def _plausible(cls, value: int) -> int:
-        return _not_a_lost_unit(value)
 
     @model_validator(mode="before")
     @classmethod
@@ -199,7 +198,7 @@ class Cluster(Spec):
 
 
 _SUGAR = {"ranks_per_machine": "ranks", "hbm": "hbm", "ddr": "ddr"}
-"""Fields beside ``machines: N``, and what they are called inside each machine."""
+"""Fields next to ``machines: N``, and what they are called inside each machine."""
 
 
 def _refuse_sugar(data: dict[str, Any]) -> None:
@@ -227,15 +226,6 @@ def _require_sugar(data: dict[str, Any]) -> None:
         raise problem_at(
             f"found {show(ranks)}; allowed: a whole number from 1", "ranks_per_machine"
         )
-
-
-def _not_a_lost_unit(value: int) -> int:
-    if 0 < value < SMALLEST_MEMORY:
-        raise ValueError(
-            f"found {value} bytes; allowed: 0, or at least {SMALLEST_MEMORY} bytes "
-            f"(did you mean {value}GiB?)"
-        )
-    return value
 
 
 def _is_count(value: Any) -> bool:

@@ -115,7 +115,7 @@ class Constraints(Spec):
         ):
             if wanted is not None and allowed is not None and wanted not in allowed:
                 raise problem_at(
-                    f"found {wanted}, which the constraints beside it exclude; "
+                    f"found {wanted}, which the other constraints exclude; "
                     f"allowed: {', '.join(str(each) for each in allowed)}",
                     "pin",
                     name,
@@ -123,6 +123,6 @@ class Constraints(Spec):
         outside = sorted(set(pin.ranks or ()) - set(self.ranks or pin.ranks or ()))
         if outside:
             raise problem_at(
-                f"found rank {outside[0]}, which ranks beside it excludes", "pin", "ranks"
+                f"found rank {outside[0]}, which the list of ranks excludes", "pin", "ranks"
             )
         return self

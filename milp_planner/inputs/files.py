@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,8 +16,7 @@ from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import Loc, explain, likeliest_first, show_path
 from milp_planner.inputs.spec import Spec
-from milp_planner.inputs.strict_yaml import Document, read_yaml
-from milp_planner.inputs.table_files import read_json, with_tables
+from milp_planner.inputs.strict_yaml import Document, plain_scalar, read_yaml
 from milp_planner.inputs.text_files import neighbour, read_text
 
 AnySpec = TypeVar("AnySpec", bound=Spec)
@@ -108,3 +110,181 @@ def _is_there(path: Loc, data: Any) -> bool:
 
 def _shape(value: object) -> str:
     return "list" if isinstance(value, list) else "single value"
+
+
+TEXT_COLUMNS = frozenset({"name", "external_storage", "admit_strategy"})
+"""CSV columns whose cells are text even where they look like numbers."""
+
+LIST_COLUMNS = frozenset(
+    {"features", "dist_types"}
+    | {
+        f"constraints.{name}"
+        for name in ("modes", "sharding_types", "cache_ratios", "column_widths", "ranks")
+    }
+    | {"constraints.pin.ranks", "access.hot_ids"}
+)
+"""CSV columns whose cells hold a list, written ``a|b|c``."""
+
+
+def with_tables(document: Document, folder: Path) -> Document:
+    """The document with a referenced list of tables put in its place.
+
+    Raises
+    ------
+    BadInput
+        When the reference is not exactly one of csv and json, or its file is wrong.
+    """
+    data = document.data
+    if not isinstance(data, dict) or not isinstance(data.get("tables"), dict):
+        return document
+    reference = data["tables"]
+    if len(reference) != 1 or not set(reference) <= {"csv", "json"}:
+        raise BadInput(
+            f"{document.where(('tables',))}: tables: found the fields "
+            f"{', '.join(reference) or 'none'}; allowed: a list, {{csv: FILE}} or {{json: FILE}}"
+        )
+    ((form, name),) = reference.items()
+    if not isinstance(name, str):
+        raise BadInput(
+            f"{document.where(('tables', form))}: tables.{form}: found {name!r}; "
+            "allowed: a file name"
+        )
+    path = folder / name
+    part = read_csv(path) if form == "csv" else read_json_tables(path)
+    return Document(
+        document.file, {**data, "tables": part.data}, document.lines, {("tables",): part}
+    )
+
+
+def read_csv(path: Path) -> Document:
+    """Tables from a CSV file: one header line of field names, one line a table.
+
+    Nested fields have dotted names (``access.kind``), lists are written ``a|b``, an empty cell
+    leaves the field at its default.
+
+    Raises
+    ------
+    BadInput
+        For a missing, repeated or empty header, and for lines of another length than the header.
+    """
+    text, file = read_text(path), str(path)
+    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    tables: list[Any] = []
+    problems: list[Problem] = []
+    lines: dict[tuple[str | int, ...], int] = {(): 1}
+    try:
+        header = [cell.strip() for cell in next(reader, [])]
+        _check_header(header, file)
+        for cells in reader:
+            if not any(cell.strip() for cell in cells):
+                continue
+            lines[(len(tables),)] = reader.line_num
+            row, wrong = _row(header, cells)
+            tables.append(row)
+            problems += [Problem(each, field, file, reader.line_num) for field, each in wrong]
+    except csv.Error as error:
+        problem = Problem(f"not valid CSV: {error}", "", file, reader.line_num)
+        raise BadInput.of([problem]) from None
+    if problems:
+        raise BadInput.of(problems, CHECK)
+    return Document(file, tables, lines)
+
+
+def read_json_tables(path: Path) -> Document:
+    """Tables from a JSON file: a list, or an object whose field ``tables`` is one.
+
+    Raises
+    ------
+    BadInput
+        For broken JSON, a field written twice, or another shape.
+    """
+    document = read_json(read_text(path), str(path))
+    data = document.data
+    tables = data.get("tables") if isinstance(data, dict) else data
+    if not isinstance(tables, list):
+        raise BadInput(
+            f"{path}: no list of tables; allowed: a list, or an object with the field tables"
+        )
+    return Document(str(path), tables)
+
+
+def read_json(text: str, file: str) -> Document:
+    """Parse JSON strictly: no field twice, no NaN or Infinity.
+
+    Raises
+    ------
+    BadInput
+        With file and line of what is broken.
+    """
+    try:
+        data = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        problem = Problem(f"not valid JSON: {error.msg}", "", file, error.lineno)
+        raise BadInput.of([problem]) from None
+    except RecursionError:
+        raise BadInput(f"{file}: nested too deeply to be read") from None
+    except ValueError as error:
+        raise BadInput(f"{file}: not valid JSON: {error}") from None
+    return Document(file, data)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise ValueError(f"the field {key!r} is written twice")
+        result[key] = value
+    return result
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"found {name}; allowed: finite numbers")
+
+
+def _check_header(header: list[str], file: str) -> None:
+    if not any(header):
+        raise BadInput(
+            f"{file}:1: no header; the first line names the fields, such as name,rows,dim"
+        )
+    for position, name in enumerate(header):
+        if not name:
+            raise BadInput(f"{file}:1: column {position + 1} has no name")
+        if name in header[:position]:
+            raise BadInput(f"{file}:1: the column {name!r} is written twice")
+
+
+def _row(header: list[str], cells: list[str]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """A table, and what is wrong with its line: column and sentence."""
+    if len(cells) != len(header):
+        wrong = f"found {len(cells)} cells; allowed: {len(header)}, as in the header"
+        return {}, [("", wrong)]
+    table: dict[str, Any] = {}
+    problems = []
+    for name, cell in zip(header, cells, strict=True):
+        text = cell.strip()
+        if not text:
+            continue
+        try:
+            _put(table, name.split("."), _cell(name, text))
+        except ValueError as error:
+            problems.append((name, str(error)))
+    return table, problems
+
+
+def _cell(name: str, text: str) -> Any:
+    if name in TEXT_COLUMNS:
+        return text
+    if name in LIST_COLUMNS:
+        parts = [part.strip() for part in text.split("|")]
+        return parts if name == "features" else [plain_scalar(part) for part in parts]
+    return plain_scalar(text)
+
+
+def _put(table: dict[str, Any], path: list[str], value: Any) -> None:
+    for name in path[:-1]:
+        table = table.setdefault(name, {})
+        if not isinstance(table, dict):
+            raise ValueError(f"the column {name} and a column {name}.… are both filled")
+    if isinstance(table.get(path[-1]), dict):
+        raise ValueError(f"the column {path[-1]} and a column {path[-1]}.… are both filled")
+    table[path[-1]] = value

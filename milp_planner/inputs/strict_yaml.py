@@ -200,7 +200,7 @@ class _Reader:
         return BadInput.of([self.problem(event, what)])
 
     def note(self, event: Any, what: str) -> None:
-        """Keep a mistake that does not stop the reading: all of them are told at the end."""
+        """Keep a mistake that does not stop the reading: all of them are reported at the end."""
         self.problems.append(self.problem(event, what))
 
     def problem(self, event: Any, what: str) -> Problem:

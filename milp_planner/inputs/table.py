@@ -11,7 +11,6 @@ from milp_planner.inputs.access import Access, Histogram, Sample, Unknown
 from milp_planner.inputs.constraints import COLUMN_STEP, Constraints, DistType
 from milp_planner.inputs.problems import Loc, problem_at, problems_at
 from milp_planner.inputs.spec import Count, Spec, as_tuple, one_or_many
-from milp_planner.inputs.workload import ExchangeDtype
 from milp_planner.printable import CONTROLS
 
 DYNAMICEMB_FIELDS = (
@@ -62,10 +61,10 @@ class Table(Spec):
     weighted: bool = False
     """Whether lookups carry per-sample weights."""
     optimizer: Optimizer = "rowwise_adagrad"
-    """Optimizer of the table; its state is stored beside the rows (none in inference)."""
-    exchange_dtype: ExchangeDtype | None = None
+    """Optimizer of the table; its state is stored with the rows (none in inference)."""
+    exchange_dtype: Dtype | None = None
     """Element type of its embeddings on the wire; none: the workload's."""
-    exchange_dtype_backward: ExchangeDtype | None = None
+    exchange_dtype_backward: Dtype | None = None
     """That of its gradients; none: its own forward one, else the workload's."""
     access: Access = Unknown()
     """Access statistics."""

@@ -28,7 +28,7 @@ def read_text(path: Path, alike: Callable[[Path], str | None] = neighbour) -> st
     Raises
     ------
     BadInput
-        When it is missing (with the nearest name beside it), a folder, a pipe or device,
+        When it is missing (with the nearest name in its folder), a folder, a pipe or device,
         unreadable, too large or not UTF-8.
     """
     try:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,7 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.files import load_cluster, load_model
 from milp_planner.inputs.problems import choice as nearest
 from milp_planner.pricing import price
-from milp_planner.pricing.choice import Choice
-from milp_planner.pricing.options import PHASES, Options
+from milp_planner.pricing.options import PHASES, Choice, Options
 
 _WHERE = {
     "data_parallel": Where.EVERY_RANK,
@@ -223,6 +223,7 @@ def compile_for(model: ModelSource, cluster: ClusterSource, objective: str) -> C
     return Compiled(*read, options, compile_instance(options, Objective(objective)))
 
 
+Input = TypeVar("Input", Model, Cluster)
 ModelSource = Model | str | Path
 ClusterSource = Cluster | str | Path
 
@@ -235,28 +236,23 @@ def to_model(source: ModelSource) -> Model:
     BadInput
         When the file is missing or malformed, or ``source`` is neither.
     """
-    if isinstance(source, Model):
-        return source
-    path = _path(source, "model")
-    catalog = _catalog_of(path)
-    found: Model = load_model(path) if catalog is None else catalog.find_model(str(path))
-    return found
+    return source if isinstance(source, Model) else _read(source, "model", load_model)
 
 
 def to_cluster(source: ClusterSource) -> Cluster:
-    """The cluster itself, read from its YAML file, or of that name in a catalog.
+    """The cluster itself; as :func:`to_model`."""
+    return source if isinstance(source, Cluster) else _read(source, "cluster", load_cluster)
 
-    Raises
-    ------
-    BadInput
-        When the file is missing or malformed, or ``source`` is neither.
-    """
-    if isinstance(source, Cluster):
-        return source
-    path = _path(source, "cluster")
-    catalog = _catalog_of(path)
-    found: Cluster = load_cluster(path) if catalog is None else catalog.find_cluster(str(path))
-    return found
+
+def _read(source: object, what: str, load: Callable[[Path], Input]) -> Input:
+    if not isinstance(source, (str, Path)):
+        found = type(source).__name__
+        raise BadInput(f"a {what} must be a path or a {what.capitalize()}, found {found}")
+    catalog = _catalog_of(Path(source))
+    if catalog is None:
+        return load(Path(source))
+    found_there: Input = getattr(catalog, f"find_{what}")(str(source))
+    return found_there
 
 
 def _catalog_of(path: Path) -> Any:
@@ -264,11 +260,3 @@ def _catalog_of(path: Path) -> Any:
     if path.suffix or len(path.parts) > 1 or path.is_file():
         return None
     return next((found.load() for found in entry_points(group="milp_planner.catalogs")), None)
-
-
-def _path(source: object, what: str) -> Path:
-    if isinstance(source, (str, Path)):
-        return Path(source)
-    raise BadInput(
-        f"a {what} must be a path or a {what.capitalize()}, found {type(source).__name__}"
-    )

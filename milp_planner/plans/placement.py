@@ -23,11 +23,10 @@ from milp_planner.inputs.model import Model
 from milp_planner.inputs.spec import Spec, as_tuple
 from milp_planner.inputs.table import Table
 from milp_planner.plans.display import as_html, as_text, to_frame
-from milp_planner.pricing.choice import BY_MACHINE, WHOLE_ROWS, Choice, kernel_of
 from milp_planner.pricing.dynamicemb_storage import runtime_value_bytes
 from milp_planner.pricing.fusion import group_name
 from milp_planner.pricing.menu import menus_of
-from milp_planner.pricing.options import Options
+from milp_planner.pricing.options import BY_MACHINE, WHOLE_ROWS, Choice, Options, kernel_of
 from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.units import ceil_div
 
@@ -136,6 +135,13 @@ class Plan:
     def to_frame(self) -> Any:
         """One row a table; see :func:`milp_planner.plans.display.to_frame` (needs pandas)."""
         return to_frame(self)
+
+    def plot(self) -> Any:
+        """Time and memory of every rank; see :func:`milp_planner.plans.plot.draw_plan` (needs
+        matplotlib)."""
+        from milp_planner.plans.plot import draw_plan
+
+        return draw_plan(self)
 
     @property
     def status(self) -> str:

@@ -6,10 +6,11 @@ import base64
 import binascii
 import gzip
 import json
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from formulations.instance import strict_json
+from formulations.instance import Instance, strict_json
 from formulations.instance.fields import shown
 from formulations.instance.file import instance_from_dict, instance_to_dict
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
@@ -43,7 +44,7 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
         "model": _packed(plan.model.to_dict()),
         "cluster": _packed(plan.cluster.to_dict()),
         "profile": _packed(plan.profile.to_dict()),
-        "instance": _packed(instance_to_dict(plan.instance)),
+        "instance": _packed_instance(plan.instance),
         "outcome": _packed(outcome_to_dict(plan.instance, plan.outcome)),
     }
 
@@ -134,6 +135,12 @@ def _difference(told: tuple[PlacedTable, ...], again: tuple[PlacedTable, ...]) -
     field = next(key for key in {**derived, **mine} if mine.get(key) != derived.get(key))
     found, wanted = shown(mine.get(field)), shown(derived.get(field))
     return f"{field} of {other.name!r} is {found}, derived: {wanted}"
+
+
+@lru_cache(maxsize=1)
+def _packed_instance(instance: Instance) -> dict[str, Any]:
+    """Kept for the next plan of the same Instance, as when the steps to a plan are written."""
+    return _packed(instance_to_dict(instance))
 
 
 def _packed(part: dict[str, Any]) -> dict[str, Any]:

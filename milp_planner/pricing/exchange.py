@@ -11,8 +11,8 @@ import numpy as np
 
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.interconnect import all_to_all_bandwidth, reduce_scatter_bandwidth
+from milp_planner.inputs.model import Workload
 from milp_planner.inputs.table import ELEMENT_BYTES, Table
-from milp_planner.inputs.workload import Workload
 from milp_planner.pricing.units import BoolArray, FloatArray, Numbers
 
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
-from milp_planner.pricing.choice import SHARDING_TYPES, Choice
-from milp_planner.pricing.columns import OptionColumns
+from milp_planner.pricing.job import OptionColumns
+from milp_planner.pricing.options import SHARDING_TYPES, Choice
 from milp_planner.pricing.units import IntArray
 
 

@@ -1,17 +1,126 @@
-"""Everything a price depends on beside the option itself."""
+"""Everything a price depends on besides the option itself."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from milp_planner.inputs.cluster import Cluster
-from milp_planner.inputs.model import Model
-from milp_planner.inputs.workload import Workload
-from milp_planner.pricing.columns import TableColumns, table_columns
-from milp_planner.pricing.exchange import Links
+from milp_planner.inputs.model import Model, Workload
+from milp_planner.inputs.table import Table
+from milp_planner.pricing.access import distinct_rows, unique_fraction
+from milp_planner.pricing.dynamicemb_storage import planner_value_bytes, runtime_value_bytes
+from milp_planner.pricing.exchange import Links, wire_bytes
 from milp_planner.pricing.menu import Site, site_of
+from milp_planner.pricing.options import MODES, SHARDING_TYPES, Choice
 from milp_planner.pricing.profile import Profile
-from milp_planner.pricing.traffic import Traffic, traffic_of
+from milp_planner.pricing.storage import admission_counter, state_multiple
+from milp_planner.pricing.units import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class TableColumns:
+    """One value a table; arrays [tables]."""
+
+    rows: IntArray
+    dim: IntArray
+    element: IntArray
+    bucket: IntArray
+    counter: IntArray
+    planner_row: IntArray
+    runtime_row: IntArray
+    state_over: IntArray
+    state_under: IntArray
+    pooled: BoolArray
+    weighted: BoolArray
+    dynamic: BoolArray
+    external: BoolArray
+    wire: IntArray
+    wire_backward: IntArray
+
+
+def table_columns(model: Model) -> TableColumns:
+    """The model's tables as columns; inference keeps no optimizer state."""
+    training = model.workload.mode == "training"
+    tables = model.tables
+    optimizers = [t.optimizer if training else "none" for t in tables]
+    states = [state_multiple(o, t.dim) for o, t in zip(optimizers, tables, strict=True)]
+
+    def integers(values: list[int]) -> IntArray:
+        return np.array(values, dtype=np.int64)
+
+    def flags(values: list[bool]) -> BoolArray:
+        return np.array(values, dtype=np.bool_)
+
+    pairs = [(t.dim, t.element_bytes, o) for t, o in zip(tables, optimizers, strict=True)]
+    counters = [
+        admission_counter(t.admission_capacity or 0, t.admission_bucket_capacity) for t in tables
+    ]
+    return TableColumns(
+        rows=integers([t.rows for t in tables]),
+        dim=integers([t.dim for t in tables]),
+        element=integers([t.element_bytes for t in tables]),
+        bucket=integers([t.bucket_capacity for t in tables]),
+        counter=integers(counters),
+        planner_row=integers([planner_value_bytes(*p) for p in pairs]),
+        runtime_row=integers([runtime_value_bytes(*p) for p in pairs]),
+        state_over=integers([s.numerator for s in states]),
+        state_under=integers([s.denominator for s in states]),
+        pooled=flags([t.output == "pooled" for t in tables]),
+        weighted=flags([t.weighted for t in tables]),
+        dynamic=flags([t.kind == "dynamicemb" for t in tables]),
+        external=flags([t.external_storage is not None for t in tables]),
+        wire=integers([wire_bytes(model.workload, t)[0] for t in tables]),
+        wire_backward=integers([wire_bytes(model.workload, t)[1] for t in tables]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class OptionColumns:
+    """One value an option; arrays [options]. ``sharding`` and ``mode`` index the vocabulary."""
+
+    table: IntArray
+    sharding: IntArray
+    mode: IntArray
+    over: IntArray
+    under: IntArray
+    group_ranks: IntArray
+
+    def at(self, index: IntArray) -> OptionColumns:
+        """The same columns gathered by option index (one row a shard entry)."""
+        return OptionColumns(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
+
+    def is_sharding(self, *names: str) -> BoolArray:
+        """Where the sharding type is one of ``names``."""
+        return np.isin(self.sharding, [SHARDING_TYPES.index(name) for name in names])
+
+    def is_mode(self, name: str) -> BoolArray:
+        """Where the mode is ``name``."""
+        return self.mode == MODES.index(name)
+
+
+@dataclass(frozen=True, eq=False)
+class ShardColumns:
+    """One value a shard entry (a run of equal shards); arrays [entries]."""
+
+    option: IntArray
+    repeat: IntArray
+    rows: IntArray
+    columns: IntArray
+    load: FloatArray
+
+
+def choice_code(choice: Choice, ranks: int) -> tuple[int, int, int, int, int]:
+    """A choice as integers: sharding, mode, ratio as a pair, ranks its rows are split over."""
+    split = {"row_wise": ranks}.get(choice.sharding, choice.machine_ranks or 1)
+    return (
+        SHARDING_TYPES.index(choice.sharding),
+        MODES.index(choice.mode),
+        choice.ratio.numerator,
+        choice.ratio.denominator,
+        split,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,3 +164,66 @@ def job_of(model: Model, cluster: Cluster, profile: Profile, links: Links) -> Jo
     distinct = model.workload.prefetch_pipeline or any(c.over == "batch_cover" for c in curves)
     traffic = traffic_of(model, site.ranks, distinct)
     return Job(model, cluster, profile, links, site, table_columns(model), traffic)
+
+
+@dataclass(frozen=True, eq=False)
+class Traffic:
+    """Per table, of one rank's batch; float arrays [tables].
+
+    Attributes
+    ----------
+    ids : array
+        Ids, deduplicated where the workload says so and the output is a sequence.
+    raw_ids : array
+        Ids before deduplication.
+    outputs : array
+        Embeddings: poolings with an id (pooled) or ids (sequence).
+    dedup_lookups : array
+        ``raw_ids`` where ids are deduplicated, else 0.
+    distinct : array
+        Distinct rows the global batch touches.
+    """
+
+    ids: FloatArray
+    raw_ids: FloatArray
+    outputs: FloatArray
+    dedup_lookups: FloatArray
+    distinct: FloatArray
+
+
+def traffic_of(model: Model, ranks: int, needs_distinct: bool) -> Traffic:
+    """Traffic of every table.
+
+    Pooled outputs are min(1, pooling factor) a pooling; deduplication drops repeated
+    ids of a rank's batch from sequences only (a pooled bag needs every one of its rows).
+
+    Parameters
+    ----------
+    model : Model
+    ranks : int
+    needs_distinct : bool
+        Whether any price depends on the distinct rows of a step (else they are not computed).
+
+    References
+    ----------
+    TorchRec 1.8.0, ``planner/estimator/types.py`` (batch inputs and outputs).
+    """
+    batch, tables = model.workload.batch_per_rank, model.tables
+    raw = np.array([batch * t.lookups_per_sample for t in tables], dtype=np.float64)
+    ids, dedup = raw.copy(), np.zeros(len(tables))
+    outputs = np.array([_outputs(t, batch) for t in tables], dtype=np.float64)
+    distinct = np.zeros(len(tables))
+    for i, table in enumerate(tables):
+        if model.workload.dedup and table.output == "sequence":
+            ids[i] = raw[i] * unique_fraction(table.access, table.rows, float(raw[i]))
+            outputs[i], dedup[i] = ids[i], raw[i]
+        if needs_distinct:
+            distinct[i] = distinct_rows(table.access, table.rows, float(raw[i]), ranks)
+    return Traffic(ids, raw, outputs, dedup, distinct)
+
+
+def _outputs(table: Table, batch: int) -> float:
+    if table.output == "sequence":
+        return batch * table.lookups_per_sample
+    mean = 1.0 if table.pooling_factor is None else table.pooling_factor
+    return batch * table.num_features * table.num_poolings * min(1.0, mean)

@@ -5,8 +5,19 @@ Everything is float64 seconds over arrays of shards; bandwidths are bytes per se
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from milp_planner.pricing.dynamicemb_storage import held_ratio
+from milp_planner.pricing.hit_ratio.estimate import (
+    Source,
+    has_statistics,
+    hit_ratios,
+    tier_of,
+    unique_hit_ratios,
+)
+from milp_planner.pricing.job import Job, OptionColumns
 from milp_planner.pricing.profile import EfficiencyCurve, Kernel, Profile
 from milp_planner.pricing.units import BoolArray, FloatArray, Numbers
 
@@ -95,3 +106,100 @@ def prefetch_seconds(misses: FloatArray, row_bytes: Numbers, profile: Profile) -
     TorchRec 1.8.0, ``planner/estimator`` (prefetch compute).
     """
     return misses * row_bytes / profile.host_link
+
+
+class Hits(NamedTuple):
+    """How an option's HBM tier serves lookups; arrays [options].
+
+    Attributes
+    ----------
+    ratio : float array
+        Share of the lookups it serves; of the rows it holds where nothing is known of the access.
+    unique : float array
+        Share of a step's distinct rows that a cache holds, where a prefetch asks for it; else of
+        all rows.
+    cover : float array
+        Rows it holds over the distinct rows of a step.
+    known : bool array
+        Whether the table has access statistics.
+    source : list of str
+        Where each ratio comes from; ``none`` for modes of one tier, and where no price asks for it.
+    """
+
+    ratio: FloatArray
+    unique: FloatArray
+    cover: FloatArray
+    known: BoolArray
+    source: list[Source]
+
+
+def hits_of(job: Job, columns: OptionColumns) -> Hits:
+    """Hit ratio, batch cover and whether statistics exist, of every option."""
+    tables = job.model.tables
+    ratio = _held(job, columns)
+    distinct = np.maximum(job.traffic.distinct, 1.0)
+    cover = ratio * (job.tables.rows / distinct)[columns.table]
+    stats = np.array([has_statistics(t.access) for t in tables], dtype=np.bool_)
+    served, unique = ratio.copy(), ratio.copy()
+    source: list[Source] = ["none"] * len(ratio)
+    starts = np.searchsorted(columns.table, np.arange(len(tables) + 1))
+    for mode in ("CACHING", *(["HYBRID"] if job.profile.hybrid.follows_hits else [])):
+        tiered = columns.is_mode(mode)
+        for index in np.flatnonzero(stats):
+            span = np.arange(starts[index], starts[index + 1])[
+                tiered[starts[index] : starts[index + 1]]
+            ]
+            if len(span):
+                grid, back = np.unique(ratio[span], return_inverse=True)
+                tier = tier_of(tables[index], mode, float(job.traffic.raw_ids[index]) * job.ranks)
+                access, rows = tables[index].access, tables[index].rows
+                found = hit_ratios(access, rows, grid, tier)
+                served[span] = found.values[back]
+                if mode == "CACHING" and job.workload.prefetch_pipeline:
+                    unique[span] = unique_hit_ratios(access, rows, grid, tier)[back]
+                for option, place in zip(span.tolist(), back.tolist(), strict=True):
+                    source[option] = found.sources[place]
+    return Hits(served, unique, cover, stats[columns.table], source)
+
+
+def _held(job: Job, columns: OptionColumns) -> FloatArray:
+    """Share of the rows that HBM has slots for: x, rounded up to buckets in dynamicemb tables."""
+    of, x = columns.table, (columns.over, columns.under)
+    held = held_ratio(job.tables.rows[of], job.ranks, job.tables.bucket[of], x)
+    return np.where(job.tables.dynamic[of], held, columns.over / columns.under)
+
+
+def bandwidths(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
+    """Lookup bandwidth of every option, bytes per second; float array [options].
+
+    x_eff · HBM + (1 − x_eff) · host link, divided for kernels that read host memory and for
+    dynamicemb. With a prefetch pipeline a cache holds a step's rows before the step, so it reads
+    at HBM's bandwidth (fetching is priced as a phase of its own). Without HBM: DDR.
+
+    References
+    ----------
+    TorchRec 1.8.0, ``planner/constants.py`` (kernel_bw_lookup); TorchEasyRec for dynamicemb.
+    """
+    profile, kernel = job.profile, job.profile.kernel
+    dense = np.where(options.is_sharding("data_parallel"), kernel.dense_share, 1.0)
+    if job.site.cpu_only:
+        return dense * profile.ddr
+    caching, in_hbm = options.is_mode("CACHING"), options.is_mode("HBM_ONLY")
+    dynamic = job.tables.dynamic[options.table]
+    ratio = options.over / options.under
+    x = np.where(dynamic, profile.host_only, 0.0)
+    x = np.where(options.is_mode("HYBRID"), _x_eff(profile.hybrid, ratio, hits), x)
+    x = np.where(caching & dynamic, _x_eff(profile.caching, ratio, hits), x)
+    x = np.where(caching & ~dynamic, _x_eff(profile.uvm_caching, ratio, hits), x)
+    fast = in_hbm | (caching & job.workload.prefetch_pipeline)
+    divisor = np.where(fast, 1.0, kernel.host_divisor)
+    divisor = np.where(dynamic, kernel.dynamicemb_divisor, divisor)
+    return tiered_bandwidth(profile, np.where(fast, 1.0, x)) * dense / divisor
+
+
+def _x_eff(curve: EfficiencyCurve, ratio: FloatArray, hits: Hits) -> FloatArray:
+    argument = {"cache_ratio": ratio, "hit_ratio": hits.ratio, "batch_cover": hits.cover}
+    fitted = efficiency(curve, argument[curve.over])
+    if curve.given_statistics == "hit_ratio":
+        return np.where(hits.known, hits.ratio, fitted)
+    return fitted

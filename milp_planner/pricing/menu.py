@@ -18,7 +18,7 @@ from milp_planner.inputs.constraints import (
 )
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
-from milp_planner.pricing.choice import BY_MACHINE, SHARDING_TYPES, WHOLE_ROWS, Choice
+from milp_planner.pricing.options import BY_MACHINE, SHARDING_TYPES, WHOLE_ROWS, Choice
 
 LEAST_WIDTH = 32
 """Narrowest column shard offered unasked: narrower rows cost as much to read."""

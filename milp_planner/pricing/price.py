@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
 
+from formulations.instance import MAX_ACTIVITY, MAX_VALUE
 from milp_planner.errors import CHECK, BadInput, Problem
 from milp_planner.inputs.cluster import Cluster, mismatches
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
-from milp_planner.pricing.bandwidth import bandwidths, hits_of
-from milp_planner.pricing.columns import OptionColumns, ShardColumns, choice_code
 from milp_planner.pricing.exchange import Links, links_of
 from milp_planner.pricing.fusion import collectives_of, fusion_of, level_denominator
-from milp_planner.pricing.job import Job, job_of
-from milp_planner.pricing.limits import check_seconds, check_sizes, within_sums
+from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, choice_code, job_of
+from milp_planner.pricing.lookup import bandwidths, hits_of
 from milp_planner.pricing.menu import Menu, menus_of, site_of
 from milp_planner.pricing.options import Entries, Options
 from milp_planner.pricing.profile import Profile, load_profile
 from milp_planner.pricing.shards import exchanged_by, shard_bytes, shard_seconds
 from milp_planner.pricing.split import offsets, shards_of
-from milp_planner.pricing.units import IntArray, picoseconds
+from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, picoseconds
 
 
 def price(
@@ -79,7 +79,7 @@ def price(
 
 
 def _menus(model: Model, cluster: Cluster) -> list[Menu]:
-    """The menu of every table; every table that has none is told at once."""
+    """The menu of every table; every table that has none is reported at once."""
     menus, wrong = menus_of(model, cluster), mismatches(model, cluster)
     for table, menu in zip(model.tables, menus, strict=True):
         if not menu.choices and table.name not in wrong:
@@ -138,3 +138,145 @@ def _price_entries(
         cost=picoseconds(seconds),
         move=sizes.move,
     )
+
+
+def check_sizes(job: Job) -> None:
+    """Refuse tables whose bytes could leave 2^53 before any integer arithmetic does.
+
+    Raises
+    ------
+    BadInput
+        Naming the table, what is too large, and the limit.
+    """
+    tables, workload = job.tables, job.workload
+    state = 1.0 + tables.state_over / tables.state_under
+    rows = tables.rows.astype(np.float64)
+    slots = np.maximum(rows / job.ranks, tables.bucket.astype(np.float64)) + tables.bucket
+    row = np.maximum(tables.runtime_row, tables.planner_row) + 64.0
+    stored = np.where(tables.dynamic, slots * row, rows * tables.dim * tables.element * state)
+    width = 8.0 + tables.dim * np.maximum(tables.element, 4) * workload.codec_peak_factor
+    moved = job.traffic.raw_ids * job.ranks * width
+    problems: list[Problem] = []
+    for what, amount in (
+        ("rows and optimizer state", stored),
+        ("admission counter", tables.counter.astype(np.float64)),
+        ("exchange of one step", moved),
+    ):
+        problems += [
+            Problem(
+                f"table {job.model.tables[index].name!r}: its {what} would take "
+                f"{amount[index]:.3g} bytes; allowed: below 2^53 (9e15)"
+            )
+            for index in np.flatnonzero(amount >= MAX_VALUE)
+        ]
+    if problems:
+        raise BadInput.of(problems, CHECK)
+
+
+def check_seconds(job: Job, seconds: FloatArray, table: IntArray) -> None:
+    """Refuse a shard that would take 2^53 picoseconds (two and a half hours) or more.
+
+    Raises
+    ------
+    BadInput
+        Naming the table.
+    """
+    if not len(seconds):
+        return
+    worst = int(np.argmax(seconds.max(axis=1)))
+    slowest = float(seconds[worst].max())
+    if slowest * 1e12 >= MAX_VALUE:
+        name = job.model.tables[int(table[worst])].name
+        raise BadInput(
+            f"table {name!r}: one step of a shard would take {slowest:.3g} seconds; "
+            "allowed: below 2^53 picoseconds (9007 seconds)"
+        )
+
+
+def within_sums(options: Options) -> Options:
+    """The options, less those that fit nowhere if the sums of an Instance would leave 2^62.
+
+    Small problems keep every option: a plan under audit may use one that does not fit.
+
+    Raises
+    ------
+    BadInput
+        When the sums are too large even so.
+    """
+    if _largest_sum(options) < MAX_ACTIVITY:
+        return options
+    kept = select(options, fits_somewhere(options))
+    if _largest_sum(kept) >= MAX_ACTIVITY:
+        raise BadInput(
+            f"model {options.model.name!r} on {options.cluster.num_ranks} ranks: bytes or "
+            "picoseconds add up beyond 2^62; plan fewer tables or ranks at a time"
+        )
+    return kept
+
+
+def fits_somewhere(options: Options) -> BoolArray:
+    """Whether each option fits on an empty cluster, shard by shard; bool array [options].
+
+    A shard must fit the largest rank and the largest machine (row-wise and replicated shards the
+    smallest). All options of a table that has no fitting one are kept, so that the answer is an
+    infeasible plan and not a missing table.
+    """
+    entries, cluster = options.entries, options.cluster
+    hbm, ddr = cluster.usable_hbm(options.model), cluster.usable_ddr()
+    everywhere = np.array([c.sharding in ("row_wise", "data_parallel") for c in options.choices])
+    option = np.repeat(np.arange(len(options)), np.diff(entries.first))
+    limit = np.where(everywhere[option], min(hbm), max(hbm))
+    room = np.where(everywhere[option], min(ddr), max(ddr))
+    bad = (entries.hbm > limit) | (entries.ddr > room)
+    fits = ~np.logical_or.reduceat(bad, entries.first[:-1])
+    table = np.repeat(np.arange(len(options.first) - 1), np.diff(options.first))
+    stuck = ~np.logical_or.reduceat(fits, options.first[:-1])
+    return fits | stuck[table]
+
+
+def select(options: Options, keep: BoolArray) -> Options:
+    """Only the options of a mask; what is dropped is counted in ``refused``."""
+    table = np.repeat(np.arange(len(options.first) - 1), np.diff(options.first))
+    option = np.repeat(np.arange(len(options)), np.diff(options.entries.first))
+    rows = keep[option]
+    entries = {
+        name: getattr(options.entries, name)[rows]
+        for name in Entries.__dataclass_fields__
+        if name != "first"
+    }
+    chosen = np.flatnonzero(keep).tolist()
+    refused = dict(options.refused)
+    for index, dropped in enumerate(np.bincount(table[~keep], minlength=len(options.first) - 1)):
+        if dropped:
+            name = options.model.tables[index].name
+            refused[name] = (*refused.get(name, ()), f"{dropped} options fit on no rank")
+    return replace(
+        options,
+        first=offsets(np.bincount(table[keep], minlength=len(options.first) - 1)),
+        choices=[options.choices[o] for o in chosen],
+        names=[options.names[o] for o in chosen],
+        group=options.group[keep],
+        level=options.level[keep],
+        collective=options.collective[keep],
+        entries=Entries(first=offsets(np.diff(options.entries.first)[keep]), **entries),
+        refused=refused,
+    )
+
+
+def _largest_sum(options: Options) -> float:
+    """The largest total of costs, HBM or DDR that one option a table can add up to."""
+    if not len(options):
+        return 0.0
+    entries, ranks = options.entries, options.cluster.num_ranks
+    size = {name: ranks for name in ("row_wise", "data_parallel")}
+    shared = [size.get(c.sharding, (c.machine_ranks or 1) * c.columns) for c in options.choices]
+    copies = [c.columns if c.sharding == "grid_shard" else 1 for c in options.choices]
+    runs = np.diff(entries.first)
+    own = entries.repeat * np.repeat(np.array(copies, dtype=np.int64), runs)
+    alone = np.repeat(runs == 1, runs)
+    times = np.where(alone, np.repeat(np.array(shared, dtype=np.int64), runs), own)[:, None]
+    columns = np.column_stack([entries.cost, entries.hbm + entries.buffer, entries.ddr])
+    values = columns.astype(np.float64)
+    each = np.column_stack([values[:, :5].sum(axis=1), values[:, 5:]]) * times
+    per_option = np.add.reduceat(each, entries.first[:-1])
+    return float(np.maximum.reduceat(per_option, options.first[:-1]).sum(axis=0).max())

@@ -146,7 +146,7 @@ def load_profile(name: str | Path) -> Profile:
 
 
 def _alike(path: Path) -> str | None:
-    """The profile that a missing file may have meant: one beside it, or a shipped one."""
+    """The profile that a missing file may have meant: one in its folder, or a shipped one."""
     names: list[str] = []
     with contextlib.suppress(OSError):
         names = sorted(each.name for each in path.parent.iterdir() if each.suffix in _ENDINGS)

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from milp_planner.pricing import dynamicemb_storage, exchange, lookup, storage
-from milp_planner.pricing.columns import OptionColumns, ShardColumns, TableColumns
-from milp_planner.pricing.job import Job
+from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, TableColumns
 from milp_planner.pricing.units import FloatArray, IntArray
 
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from milp_planner.inputs.table import Table
 from milp_planner.pricing.access import rank_factors
-from milp_planner.pricing.choice import WHOLE_ROWS, Choice
-from milp_planner.pricing.columns import OptionColumns, ShardColumns
-from milp_planner.pricing.job import Job
+from milp_planner.pricing.job import Job, OptionColumns, ShardColumns
+from milp_planner.pricing.options import WHOLE_ROWS, Choice
 from milp_planner.pricing.units import FloatArray, IntArray
 
 

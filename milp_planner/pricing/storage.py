@@ -1,4 +1,4 @@
-"""Bytes of one shard: TorchRec tables, and what both kinds put beside their rows.
+"""Bytes of one shard: TorchRec tables, and what both kinds keep with their rows.
 
 Everything is exact: ratios are pairs of integers, every rounding is upwards unless a formula
 rounds otherwise, and no float touches a byte.
@@ -94,10 +94,10 @@ class ShardShape(NamedTuple):
 def torchrec_cache(
     shape: ShardShape, element_bytes: IntArray, ratio: tuple[IntArray, IntArray]
 ) -> tuple[IntArray, IntArray]:
-    """HBM of a cached shard: its weights in the cache, and what the cache keeps beside them.
+    """HBM of a cached shard: its weights in the cache, and what the cache keeps with them.
 
     The cache holds the ratio c of the *table's* bytes, rounded to a byte, of which the shard has
-    its share, rounded up. Beside it: an index entry of 4 bytes a row and 16 bytes a slot.
+    its share, rounded up. In addition: an index entry of 4 bytes a row and 16 bytes a slot.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def admission_counter(capacity: int, bucket: int = 1024) -> int:
     capacity : int
         Slots on the rank.
     bucket : int
-        Slots of a bucket of the counter, which has its own beside the table's.
+        Slots of a bucket of the counter, which has its own, apart from the table's.
 
     References
     ----------

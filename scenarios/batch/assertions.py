@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from milp_planner.drawing.units import show_axis
 from milp_planner.errors import BadInput
+from milp_planner.features.batch.info import AssertionInfo
 from scenarios.batch.scenario import Scenario
 from scenarios.batch.suite import AXES, Assertion, Where
 
@@ -17,37 +17,9 @@ PICOSECONDS = 10**9
 _LABELS = {"objective": "objective_kind"}
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """One assertion after a run.
-
-    Attributes
-    ----------
-    name : str
-    scenarios : int
-        How many it speaks of.
-    broken : tuple of str
-        One sentence for each scenario where it does not hold.
-    missing : int
-        Scenarios that were not run.
-    """
-
-    name: str
-    scenarios: int
-    broken: tuple[str, ...]
-    missing: int = 0
-
-    @property
-    def holds(self) -> bool | None:
-        """Whether it holds for every scenario; None: for all that were run, but some were not."""
-        if self.broken:
-            return False
-        return None if self.missing else True
-
-
 def judge(
     assertion: Assertion, scenarios: Sequence[tuple[str, Scenario]], records: dict[str, Any]
-) -> Judgement:
+) -> AssertionInfo:
     """Hold an assertion against the records of the scenarios that it names."""
     chosen = [(key, s) for key, s in scenarios if matches(assertion.where, s)]
     broken = []
@@ -56,7 +28,8 @@ def judge(
         if reason:
             broken.append(f"{describe(scenario)}: {reason}")
     missing = sum(key not in records for key, _ in chosen)
-    return Judgement(assertion.name, len(chosen), tuple(broken), missing)
+    holds = False if broken else None if missing else True
+    return AssertionInfo(assertion.name, holds, len(chosen), tuple(broken), missing)
 
 
 def check_assertions(assertions: Iterable[Assertion], scenarios: Iterable[Scenario]) -> None:

@@ -12,6 +12,8 @@ from formulations import Instance, Outcome, Settings, solve
 from formulations.errors import UnsupportedInstance
 from formulations.result.check import check
 from milp_planner.plans.compile import compile_for
+from milp_planner.plans.placement import decode
+from milp_planner.plans.plan_file import plan_to_dict
 from scenarios import catalog
 from scenarios.batch.scenario import Scenario, versions
 
@@ -31,7 +33,8 @@ def execute(scenario: Scenario, key: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        Plain JSON values; ``error`` is None, or type, message and traceback.
+        Plain JSON values; ``error`` is None, or type, message and traceback; ``plan`` the document
+        of a plan.json, where the scenario keeps it.
     """
     try:
         if scenario.key() != key:
@@ -63,10 +66,15 @@ def _head(scenario: Scenario, key: str) -> dict[str, Any]:
 def _solve(scenario: Scenario) -> dict[str, Any]:
     _warm_up(scenario.formulation)
     start = time.perf_counter()
-    instance = compile_for(*scenario.inputs(), scenario.objective).instance
+    compiled = compile_for(*scenario.inputs(), scenario.objective)
+    instance = compiled.instance
     priced = time.perf_counter() - start
     outcome = solve(instance, scenario.formulation, scenario.settings())
-    return {"pricing_seconds": priced, **_answer(instance, outcome)}
+    found = {"pricing_seconds": priced, **_answer(instance, outcome)}
+    if scenario.keeps_plan and outcome.placement is not None:
+        plan = decode(compiled.options, instance, outcome.with_(formulation=scenario.formulation))
+        found["plan"] = plan_to_dict(plan)
+    return found
 
 
 def _answer(instance: Instance, outcome: Outcome) -> dict[str, Any]:

@@ -22,7 +22,7 @@ HEADROOM = ("hbm", "ddr")
 BEST = ("best", "best_bound", "best_gap")
 COLUMNS = (
     *LABELS, "options", *AXES, *ANSWERS, *OBJECTIVES, *(f"{m}_headroom" for m in HEADROOM),
-    "error", "version", *BEST,
+    "error", "version", "plan", *BEST,
 )  # fmt: skip
 """Columns of the table ``results``; sizes in bytes, times in picoseconds but for ``seconds``.
 ``best`` and ``best_bound`` are those of all scenarios with the same inputs and objective, and
@@ -74,4 +74,5 @@ def _row(record: Record) -> list[Any]:
         *(headroom.get(name) for name in HEADROOM),
         None if error is None else f"{error['type']}: {error['message']}",
         record["versions"]["milp-planner"],
+        record.get("plan"),
     ]

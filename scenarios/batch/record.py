@@ -51,6 +51,7 @@ class _Record(_Strict):
     pricing_seconds: Annotated[float, Field(ge=0)] | None = None
     headroom: dict[str, float] | None = None
     note: str | None = None
+    plan: str | None = None
     finished: str = ""
     error: _Error | None = None
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from formulations.settings import available_cores
+from milp_planner.features.batch.info import AssertionInfo
 from milp_planner.files import write_json
-from scenarios.batch.assertions import Judgement, check_assertions, judge
+from scenarios.batch.assertions import check_assertions, judge
 from scenarios.batch.execute import FAILED
 from scenarios.batch.local import Task, run_local
 from scenarios.batch.record import check_record
@@ -58,7 +59,7 @@ class Batch:
         return dict(Counter(record["status"] for record in self.results))
 
     @cached_property
-    def judgements(self) -> tuple[Judgement, ...]:
+    def judgements(self) -> tuple[AssertionInfo, ...]:
         """The suite's assertions against the records."""
         return tuple(judge(each, self.tasks, self.records) for each in self.suite.assertions)
 
@@ -71,21 +72,12 @@ class Batch:
             "kept": len(self.results) - self.solved,
             "interrupted": self.interrupted,
             "counts": self.counts,
-            "assertions": [
-                {
-                    "name": j.name,
-                    "holds": j.holds,
-                    "scenarios": j.scenarios,
-                    "broken": [*j.broken],
-                    "missing": j.missing,
-                }
-                for j in self.judgements
-            ],
+            "assertions": [asdict(judgement) for judgement in self.judgements],
             "results": self.results,
         }
 
 
-def run_batch(
+def run_batch(  # noqa: PLR0913 - the keywords of a public call
     suite: Suite,
     output: str | Path,
     *,
@@ -94,6 +86,7 @@ def run_batch(
     workers: int | None = None,
     address: str | None = None,
     on_record: Callable[[Record | None, int, int], None] | None = None,
+    plans: bool = False,
 ) -> Batch:
     """Solve what a folder has no result of yet.
 
@@ -116,6 +109,8 @@ def run_batch(
     on_record
         Called with (record, done, all) after every record is on the disk, and once with
         (None, kept, all) before the first.
+    plans
+        Whether the plan of every scenario solved now is written, to plans/KEY.json of the folder.
 
     Raises
     ------
@@ -126,7 +121,7 @@ def run_batch(
     """
     scenarios = expand(suite, folder)
     check_assertions(suite.assertions, scenarios)
-    tasks = tuple((scenario.key(), scenario) for scenario in scenarios)
+    tasks = tuple((scenario.key(), replace(scenario, keeps_plan=plans)) for scenario in scenarios)
     tell = on_record or (lambda *_: None)
     solved, interrupted = 0, False
     with Store(output) as store:
@@ -143,7 +138,7 @@ def run_batch(
         answers = _engine(engine, todo, workers or available_cores(), address)
         try:
             for record in answers:
-                record = {"suite": suite.name, **record}
+                record = {"suite": suite.name, **_with_plan_kept(record, Path(output))}
                 store.append(record)
                 records[record["key"]] = record
                 solved += 1
@@ -153,6 +148,17 @@ def run_batch(
         finally:
             answers.close()
     return Batch(suite, tasks, records, solved, interrupted)
+
+
+def _with_plan_kept(record: Record, folder: Path) -> Record:
+    """The record with the name of the file that its plan is in, instead of the plan."""
+    document = record.pop("plan", None)
+    if document is None:
+        return record
+    name = f"plans/{record['key']}.json"
+    (folder / "plans").mkdir(exist_ok=True)
+    write_json(folder / name, document)
+    return {**record, "plan": name}
 
 
 def _engine(engine: Engine, todo: Sequence[Task], workers: int, address: str | None) -> Any:

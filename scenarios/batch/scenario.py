@@ -53,6 +53,8 @@ class Scenario:
     polish, certificate : bool
     options : tuple of (str, value)
         Settings of this formulation.
+    keeps_plan : bool
+        Whether the plan is handed back too; the key does not depend on it.
     """
 
     model: str
@@ -69,6 +71,7 @@ class Scenario:
     polish: bool
     certificate: bool
     options: tuple[tuple[str, Any], ...]
+    keeps_plan: bool = False
 
     def inputs(self) -> tuple[Model, Cluster]:
         """Model and cluster, read and varied.

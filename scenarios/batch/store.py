@@ -129,5 +129,5 @@ def _parse(line: bytes, where: str) -> Record:
     except InstanceError:
         record = None
     if not isinstance(record, dict) or not isinstance(record.get("key"), str):
-        raise BadInput(f"{where}: is no result of a batch; allowed: lines that a batch wrote")
+        raise BadInput(f"{where}: is not a result of a batch; allowed: lines that a batch wrote")
     return record

@@ -12,12 +12,11 @@ Method: the memory outside the embeddings (dense part, activations, allocator) i
 codec ran at the 58% is not said: the low-memory one, if the fixes came in the order of their
 windows. Both are shown.
 
-``python -m scenarios.studies.dlrmv4_hot_ids`` prints every number of docs/dlrmv4.md.
+``benchmarks/dlrmv4/page.py`` writes docs/dlrmv4.md and its figure from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -155,13 +154,6 @@ def _fullest(options: Options, table: int, by_columns: bool) -> int:
     return int(first + np.argmax((options.entries.hbm + options.entries.buffer)[first:stop]))
 
 
-def blocks() -> dict[str, str]:
-    """Everything that docs/dlrmv4.md says in numbers, by the marks of the page, as Markdown."""
-    found = study()
-    parts = ["\n".join(part) for part in (_parts(found), _needs(found), _explained(found))]
-    return {"dlrmv4": "\n\n".join(parts), "lengths": "\n".join(_lengths())}
-
-
 def distinct_rows(machines: int = 4) -> float:
     """Rows that all hot ranks together could return in a step with deduplication on."""
     model = load_model(_SHIPPED / "models" / "dlrmv4-yambda5b.yaml")
@@ -169,73 +161,3 @@ def distinct_rows(machines: int = 4) -> float:
     shares = [model.table(name).access.unique_fraction or 1.0 for name in SEQUENCES]
     ranks = _cluster(machines).num_ranks
     return ranks * sum(n * share for n, share in zip(ids, shares, strict=True))
-
-
-def _parts(found: Study) -> Iterator[str]:
-    low, stock = (found.outside(codec) for codec in CODECS.values())
-    yield (
-        f"{found.ranks} ranks. Tables on the hot rank: {_gib(found.row.tables)}. Outside the "
-        f"embeddings, as calibrated: {_gib(low)} if the low-memory codec ran at the 58%, "
-        f"{_gib(stock)} if the stock one did. Rows that the hot rank is predicted to return in a "
-        f"step: {_millions(found.row.rows)} row-wise, {_millions(found.column.rows)} (counted in "
-        f"full rows) column-wise; published for the failure: {_millions(BURST_ROWS)}. With "
-        f"deduplication all {found.ranks} ranks together would return "
-        f"{_millions(distinct_rows())} rows of the sequence tables."
-    )
-
-
-def _needs(found: Study) -> Iterator[str]:
-    yield "| calibrated with | sharding | need, stock codec | need, low-memory codec |"
-    yield "|---|---|---|---|"
-    ways = (
-        ("album_id, artist_id column-wise", found.column, None),
-        ("all row-wise, published mean skew", found.row, None),
-        ("all row-wise, published burst", found.row, BURST_ROWS),
-    )
-    for calibrated, codec in CODECS.items():
-        outside = found.outside(codec)
-        for name, hot, rows in ways:
-            cells = [_share(hot.need(CODECS[c], outside, rows)) for c in ("stock", "low-memory")]
-            yield f"| {calibrated} | {name} | {' | '.join(cells)} |"
-
-
-def _explained(found: Study) -> Iterator[str]:
-    codec = CODECS["low-memory"]
-    outside = found.outside(codec)
-    yield "With the low-memory codec, calibrated with it:"
-    yield ""
-    yield "| published, row-wise | GiB | rows that explain it | over the prediction |"
-    yield "|---|---|---|---|"
-    for name, held in PUBLISHED.items():
-        rows = found.row.rows_for(held, codec, outside)
-        yield (
-            f"| {name} | {held / GIB:.0f} | {_millions(rows)} | {rows / found.row.rows:.2f} times |"
-        )
-
-
-def _lengths() -> Iterator[str]:
-    codec = CODECS["low-memory"]
-    yield "| ids a sample | what it is | row-wise, mean skew | hot rank's rows | stock, burst |"
-    yield "|---|---|---|---|---|"
-    for length, source in LENGTHS.items():
-        found = study(length=length)
-        outside = found.outside(codec)
-        mean = _share(found.row.need(codec, outside))
-        burst = _share(found.row.need(CODECS["stock"], outside, BURST_ROWS))
-        yield f"| {length} | {source} | {mean} | {_millions(found.row.rows)} | {burst} |"
-
-
-def _gib(amount: int) -> str:
-    return f"{amount / GIB:.1f} GiB"
-
-
-def _share(amount: int) -> str:
-    return f"{_gib(amount)}, {amount / CAPACITY:.0%}"
-
-
-def _millions(rows: float) -> str:
-    return f"{rows / 1e6:.1f} million"
-
-
-if __name__ == "__main__":
-    print("\n\n".join(blocks().values()))

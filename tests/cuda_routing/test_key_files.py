@@ -64,12 +64,12 @@ def npy(header: str) -> bytes:
         ("a.txt", b"1\n2\nx3\n", "line 3: 'x3'"),
         ("a.txt", b"1\n99999999999999999999\n", "line 2"),
         ("a.bin", b"1234567", "cut short"),
-        ("a.npy", b"not an array", "no .npy array"),
-        ("a.npy", npy(f"{LITERAL}({'9' * 29},)}}"), "no .npy"),
-        ("a.npy", npy(LITERAL + "(08,)}"), "no .npy"),
-        ("a.npy", npy(LITERAL + "(8,"), "no .npy"),
-        ("a.npy", npy(LITERAL + "{}}"), "no .npy"),
-        ("a.npy", npy("(" * 100 + ")" * 9), "no .npy"),
+        ("a.npy", b"not an array", "not a .npy array"),
+        ("a.npy", npy(f"{LITERAL}({'9' * 29},)}}"), "not a .npy"),
+        ("a.npy", npy(LITERAL + "(08,)}"), "not a .npy"),
+        ("a.npy", npy(LITERAL + "(8,"), "not a .npy"),
+        ("a.npy", npy(LITERAL + "{}}"), "not a .npy"),
+        ("a.npy", npy("(" * 100 + ")" * 9), "not a .npy"),
         ("a.parquet", b"", "allowed are .npy"),
         ("a.txt.gz", b"no gzip", "cannot be read"),
         ("a.txt", b"\xff\xfe", "cannot be read"),
@@ -87,5 +87,5 @@ def test_wrong_array_and_absent_file(tmp_path: Path) -> None:
     np.save(tmp_path / "f.npy", np.ones(3))
     with pytest.raises(RoutingError, match="float64"):
         list(KeyFiles([tmp_path / "f.npy"]))
-    with pytest.raises(RoutingError, match="no file"):
+    with pytest.raises(RoutingError, match="not a file"):
         list(KeyFiles([tmp_path / "none.npy"]))

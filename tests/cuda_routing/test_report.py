@@ -62,8 +62,8 @@ def test_malformed_distributions(text: str) -> None:
 
 
 def test_other_texts_are_files() -> None:
-    """A path is no distribution, even with a colon in it."""
+    """A path is not a distribution, even with a colon in it."""
     assert parse_distribution("data/keys.npy") is None
     assert parse_distribution("C:/keys.npy") is None
-    with pytest.raises(RoutingError, match="no file"):
+    with pytest.raises(RoutingError, match="not a file"):
         route_report(["uniform"], 4)

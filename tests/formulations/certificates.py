@@ -60,6 +60,11 @@ def random_vector(rng: Random, instance: Document, costs: bool) -> Document:
     mine = [r for r, scope in scopes.items() if scope == "rank"]
     if mine and rng.random() < 0.4:
         vector["largest_use"] = {r: _largest(rng, instance) for r in _some(rng, mine)}
+    fused = [(o["fusion"], t) for t, table in enumerate(instance["tables"])
+             for o in table["options"] if "fusion" in o]  # fmt: skip
+    for place, t in rng.sample(fused, rng.randint(0, len(fused))):
+        rows = vector.setdefault("fusion", {}).setdefault(place["group"], [])
+        rows.append([t, place["level"], rng.choice([1, 1, 2, 3, 100])])
     for key in ("moved_tables", "moved_bytes"):
         if f"max_{key}" in instance and rng.random() < 0.5:
             vector[key] = rng.choice([1, 1, 2, 5])
@@ -96,16 +101,9 @@ def _largest(rng: Random, instance: Document) -> list[list[int]]:
 def random_split(rng: Random, instance: Document) -> tuple[Document, int]:
     """A split that covers every case, and its number of children (0: nothing to split)."""
     tables = instance["tables"]
-    groups: dict[str, set[int]] = {}
-    for option in (o for t in tables for o in t["options"] if "fusion" in o):
-        groups.setdefault(option["fusion"]["group"], set()).add(option["fusion"]["level"])
     if not tables:
         return {}, 0
     table, kind = rng.randrange(len(tables)), rng.randint(0, 4)
-    if kind == 0 and groups:
-        group = rng.choice(sorted(groups))
-        lists = _cover(rng, sorted(groups[group]))
-        return {"group": group, "levels": lists}, len(lists)
     if kind <= 2:
         lists = _cover(rng, list(range(len(tables[table]["options"]))))
         return {"table": table, "options": lists}, len(lists)

@@ -196,15 +196,6 @@ class TestPrices:
         whole = [[option("o", block("one_machine", shard(5), among=[1]))]] * 3
         exactly(instance(whole), bound(15, row))
 
-    def test_distinct(self) -> None:
-        """Two shards that part: one at rank 0's price of 0, one at 1; together both at 0."""
-        row = {"cost": {"busiest_rank": [0, 1, 1, 1]}}
-        part = [[option("o", block("any_rank", shard(5), count=2, distinct=True))]]
-        apart = instance(part * 4)
-        exactly(apart, bound(7, row))  # 4 x 5 over 3 ranks
-        together = instance([[option("o", block("any_rank", shard(5), count=2))]] * 4)
-        assert not proves(together, bound(6, row))
-
     def test_distinct_needs_places(self) -> None:
         """Three shards that part have no place on two ranks; two machines are not three."""
         three = block("any_rank", shard(0), count=3, distinct=True)
@@ -253,11 +244,11 @@ class TestPins:
         return instance(tables, pins=pins)
 
     def test_ranks(self) -> None:
-        """Pinned shards of 5 on rank 2 add up to 15 there; on ranks 2 and 2 to 30."""
+        """Pinned shards of 5 on rank 2 add up to 15 there; on 2 and 2 to 30; on 1 or 2 to 0."""
         row = {"cost": {"busiest_rank": [0, 0, 1, 0]}}
         exactly(self.pinned(block("any_rank", shard(5)), [2]), bound(15, row))
         exactly(self.pinned(block("any_rank", shard(5), count=2), [2, 2]), bound(30, row))
-        exactly(self.pinned(block("any_rank", shard(5), count=2), [1, 2]), bound(15, row))
+        assert not proves(self.pinned(block("any_rank", shard(5), count=2), [1, 2]), bound(6, row))
 
     def test_machines(self) -> None:
         """The machine kinds stay on the machines of the pin."""
@@ -353,8 +344,12 @@ class TestMoves:
             proves(self.tables(), infeasible({"moved_tables": 1}))
 
 
+#: Each table pays 8 for the level at which it is cheap: 1 + 8 or 9, whichever.
+FUSED = {"cost": {"busiest_rank": [1, 0, 0, 0]}, "fusion": {"g": [[0, 0, 8], [1, 1, 8]]}}
+
+
 class TestFusion:
-    """Components: options of a plan agree on one level a group."""
+    """Rows of fusion: a group stands at one level."""
 
     def tables(self) -> Document:
         """At level 0 one table is cheap, at level 1 the other."""
@@ -366,29 +361,28 @@ class TestFusion:
 
     def test_one_level(self) -> None:
         """10 at either level, where each table alone would be at 1."""
-        exactly(self.tables(), bound(10, {"cost": {"busiest_rank": [1, 0, 0, 0]}}))
+        exactly(self.tables(), bound(10, FUSED))
+        assert not proves(self.tables(), bound(3, {"cost": FUSED["cost"]}))
 
     def test_free_option(self) -> None:
-        """An option without a group agrees with every level."""
+        """An option without a group pays nothing."""
         document = self.tables()
         document["tables"][1]["options"].append(option("free", block([0], shard(4))))
-        exactly(document, bound(5, {"cost": {"busiest_rank": [1, 0, 0, 0]}}))
+        exactly(document, bound(5, FUSED))
 
     def test_no_common_level(self) -> None:
         """Tables whose levels have nothing in common leave no plan."""
         document = self.tables()
         for t in (0, 1):
             document["tables"][t]["options"].pop(t)
-        assert proves(document, infeasible({}))
+        assert proves(document, infeasible({"fusion": {"g": [[0, 1, 1], [1, 0, 1]]}}))
+        assert not proves(self.tables(), infeasible({"fusion": {"g": [[0, 1, 1], [1, 0, 1]]}}))
 
-    def test_too_many_levels_are_not_held(self) -> None:
-        """Beyond the limit of tuples, options of a group count as free: still sound."""
-        groups = [f"g{i}" for i in range(18)]
-        options = [
-            [option(f"{g}{x}", block([0], shard(x)), **{g: x}) for g in groups for x in (1, 0)]
-        ]
-        held = {"cost": {"busiest_rank": [1, 0, 0, 0]}}
-        assert not proves(instance(options * 2), bound(1, held))
+    def test_malformed(self) -> None:
+        """Not three numbers, a table that is not there, a number below 0."""
+        for row in ([0, 1], [2, 0, 1], [-1, 0, 1], [0, 0, -1]):
+            with pytest.raises(checker.Unreadable):
+                proves(self.tables(), infeasible({"fusion": {"g": [row]}}))
 
 
 class TestSplits:
@@ -406,14 +400,6 @@ class TestSplits:
         document = instance([[*tables[0], option("c", block("any_rank", shard(1)))]])
         assert not proves(document, bound(5, nodes=hole))
 
-    def test_levels(self) -> None:
-        """Level by level; a level in no list leaves the node open."""
-        options = [option(f"o{x}", block("any_rank", shard(5 - x)), g=x) for x in (0, 1)]
-        nodes = [{"group": "g", "levels": [[0], [1]], "nodes": [1, 2]}, {}, {}]
-        exactly(instance([options]), bound(4, nodes=nodes))
-        nodes = [{"group": "g", "levels": [[0]], "nodes": [1]}, {}]
-        assert not proves(instance([options]), bound(5, nodes=nodes))
-
     def test_home(self) -> None:
         """Two shards of a table on one of two machines, those after the first not on one before."""
         two = block("any_rank", shard(6), count=2)
@@ -428,23 +414,24 @@ class TestSplits:
         single = instance([[option("o", two)]], machines=[[0], [1]])
         assert not proves(single, only)
 
-    def test_rest_is_free_of_machines_before(self) -> None:
-        """Where the first shard is on the second machine, none is on the first: both pay there."""
-        two = block("any_rank", shard(6), count=2)
-        hbm = [{"name": "hbm", "scope": "rank", "capacity": [0, 9]}]
-        tables = [[option("o", two)], [option("x", block([0], shard(12)))]]
-        document = instance(tables, machines=[[0], [1]], resources=hbm)
-        rows = [{"cost": {"busiest_rank": [1, 0]}}, {"cost": {"busiest_rank": [0, 1]}}]
+    def test_home_and_largest_shard(self) -> None:
+        """Whichever machine the first shard is on, it adds to what covers that machine."""
+        tables = [[option("o", block("any_rank", shard(6)))],
+                  [option("a", block("one_machine", shard(5), among=[0]))],
+                  [option("b", block("one_machine", shard(5), among=[1]))]]  # fmt: skip
+        rows = [{"largest_cost": {"busiest_rank": [[0, 1, q]]}} for q in (0, 1)]
         split = {"table": 0, "machines": [[0], [1]], "nodes": [1, 2]}
-        exactly(document, bound(12, *rows, nodes=[split, {"use": [0]}, {"use": [1]}]))
+        nodes = [split, {"use": [0]}, {"use": [1]}]
+        exactly(instance(tables), bound(11, *rows, nodes=nodes))
+        exactly(instance(tables), bound(11, *rows))
+        assert not proves(instance(tables), bound(7, rows[0]))
 
     @pytest.mark.parametrize(
         "split",
         [
-            {"group": "g", "levels": []}, {"table": 0, "machines": []}, {"table": 0, "options": []},
-            {"group": "none", "levels": [[]]}, {"table": 0, "machines": [[2]]},
-            {"table": 1, "options": [[0]]}, {"table": 0, "options": [[1]]},
-            {"table": 0, "levels": [[0]]}, {"group": "g", "levels": [[1]]},
+            {"table": 0, "machines": []}, {"table": 0, "options": []}, {"machines": [[0]]},
+            {"table": 0, "machines": [[2]]}, {"table": 1, "options": [[0]]},
+            {"table": 0, "options": [[1]]}, {"group": "g", "levels": [[0]]},
         ],
     )  # fmt: skip
     def test_malformed(self, split: Document) -> None:

@@ -91,12 +91,12 @@ def test_verdicts() -> None:
     assert lines(document, outcome)[-1] == "verdict: certified optimal"
     outcome["certificate"]["target"] = outcome["certified_bound"] = 21
     assert lines(document, outcome)[-1] == (
-        "verdict: optimal, the word of 'cpsat'; certified to within 4.55%"
+        "verdict: optimal, certified to 4.55%; optimal is the word of 'cpsat'"
     )
     outcome |= {"status": "feasible", "bound": 21}
-    assert lines(document, outcome)[-1] == "verdict: feasible; certified to within 4.55%"
+    assert lines(document, outcome)[-1] == "verdict: feasible, certified to 4.55%"
     outcome |= {"certificate": None, "certified_bound": None}
-    assert lines(document, outcome)[-1] == "verdict: feasible; nothing is certified"
+    assert lines(document, outcome)[-1] == "verdict: feasible, nothing certified"
 
 
 def test_infeasible() -> None:
@@ -107,7 +107,15 @@ def test_infeasible() -> None:
     outcome |= {"bound": None, "certified_bound": None, "certificate": None}
     assert lines(document, outcome)[-1] == "verdict: infeasible, the word of 'cpsat'"
     outcome["certificate"] = {"version": 2, "kind": "infeasible", "vectors": [], "nodes": [{}]}
-    assert lines(document, outcome)[-1] == "verdict: infeasible, certified"
+    assert lines(document, outcome)[-1] == "verdict: certified infeasible"
+    outcome |= {"certificate": infeasible_bound(), "certified_bound": 22, "bound": 22}
+    assert lines(document, outcome)[-1] == "verdict: infeasible, the word of 'cpsat'"
+
+
+def infeasible_bound() -> Document:
+    """A bound, which says nothing of whether there is a plan."""
+    certificate: Document = example()[1]["certificate"]
+    return certificate
 
 
 @pytest.mark.parametrize(

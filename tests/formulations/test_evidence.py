@@ -57,7 +57,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[Answer]:
     def one(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
         return given.pop(0)(instance, settings, clock)
 
-    fake = SimpleNamespace(check=lambda options: None, load=lambda: one)
+    fake = SimpleNamespace(proves="optimum", check=lambda options: None, load=lambda: one)
     monkeypatch.setattr(registry, "get", lambda name: fake)
     return given
 

@@ -92,7 +92,7 @@ def test_permissions_are_those_of_any_new_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "sentence"),
-    [("absent/plan.json", "does not exist"), (".", "is a folder"), ("pipe", "no regular file")],
+    [("absent/plan.json", "does not exist"), (".", "is a folder"), ("pipe", "not a regular file")],
 )
 def test_hopeless_paths_are_refused_early(tmp_path: Path, name: str, sentence: str) -> None:
     """A path that cannot be written is known before any work is spent."""

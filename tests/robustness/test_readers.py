@@ -52,7 +52,6 @@ READERS = {
             "verify FILE",
             "report FILE --json",
             "report FILE -o page.html",
-            "report FILE --terminal",
             "export FILE --to torchrec",
             "audit FILE model.yaml cluster.yaml -f greedy --time-limit 1",
         ),

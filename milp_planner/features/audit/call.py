@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from formulations import Instance, Outcome, Placement, Settings, registry, solve
 from formulations.fusion import mixed_groups, respread
+from formulations.goals import parse_goals
 from formulations.result.check import Verdict, check
 from formulations.result.outcome import found, gap_between
-from milp_planner.features.plan.migration import Migration, migration
+from milp_planner.drawing.notebook import Shown
+from milp_planner.features.explain.moves import MovesInfo, moves_of
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.today.matching import compile_today
 from milp_planner.today.rows import TodaySource
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
-@dataclass(frozen=True, eq=False)
-class Audit:
-    """A plan beside the best plan of the same Instance.
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit(Shown):
+    """A plan and the best plan of the same Instance.
 
     Attributes
     ----------
@@ -41,6 +47,12 @@ class Audit:
     as_run: Verdict | None
     best: Outcome
 
+    def drawing(self) -> RenderableType:
+        """Whether it fits, how far from the bound, who is to blame."""
+        from milp_planner.features.audit.facts import audit_of, draw_audit
+
+        return draw_audit(audit_of(self), "audit")
+
     @property
     def instance(self) -> Instance:
         """What both plans are plans of."""
@@ -52,7 +64,7 @@ class Audit:
         return decode(self.compiled.options, self.instance, self.best)
 
     @cached_property
-    def way(self) -> tuple[Migration, list[Placement]] | None:
+    def way(self) -> tuple[MovesInfo, list[Placement]] | None:
         """The moves from the audited plan to the best one, in an order that fits on the way.
 
         None where the audited plan does not fit, or no better one is known.
@@ -60,14 +72,20 @@ class Audit:
         better = self.best.placement
         if better is None or not self.verdict.feasible or not (self.saving or 0) > 0:
             return None
-        return migration(self.instance, self.placement, better)
+        return moves_of(self.instance, self.placement, better)
 
-    def step(self, placement: Placement) -> Plan:
-        """The plan of one placement on the way, with the bound of the best one."""
+    def steps(self) -> Iterator[Plan]:
+        """The plan after every move on the way at which it keeps all rules, with the best bound."""
+        if self.way is None:
+            return
+        info, placements = self.way
         best = self.best
-        outcome = found(self.instance, best.formulation, placement, best.stopped_by, best.bound,
-                        best.bound_source)  # fmt: skip
-        return decode(self.compiled.options, self.instance, outcome)
+        for point in info.points[1:]:
+            outcome = found(
+                self.instance, best.formulation, placements[point.moves - 1], best.stopped_by,
+                best.bound, best.bound_source,
+            )  # fmt: skip
+            yield decode(self.compiled.options, self.instance, outcome)
 
     @property
     def objective(self) -> int | None:
@@ -94,6 +112,7 @@ def audit(  # noqa: PLR0913 - the keywords of a public call
     objective: str = "step_time",
     settings: Settings | None = None,
     time_limit: float | None = None,
+    goals: str | None = None,
     on_start: Callable[..., None] | None = None,
 ) -> Audit:
     """Judge the plan you run today: does it fit, how far is it from the bound?
@@ -106,7 +125,7 @@ def audit(  # noqa: PLR0913 - the keywords of a public call
     model, cluster
         Objects, or paths of their YAML files. Cache ratios and column widths of the plan that are
         not on the model's grids are added to them.
-    formulation, objective, settings, time_limit
+    formulation, objective, settings, time_limit, goals
         As in :func:`milp_planner.plan`.
     on_start : callable, optional
         Called with the formulation's name when solving begins.
@@ -127,6 +146,8 @@ def audit(  # noqa: PLR0913 - the keywords of a public call
     settings = settings or Settings()
     if time_limit is not None:
         settings = replace(settings, time_limit=time_limit)
+    if goals is not None:
+        settings = replace(settings, goals=parse_goals(goals, objective))
     best = solve(compiled.instance, formulation, replace(settings, hint=today.placement))
     as_run = _as_run(compiled.instance, today.placement)
     return Audit(compiled, today.placement, today.verdict, as_run, best)

@@ -15,9 +15,10 @@ from rich.text import Text
 from formulations import Instance, Placement, Scope
 from formulations.instance import IntArray
 from formulations.result.check import Loads
+from formulations.result.words import standing
 from milp_planner.drawing.units import show_bytes, show_cost, show_gap, show_share
 from milp_planner.features.audit.call import Audit
-from milp_planner.features.plan.migration import Migration
+from milp_planner.features.explain.moves import MovesInfo, moves_rows, stuck_text
 from milp_planner.features.plan.tables import table_loads, tables_of
 from milp_planner.features.plan.verdict import MEANING
 
@@ -116,7 +117,7 @@ class AuditInfo:
     bound_method : str or None
     best : int or None
         Objective of the best plan found.
-    best_status : str
+    best_status, best_standing : str
     distance, saving : float or None
         (objective − bound) and (objective − best), each over the objective.
     as_run : dict or None
@@ -126,7 +127,7 @@ class AuditInfo:
     slow : tuple of SlowRank
     gains : tuple of Gain
         The tables with the largest difference to the best plan found, where that is better.
-    way : Migration or None
+    way : MovesInfo or None
         The moves to the best plan found, in an order that fits on the way.
     time_unit : str
     """
@@ -140,13 +141,14 @@ class AuditInfo:
     bound_method: str | None
     best: int | None
     best_status: str
+    best_standing: str
     distance: float | None
     saving: float | None
     as_run: dict[str, Any] | None
     overfull: tuple[Overfull, ...]
     slow: tuple[SlowRank, ...]
     gains: tuple[Gain, ...]
-    way: Migration | None
+    way: MovesInfo | None
     time_unit: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -172,6 +174,7 @@ def audit_of(audit: Audit) -> AuditInfo:
         bound_method=None if source is None else source.method,
         best=best.objective,
         best_status=best.status.value,
+        best_standing=standing(best),
         distance=audit.distance,
         saving=audit.saving,
         as_run=None if run is None else {"fits": run.feasible, "objectives": run.objectives},
@@ -279,10 +282,6 @@ def _slow_rank(
     return SlowRank(rank, names, added, tables.largest(amounts))
 
 
-#: Numbers of moves whose effect is told.
-FIRST_MOVES = (1, 5, 20, 100)
-
-
 def draw_audit(info: AuditInfo, title: str) -> RenderableType:
     """Fits or not, distance to the bound, the ranks and tables behind both."""
     colour = "green" if info.fits else "red"
@@ -319,14 +318,15 @@ def _distance(info: AuditInfo) -> Iterator[str]:
             f"({info.bound_method}); distance {_relative(info.distance)}"
         )
     if info.best is None:
-        word = {"infeasible": "no plan exists at all", "unknown": "no plan was found to compare"}
+        none = f"no plan exists at all ({info.best_standing})"
+        word = {"infeasible": none, "unknown": "no plan was found to compare"}
         yield word.get(info.best_status, "no better plan is known")
     elif info.saving is not None and info.saving > 0:
         best = show_cost(info.best, info.time_unit)
-        yield f"best plan found: {best} ({info.best_status}), {_relative(info.saving)} less"
+        yield f"best plan found: {best} ({info.best_standing}), {_relative(info.saving)} less"
     elif info.saving is not None and info.saving < 0:
         best = show_cost(info.best, info.time_unit)
-        yield f"best plan that fits: {best} ({info.best_status})"
+        yield f"best plan that fits: {best} ({info.best_standing})"
     else:
         yield "no better plan was found"
 
@@ -392,17 +392,10 @@ def _show_gains(info: AuditInfo) -> Iterator[str]:
 
 def _way(info: AuditInfo) -> Iterator[str]:
     """What the first moves bring, and whether all of them can be made one after the other."""
-    if info.way is None or info.objective is None or info.best is None:
+    if info.way is None or info.way.way is None:
         return
-    moves, gain = info.way.moves, info.objective - info.best
-    for count in sorted({min(c, len(moves)) for c in (*FIRST_MOVES, len(moves))} - {0}):
-        value, size = moves[count - 1].objective, sum(move.bytes for move in moves[:count])
-        if value is not None:
-            share = f"{(info.objective - value) / gain:.0%} of the gain"
-            cost = show_cost(value, info.time_unit)
-            yield f"after {count} of {len(moves)} moves ({show_bytes(size)}): {cost}, {share}"
-    if info.way.stuck:
-        yield (
-            f"cannot move on their own, as memory does not hold old and new at once: "
-            f"{', '.join(info.way.stuck[:MOST])}"
-        )
+    total = info.way.points[-1].moves if info.way.points else 0
+    for moves, _, size, cost, share in moves_rows(info.way):
+        yield f"after {moves} of {total:,} moves ({size}): {cost}, {share} of the gain"
+    if info.way.way.stuck:
+        yield stuck_text(info.way.way.stuck, MOST)

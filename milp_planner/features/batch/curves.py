@@ -125,6 +125,51 @@ class Bins:
     columns: tuple[BinsColumn, ...]
 
 
+@dataclass(frozen=True)
+class Swept:
+    """The objective against one axis that the suite sweeps.
+
+    Attributes
+    ----------
+    axis, objective_kind : str
+    curves : tuple of Curve
+        One a formulation and its settings: (value of the axis, median objective in picoseconds of
+        the scenarios there that have a plan).
+    """
+
+    axis: str
+    objective_kind: str
+    curves: tuple[Curve, ...]
+
+
+def sweeps_of(rows: Sequence[Row]) -> tuple[Swept, ...]:
+    """For every axis with several numbers, and every objective."""
+    found: dict[tuple[str, str], dict[str, dict[float, list[int]]]] = {}
+    for row in rows:
+        for axis, value in row.axes.items():
+            number = _as_number(value)
+            if number is None or row.objective is None:
+                continue
+            series = found.setdefault((axis, row.objective_kind), {}).setdefault(row.series, {})
+            series.setdefault(number, []).append(row.objective)
+    return tuple(
+        Swept(axis, kind, tuple(
+            Curve(name, tuple((x, median(values)) for x, values in sorted(points.items())))
+            for name, points in series.items()
+        ))
+        for (axis, kind), series in found.items()
+        if len({x for points in series.values() for x in points}) > 1
+    )  # fmt: skip
+
+
+def _as_number(value: object) -> float | None:
+    """A value of an axis that has an order: 25, "25"; None for names."""
+    try:
+        return None if isinstance(value, bool) else float(str(value))
+    except ValueError:
+        return None
+
+
 def profiles_of(rows: Sequence[Row]) -> tuple[Profile, ...]:
     """By objective value for every objective, then by time; only where two series can differ."""
     found = []

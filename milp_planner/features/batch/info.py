@@ -5,58 +5,51 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
-from typing import Any, Protocol
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from milp_planner.drawing.units import UNKNOWN, show_gap, show_percent, show_seconds
+from milp_planner.drawing.units import show_gap, show_seconds
 from milp_planner.features.batch.curves import (
     Bins,
     Cactus,
     Profile,
+    Swept,
     bins_of,
     cactus_of,
     profiles_of,
+    sweeps_of,
 )
 from milp_planner.features.batch.rows import Record, Row, contradictions, rows_of
 
 STATUSES = ("optimal", "feasible", "infeasible", "unknown", "not_covered", "failed")
 
 
-class Judged(Protocol):
-    """An assertion after a run."""
-
-    @property
-    def name(self) -> str:
-        """What it says."""
-        ...
-
-    @property
-    def holds(self) -> bool | None:
-        """Whether it holds; None: not decided, as scenarios are missing."""
-        ...
-
-    @property
-    def scenarios(self) -> int:
-        """How many scenarios it speaks of."""
-        ...
-
-    @property
-    def broken(self) -> tuple[str, ...]:
-        """One sentence a scenario where it does not hold."""
-        ...
-
-
 @dataclass(frozen=True)
 class AssertionInfo:
-    """An assertion, whether it holds (None: scenarios are missing), and where not."""
+    """An assertion after a run.
+
+    Attributes
+    ----------
+    name : str
+        What it says.
+    holds : bool or None
+        For every scenario; None: for all that were run, but some were not.
+    scenarios : int
+        How many it speaks of.
+    broken : tuple of str
+        One sentence a scenario where it does not hold.
+    missing : int
+        Scenarios that were not run.
+    """
 
     name: str
     holds: bool | None
     scenarios: int
     broken: tuple[str, ...]
+    missing: int = 0
 
 
 @dataclass(frozen=True)
@@ -110,6 +103,7 @@ class BatchInfo:
     profiles : tuple of Profile
     cactus : Cactus
     bins : tuple of Bins
+    sweeps : tuple of Swept
     rows : tuple of Row
     """
 
@@ -124,6 +118,7 @@ class BatchInfo:
     profiles: tuple[Profile, ...]
     cactus: Cactus
     bins: tuple[Bins, ...]
+    sweeps: tuple[Swept, ...]
     rows: tuple[Row, ...]
 
     @property
@@ -142,7 +137,7 @@ def batch_of(
     description: str,
     scenarios: int,
     records: Sequence[Record],
-    judgements: Iterable[Judged] = (),
+    judgements: Iterable[AssertionInfo] = (),
 ) -> BatchInfo:
     """The figures of a batch.
 
@@ -165,13 +160,12 @@ def batch_of(
         versions=tuple(sorted({r["versions"]["milp-planner"] for r in records})),
         finished=max((r.get("finished", "") for r in records), default=""),
         summary=tuple(_summary(rows)),
-        assertions=tuple(
-            AssertionInfo(j.name, j.holds, j.scenarios, tuple(j.broken)) for j in judgements
-        ),
+        assertions=tuple(judgements),
         contradictions=contradictions(rows),
         profiles=profiles_of(rows),
         cactus=cactus_of(rows),
         bins=bins_of(rows),
+        sweeps=sweeps_of(rows),
         rows=rows,
     )
 
@@ -196,8 +190,6 @@ def _summary(rows: Sequence[Row]) -> Iterable[SummaryRow]:
 
 SHOWN = 5
 """Broken scenarios of an assertion that are shown; --json has all."""
-_ABOVE = (0.0, 0.01, 0.05, 0.2)
-_TIMES = (1.0, 2.0, 5.0, 10.0)
 
 
 def draw_batch(info: BatchInfo) -> RenderableType:
@@ -218,18 +210,6 @@ def draw_batch(info: BatchInfo) -> RenderableType:
     )
     wrong = (Text(f"contradiction: {each}", style="bold red") for each in info.contradictions)
     return Group(table, *failures, *wrong, *_assertions(info))
-
-
-def draw_figures(info: BatchInfo) -> RenderableType:
-    """The summary, then every figure of the page as a table."""
-    parts = [draw_batch(info)]
-    for figure in (
-        *(_profile(each) for each in info.profiles),
-        *((_cactus(info.cactus),) if info.cactus.curves else ()),
-        *(_bins(each) for each in info.bins),
-    ):
-        parts += [Text(""), figure]
-    return Group(*parts)
 
 
 def draw_rows(rows: Sequence[dict[str, Any]]) -> RenderableType:
@@ -260,46 +240,6 @@ def _assertions(info: BatchInfo) -> list[RenderableType]:
         if len(judged.broken) > SHOWN:
             parts.append(Text(f"  and {len(judged.broken) - SHOWN} more", style="dim"))
     return parts
-
-
-def _profile(profile: Profile) -> Table:
-    by_time = profile.measure == "seconds"
-    what = "time until the proof" if by_time else f"minimising {profile.objective_kind}"
-    title = f"performance profile, {what}: share of {profile.problems} problems"
-    table = _table(title, "formulation")
-    places = _TIMES if by_time else tuple(1 + a for a in _ABOVE)
-    for place in places:
-        name = f"within {place:g}×" if by_time else f"within {place - 1:.0%}"
-        table.add_column("best" if place == 1 else name, justify="right")
-    for curve in profile.curves:
-        table.add_row(curve.series, *(show_percent(curve.at(place)) for place in places))
-    return table
-
-
-def _cactus(cactus: Cactus) -> Table:
-    table = _table("proved within", "formulation")
-    times = (0.1, 1.0, 10.0, 100.0)
-    for seconds in times:
-        table.add_column(f"{seconds:g} s", justify="right")
-    table.add_column("at last", justify="right")
-    table.add_column("of", justify="right")
-    for curve in cactus.curves:
-        counts = (f"{curve.at(place):g}" for place in (*times, float("inf")))
-        table.add_row(curve.series, *counts, str(cactus.scenarios[curve.series]))
-    return table
-
-
-def _bins(bins: Bins) -> Table:
-    table = _table(f"{bins.option} against gap, minimising {bins.objective_kind}")
-    for name in ("bins", "scenarios", "with a plan", "gap 0", "median gap", "worst", "time"):
-        table.add_column(name, justify="right")
-    for column in bins.columns:
-        table.add_row(
-            f"{column.bins:,}", str(column.scenarios), str(column.found), str(column.exact),
-            show_gap(column.median), show_gap(column.worst),
-            UNKNOWN if column.seconds is None else show_seconds(column.seconds),
-        )  # fmt: skip
-    return table
 
 
 def _table(title: str, *names: str) -> Table:

@@ -6,7 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from milp_planner.drawing.charts import Drawing, Line, LogScale, Scale, chart, swarm
+from milp_planner.drawing.charts import (
+    COLOURS,
+    Drawing,
+    Line,
+    LogScale,
+    Mark,
+    Scale,
+    chart,
+    padded,
+    swarm,
+)
 from milp_planner.drawing.page import (
     Cell,
     Column,
@@ -27,7 +37,7 @@ from milp_planner.drawing.units import (
     show_percent,
     show_seconds,
 )
-from milp_planner.features.batch.curves import Bins, Cactus, Profile
+from milp_planner.features.batch.curves import Bins, Cactus, Profile, Swept
 from milp_planner.features.batch.info import BatchInfo
 from milp_planner.features.batch.rows import Row
 
@@ -46,6 +56,7 @@ def render_batch(info: BatchInfo) -> str:
         sections=[
             _assertions(info),
             _summary(info),
+            _sweeps(info),
             _profiles(info),
             _cactus(info),
             _bins(info),
@@ -116,6 +127,46 @@ def _summary(info: BatchInfo) -> Section:
     return Section("summary", "Formulations", text, parts=(Part(table=grid),))
 
 
+def _sweeps(info: BatchInfo) -> Section | None:
+    """Time against every axis that is swept."""
+    parts = [
+        _part(f"{each.objective_kind} against {each.axis}", _draw_sweep(each, _colours(info)))
+        for each in info.sweeps
+    ]
+    text = (
+        "What the plans take against what the suite sweeps: at every value the median of the "
+        "scenarios there that have a plan."
+    )
+    return (
+        Section("sweeps", "Time against what is swept", text, parts=tuple(parts)) if parts else None
+    )
+
+
+def _draw_sweep(swept: Swept, colours: dict[str, int]) -> Drawing:
+    lines = [Line(c.series, c.points, colours[c.series], straight=True) for c in swept.curves]
+    marks = [
+        Mark(x, y, f"series s{colours[c.series] % COLOURS}",
+             f"{c.series}, {show_axis(swept.axis, int(x) if x == int(x) else x)}: "
+             f"{show_cost(round(y), 'ps')}", 3)
+        for c in swept.curves for x, y in c.points
+    ]  # fmt: skip
+    places, values = zip(*(point for line in lines for point in line.points), strict=True)
+    low, high = min(values), max(values)
+    up = LogScale(low, high) if low > 0 and high > 20 * low else Scale(*padded(low, high))
+    base = 2 if swept.axis in ("hbm", "ddr") else 10
+    about = "; ".join(
+        f"{c.series}: {show_cost(round(c.points[0][1]), 'ps')} to "
+        f"{show_cost(round(c.points[-1][1]), 'ps')}"
+        for c in swept.curves
+    )
+    return chart(
+        f"{swept.objective_kind} against {swept.axis}", about, lines,
+        (Scale(min(places), max(places), base=base), up), (swept.axis, swept.objective_kind),
+        (lambda v: show_axis(swept.axis, int(v) if v == int(v) else v),
+         lambda v: show_cost(round(v), "ps")), marks,
+    )  # fmt: skip
+
+
 def _profiles(info: BatchInfo) -> Section | None:
     parts = [_part(_heading(each), _draw_profile(each, _colours(info))) for each in info.profiles]
     text = (
@@ -149,7 +200,7 @@ def _draw_profile(profile: Profile, colours: dict[str, int]) -> Drawing:
         about += "; failed: " + ", ".join(f"{name} {show_percent(s)}" for name, s in short if s > 0)
     label = "times the fastest" if by_time else "above the best known (left edge: at most 0.01%)"
     shown = (lambda v: f"{v:,.4g}×") if by_time else (lambda v: f"{100 * v:,.4g}%")
-    scales = LogScale(start, high, 0, 0), Scale(0, 1, 0, 0)
+    scales = LogScale(start, high), Scale(0, 1)
     return chart(f"Performance profile, {profile.objective_kind or 'time'}", about, lines, scales,
                  (label, "share of problems"), (shown, lambda v: f"{v + 0:.0%}"))  # fmt: skip
 
@@ -180,7 +231,7 @@ def _draw_cactus(cactus: Cactus, colours: dict[str, int]) -> Drawing:
         f"{show_seconds(c.points[-1][0])}"
         for c in cactus.curves
     )
-    scales = LogScale(low, max(times) * 1.1 + low, 0, 0), Scale(0, most, 0, 0)
+    scales = LogScale(low, max(times) * 1.1 + low), Scale(0, most)
     return chart("Cactus plot", about, lines, scales, ("seconds each", "scenarios proved"),
                  (lambda v: f"{v:g}", lambda v: f"{v + 0:g}"))  # fmt: skip
 
@@ -203,7 +254,7 @@ def draw_bins(bins: Bins) -> Drawing:
     """A column of dots for each number of bins."""
     gaps = [point.gap for point in bins.points]
     least = LEAST if min(gaps, default=0) < 0.01 else 0.01
-    up = LogScale(least, max([10 * least, *gaps]) * 1.2, 0, 0)
+    up = LogScale(least, max([10 * least, *gaps]) * 1.2)
     found = []
     for column in bins.columns:
         mine = [point for point in bins.points if point.bins == column.bins]

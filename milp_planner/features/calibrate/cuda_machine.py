@@ -2,16 +2,19 @@
 
 Written for a GPU and not yet run on one. HOST_ONLY gathers rows on the host into a pinned buffer
 and copies them over; CACHING copies the missing rows over, writes them into slots of the cache and
-then reads all rows there; HYBRID reads its share in HBM and copies the rest.
+then reads all rows there; HYBRID reads its share in HBM and copies the rest. Where dynamicemb is
+installed its own tables are timed too, built as in NVIDIA/recsys-examples, ``corelib/dynamicemb``.
 """
 
 from __future__ import annotations
 
 import time
+from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+
 from milp_planner.errors import BadInput
-from milp_planner.features.calibrate import dynamicemb_tables
 from milp_planner.features.calibrate.machine import ELEMENT, Load
 from milp_planner.features.calibrate.timing import Lap, Probe
 from milp_planner.features.calibrate.torch_machine import TorchMachine, need_memory, need_torch
@@ -24,7 +27,7 @@ class CudaMachine(TorchMachine):
     """The current CUDA device and its host."""
 
     device = "cuda"
-    _runtime = dynamicemb_tables.installed()
+    _runtime = find_spec("dynamicemb") is not None
     near = "rows in HBM"
     far = "rows in pinned host memory"
 
@@ -82,7 +85,7 @@ class CudaMachine(TorchMachine):
 
     def runtime(self, mode: str, ratio: float) -> Probe | None:
         """A dynamicemb table in that mode."""
-        return dynamicemb_tables.probe(mode, ratio, self._seed) if self._runtime else None
+        return runtime_probe(mode, ratio, self._seed) if self._runtime else None
 
     def _make_far(self, elements: int) -> Any:
         return self._torch.full((elements,), 0.01).pin_memory()
@@ -102,3 +105,81 @@ def cuda_machine(quick: bool, seed: int) -> CudaMachine:
     far = QUICK_BYTES if quick else FAR_BYTES
     need_memory(2 * far + 2**30)
     return CudaMachine(far if quick else NEAR_BYTES, far, Load(65_536, 8), seed)
+
+
+ROWS, DIM, IDS = 2**20, 128, 2**18
+STATES = 3
+"""Values of a row with Adam's two moments, over the row itself."""
+ALPHA = 1.05
+"""Zipf exponent of the ids, that of the published A10 sweep."""
+MOVED_BYTES = 3 * IDS * (8 + 2 * DIM * ELEMENT)
+"""Forward, and backward twice that: ids, rows read, rows written."""
+
+
+def runtime_probe(mode: str, ratio: float, seed: int, device: str = "cuda") -> Probe:
+    """Forward and backward of one table.
+
+    Parameters
+    ----------
+    mode : str
+        HBM_ONLY, CACHING, HYBRID or HOST_ONLY.
+    ratio : float
+        Share of the value bytes in HBM: 1 for HBM_ONLY, 0 for HOST_ONLY.
+    seed : int
+        Of the ids.
+    device : str
+    """
+    import torch
+
+    table = _table(mode, ratio, torch.device(device))
+    offsets = torch.arange(IDS + 1, device=device)
+    shares = np.arange(1, ROWS + 1, dtype=np.float64) ** -ALPHA
+    cumulated = np.cumsum(shares / shares.sum())
+
+    def prepare(number: int) -> Any:
+        draws = np.random.default_rng([seed, number]).random(IDS)
+        ranks = np.minimum(np.searchsorted(cumulated, draws), ROWS - 1)
+        return torch.from_numpy(ranks).to(device)
+
+    def run(ids: Any, _lap: Lap) -> None:
+        output = table(ids, offsets)
+        output.backward(torch.ones_like(output))
+
+    for start in range(0, ROWS, IDS):  # training inserts the keys it does not find
+        run(torch.arange(start, start + IDS, device=device), lambda _: None)
+    return Probe(f"dynamicemb {mode} x={ratio:g}", prepare, run)
+
+
+def _table(mode: str, ratio: float, device: Any) -> Any:
+    """One table whose layout the runtime will choose as ``mode``."""
+    import torch
+    from dynamicemb import (  # type: ignore[import-not-found]
+        DynamicEmbInitializerArgs,
+        DynamicEmbInitializerMode,
+        DynamicEmbPoolingMode,
+        DynamicEmbTableOptions,
+        EmbOptimType,
+    )
+    from dynamicemb.batched_dynamicemb_tables import (  # type: ignore[import-not-found]
+        BatchedDynamicEmbeddingTablesV2,
+    )
+
+    options = DynamicEmbTableOptions(
+        index_type=torch.int64,
+        embedding_dtype=torch.float32,
+        dim=DIM,
+        max_capacity=ROWS,
+        local_hbm_for_values=int(ROWS * DIM * ELEMENT * STATES * ratio),
+        bucket_capacity=128,
+        initializer_args=DynamicEmbInitializerArgs(mode=DynamicEmbInitializerMode.NORMAL),
+        caching=mode == "CACHING",
+    )
+    return BatchedDynamicEmbeddingTablesV2(
+        table_options=[options],
+        table_names=["calibration"],
+        pooling_mode=DynamicEmbPoolingMode.NONE,
+        output_dtype=torch.float32,
+        device=device,
+        optimizer=EmbOptimType.ADAM,
+        learning_rate=1e-6,
+    )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from milp_planner.features.calibrate.dynamicemb_tables import MOVED_BYTES
+import yaml
+
+from milp_planner.features.calibrate.cuda_machine import MOVED_BYTES
 from milp_planner.features.calibrate.fit import fit_sweep, fitted_profile
 from milp_planner.features.calibrate.machine import Machine
-from milp_planner.features.calibrate.micro_dlrm import SHAPES
+from milp_planner.features.calibrate.micro_dlrm import SHAPES, Regime, regime
 from milp_planner.features.calibrate.plan import DIM, MeasurementPlan
-from milp_planner.features.calibrate.regime import Regime, regime
 from milp_planner.features.calibrate.sweep import Mode, Sweep, SweepPoint
 from milp_planner.features.calibrate.timing import Probe, Sample, TooNoisy, quiet
 from milp_planner.pricing.profile import Profile, Spreadable, load_profile
@@ -270,3 +271,14 @@ def _origin(machine: Machine, copied: float | None) -> dict[str, str]:
         "and SGD update over forward); divisors are 1, as measured bandwidths need none; the "
         "others are TorchRec's constants, not measured",
     }
+
+
+_HEAD = "# Hardware profile; see docs/pricing.md for what each number prices.\n"
+
+
+def profile_text(profile: Profile) -> str:
+    """YAML that reads back as an equal profile."""
+    data = profile.to_dict()
+    return _HEAD + yaml.safe_dump(
+        data, sort_keys=False, allow_unicode=True, width=100, default_flow_style=None
+    )

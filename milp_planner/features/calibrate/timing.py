@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from milp_planner.errors import PlannerError
+
+if TYPE_CHECKING:
+    from milp_planner.features.calibrate.sweep import SweepPoint
 
 MAX_SPREAD = 0.25
 """Repeats may differ by this much, half their interquartile range over the median."""
@@ -47,22 +50,6 @@ class Probe:
     prepare: Callable[[int], Any]
     run: Callable[[Any, Lap], None]
     times: int = 1
-
-
-class Timed(Protocol):
-    """A time with the relative spread of its repeats."""
-
-    @property
-    def name(self) -> str:
-        """What was timed."""
-
-    @property
-    def ms(self) -> float:
-        """Milliseconds."""
-
-    @property
-    def spread(self) -> float:
-        """Relative: 0.1 for ±10%."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +134,7 @@ def measure(
     return {name: _sample(name, runs) for name, runs in taken.items()}
 
 
-def quiet(times: Sequence[Timed], limit: float) -> None:
+def quiet(times: Sequence[Sample | SweepPoint], limit: float) -> None:
     """Refuse times whose repeats differ too much.
 
     Raises

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from formulations import Instance, Objective, Outcome, Settings, registry, solve
 from formulations.errors import InstanceError, UnsupportedInstance
 from formulations.interrupt import interruptible
 from formulations.result.check import check
 from formulations.result.outcome import gap_between
+from milp_planner.drawing.notebook import Shown
 from milp_planner.features.batch.rows import Claim, best_bound
 from milp_planner.plans.compile import ClusterSource, ModelSource, compile_for
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 #: Every formulation but ``auto``, which only picks one of the others.
 DEFAULT = tuple(name for name in registry.FORMULATIONS if name != "auto")
@@ -52,8 +57,8 @@ class Entry:
     bins: int | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Shown):
     """All rows, with the best bound known for each objective.
 
     Attributes
@@ -75,6 +80,12 @@ class Comparison:
     certified: dict[str, int | None]
     model: str = ""
     cluster: str = ""
+
+    def drawing(self) -> RenderableType:
+        """A section an objective, a row a formulation."""
+        from milp_planner.features.compare.facts import comparison_of, draw_comparison
+
+        return draw_comparison(comparison_of(self))
 
     def gap(self, entry: Entry) -> float | None:
         """(objective − best bound)/max(1, |objective|) of a feasible row's plan, else None."""

@@ -235,7 +235,7 @@ def read_comparison(path: str | Path) -> ComparisonInfo:
     document = read_document(path)
     strict_json.check_numbers(document, str(path))
     if document.pop("format", None) != FORMAT:
-        raise BadInput(f"{path}: is no comparison; allowed: {FORMAT!r} (what compare -o writes)")
+        raise BadInput(f"{path}: is not a comparison; allowed: {FORMAT!r} (what compare -o writes)")
     try:
         found = TypeAdapter(ComparisonInfo).validate_json(json.dumps(document), strict=True)
     except ValidationError as error:

@@ -112,12 +112,12 @@ def _draw_progress(info: ComparisonInfo, asked: str) -> Drawing | None:
     low, high = min(values), max(values)
     wide = low > 0 and high > _WIDE * low
     room = 0.06 * (high - low or high or 1)
-    up: Scale = Scale(max(0.0, low - room), high + room, 0, 0)
+    up: Scale = Scale(max(0.0, low - room), high + room)
     if wide:
-        up = LogScale(low / 1.15, high * 1.15, 0, 0)
+        up = LogScale(low / 1.15, high * 1.15)
     return chart(
         f"Best plan and bound over time, {asked}", "; ".join(about), lines,
-        (LogScale(EARLIEST, end, 0, 0), up), ("seconds", asked),
+        (LogScale(EARLIEST, end), up), ("seconds", asked),
         (lambda v: f"{v:g}", lambda v: show_cost(round(v), info.time_unit, digits=3)),
     )  # fmt: skip
 

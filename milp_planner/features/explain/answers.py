@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from formulations import Instance, Placement, UnsupportedInstance
 from formulations.result.outcome import StoppedBy, found
+from milp_planner.drawing.notebook import Shown
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.combine import onto
 from milp_planner.features.explain.diff import DiffInfo, diff
-from milp_planner.features.explain.frontier import FrontierInfo, exact_frontier, grid_frontier
+from milp_planner.features.explain.frontier import FrontierInfo, grid_frontier
+from milp_planner.features.explain.moves import MovesInfo, moves
 from milp_planner.features.explain.perturb import options_of
 from milp_planner.features.explain.replan import ReplanInfo, replan
 from milp_planner.features.explain.robust import WEIGHTED, WORST, RobustInfo, robust
@@ -26,18 +28,19 @@ from milp_planner.features.explain.smallest import (
 from milp_planner.features.explain.staircase import StaircaseInfo, staircase
 from milp_planner.features.explain.tiers import capacity_of, tiers_of
 from milp_planner.features.explain.why import WhyInfo, why
-from milp_planner.features.plan.advice import with_diagnosis
-from milp_planner.features.plan.shortage import ShortageInfo, shortage_of
+from milp_planner.features.plan.shortage import ShortageInfo, shortage_of, with_diagnosis
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import compile_for
 from milp_planner.plans.placement import Plan, decode
+from milp_planner.today.rows import TodaySource
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 QUESTIONS = (
-    "why", "staircase", "frontier", "smallest", "replan", "diff", "robust", "sensitivity",
-    "why-not",
+    "why", "staircase", "frontier", "smallest", "replan", "moves", "diff", "robust",
+    "sensitivity", "why-not",
 )  # fmt: skip
-#: Options up to which the frontier is searched without a grid.
-EXACT_OPTIONS = 60
 #: Heuristics whose plans stand on the frontier.
 SHOWN = ("dp", "greedy", "uniform")
 
@@ -55,7 +58,7 @@ class Asked:
     extras : tuple of int
         Of the staircase, in bytes.
     grid : int
-        Of the frontier: equal steps of each tier, where it is not exact.
+        Of the frontier: equal steps of each tier.
     target : int or None
         Of *smallest*, in picoseconds.
     machines : int
@@ -66,10 +69,12 @@ class Asked:
         ``tables`` or ``bytes``.
     model, cluster : optional
         Of *replan*: as they are now.
+    today : optional
+        Of *moves*: the plan run today, as :func:`milp_planner.audit` takes it.
     against : Plan or None
         Of *diff*: the second plan.
     scenarios : tuple of (model or None, cluster or None)
-        Of *robust*, beside the plan's own; None: the plan's.
+        Of *robust*, besides the plan's own; None: the plan's.
     weights : tuple of int
         Of *robust*, the plan's own scenario first; empty: 1 each.
     worst : bool
@@ -92,6 +97,7 @@ class Asked:
     by: str = "tables"
     model: Model | None = None
     cluster: Cluster | None = None
+    today: TodaySource | None = None
     against: Plan | None = None
     scenarios: tuple[tuple[Model | None, Cluster | None], ...] = ()
     weights: tuple[int, ...] = ()
@@ -101,12 +107,13 @@ class Asked:
     common: bool = False
 
 
-@dataclass(frozen=True)
-class Answers:
+@dataclass(frozen=True, repr=False)
+class Answers(Shown):
     """An answer to each question asked; None to those that were not.
 
     ``replanned`` and ``common`` are the plans that came with *replan*, and with *robust* or
-    *sensitivity*.
+    *sensitivity*, ``better`` a better plan that turned up in *why*, ``steps`` the plans on the way
+    of *moves*.
     """
 
     why: WhyInfo | None = None
@@ -116,17 +123,26 @@ class Answers:
     machines: MachinesInfo | None = None
     replan: ReplanInfo | None = None
     replanned: Plan | None = None
+    better: Plan | None = None
+    moves: MovesInfo | None = None
+    steps: Iterator[Plan] | None = None
     diff: DiffInfo | None = None
     robust: RobustInfo | None = None
     sensitivity: SensitivityInfo | None = None
     common: Plan | None = None
     why_not: ShortageInfo | None = None
 
+    def drawing(self) -> RenderableType:
+        """Every answer there is, one after another."""
+        from milp_planner.features.explain.draw import draw_answers
+
+        return draw_answers(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values of the answers there are."""
         found: dict[str, Any] = {}
-        for name in ("why", "frontier", "machines", "replan", "diff", "robust", "sensitivity",
-                     "why_not"):  # fmt: skip
+        for name in ("why", "frontier", "machines", "replan", "moves", "diff", "robust",
+                     "sensitivity", "why_not"):  # fmt: skip
             value = getattr(self, name)
             if value is not None:
                 found[name] = value.to_dict()
@@ -158,6 +174,8 @@ def answer(plan: Plan, questions: Sequence[str], asked: Asked, budget: Budget) -
         for name in names:
             if name not in ("why-not", "smallest"):
                 raise BadInput(f"explain {name}: the plan places nothing; ask why-not or smallest")
+    if "moves" in names and asked.today is None:
+        raise BadInput("explain moves: needs the plan run today (--today PLAN)")
     if "diff" in names and asked.against is None:
         raise BadInput("explain diff: needs the second plan (--against PLAN)")
     if "robust" in names and not asked.scenarios:
@@ -180,7 +198,7 @@ def _default_questions(plan: Plan) -> list[str]:
 def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
     instance, outcome = plan.instance, plan.outcome
     if name == "why":
-        return {"why": why(instance, outcome, budget, asked.tables, asked.alternatives)}
+        return _why(plan, asked, budget)
     if name == "staircase":
         tiers = _memory(plan)
         return {
@@ -198,6 +216,10 @@ def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
             plan, asked.limits, budget, by=asked.by, model=asked.model, cluster=asked.cluster
         )
         return {"replan": info, "replanned": best}
+    if name == "moves":
+        assert asked.today is not None
+        way, steps = moves(plan, asked.today)
+        return {"moves": way, "steps": steps}
     if name == "diff":
         assert asked.against is not None
         return {"diff": diff(plan, asked.against)}
@@ -206,6 +228,14 @@ def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
     if name == "sensitivity":
         return _sensitivity(plan, asked, budget)
     return {"why_not": _why_not(plan, budget)}
+
+
+def _why(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
+    info, better = why(plan.instance, plan.outcome, budget, asked.tables, asked.alternatives)
+    found: dict[str, Any] = {"why": info}
+    if better is not None:
+        found["better"] = adopt(plan, plan.instance, better, budget.formulation)
+    return found
 
 
 def _memory(plan: Plan) -> list[str]:
@@ -218,8 +248,6 @@ def _frontier(plan: Plan, asked: Asked, budget: Budget) -> FrontierInfo:
     assert placement is not None
     plans = {"this plan": placement, **_heuristics(plan, budget)}
     tiers = _memory(plan)
-    if plan.instance.num_options <= EXACT_OPTIONS:
-        return exact_frontier(plan.instance, tiers, budget, plans)
     axes = {}
     for tier in tiers:
         top = int(capacity_of(plan.instance, tier).max())

@@ -1,15 +1,23 @@
-"""``explain``: questions about a plan, from Python."""
+"""``explain``: questions about a plan from Python; answers as files, which a report draws."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from formulations import Settings
+from formulations.instance import strict_json
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.answers import QUESTIONS, Answers, Asked, answer
 from milp_planner.features.explain.budget import Budget
 from milp_planner.inputs.problems import choice
 from milp_planner.plans.placement import Plan
+from milp_planner.plans.plan_file import read_document
 
 
 def explain(
@@ -49,3 +57,68 @@ def explain(
             raise BadInput(f"unknown question {question!r}; {choice(question, QUESTIONS)}")
     limits = replace(settings or Settings(), time_limit=time_limit)
     return answer(plan, questions or ("why",), asked or Asked(), Budget(limits, formulation))
+
+
+def answers_to_dict(plan: Plan, answers: Answers) -> dict[str, Any]:
+    """The answers by name, with ``plan``: what they were asked about."""
+    return {"plan": _asked_about(plan), **answers.to_dict()}
+
+
+def read_answers(paths: Sequence[Path], plan: Plan) -> Answers:
+    """All answers of some files.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Each written by ``explain --json``.
+    plan : Plan
+        They must be about this one.
+
+    Raises
+    ------
+    BadInput, InstanceError
+        When a file holds no answers, or those of another plan, or one that is given already.
+    """
+    found: dict[str, Any] = {}
+    origin: dict[str, Path] = {}
+    for path in paths:
+        document = read_document(path)
+        strict_json.check_numbers(document, str(path))
+        if "plan" not in document or document.keys().isdisjoint(_TYPES):
+            raise BadInput(f"{path}: holds no answers; needs what explain --json prints")
+        if document["plan"] != _asked_about(plan):
+            raise BadInput(f"{path}: answers about another plan")
+        for name in document.keys() & _TYPES.keys():
+            if name in origin:
+                raise BadInput(f"{path}: answers {name}, and so does {origin[name]}")
+            found[name] = _read(path, name, document[name])
+            origin[name] = path
+    return Answers(**found)
+
+
+def merged(given: Answers, fresh: Answers) -> Answers:
+    """Both; what was just answered counts where both answer a question."""
+    names = [each.name for each in fields(Answers)]
+    found = {name: getattr(fresh, name) for name in names if getattr(fresh, name) is not None}
+    return replace(given, **found)
+
+
+def _asked_about(plan: Plan) -> dict[str, Any]:
+    return {"instance": plan.instance.fingerprint, "objective": plan.outcome.objective}
+
+
+def _read(path: Path, name: str, value: Any) -> Any:
+    try:
+        return _TYPES[name].validate_json(json.dumps(value), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in (name, *first["loc"]))
+        raise BadInput(f"{path}: {where}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
+
+
+#: How each answer is read; plans that were found are no part of the answers' files.
+_TYPES: dict[str, TypeAdapter[Any]] = {
+    name: TypeAdapter(hint)
+    for name, hint in get_type_hints(Answers).items()
+    if name not in ("replanned", "common", "better", "steps")
+}

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from milp_planner.drawing.terminal import fitting_grid
+from milp_planner.drawing.page import Cell, Grid, Values, columns, rows
+from milp_planner.drawing.terminal import draw_grid, fitting_grid
 from milp_planner.drawing.units import (
     UNKNOWN,
     show_amount,
     show_cost,
     show_gap,
 )
-from milp_planner.features.explain.draw_replan import change_text, draw_diff, draw_replan
 from milp_planner.features.explain.draw_sensitivity import draw_sensitivity
+from milp_planner.features.explain.moves import draw_moves
+from milp_planner.features.explain.replan import change_text, draw_diff, draw_replan
 from milp_planner.features.plan.shortage import draw_shortage
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
         parts.append(draw_machines(answers.machines))
     if answers.replan is not None:
         parts.append(draw_replan(answers.replan))
+    if answers.moves is not None:
+        parts.append(draw_moves(answers.moves, everything))
     if answers.diff is not None:
         parts.append(draw_diff(answers.diff, everything))
     if answers.robust is not None:
@@ -76,7 +80,7 @@ def _draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
         note = [Text(f"asked about {asked}, {len(shown)} shown (--table NAME asks about another)")]
     title = Text("why: every table's option, the best others, and what they would cost now")
     title.stylize("bold")
-    about = Text("lacks …: what is missing if every other table stays where it is", style="dim")
+    about = Text("… short: what is missing if every other table stays where it is", style="dim")
     return Group(title, grid, *(note if hidden or info.left else []), *_better(info), about)
 
 
@@ -87,7 +91,7 @@ def _better(info: WhyInfo) -> list[Text]:
     if best >= info.objective:
         return []
     cost = show_cost(best, info.time_unit)
-    return [Text(f"a better plan turned up: {cost}; plan again with more time")]
+    return [Text(f"a better plan turned up: {cost}")]
 
 
 def cost_text(info: WhyInfo, other: Alternative) -> str:
@@ -107,7 +111,7 @@ def reason(info: WhyInfo, other: Alternative) -> str:
     if other.status == "infeasible":
         return f"forbidden by {', '.join(other.forbidden_by)}" if other.forbidden_by else "no plan"
     parts = [
-        f"lacks {show_amount(s.short_by, info.time_unit)} {s.resource} of {s.scope} {s.place}"
+        f"{show_amount(s.short_by, info.time_unit)} of {s.resource} short on {s.scope} {s.place}"
         for s in other.lacks
     ]
     parts += [f"breaks {name}" for name in other.clashes]
@@ -127,23 +131,26 @@ def reason(info: WhyInfo, other: Alternative) -> str:
 
 def draw_staircase(info: StaircaseInfo) -> RenderableType:
     """A row a capacity; the relaxation's price below."""
-    rows = [
-        [
-            _signed(step.extra, info.time_unit),
-            show_amount(step.smallest, info.time_unit),
-            show_cost(step.objective, info.time_unit),
-            change_text(step.objective, info.now),
-            show_gap(step.gap),
-            step.status,
-            show_cost(step.relaxed, info.time_unit),
-        ]
-        for step in info.steps
-    ]
     where = "in all" if info.scope == "cluster" else f"of each {info.scope}"
     title = Text(f"what more {info.tier} {where} buys", style="bold")
-    headers = ("more", "capacity", info.objective_kind, "change", "gap", "status", "relaxed ≥")
-    grid = fitting_grid(headers, rows, {}, left=("status",))
-    return Group(title, grid, Text(slope_text(info), style="dim"))
+    return Group(title, draw_grid(staircase_grid(info)), Text(slope_text(info), style="dim"))
+
+
+def staircase_grid(info: StaircaseInfo) -> Grid:
+    """A row a capacity."""
+    unit = info.time_unit
+    values: Values = [
+        [
+            Cell(_signed(s.extra, unit), s.extra), Cell(show_amount(s.smallest, unit), s.smallest),
+            Cell(show_cost(s.objective, unit), s.objective), change_text(s.objective, info.now),
+            Cell(show_gap(s.gap), s.gap), s.status, Cell(show_cost(s.relaxed, unit), s.relaxed),
+        ]
+        for s in info.steps
+    ]  # fmt: skip
+    head = columns("#more", "#capacity", f"#{info.objective_kind}", "#change", "#gap", "status",
+                   "#relaxed ≥")  # fmt: skip
+    caption = f"{info.tier.upper()} of each {info.scope}"
+    return Grid(f"stairs-{info.tier}", f"{info.tier} staircase", caption, head, rows(values))
 
 
 def slope_text(info: StaircaseInfo) -> str:
@@ -179,13 +186,12 @@ def draw_frontier(info: FrontierInfo) -> RenderableType:
         for plan in info.plans
     ]
     headers = (*(f"{tier} used" for tier in info.tiers), info.objective_kind, "")
-    word = (
-        "all efficient points" if info.exact else f"efficient points of the grid {grid_text(info)}"
-    )
     open_ = sum(p.status in ("feasible", "unknown") for p in info.points)
     note = [Text(f"{open_} points of the grid were not proved in time")] if open_ else []
     return Group(
-        Text(f"frontier: {word}", style="bold"), fitting_grid(headers, rows, {}, left=("",)), *note
+        Text(f"frontier: efficient points of the grid {grid_text(info)}", style="bold"),
+        fitting_grid(headers, rows, {}, left=("",)),
+        *note,
     )
 
 
@@ -230,19 +236,23 @@ def least_text(info: LeastInfo) -> str:
 
 
 def draw_machines(info: MachinesInfo) -> RenderableType:
-    """The tries, then the sentence."""
-    rows = [
+    """The sentence, then the tries."""
+    return Group(Text(machines_text(info), style="bold"), draw_grid(machines_grid(info)))
+
+
+def machines_grid(info: MachinesInfo) -> Grid:
+    """A row a number of machines."""
+    word = {True: "reaches it", False: "proved: misses it", None: "open"}
+    values: Values = [
         [
-            str(each.machines), show_cost(each.objective, info.time_unit),
-            show_cost(each.bound, info.time_unit), each.status,
-            {True: "reaches it", False: "proved: misses it", None: "open"}[each.reaches],
+            Cell(str(t.machines), t.machines),
+            Cell(show_cost(t.objective, info.time_unit), t.objective),
+            Cell(show_cost(t.bound, info.time_unit), t.bound), t.status, word[t.reaches],
         ]
-        for each in info.tries
+        for t in info.tries
     ]  # fmt: skip
-    grid = fitting_grid(
-        ("machines", info.objective_kind, "bound", "status", ""), rows, {}, left=("status", "")
-    )
-    return Group(Text(machines_text(info), style="bold"), grid)
+    head = columns("#machines", f"#{info.objective_kind}", "#bound", "status", "target")
+    return Grid("machines", "machines", "Numbers of machines tried", head, rows(values))
 
 
 def machines_text(info: MachinesInfo) -> str:
@@ -257,17 +267,23 @@ def machines_text(info: MachinesInfo) -> str:
 
 def draw_robust(info: RobustInfo) -> RenderableType:
     """Every scenario with its own optimum and the common plan's value there."""
+    return Group(Text(robust_text(info), style="bold"),
+                 draw_grid(robust_grid(info), {"scenario": 20}))  # fmt: skip
+
+
+def robust_grid(info: RobustInfo) -> Grid:
+    """A row a scenario."""
     unit = info.time_unit
-    rows = [
+    values: Values = [
         [
-            row.name, str(row.weight), show_cost(row.own, unit), show_cost(row.own_bound, unit),
-            show_cost(row.value, unit), show_gap(row.regret),
+            row.name, Cell(str(row.weight), row.weight), Cell(show_cost(row.own, unit), row.own),
+            Cell(show_cost(row.own_bound, unit), row.own_bound),
+            Cell(show_cost(row.value, unit), row.value), Cell(show_gap(row.regret), row.regret),
         ]
         for row in info.scenarios
     ]  # fmt: skip
-    headers = ("scenario", "weight", "its own best", "its bound", "common plan", "regret")
-    grid = fitting_grid(headers, rows, {"scenario": 20}, left=("scenario",))
-    return Group(Text(robust_text(info), style="bold"), grid)
+    head = columns("scenario", "#weight", "#its own best", "#its bound", "#common plan", "#regret")
+    return Grid("robust-rows", "scenarios", "Every scenario", head, rows(values))
 
 
 def robust_text(info: RobustInfo) -> str:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from milp_planner.drawing.terminal import fitting_grid
+from milp_planner.drawing.page import Cell, Grid, Values, columns, rows
+from milp_planner.drawing.terminal import draw_grid
 from milp_planner.drawing.units import UNKNOWN, show_cost, show_gap
 
 if TYPE_CHECKING:
-    from milp_planner.features.explain.price_search import Side, Single
-    from milp_planner.features.explain.sensitivity import Common, SensitivityInfo
+    from milp_planner.features.explain.sensitivity import Common, SensitivityInfo, Side, Single
     from milp_planner.features.explain.trial import Summary
 
 WORDS = {"unfit": "no longer fits"}
@@ -20,22 +20,28 @@ WORDS = {"unfit": "no longer fits"}
 
 def draw_sensitivity(info: SensitivityInfo) -> RenderableType:
     """A row a parameter, then what all of them do at once, then the robust plan."""
-    priced = [one for one in info.singles if one.lower or one.higher]
-    rows = [
-        [
-            one.parameter.name, spread_text(one),
-            end_text(one.lower), end_text(one.higher), change_text(one), worst_text(one),
-        ]
-        for one in priced
-    ]  # fmt: skip
-    headers = ("parameter", "spread", "lower", "higher", "changes at", "regret up to")
     title = Text("sensitivity: prices within their spread, solved again", style="bold")
-    grid = fitting_grid(headers, rows, {"lower": 16, "higher": 16}, left=headers[:4])
+    grid = sensitivity_grid(info)
+    table = [draw_grid(grid, {"lower": 16, "higher": 16})] if grid.rows else []
     notes = [Text(text, style="dim") for text in remarks(info)]
-    parts: list[RenderableType] = [title, *([grid] if rows else []), Text(draws_text(info))]
+    parts: list[RenderableType] = [title, *table, Text(draws_text(info))]
     if info.common is not None:
         parts.append(Text(common_text(info, info.common)))
     return Group(*parts, *notes)
+
+
+def sensitivity_grid(info: SensitivityInfo) -> Grid:
+    """A row a parameter that some price depends on."""
+    values: Values = [
+        [
+            one.parameter.name, Cell(spread_text(one), one.parameter.spread), end_text(one.lower),
+            end_text(one.higher), change_text(one), worst_text(one),
+        ]
+        for one in info.singles if one.lower or one.higher
+    ]  # fmt: skip
+    head = columns("parameter", "spread", "lower", "higher", "#changes at", "#regret up to")
+    caption = "One parameter at a time"
+    return Grid("sensitivity-rows", "parameters", caption, head, rows(values))
 
 
 def spread_text(one: Single) -> str:
@@ -94,7 +100,7 @@ def _regret_text(found: Summary) -> str:
 
 
 def common_text(info: SensitivityInfo, common: Common) -> str:
-    """The robust plan beside the plan itself."""
+    """The robust plan compared with the plan itself."""
     from milp_planner.features.explain.trial import summary_of
 
     if common.now is None:

@@ -13,7 +13,7 @@ from formulations.result.check import check
 from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.monotone import Answer, solve_grid
 from milp_planner.features.explain.staircase import relaxed_bound, usable_certificate
-from milp_planner.features.explain.tiers import capacity_of, capped, peak
+from milp_planner.features.explain.tiers import capped, peak
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,13 @@ class PlanPoint:
 
 @dataclass(frozen=True)
 class FrontierInfo:
-    """Points of a frontier.
+    """Points of a frontier, on a stated grid.
 
     Attributes
     ----------
     tiers : tuple of str
         What ``caps`` and ``used`` are of.
     objective_kind, time_unit : str
-    exact : bool
-        Whether the efficient points are all there are; else they are those of a stated grid.
     points : tuple of FrontierPoint
     plans : tuple of PlanPoint
     """
@@ -71,7 +69,6 @@ class FrontierInfo:
     tiers: tuple[str, ...]
     objective_kind: str
     time_unit: str
-    exact: bool
     points: tuple[FrontierPoint, ...]
     plans: tuple[PlanPoint, ...]
 
@@ -121,75 +118,7 @@ def grid_frontier(
     }
     bounds = [(at, bound) for at, bound in relaxed.items() if bound is not None]
     answers = solve_grid(grid, make, budget, known, bounds)
-    return _info(instance, tiers, answers, False, shown)
-
-
-def exact_frontier(
-    instance: Instance,
-    tiers: Sequence[str],
-    budget: Budget,
-    plans: dict[str, Placement] | None = None,
-    most: int = 500,
-) -> FrontierInfo:
-    """All efficient points, by the ε-constraint method without a grid.
-
-    After a solve within limits L whose plan uses u, every limit between u and L has the same
-    optimum; what remains is to go below u in one tier at a time.
-
-    Parameters
-    ----------
-    instance : Instance
-    tiers : sequence of str
-    budget : Budget
-    plans : dict of label to Placement, optional
-    most : int
-        Solves at most; beyond, or when the time runs out, ``exact`` is False.
-    """
-    names = tuple(tiers)
-    start = tuple(int(capacity_of(instance, t).max()) for t in names)
-    solved: dict[tuple[int, ...], tuple[Answer, tuple[int, ...] | None]] = {}
-    open_boxes, exact = [start], True
-    while open_boxes:
-        box = open_boxes.pop()
-        if min(box) < 0 or _covered(box, solved):
-            continue
-        if len(solved) >= most or budget.over():
-            exact = False
-            break
-        answer, used = _solve_box(instance, names, box, budget)
-        solved[box] = (answer, used)
-        exact &= answer.proved
-        if used is not None:
-            open_boxes += [(*box[:i], used[i] - 1, *box[i + 1 :]) for i in range(len(box))]
-    answers = {box: answer for box, (answer, _) in solved.items()}
-    return _info(instance, names, answers, exact, _plan_points(instance, names, plans or {}))
-
-
-def _solve_box(
-    instance: Instance, tiers: tuple[str, ...], box: tuple[int, ...], budget: Budget
-) -> tuple[Answer, tuple[int, ...] | None]:
-    outcome = budget.solve(capped(instance, dict(zip(tiers, box, strict=True))), 0.5)
-    answer = Answer(
-        outcome.objective, outcome.placement, outcome.proved_bound,
-        outcome.status.value == "infeasible", outcome.seconds,
-    )  # fmt: skip
-    if outcome.placement is None:
-        return answer, None
-    return answer, tuple(peak(instance, outcome.placement, t) for t in tiers)
-
-
-def _covered(
-    box: tuple[int, ...],
-    solved: dict[tuple[int, ...], tuple[Answer, tuple[int, ...] | None]],
-) -> bool:
-    """Whether an earlier, proved answer is the answer here, too."""
-    for other, (answer, used) in solved.items():
-        inside = all(b <= o for b, o in zip(box, other, strict=True))
-        if inside and answer.infeasible:
-            return True
-        if inside and used is not None and all(u <= b for u, b in zip(used, box, strict=True)):
-            return True
-    return False
+    return _info(instance, tiers, answers, shown)
 
 
 def _plan_points(
@@ -213,7 +142,6 @@ def _info(
     instance: Instance,
     tiers: tuple[str, ...],
     answers: dict[tuple[int, ...], Answer],
-    exact: bool,
     plans: tuple[PlanPoint, ...],
 ) -> FrontierInfo:
     used = {
@@ -234,7 +162,7 @@ def _info(
         )
         for box, answer in sorted(answers.items())
     )
-    return FrontierInfo(tiers, instance.objective.value, instance.time_unit, exact, points, plans)
+    return FrontierInfo(tiers, instance.objective.value, instance.time_unit, points, plans)
 
 
 def _efficient(

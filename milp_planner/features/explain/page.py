@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+from milp_planner.drawing.charts import WIDTH, Drawing, Scale
 from milp_planner.drawing.page import (
     Cell,
     Grid,
@@ -19,18 +21,43 @@ from milp_planner.drawing.page import (
 from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap, show_ranks
 from milp_planner.features.explain.answers import Answers
 from milp_planner.features.explain.diff import DiffInfo
-from milp_planner.features.explain.draw import cost_text, grid_text, reason, slope_text
-from milp_planner.features.explain.draw_replan import pays_text
-from milp_planner.features.explain.frontier import FrontierInfo
-from milp_planner.features.explain.page_curves import draw_frontier, draw_replan, draw_staircase
-from milp_planner.features.explain.page_what_if import (
-    robust_section,
-    sensitivity_section,
-    smallest_section,
+from milp_planner.features.explain.draw import (
+    cost_text,
+    grid_text,
+    least_text,
+    machines_grid,
+    machines_text,
+    reason,
+    robust_grid,
+    robust_text,
+    slope_text,
+    staircase_grid,
 )
-from milp_planner.features.explain.replan import ReplanInfo
+from milp_planner.features.explain.draw_sensitivity import (
+    common_text,
+    draws_text,
+    remarks,
+    sensitivity_grid,
+)
+from milp_planner.features.explain.frontier import FrontierInfo
+from milp_planner.features.explain.moves import MovesInfo, moves_rows, moves_text, stuck_text
+from milp_planner.features.explain.page_curves import (
+    draw_frontier,
+    draw_moves,
+    draw_replan,
+    draw_staircase,
+)
+from milp_planner.features.explain.replan import ReplanInfo, pays_text, replan_grid
+from milp_planner.features.explain.robust import RobustInfo
+from milp_planner.features.explain.sensitivity import SensitivityInfo
+from milp_planner.features.explain.smallest import LeastInfo, MachinesInfo
 from milp_planner.features.explain.staircase import StaircaseInfo
 from milp_planner.features.explain.why import WhyInfo
+
+if TYPE_CHECKING:
+    from milp_planner.features.explain.robust import RobustInfo
+    from milp_planner.features.explain.sensitivity import SensitivityInfo, Side
+    from milp_planner.features.explain.smallest import MachinesInfo
 
 #: Rows of *why* on a page, so that it stays under a megabyte.
 MOST_ALTERNATIVES = 3000
@@ -47,6 +74,8 @@ def explained(answers: Answers) -> Iterator[Section]:
         yield smallest
     if answers.replan is not None:
         yield _replan_section(answers.replan)
+    if answers.moves is not None:
+        yield _moves_section(answers.moves)
     if answers.diff is not None:
         yield _diff_section(answers.diff)
     if answers.robust is not None:
@@ -64,7 +93,7 @@ def _staircase_section(infos: tuple[StaircaseInfo, ...]) -> Section:
         drawing = draw_staircase(info)
         if drawing is not None:
             parts.append(Part(drawing.title, drawing.render(), sentence(slope_text(info))))
-        parts.append(Part(table=_steps(info)))
+        parts.append(Part(table=staircase_grid(info)))
     keys = (
         Key("mark objective", "proved best at this capacity"),
         Key("mark open", "best known; a vertical line reaches down to the bound"),
@@ -76,29 +105,9 @@ def _staircase_section(infos: tuple[StaircaseInfo, ...]) -> Section:
     return Section("staircase", "What more memory buys", text, keys, tuple(parts))
 
 
-def _steps(info: StaircaseInfo) -> Grid:
-    unit = info.time_unit
-    values: Values = [
-        [
-            Cell(show_amount(s.extra, unit), s.extra),
-            Cell(show_amount(s.smallest, unit), s.smallest),
-            Cell(show_cost(s.objective, unit), s.objective),
-            Cell(show_cost(s.bound, unit), s.bound),
-            Cell(show_gap(s.gap), s.gap), s.status, Cell(show_cost(s.relaxed, unit), s.relaxed),
-        ]
-        for s in info.steps
-    ]  # fmt: skip
-    head = columns("#more", "#capacity", f"#{info.objective_kind}", "#bound", "#gap", "status",
-                   "#relaxed ≥")  # fmt: skip
-    name = f"{info.tier} staircase"
-    return Grid(
-        f"stairs-{info.tier}", name, f"{info.tier.upper()} of each {info.scope}", head, rows(values)
-    )
-
-
 def _frontier_section(info: FrontierInfo) -> Section:
     """Efficient points and plans."""
-    word = "All efficient points." if info.exact else f"Efficient points of {grid_text(info)}."
+    word = f"Efficient points of {grid_text(info)}."
     parts = [Part(table=_plans(info)), Part(table=_points(info))]
     drawing = draw_frontier(info)
     if drawing is not None:
@@ -142,28 +151,37 @@ def _points(info: FrontierInfo) -> Grid:
 def _replan_section(info: ReplanInfo) -> Section:
     """The trade-off between moving and running."""
     drawing = draw_replan(info)
-    values: Values = [
-        [
-            Cell(_limit(info, s.limit), s.limit),
-            Cell(UNKNOWN if s.moved_tables is None else str(s.moved_tables), s.moved_tables),
-            Cell(show_amount(s.moved_bytes, info.time_unit), s.moved_bytes),
-            Cell(show_cost(s.objective, info.time_unit), s.objective),
-            Cell(show_gap(s.gap), s.gap), s.status,
-        ]
-        for s in info.steps
-    ]  # fmt: skip
-    head = columns("#may move", "#tables moved", "#bytes moved", f"#{info.objective_kind}", "#gap",
-                   "status")  # fmt: skip
-    grid = Grid("replan-steps", "limits", "The best plan within each limit", head, rows(values))
-    parts = [Part(table=grid)]
+    parts = [Part(table=replan_grid(info))]
     if drawing is not None:
         parts.insert(0, Part("", drawing.render(), drawing.about))
     now = "no longer fits" if info.now is None else show_cost(info.now, info.time_unit)
     return Section("replan", "Re-planning", f"The plan in production: {now}.", parts=tuple(parts))
 
 
-def _limit(info: ReplanInfo, limit: int) -> str:
-    return show_amount(limit, info.time_unit) if info.by == "bytes" else str(limit)
+def _moves_section(info: MovesInfo) -> Section:
+    """The way from today's plan: a curve, what the first moves bring, every move."""
+    text = moves_text(info).removeprefix("moves: ")
+    if info.way is None or not info.way.moves:
+        return Section("moves", "From today's plan", f"{text}.")
+    head = columns("#moves", "#tables", "#bytes", f"#{info.objective_kind}", "#of the gain")
+    told: Values = [list(row) for row in moves_rows(info)]
+    parts = [
+        Part(table=Grid("moves-told", "moves", "What the first moves bring", head, rows(told)))
+    ]
+    drawing = draw_moves(info)
+    if drawing is not None:
+        parts.insert(0, Part(drawing.title, drawing.render(), drawing.about))
+    every: Values = [
+        [Cell(str(number), number), ", ".join(move.tables),
+         Cell(show_amount(move.bytes, info.time_unit), move.bytes),
+         Cell(show_cost(move.objective, info.time_unit), move.objective)]
+        for number, move in enumerate(info.way.moves, start=1)
+    ]  # fmt: skip
+    head = columns("#move", "tables", "#bytes", f"#{info.objective_kind} then")
+    caption = "In an order that exceeds no capacity while a table is held at both ends"
+    parts.append(Part(table=Grid("moves-all", "moves", caption, head, rows(every))))
+    stuck = f" {sentence(stuck_text(info.way.stuck))}" if info.way.stuck else ""
+    return Section("moves", "From today's plan", f"{sentence(text)}{stuck}", parts=tuple(parts))
 
 
 def _diff_section(info: DiffInfo) -> Section:
@@ -197,3 +215,98 @@ def _why_section(info: WhyInfo) -> Section:
     if len(every) > MOST_ALTERNATIVES:
         text += f" The first {MOST_ALTERNATIVES:,} of {len(every):,}; explain --all shows them all."
     return Section("why", "Why each table is where it is", text, parts=(Part(table=grid),))
+
+
+def smallest_section(
+    least: tuple[LeastInfo, ...] | None, machines: MachinesInfo | None
+) -> Section | None:
+    """The least memory of each tier, and the fewest machines."""
+    if not least and machines is None:
+        return None
+    values: Values = [
+        [
+            f"{i.tier.upper()} of each {i.scope}", Cell(show_amount(i.least, i.time_unit), i.least),
+            Cell(show_amount(i.too_small, i.time_unit), i.too_small),
+            Cell(show_cost(i.objective, i.time_unit), i.objective), least_text(i),
+        ]
+        for i in least or ()
+    ]  # fmt: skip
+    head = columns("memory", "#least that does", "#proved too small", "#objective there", "answer")
+    grid = Grid("least", "least memory", "Least memory, the others left as they are", head,
+                rows(values))  # fmt: skip
+    parts = [Part(table=grid)] if values else []
+    text = ""
+    if machines is not None:
+        text = sentence(machines_text(machines))
+        parts.append(Part(table=machines_grid(machines)))
+    return Section("smallest", "The smallest cluster", text, parts=tuple(parts))
+
+
+def robust_section(info: RobustInfo) -> Section:
+    """The common plan in each scenario, next to that scenario's own optimum."""
+    text, table = sentence(robust_text(info)), Part(table=robust_grid(info))
+    return Section("robust", "One plan for several scenarios", text, parts=(table,))
+
+
+def sensitivity_section(info: SensitivityInfo) -> Section:
+    """What keeping the plan costs where prices are wrong."""
+    grid = sensitivity_grid(info)
+    parts = [Part(table=grid)] if grid.rows else []
+    drawing = draw_regrets(info)
+    if drawing is not None:
+        parts.insert(0, Part(drawing.title, drawing.render(), drawing.about))
+    common = [] if info.common is None else [common_text(info, info.common)]
+    points = tuple(map(sentence, (draws_text(info), *common, *remarks(info))))
+    keys = (
+        Key("span sure", "regret of keeping the plan: at least"),
+        Key("span may", "at most, as far as bounds tell"),
+    )
+    return Section("sensitivity", "Wrong prices", key=keys if drawing else (), parts=tuple(parts),
+                   points=points)  # fmt: skip
+
+
+_LEFT, _ROW, _NAME = 210, 30.0, 30
+
+
+def draw_regrets(info: SensitivityInfo) -> Drawing | None:
+    """A row a parameter: regret where it is lower (to the left) and higher (to the right)."""
+    sides = {one.parameter.name: (one.lower, one.higher) for one in info.singles
+             if one.lower or one.higher}  # fmt: skip
+    known = [s.end.regret for pair in sides.values() for s in pair if s and s.end.regret]
+    if not known:
+        return None
+    most = max(least if top is None else top for least, top in known)
+    if most <= 0:
+        return None
+    foot = 30 + _ROW * len(sides)
+    about = f"The largest is at most {show_gap(most)}, as far as bounds tell."
+    drawing = Drawing("Regret of keeping the plan, one parameter at a time", about, foot + 44)
+    middle, reach = (_LEFT + WIDTH - 20) / 2, (WIDTH - 20 - _LEFT) / 2
+    drawing.text(middle - 10, 18, "lower", "end", "label")
+    drawing.text(middle + 10, 18, "higher", "start", "label")
+    scale = Scale(0, most, 0, reach)
+    for tick in scale.ticks(3):
+        for x in {middle - scale.at(tick), middle + scale.at(tick)}:
+            drawing.line([(x, 26), (x, foot)], "grid")
+            drawing.text(x, foot + 18, show_gap(tick), "middle")
+    for index, (name, pair) in enumerate(sides.items()):
+        y = 30 + index * _ROW
+        drawing.text(_LEFT - 10, y + 18, name, "end")
+        for sign, side in zip((-1, 1), pair, strict=True):
+            _regret(drawing, side, scale, middle, sign, y, name)
+    drawing.line([(middle, 26), (middle, foot)], "axis")
+    drawing.text(WIDTH - 20, foot + 38, "(kept − best) / best", "end", "label")
+    return drawing
+
+
+def _regret(
+    drawing: Drawing, side: Side | None, scale: Scale, middle: float, sign: int, y: float, name: str
+) -> None:
+    if side is None or side.end.regret is None:
+        return
+    least, most = side.end.regret
+    words = show_gap(least) if most == least else f"{show_gap(least)} to {show_gap(most)}"
+    tip = f"{name} {'lower' if sign < 0 else 'higher'}: regret {words}"
+    for amount, style in ((least if most is None else most, "span may"), (least, "span sure")):
+        wide = scale.at(amount)
+        drawing.rect(middle - wide if sign < 0 else middle, y + 5, wide, _ROW - 10, style, tip)

@@ -30,7 +30,7 @@ class ScenarioRow:
     name : str
     weight : int
     own : int or None
-        Objective of the best plan for it alone; ``own_bound``: what none goes below.
+        Objective of the best plan known for it alone; ``own_bound``: what none goes below.
     value : int or None
         Of the common plan there.
     regret : float or None
@@ -228,5 +228,6 @@ def _row(
     best, bound = own
     regret = None
     if value is not None and best is not None:
+        best = min(best, value)  # the common plan is a plan for this scenario too
         regret = (value - best) / max(1, abs(best))
     return ScenarioRow(name, weight, best, bound, value, regret)

@@ -19,7 +19,7 @@ SAME, CHANGES, OPEN, UNFIT = "same", "changes", "open", "unfit"
 
 @dataclass(frozen=True)
 class Trial:
-    """A plan at other prices beside the best plan there.
+    """A plan at other prices, and the best plan there.
 
     Attributes
     ----------

@@ -7,12 +7,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from formulations import Instance, InstanceError, Outcome, Placement, Status
+from formulations.bounds.own import usable
+from formulations.diagnose.ask import Asker
+from formulations.diagnose.conflict import conflict
 from formulations.instance import Pin
 from formulations.proof.prove import symmetric_lp
 from formulations.reduce import forced_bounds
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
-from milp_planner.features.explain.forbid import forbidden_by
 from milp_planner.features.explain.swap import Piles, Shortage, piles, swap
 from milp_planner.features.plan.tables import tables_of
 from milp_planner.inputs.problems import choice
@@ -106,8 +108,8 @@ def why(
     budget: Budget,
     tables: Sequence[str] = (),
     count: int = 3,
-) -> WhyInfo:
-    """The best alternatives of every table.
+) -> tuple[WhyInfo, Placement | None]:
+    """The best alternatives of every table, and the best plan met that beats this one.
 
     Alternatives are ranked by what the certificate proves of them. As long as time is left they
     are re-solved with the option pinned, the tables asked about first; the rest keeps the
@@ -138,23 +140,39 @@ def why(
     bounds = _bounds(instance, outcome)
     whole = piles(instance, outcome.placement)
     left = len(asked) * count
-    found = []
+    found: list[TableWhy] = []
+    better = _Better(outcome.objective)
     for table in asked:
         others = _best(instance, outcome.placement, bounds, table)[:count]
         rows = []
         for option in others:
             rows.append(
-                _alternative(instance, outcome, bounds, whole, option, (budget, 2 / (left + 1)))
+                _alternative(
+                    instance, outcome, bounds, whole, option, (budget, 2 / (left + 1)), better
+                )
             )
             left -= 1
         left -= count - len(others)
         chosen = instance.option_names[int(outcome.placement.options[table])]
         size = len(instance.options_of(table))
         found.append(TableWhy(instance.table_names[table], chosen, tuple(rows), size))
-    return WhyInfo(
+    info = WhyInfo(
         instance.objective.value, instance.time_unit, outcome.objective, outcome.bound,
         tuple(found), instance.num_tables - len(found),
     )  # fmt: skip
+    return info, better.placement
+
+
+@dataclass
+class _Better:
+    """The best plan met, where it beats the one asked about."""
+
+    objective: int
+    placement: Placement | None = None
+
+    def offer(self, placement: Placement | None, objective: int | None) -> None:
+        if placement is not None and objective is not None and objective < self.objective:
+            self.objective, self.placement = objective, placement
 
 
 def _costliest(instance: Instance, placement: Placement) -> list[int]:
@@ -202,6 +220,7 @@ def _alternative(
     whole: Piles,
     option: int,
     time: tuple[Budget, float],
+    better: _Better,
 ) -> Alternative:
     assert outcome.placement is not None
     budget, share = time
@@ -214,6 +233,7 @@ def _alternative(
     if swapped is not None:
         hint, beside = swapped.placement, swapped.objective
         lacks, clashes = swapped.lacks, swapped.clashes
+        better.offer(hint, beside)
     if bounds is not None and bound is None:
         alone = forbidden_by(instance, option, budget, share)
         return Alternative(
@@ -221,6 +241,7 @@ def _alternative(
         )  # fmt: skip
     pins = (*(p for p in instance.pins if p.table != table), Pin(table, option))
     again = budget.solve(replace(instance, pins=pins), share, hint)
+    better.offer(again.placement, again.objective)
     cost, origin = again.objective, "certificate"
     if beside is not None and (cost is None or beside < cost):
         cost = beside
@@ -240,3 +261,68 @@ def _status(status: Status, cost: int | None, bound: int | None) -> str:
     if status == Status.INFEASIBLE or cost is None:
         return (Status.INFEASIBLE if status == Status.INFEASIBLE else Status.UNKNOWN).value
     return (Status.OPTIMAL if cost == bound else Status.FEASIBLE).value
+
+
+#: Options of an instance above which no conflict is searched: each step would take too long.
+MOST_OPTIONS = 20_000
+
+
+def forbidden_by(instance: Instance, option: int, budget: Budget, share: float) -> tuple[str, ...]:
+    """Names of the constraints in a smallest conflict with the option.
+
+    Parameters
+    ----------
+    instance : Instance
+    option : int
+        Proved to be in no plan.
+    budget : Budget
+    share : float
+        Of the time left.
+
+    Returns
+    -------
+    tuple of str
+        Resource names, ``fusion``, ``pins``, ``forbidden``, ``moves``; empty when the time did
+        not suffice.
+    """
+    if not instance.allowed[option]:
+        pinned = any(p.table == int(instance.table_of[option]) for p in instance.pins)
+        return ("pins",) if pinned else ("forbidden",)
+    alone = _alone(instance, option)
+    if alone:
+        return alone
+    if budget.over() or instance.num_options > MOST_OPTIONS:
+        return ()
+    left = budget.left()
+    settings = replace(
+        budget.settings, time_limit=None if left is None else left * share, on_progress=None
+    )
+    table = int(instance.table_of[option])
+    others = tuple((table, o) for o in instance.options_of(table) if o != option)
+    kept = tuple(f for f in instance.forbidden if f[0] != table)
+    found = conflict(
+        replace(instance, pins=instance.pins, forbidden=kept + others), Asker(settings)
+    )
+    if found is None:
+        return ()
+    # The table's other options are forbidden by the question, not by the instance.
+    ours = any(f[0] != table for f in instance.forbidden)
+    return tuple(c for c in found.constraints if c != "forbidden" or ours)
+
+
+def _alone(instance: Instance, option: int) -> tuple[str, ...]:
+    """Resources of which the option needs more than an empty cluster has."""
+    table = int(instance.table_of[option])
+    pins = (*(p for p in instance.pins if p.table != table), Pin(table, option))
+    if usable(instance)[option]:
+        return ()
+    blamed = []
+    for index, resource in enumerate(instance.resources):
+        resources = list(instance.resources)
+        rest = [
+            r if i == index else replace(r, capacity=r.capacity * 0 + 2**60)
+            for i, r in enumerate(resources)
+        ]
+        if not usable(replace(instance, resources=tuple(rest), pins=pins))[option]:
+            blamed.append(resource.name)
+    return tuple(blamed)

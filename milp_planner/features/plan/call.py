@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from formulations import Settings, registry, solve
+from formulations.goals import parse_goals
 from formulations.interrupt import interruptible
 from formulations.settings import TracePoint
-from milp_planner.features.plan.advice import with_advice, with_diagnosis
+from milp_planner.features.plan.shortage import with_advice, with_diagnosis
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource, compile_for
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.today.matching import compile_today
@@ -24,6 +25,7 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     settings: Settings | None = None,
     time_limit: float | None = None,
     today: TodaySource | None = None,
+    goals: str | None = None,
     on_improvement: Callable[[TracePoint], None] | None = None,
     on_start: Callable[..., None] | None = None,
 ) -> Plan:
@@ -46,6 +48,9 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         The plan you run: what :func:`milp_planner.audit` takes. It is where the search starts, its
         cache ratios and column widths are added to the model's, and between plans that are
         otherwise equal the one that moves less is taken.
+    goals : str, optional
+        What a plan is judged by after the objective, and how much of that may be given up for it:
+        ``"step_time:0.1%,moves,shards"``; see :func:`formulations.goals.parse_goals`.
     on_improvement : callable, optional
         Called with a :class:`formulations.settings.TracePoint` whenever a better plan or bound is
         known, from any thread.
@@ -55,9 +60,9 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     Returns
     -------
     Plan
-        Its outcome's status tells what is known: ``optimal`` and ``feasible`` have tables and have
+        Its outcome's status says what is known: ``optimal`` and ``feasible`` have tables and have
         passed the solver-free check, ``infeasible`` is a proof that no plan exists (with
-        ``outcome.detail["diagnosis"]``: what lacks, and the least that would do), ``unknown`` is
+        ``outcome.detail["diagnosis"]``: what is short, and the least that would do), ``unknown`` is
         neither. Ctrl-C, or a notebook's interrupt, ends the search and hands back the best plan
         known by then; a second one raises ``KeyboardInterrupt``.
 
@@ -70,6 +75,8 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     settings = settings or Settings()
     if time_limit is not None:
         settings = replace(settings, time_limit=time_limit)
+    if goals is not None:
+        settings = replace(settings, goals=parse_goals(goals, objective))
     if on_improvement is not None:
         settings = replace(settings, on_progress=on_improvement)
     if today is None:

@@ -65,9 +65,10 @@ def migration(
 ) -> tuple[Migration, list[Placement]]:
     """An order of moves, and the placement after each of them.
 
-    Greedy: of the steps that fit now, the one that lowers the objective most, of equals the one
-    that takes least further memory. So the first few bring most of the gain. Greedy may end with
-    tables stuck where another order would not.
+    Greedy, from both ends: of the steps that fit now, the one that lowers the objective most, of
+    equals the one that takes least further memory; or from the end, the one whose undoing costs
+    least, which finds what only pays together. The order whose plans on the way are cheaper is
+    taken. Greedy may end with tables stuck where another order would not.
 
     Parameters
     ----------
@@ -81,12 +82,11 @@ def migration(
     """
     known = replace(instance, current=_as_current(before))
     todo = _together(known, before, after)
-    way = _Way(instance, before, after, todo)
+    order, left = _ordered(instance, before, after, todo)
     steps: list[Move] = []
     placements: list[Placement] = []
     placement = before
-    while (index := way.best()) is not None:
-        way.take(index)
+    for index in order:
         placement = _with(placement, after, todo[index])
         verdict = check(instance, placement)
         value = verdict.objectives.get(instance.objective.value) if verdict.feasible else None
@@ -94,8 +94,20 @@ def migration(
         steps.append(Move(names, moved_bytes(known, after, todo[index]), value))
         placements.append(placement)
     start = check(instance, before).objectives[instance.objective.value]
-    stuck = tuple(instance.table_names[t] for i in way.left() for t in todo[i])
+    stuck = tuple(instance.table_names[t] for i in left for t in todo[i])
     return Migration(start, tuple(steps), stuck), placements
+
+
+def _ordered(
+    instance: Instance, before: Placement, after: Placement, todo: list[list[int]]
+) -> tuple[list[int], list[int]]:
+    """The better of the two orders, and the steps that are left out of it."""
+    ahead, back = _Way(instance, before, after, todo), _Way(instance, after, before, todo)
+    order, values = ahead.walk()
+    undone, costs = back.walk()
+    if back.left() or (not ahead.left() and sum(values[:-1]) <= sum(costs[:-1])):
+        return order, ahead.left()
+    return undone[::-1], []
 
 
 def _as_current(placement: Placement) -> tuple[Current, ...]:
@@ -149,18 +161,27 @@ class _Way:
                 self._new[step] += use
                 self._old[step] += loads[table][1]
 
-    def best(self) -> int | None:
-        """The open step to take next; None when none fits."""
+    def walk(self) -> tuple[list[int], list[int]]:
+        """Steps in order until none fits, and the objective after each."""
+        order: list[int] = []
+        values: list[int] = []
+        while (found := self._best()) is not None:
+            self._take(found[0])
+            order.append(found[0])
+            values.append(found[1])
+        return order, values
+
+    def _best(self) -> tuple[int, int] | None:
+        """The open step to take next, and the objective then; None when none fits."""
         fits = self._open & self._fits(self._use + self._new)
         if not fits.any():
             return None
         value = self._objective(self._cost - self._saved)
         more = (self._new - self._old).sum(axis=(1, 2))
-        order = np.lexsort((more, value, ~fits))
-        return int(order[0])
+        step = int(np.lexsort((more, value, ~fits))[0])
+        return step, int(value[step])
 
-    def take(self, step: int) -> None:
-        """Do a step."""
+    def _take(self, step: int) -> None:
         self._cost = self._cost - self._saved[step]
         self._use = self._use + self._new[step] - self._old[step]
         self._open[step] = False

@@ -7,14 +7,10 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from milp_planner.drawing.charts import WIDTH, Drawing, Scale
-from milp_planner.drawing.terminal import FREE, MODE_STYLE, bar_rows, room, stack
 from milp_planner.drawing.units import shorten, show_amount
 from milp_planner.features.plan.tables import TablesInfo, facets_of, per_memory
-from milp_planner.pricing.choice import MODES
+from milp_planner.pricing.options import MODES
 
 
 @dataclass(frozen=True)
@@ -63,12 +59,6 @@ class ModesInfo:
     tables: tuple[TableMode, ...]
     cells: tuple[ModeCell, ...]
 
-    @property
-    def ratios(self) -> tuple[str, ...]:
-        """Cache ratios in use, descending."""
-        found = {cell.ratio for cell in self.cells if cell.ratio}
-        return tuple(sorted(found, key=Fraction, reverse=True))
-
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)
@@ -96,118 +86,33 @@ def _order(cell: tuple[str, str]) -> tuple[int, Fraction]:
     return MODES.index(mode), -Fraction(ratio or 0)
 
 
-#: Tables drawn one by one; more are counted.
-MOST_TABLES = 24
-#: Columns of the longest name and of the shortest bar.
-_NAME, _BAR = 28, 12
+#: Tables drawn one by one; of more, the table of modes counts.
+MOST_TABLES = 48
+_LEFT, _RIGHT, _ROW, _NAME = 190, 320, 20.0, 26
 
 
-def draw_modes(info: ModesInfo, unit: str, width: int) -> RenderableType:
-    """How much of every table HBM has room for, and in which mode."""
+def modes_svg(info: ModesInfo, unit: str) -> Drawing | None:
+    """How much of each table HBM has room for, and in which mode; None where they are many."""
     if len(info.tables) > MOST_TABLES:
-        return _counted(info, unit, width)
-    notes = _table_notes(info, unit)
-    least = width - len("HBM_ONLY") - max(map(len, notes)) - _BAR - 4
-    name = min(_NAME, max(8, least), max(len(t.table) for t in info.tables))
-    labels = [f"{shorten(t.table, name):<{name}} {t.mode:<9}" for t in info.tables]
-    length = room(width, labels, notes)
-    bars = [
-        stack([(round(t.share * 1000), MODE_STYLE[t.mode]),
-               (1000 - round(t.share * 1000), FREE)], 1000, length)
-        for t in info.tables
-    ]  # fmt: skip
-    title = Text("mode and cache ratio of each table (bar: share of its rows in HBM)", style="bold")
-    return Group(title, bar_rows(labels, bars, notes, length))
-
-
-def _table_notes(info: ModesInfo, unit: str) -> list[str]:
-    """Ratio, then what each memory holds, in columns."""
-    found = [f"{t.ratio:>4}" for t in info.tables]
-    held = [per_memory(t.used) for t in info.tables]
-    for memory in (name for name in held[0] if any(each[name] for each in held)):
-        shown = [f"{show_amount(h[memory], unit)} {memory}" if h[memory] else "" for h in held]
-        wide = max(map(len, shown))
-        found = [f"{note}  {text:>{wide}}" for note, text in zip(found, shown, strict=True)]
-    return found
-
-
-def _counted(info: ModesInfo, unit: str, width: int) -> RenderableType:
-    labels = [f"{cell.mode:<9} {cell.ratio:>4}" for cell in info.cells]
-    notes = [f"{len(cell.tables):,} tables, {_used(cell.used, unit)}" for cell in info.cells]
-    length = room(width, labels, notes)
-    most = max(len(cell.tables) for cell in info.cells)
-    bars = [stack([(len(c.tables), MODE_STYLE[c.mode])], most, length) for c in info.cells]
-    title = Text("tables in each mode at each cache ratio", style="bold")
-    return Group(title, bar_rows(labels, bars, notes, length))
-
-
-def _used(used: dict[str, int], unit: str) -> str:
-    """The memories that hold anything."""
-    held = ((name, amount) for name, amount in per_memory(used).items() if amount)
-    return ", ".join(f"{show_amount(amount, unit)} {name}" for name, amount in held)
-
-
-#: Tables drawn one by one.
-SVG_MOST_TABLES = 48
-_LEFT, _RIGHT, _ROW, _SVG_NAME = 190, 320, 20.0, 26
-_BAND = 92.0
-
-
-def modes_svg(info: ModesInfo, unit: str) -> Drawing:
-    """How much of each table HBM has room for, and in which mode."""
-    return (_by_table if len(info.tables) <= SVG_MOST_TABLES else _svg_counted)(info, unit)
-
-
-def _by_table(info: ModesInfo, unit: str) -> Drawing:
+        return None
     foot = 6 + _ROW * len(info.tables)
     drawing = Drawing("Mode and cache ratio of each table", _about(info), foot + 40)
     across = Scale(0, 1, _LEFT, WIDTH - _RIGHT)
     for index, table in enumerate(info.tables):
         y = 6 + index * _ROW
         words = f"{table.mode} {table.ratio}".strip()
-        tip = f"{table.table}: {words}, {_svg_used(table.used, unit)}"
-        drawing.text(_LEFT - 8, y + 13, shorten(table.table, _SVG_NAME), "end")
+        tip = f"{table.table}: {words}, {_used(table.used, unit)}"
+        drawing.text(_LEFT - 8, y + 13, shorten(table.table, _NAME), "end")
         drawing.rect(_LEFT, y, across.stop - _LEFT, _ROW - 4, "room", tip)
         drawing.rect(_LEFT, y, across.at(table.share) - _LEFT, _ROW - 4, f"m-{table.mode}", tip)
         drawing.text(WIDTH - _RIGHT + 10, y + 13, words)
-        drawing.text(WIDTH, y + 13, _svg_used(table.used, unit), "end", "label")
+        drawing.text(WIDTH, y + 13, _used(table.used, unit), "end", "label")
     for share in (0, 0.25, 0.5, 0.75, 1):
         x = across.at(share)
         drawing.line([(x, 2), (x, foot)], "over-grid")
         drawing.text(x, foot + 15, f"{share:.0%}", "middle")
     drawing.text(across.stop, foot + 34, "rows of the table that HBM has room for", "end", "label")
     return drawing
-
-
-def _svg_counted(info: ModesInfo, unit: str) -> Drawing:
-    """A band a mode; a column a ratio, all rows in HBM on the left, none on the right."""
-    modes = list(dict.fromkeys(cell.mode for cell in info.cells))
-    stops = ["all", *(r for r in info.ratios), "none"]
-    drawing = Drawing("Tables in each mode at each cache ratio", _about(info),
-                      _BAND * len(modes) + 44)  # fmt: skip
-    step = (WIDTH - 10 - 110) / len(stops)
-    most = max(len(cell.tables) for cell in info.cells)
-    for band, mode in enumerate(modes):
-        foot = _BAND * (band + 1)
-        drawing.text(102, foot - 4, mode, "end")
-        drawing.line([(110, foot), (WIDTH - 10, foot)], "axis")
-        for cell in (cell for cell in info.cells if cell.mode == mode):
-            x = 110 + stops.index(_stop(cell)) * step
-            height = (_BAND - 26) * len(cell.tables) / most
-            tip = f"{mode} {cell.ratio}: {len(cell.tables):,} tables, {_svg_used(cell.used, unit)}"
-            wide = min(56.0, step * 0.8)
-            drawing.rect(x + (step - wide) / 2, foot - height, wide, height, f"m-{mode}", tip)
-            count = f"{len(cell.tables):,}"
-            drawing.text(x + step / 2, foot - height - 5, count, "middle", "strong")
-    for index, stop in enumerate(stops):
-        drawing.text(110 + (index + 0.5) * step, _BAND * len(modes) + 17, stop, "middle")
-    words = "cache ratio: share of a table's rows that HBM has room for; figures count tables"
-    drawing.text(WIDTH - 10, _BAND * len(modes) + 36, words, "end", "label")
-    return drawing
-
-
-def _stop(cell: ModeCell) -> str:
-    return cell.ratio or ("all" if cell.mode == "HBM_ONLY" else "none")
 
 
 def _about(info: ModesInfo) -> str:
@@ -217,6 +122,6 @@ def _about(info: ModesInfo) -> str:
     return ", ".join(f"{len(found):,} {mode}" for mode, found in tables.items()) + "."
 
 
-def _svg_used(used: dict[str, int], unit: str) -> str:
+def _used(used: dict[str, int], unit: str) -> str:
     held = ((name, amount) for name, amount in per_memory(used).items() if amount)
     return " + ".join(f"{show_amount(amount, unit)} {name.upper()}" for name, amount in held)

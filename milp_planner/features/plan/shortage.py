@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from milp_planner.drawing.charts import WIDTH, Drawing, Scale
+from formulations import Instance, Outcome, Settings, Status
+from formulations.diagnose import diagnose
+from formulations.instance import MAX_VALUE
 from milp_planner.drawing.page import (
     Cell,
     Grid,
-    Key,
     Part,
     Section,
     Values,
@@ -23,6 +26,7 @@ from milp_planner.drawing.page import (
 )
 from milp_planner.drawing.terminal import fitting_grid
 from milp_planner.drawing.units import UNKNOWN, show_amount
+from milp_planner.inputs import Cluster, Model
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class Tier:
     needed : int or None
         Least capacity at every place with which a plan exists; None: none is known.
     short_by : int or None
-        What the smallest place lacks.
+        How much the smallest place is short.
     helps : bool
         False: proved that no capacity of this resource alone helps.
     proved : bool
@@ -208,9 +212,6 @@ def _names(names: tuple[str, ...]) -> str:
     return shown if hidden <= 0 else f"{shown} … and {hidden} more"
 
 
-_LEFT, _RIGHT, _ROW = 140, 250, 30.0
-
-
 def shortage_section(info: ShortageInfo | None, unit: str) -> Section | None:
     """Why nothing fits, and the least that would."""
     if info is None:
@@ -225,35 +226,82 @@ def shortage_section(info: ShortageInfo | None, unit: str) -> Section | None:
     ]  # fmt: skip
     head = columns("memory", "of each", "#there now", "#needed everywhere", "#short by", "answer")
     grid = Grid("tiers", "memory", "Each memory, the others left as they are", head, rows(values))
-    drawing = shortage_svg(info, unit)
-    parts = [Part(table=grid)]
-    if drawing is not None:
-        parts.insert(0, Part(drawing.title, drawing.render(), drawing.about))
-    keys = (Key("m-HBM_ONLY", "there now"), Key("lacks", "lacking"))
     lines = tuple(sentence(line) for line in advice(info, unit))
-    return Section("why-not", "Why nothing fits", key=keys if drawing else (), parts=tuple(parts),
-                   points=lines)  # fmt: skip
+    return Section("why-not", "Why nothing fits", parts=(Part(table=grid),), points=lines)
 
 
-def shortage_svg(info: ShortageInfo, unit: str) -> Drawing | None:
-    """A bar a memory: what its smallest place has, and what that lacks."""
-    known = [tier for tier in info.tiers if tier.needed is not None and tier.helps]
-    if not known:
+#: Seconds spent on the diagnosis at most, whatever the solve was given.
+MOST_SECONDS = 60.0
+
+
+def with_diagnosis(instance: Instance, outcome: Outcome, settings: Settings) -> Outcome:
+    """An infeasible outcome with ``detail["diagnosis"]``; any other outcome unchanged.
+
+    Its questions (least capacity of every resource, fewest tables to drop, a smallest conflict)
+    are solved within the solve's own time limit again, a minute at most. ``proof`` says what the
+    infeasibility rests on: a ``certificate`` that ``verify`` re-derives, or the ``solver``'s word.
+    """
+    if outcome.status != Status.INFEASIBLE or settings.stop.is_set():
+        return outcome
+    limit = min(settings.time_limit or MOST_SECONDS, MOST_SECONDS)
+    own = replace(settings, time_limit=limit, options={}, work_limit=None, hint=None)
+    found = diagnose(instance, own, groups=_groups(instance)).to_dict()
+    source = outcome.bound_source
+    found["proof"] = {
+        "kind": "solver" if outcome.certificate is None else "certificate",
+        "method": None if source is None else source.method,
+        "exact": None if source is None else source.exact,
+    }
+    return outcome.with_(detail={**outcome.detail, "diagnosis": found})
+
+
+def with_advice(outcome: Outcome, model: Model, cluster: Cluster) -> Outcome:
+    """The same outcome with ``diagnosis["advice"]``: what to write into the cluster's file.
+
+    A capacity is what embeddings may use; the file has whole memories, of which reservations are
+    taken off. ``advice`` maps ``hbm`` (of every rank) and ``ddr`` (of every machine) to the least
+    bytes whose usable part is the least capacity.
+    """
+    diagnosis = outcome.detail.get("diagnosis")
+    if not isinstance(diagnosis, Mapping):
+        return outcome
+    advice: dict[str, Any] = {}
+    for entry in diagnosis["capacities"]:
+        if entry["least"] is not None and entry["resource"] in ("hbm", "ddr"):
+            advice[entry["resource"]] = memory_for(
+                entry["resource"], entry["least"], model, cluster
+            )
+    return outcome.with_(detail={**outcome.detail, "diagnosis": {**diagnosis, "advice": advice}})
+
+
+def memory_for(tier: str, usable: int, model: Model, cluster: Cluster) -> int | None:
+    """Least memory, in bytes, of which embeddings may use that much; None: not even 2^53 - 1 is.
+
+    Turns :meth:`Cluster.usable_hbm` and :meth:`Cluster.usable_ddr` round. Where ranks reserve
+    different amounts of their own, the largest counts.
+
+    Parameters
+    ----------
+    tier : str
+        ``hbm`` (of a rank) or ``ddr`` (of a machine).
+    usable : int
+        Bytes.
+    """
+    held = cluster.reservations
+    percent = held.hbm_percent if tier == "hbm" else held.ddr_percent
+    free = 1 - percent / 100
+    if free == 0:
         return None
-    about = " ".join(
-        f"{t.resource.upper()} of each {t.scope}: {show_amount(t.smallest, unit)} there, "
-        f"{show_amount(t.needed, unit)} needed."
-        for t in known
-    )
-    drawing = Drawing("Any one of these would do", about, _ROW * len(known) + 8)
-    for index, tier in enumerate(known):
-        assert tier.needed is not None
-        across = Scale(0, max(tier.needed, tier.smallest, 1), _LEFT, WIDTH - _RIGHT)
-        y, there, needed = 4 + index * _ROW, across.at(tier.smallest), across.at(tier.needed)
-        now, short = show_amount(tier.smallest, unit), show_amount(tier.short_by, unit)
-        drawing.text(_LEFT - 8, y + 17, f"{tier.resource.upper()} of each {tier.scope}", "end")
-        drawing.rect(_LEFT, y, there - _LEFT, _ROW - 7, "m-HBM_ONLY", now)
-        drawing.rect(there, y, needed - there, _ROW - 7, "lacks", short)
-        words = f"{now} of {show_amount(tier.needed, unit)} needed"
-        drawing.text(WIDTH, y + 17, words, "end", "strong")
-    return drawing
+    fixed = Fraction(held.ddr_bytes)
+    if tier == "hbm":
+        fixed = cluster.fixed_hbm(model) + max(rank.reserved_bytes for rank in cluster.ranks)
+    memory = math.ceil((usable + fixed) / free)
+    return memory if memory < MAX_VALUE else None
+
+
+def _groups(instance: Instance) -> dict[str, list[str]]:
+    """Resources ``hbm:NAME`` are one memory seen by several collectives: they grow together."""
+    groups: dict[str, list[str]] = {}
+    for resource in instance.resources:
+        groups.setdefault(resource.name.partition(":")[0], []).append(resource.name)
+    return groups

@@ -15,7 +15,7 @@ from formulations.instance import IntArray, Where
 from formulations.result.check import position_entries
 from milp_planner.drawing.terminal import fitting_grid
 from milp_planner.drawing.units import memory_name, show_amount, show_cost, show_ranks
-from milp_planner.pricing.choice import MODES
+from milp_planner.pricing.options import MODES
 
 
 @dataclass(frozen=True)

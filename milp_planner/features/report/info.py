@@ -1,23 +1,18 @@
-"""Everything a report shows of one plan as values, and the report as text."""
+"""Everything a report shows of one plan, as values."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from rich.console import Group, RenderableType
-
 from formulations import Outcome
 from formulations.settings import TracePoint
 from milp_planner.features.explain.answers import Answers
-from milp_planner.features.explain.draw import draw_answers
-from milp_planner.features.plan.memory import MemoryInfo, draw_memory, memory_of
-from milp_planner.features.plan.modes import ModesInfo, draw_modes, modes_of
+from milp_planner.features.plan.memory import MemoryInfo, memory_of
+from milp_planner.features.plan.modes import ModesInfo, modes_of
 from milp_planner.features.plan.ranks import RanksInfo, ranks_of
-from milp_planner.features.plan.shortage import ShortageInfo, draw_shortage, shortage_of
+from milp_planner.features.plan.shortage import ShortageInfo, shortage_of
 from milp_planner.features.plan.tables import TablesInfo, tables_of
-from milp_planner.features.plan.terminal.verdict import draw_verdict
-from milp_planner.features.plan.timeline import draw_timeline
 from milp_planner.features.plan.verdict import VerdictInfo, verdict_of
 from milp_planner.plans.placement import Plan
 
@@ -105,20 +100,3 @@ def _trace(outcome: Outcome) -> tuple[TracePoint, ...]:
         if objective is not None or bound is not None:
             found.append(replace(point, objective=objective, bound=bound))
     return tuple(found)
-
-
-def draw_plan(info: ReportInfo, width: int) -> RenderableType:
-    """Verdict, why nothing fits, memory, time, modes and answers, as far as there are any."""
-    unit = info.verdict.time_unit
-    parts: list[RenderableType] = [draw_verdict(info.verdict, f"{info.model} on {info.cluster}")]
-    if info.shortage is not None:
-        parts.append(draw_shortage(info.shortage, unit))
-    if info.memory is not None and info.memory.shown:
-        parts.append(draw_memory(info.memory, unit, width))
-    if info.ranks is not None and any(info.ranks.barriers):
-        parts.append(draw_timeline(info.ranks, width))
-    if info.modes is not None and info.modes.tables:
-        parts.append(draw_modes(info.modes, unit, width))
-    if info.answers != Answers():
-        parts.append(draw_answers(info.answers))
-    return Group(*parts)

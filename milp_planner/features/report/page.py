@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from milp_planner.drawing.page import (
     Cell,
     Fact,
@@ -26,6 +28,7 @@ from milp_planner.drawing.units import (
     show_seconds,
     show_share,
 )
+from milp_planner.features.explain.answers import Answers
 from milp_planner.features.explain.page import explained
 from milp_planner.features.explain.page_curves import draw_trace
 from milp_planner.features.plan.memory import folds, memory_svg
@@ -33,9 +36,11 @@ from milp_planner.features.plan.modes import modes_svg
 from milp_planner.features.plan.ranks import RanksInfo, by_memory
 from milp_planner.features.plan.shortage import shortage_section
 from milp_planner.features.plan.tables import TablesInfo, facets_of, per_memory
-from milp_planner.features.plan.timeline import SVG_MOST_RANKS, timeline_svg
+from milp_planner.features.plan.timeline import MOST_RANKS, timeline_svg
 from milp_planner.features.plan.verdict import MEANING, STOPPED, VerdictInfo
-from milp_planner.features.report.info import ReportInfo
+from milp_planner.features.report.info import ReportInfo, report_of
+from milp_planner.files import write_atomically
+from milp_planner.plans.placement import Plan
 
 
 def render(info: ReportInfo) -> str:
@@ -101,9 +106,6 @@ def strip(info: VerdictInfo) -> list[Fact]:
             Fact("certified bound", show_cost(info.certified_bound, unit), "verify re-derives it")
         )
     if info.objective is not None:
-        known = info.certified_gap is not None
-        told = "verify re-derives it" if known else "no bound is certified"
-        found.append(Fact("certified gap", show_gap(info.certified_gap), told))
         note = "no plan is better" if info.proved else "how far the plan may be from the best"
         note = "no bound is known" if info.gap is None else note
         found.append(Fact("gap", show_gap(info.gap), note))
@@ -151,8 +153,8 @@ def _time_section(info: ReportInfo) -> Section | None:
     ranks = info.ranks
     drawing = timeline_svg(ranks)
     shown = ""
-    if len(ranks.rows) > SVG_MOST_RANKS:
-        shown = f" Drawn: the {SVG_MOST_RANKS} busiest ranks, and who sets a barrier."
+    if len(ranks.rows) > MOST_RANKS:
+        shown = f" Drawn: the {MOST_RANKS} busiest ranks, and who sets a barrier."
     text = (
         "The embedding part of a step, with a barrier after each phase and no overlap: a phase "
         f"lasts as long as its slowest rank.{shown}"
@@ -210,10 +212,12 @@ def _modes_section(info: ReportInfo) -> Section | None:
     head, values = filled(columns("mode", "cache ratio", "#tables", *memories, "which"), values)
     grid = Grid("modes-cells", "modes", "Tables and bytes in every mode at every ratio", head,
                 rows(values))  # fmt: skip
-    found = [] if len(info.modes.cells) == 1 else [modes_svg(info.modes, unit)]
+    drawing = None if len(info.modes.cells) == 1 else modes_svg(info.modes, unit)
+    if drawing is None:
+        return Section("modes", "Modes and cache ratios", parts=(Part(table=grid),))
     modes = dict.fromkeys(cell.mode for cell in info.modes.cells)
-    keys = tuple(Key(f"m-{mode}", mode) for mode in modes) if found else ()
-    parts = (*(Part("", each.render(), each.about) for each in found), Part(table=grid))
+    keys = tuple(Key(f"m-{mode}", mode) for mode in modes)
+    parts = (Part("", drawing.render(), drawing.about), Part(table=grid))
     return Section("modes", "Modes and cache ratios", key=keys, parts=parts)
 
 
@@ -260,3 +264,25 @@ def _trace_section(info: ReportInfo) -> Section | None:
     keys = (Key("mark objective", "best plan so far"), Key("mark bound", "proved bound"))
     text = f"What {info.verdict.formulation} knew at each moment."
     return Section("search", "Search", text, keys, (Part("", drawing.render(), drawing.about),))
+
+
+def report(plan: Plan, path: str | Path | None = None, answers: Answers | None = None) -> str:
+    """A plan as one HTML page that holds everything it shows and fetches nothing.
+
+    Parameters
+    ----------
+    plan : Plan
+    path : optional
+        Where the page is written, whole or not at all.
+    answers : Answers, optional
+        What :func:`milp_planner.explain` returned, drawn on the page too.
+
+    Returns
+    -------
+    str
+        The page.
+    """
+    page = render(report_of(plan, answers))
+    if path is not None:
+        write_atomically(path, page)
+    return page

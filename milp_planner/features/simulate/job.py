@@ -9,14 +9,14 @@ import numpy as np
 from cuda_routing.rules import Rule, block_size_of, local_keys, owners
 from milp_planner.features.simulate.tiers import Shape
 from milp_planner.inputs.table import Table
-from milp_planner.plans.hit_sources import hit_ratio_of
 from milp_planner.plans.placement import PlacedTable, Plan
+from milp_planner.plans.warnings import hit_ratio_of
 from milp_planner.pricing.access import hot_ids, rank_factors
-from milp_planner.pricing.choice import BY_MACHINE
 from milp_planner.pricing.dynamicemb_storage import hbm_slots, runtime_value_bytes
-from milp_planner.pricing.hit_ratio.stored import long_run
+from milp_planner.pricing.hit_ratio.hybrid import long_run
+from milp_planner.pricing.job import Traffic
+from milp_planner.pricing.options import BY_MACHINE
 from milp_planner.pricing.storage import state_multiple
-from milp_planner.pricing.traffic import Traffic
 from milp_planner.pricing.units import FloatArray, IntArray
 
 UVM_WAYS = 32

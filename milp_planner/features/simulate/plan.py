@@ -1,7 +1,8 @@
-"""Simulate a whole plan, and set what it predicted beside what happened."""
+"""Simulate a whole plan, and compare what it predicted with what happened."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,12 +11,18 @@ import numpy as np
 
 from milp_planner.errors import BadInput
 from milp_planner.features.simulate.job import job_of
-from milp_planner.features.simulate.memory import MemoryInfo, memory_of, rows_held
-from milp_planner.features.simulate.ranks import hottest, loads_of
+from milp_planner.features.simulate.places import (
+    MemoryInfo,
+    hottest,
+    loads_of,
+    memory_of,
+    rows_held,
+)
 from milp_planner.features.simulate.table import TableRun, check_trace, replay_table, simulate_table
+from milp_planner.features.simulate.tiers import compiled_loops
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing.access import distinct_rows
-from milp_planner.pricing.traffic import traffic_of
+from milp_planner.pricing.job import traffic_of
 from milp_planner.pricing.units import FloatArray, IntArray
 
 
@@ -115,7 +122,9 @@ class SimulationInfo:
         Of the busiest rank in each of the last batches that every table has counted: ids over the
         mean, bytes exchanged, bytes between host and HBM.
     memory : tuple of MemoryInfo
-        HBM of every rank and DDR of every machine.
+        HBM of every rank and DDR of every machine; empty where tables are left.
+    left : int
+        Tables that there was no time for; totals are of the others.
     """
 
     name: str
@@ -133,6 +142,7 @@ class SimulationInfo:
     exchange_over_time: tuple[float, ...]
     pcie_over_time: tuple[float, ...]
     memory: tuple[MemoryInfo, ...]
+    left: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON values."""
@@ -145,6 +155,7 @@ def simulate_plan(
     seed: int = 0,
     traces: Mapping[str, IntArray] | None = None,
     on_table: Callable[[str], None] = lambda _: None,
+    time_limit: float | None = None,
 ) -> SimulationInfo:
     """Replay lookups through every table of a plan.
 
@@ -157,7 +168,11 @@ def simulate_plan(
     traces : mapping of table name to int64 array, optional
         Keys in order, in place of lookups drawn from the table's statistics.
     on_table : callable
-        Told the name of each table that is done.
+        Called with the name of each table that is done.
+    time_limit : float, optional
+        Seconds after which no further table is begun; tables whose rows
+        move between tiers come first, then those with most lookups. What is
+        done by then, one table at least, is kept.
 
     Raises
     ------
@@ -165,6 +180,7 @@ def simulate_plan(
         The plan has no placement, a trace names no table of it or cannot be replayed (see
         :func:`milp_planner.features.simulate.table.check_trace`), or numba is absent.
     """
+    compiled_loops()
     if not plan.tables:
         raise BadInput("the plan places no table (none was found); there is nothing to simulate")
     traces = traces or {}
@@ -177,14 +193,20 @@ def simulate_plan(
     for job in jobs:
         if job.table.name in traces:
             check_trace(job, traces[job.table.name])
-    runs = []
-    for name, job in zip(names, jobs, strict=True):
+    runs: dict[int, TableRun] = {}
+    end = None if time_limit is None else time.perf_counter() + time_limit
+    tiered = [job.placed.mode in ("HYBRID", "CACHING") for job in jobs]
+    for index in sorted(range(len(jobs)), key=lambda i: (not tiered[i], -jobs[i].lookups)):
+        job, name = jobs[index], names[index]
+        if runs and end is not None and time.perf_counter() > end:
+            break
         if name in traces:
-            runs.append(replay_table(job, traces[name], batches))
+            runs[index] = replay_table(job, traces[name], batches)
         else:
-            runs.append(simulate_table(job, batches, seed))
+            runs[index] = simulate_table(job, batches, seed)
         on_table(name)
-    return _info(plan, runs, batches, seed, traffic.outputs)
+    done = sorted(runs)
+    return _info(plan, [runs[i] for i in done], batches, seed, traffic.outputs[done])
 
 
 def _info(
@@ -210,7 +232,8 @@ def _info(
         hot_over_time=tuple(hot.tolist()),
         exchange_over_time=tuple(loads.exchange.max(axis=1).tolist()),
         pcie_over_time=tuple(loads.host_link.max(axis=1).tolist()),
-        memory=memory_of(plan, runs, outputs),
+        memory=memory_of(plan, runs, outputs) if len(runs) == len(plan.tables) else (),
+        left=len(plan.tables) - len(runs),
     )
 
 

@@ -288,9 +288,8 @@ def compiled_loops() -> Any:
     except ModuleNotFoundError as error:
         if error.name != "numba":
             raise
-        raise BadInput(
-            "the simulator needs numba, which is not installed: pip install 'milp-planner[routing]'"
-        ) from None
+        sentence = "the simulator needs numba, which is not installed: pip install numba"
+        raise BadInput(sentence) from None
     return loops
 
 

@@ -7,11 +7,11 @@ whose files say more than placements also has ``workload(text, model)`` and ``un
 
 from __future__ import annotations
 
-import difflib
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from milp_planner.errors import BadInput
+from milp_planner.inputs.problems import choice
 
 if TYPE_CHECKING:
     from milp_planner.inputs.constraints import Pin
@@ -48,9 +48,7 @@ def get(name: str) -> Format:
         For an unknown name, with the nearest valid one.
     """
     if name not in FORMATS:
-        near = difflib.get_close_matches(name, FORMATS, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise BadInput(f"unknown export format {name!r}; allowed: {', '.join(FORMATS)}{hint}")
+        raise BadInput(f"unknown export format {name!r}; {choice(name, FORMATS)}")
     module: Format = import_module(f"{__name__}.{name}")
     return module
 

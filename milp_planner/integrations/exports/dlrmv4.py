@@ -1,43 +1,38 @@
-"""MLPerf DLRMv4's placement controls: three environment variables, written and read back.
+"""MLPerf DLRMv4's environment: where tables go, and what a plan was priced for; written and read.
 
-Beside them the variables of :mod:`~milp_planner.integrations.exports.trainer_environment`, which
-say what a plan was priced for.
+Three variables place; batch, exchange, codec, deduplication and memory stand beside them.
 
 References
 ----------
 mlcommons/training, recommendation_v4 (HSTU on Yambda-5b): ``EMB_PLACEMENT``,
-``EMB_PLACEMENT_OVERRIDES``, ``EMB_SHARDING_OVERRIDES``.
+``EMB_PLACEMENT_OVERRIDES``, ``EMB_SHARDING_OVERRIDES``, and ``train/gin/yambda_5b.gin``:
+``BATCH_SIZE``, ``SPARSE_A2A_FWD``, ``SPARSE_A2A_BWD``, ``QCOMM_LOWMEM_CODEC``, ``EC_INDEX_DEDUP``,
+``HBM_CAP_GB`` (which counts in GiB).
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs.constraints import Pin
-from milp_planner.inputs.model import Model
-from milp_planner.integrations.exports import trainer_environment
+from milp_planner.inputs.model import Model, Workload
 from milp_planner.integrations.exports.pins import known, one_of
 from milp_planner.plans.placement import PlacedTable, Plan
+from milp_planner.pricing.options import SHARDING_TYPES
 
 PLACEMENT = "EMB_PLACEMENT"
 PLACEMENT_OVERRIDES = "EMB_PLACEMENT_OVERRIDES"
 SHARDING_OVERRIDES = "EMB_SHARDING_OVERRIDES"
-VARIABLES = (PLACEMENT, PLACEMENT_OVERRIDES, SHARDING_OVERRIDES)
+PLACING = (PLACEMENT, PLACEMENT_OVERRIDES, SHARDING_OVERRIDES)
 
 _PLACEMENTS = {"HBM_ONLY": "hbm", "HOST_ONLY": "uvm", "CACHING": "uvm_caching"}
 _MODES = {placement: mode for mode, placement in _PLACEMENTS.items()} | {"auto": None}
-_TYPES = (
-    "row_wise",
-    "column_wise",
-    "table_wise",
-    "table_row_wise",
-    "table_column_wise",
-    "data_parallel",
-)
+_TYPES = tuple(kind for kind in SHARDING_TYPES if kind != "grid_shard")
 _ALIASES: dict[str, str | None] = {
     "auto": None,
     **{name: name for name in _TYPES},
@@ -49,9 +44,20 @@ _ALIASES: dict[str, str | None] = {
     "dp": "data_parallel",
 }
 
+BATCH, FORWARD, BACKWARD = "BATCH_SIZE", "SPARSE_A2A_FWD", "SPARSE_A2A_BWD"
+CODEC, DEDUP, HBM = "QCOMM_LOWMEM_CODEC", "EC_INDEX_DEDUP", "HBM_CAP_GB"
+VARIABLES = (*PLACING, BATCH, FORWARD, BACKWARD, CODEC, DEDUP, HBM)
+
+WIRE = ("fp32", "bf16", "fp16")
+STOCK_CODEC, LOW_MEMORY_CODEC, NO_CODEC = 2.5, 1.5, 1.0
+"""Peak over input: full fp32 temporary for the clamp; cast first; nothing to encode."""
+_PEAKS = {"0": STOCK_CODEC, "1": LOW_MEMORY_CODEC}
+_FLAGS = {"0": False, "1": True}
+_DEFAULT = re.compile(r"\$\{(\w+)(?::?-([^}]*))?\}")
+
 
 def environment(plan: Plan) -> dict[str, str]:
-    """The three variables of a plan: the commonest placement, and what differs from it.
+    """The variables under which the trainer runs a plan as it was priced.
 
     Raises
     ------
@@ -66,19 +72,31 @@ def environment(plan: Plan) -> dict[str, str]:
         PLACEMENT: default,
         PLACEMENT_OVERRIDES: _join(others),
         SHARDING_OVERRIDES: _join({p.name: p.sharding_type for p in plan.tables}),
+        **_priced_for(plan),
     }
 
 
 def write(plan: Plan) -> str:
     """The variables as lines a shell can source."""
-    variables = environment(plan) | trainer_environment.environment(plan)
-    lines = [f"export {key}={shlex.quote(value)}" for key, value in variables.items()]
+    lines = [f"export {key}={shlex.quote(value)}" for key, value in environment(plan).items()]
     return "\n".join(lines) + "\n"
 
 
 def notes(plan: Plan) -> list[str]:
     """What the variables do not say."""
-    found = ["the ranks are left to the trainer's own planner", *trainer_environment.notes(plan)]
+    work, said = plan.model.workload, _priced_for(plan)
+    free = min(plan.cluster.usable_hbm(plan.model)) / 2**30
+    found = ["the ranks are left to the trainer's own planner"]
+    if HBM in said:
+        found.append(f"{HBM} is before reservations; the plan keeps within {free:.1f} GiB")
+    else:
+        found.append(f"{HBM} counts in whole GiB, of which a rank has none")
+    if FORWARD not in said or BACKWARD not in said:
+        found.append(f"the exchange in {work.exchange_dtype} has no value there")
+    if CODEC not in said and not _plain(work):
+        found.append(
+            f"a codec that needs {work.codec_peak_factor:g} times its input has no value there"
+        )
     if any(placed.column_shards > 1 for placed in plan.tables):
         found.append("the width of column shards is left to the trainer")
     ratios = sorted({str(p.cache_ratio) for p in plan.tables if p.mode == "CACHING"})
@@ -89,17 +107,46 @@ def notes(plan: Plan) -> list[str]:
 
 def read(text: str, model: Model) -> dict[str, Pin]:
     """What a sourced file of these variables fixes; see :func:`read_environment`."""
-    return read_environment(_variables(text), model)
+    return read_environment(assignments(text), model)
 
 
 def workload(text: str, model: Model) -> dict[str, Any]:
-    """Fields of the workload that the file sets: batch, exchange and its codec, deduplication."""
-    return trainer_environment.workload_of(_variables(text), model)
+    """Fields of the workload that the file sets: batch, exchange and its codec, deduplication.
+
+    Raises
+    ------
+    BadInput
+        For values that the trainer does not have.
+    """
+    variables = assignments(text)
+    changes: dict[str, Any] = {}
+    if BATCH in variables:
+        changes["batch_per_rank"] = _whole(variables, BATCH)
+    for name, field in ((FORWARD, "exchange_dtype"), (BACKWARD, "exchange_dtype_backward")):
+        if name in variables:
+            changes[field] = one_of(variables[name].strip().lower(), WIRE, name)
+    for name, field, meaning in ((DEDUP, "dedup", _FLAGS), (CODEC, "codec_peak_factor", _PEAKS)):
+        if name in variables:
+            changes[field] = one_of(variables[name].strip(), meaning, name)
+    after = model.workload.model_copy(update=changes)
+    if ({FORWARD, BACKWARD, CODEC} & set(variables)) and _plain(after):
+        changes["codec_peak_factor"] = NO_CODEC
+    return changes
 
 
 def unread(text: str) -> list[str]:
     """What the file says and a model does not hold, in sentences."""
-    return trainer_environment.unread(_variables(text), VARIABLES)
+    variables, said = assignments(text), []
+    if HBM in variables:
+        cap = _whole(variables, HBM)
+        said.append(
+            f"{HBM}={cap} is the cluster's, not the model's: plan on one whose ranks have "
+            f"hbm: {cap}GiB"
+        )
+    others = [name for name in variables if name not in VARIABLES]
+    if others:
+        said.append(f"not read: {', '.join(others)}")
+    return said
 
 
 def read_environment(variables: Mapping[str, str], model: Model) -> dict[str, Pin]:
@@ -137,6 +184,51 @@ def read_environment(variables: Mapping[str, str], model: Model) -> dict[str, Pi
     }
 
 
+def assignments(text: str) -> dict[str, str]:
+    """Variables that sourcing a text would set; those in ``EMB_`` must be among
+    :data:`PLACING`.
+
+    Comments, several assignments a line, lines continued by a backslash, and ``${NAME:-default}``
+    are understood; the last needs no surrounding environment: NAME as set before, else the default.
+    A variable set to nothing is unset, as for the trainer.
+
+    Raises
+    ------
+    BadInput
+        For lines that hold anything else, and misspelt ``EMB_`` names, with their number.
+    """
+    found: dict[str, str] = {}
+    for number, line in _lines(text):
+        try:
+            words = [word for word in shlex.split(line, comments=True) if word != "export"]
+        except ValueError as error:
+            raise BadInput(f"line {number}: not a shell assignment ({error})") from None
+        for word in words:
+            name, equals, value = word.partition("=")
+            if not equals or not name.isidentifier():
+                raise BadInput(f"line {number}: found {word!r}; allowed: NAME=value")
+            if name.startswith("EMB_"):
+                one_of(name, PLACING, f"line {number}")
+            found[name] = _DEFAULT.sub(lambda m: found.get(m[1]) or m[2] or "", value)
+    return {name: value for name, value in found.items() if value.strip()}
+
+
+def _priced_for(plan: Plan) -> dict[str, str]:
+    """What the workload and the smallest rank are, as far as there are words for it."""
+    work = plan.model.workload
+    found = {BATCH: str(work.batch_per_rank)}
+    backward = work.exchange_dtype_backward or work.exchange_dtype
+    for name, dtype in ((FORWARD, work.exchange_dtype), (BACKWARD, backward)):
+        if dtype in WIRE:
+            found[name] = dtype
+    codecs = {peak: flag for flag, peak in _PEAKS.items()}
+    if work.codec_peak_factor in codecs:
+        found[CODEC] = codecs[work.codec_peak_factor]
+    found[DEDUP] = str(int(work.dedup))
+    whole = min(rank.hbm_bytes for rank in plan.cluster.ranks) // 2**30
+    return {**found, HBM: str(whole)} if whole else found
+
+
 def _placement(placed: PlacedTable) -> str:
     where = f"table {placed.name!r}"
     if placed.kind == "dynamicemb":
@@ -163,5 +255,27 @@ def _pairs(variables: Mapping[str, str], key: str, model: Model) -> list[tuple[s
     return list(found.items())
 
 
-def _variables(text: str) -> dict[str, str]:
-    return trainer_environment.assignments(text, VARIABLES)
+def _plain(workload: Workload) -> bool:
+    """Whether both ways go uncoded."""
+    return workload.exchange_dtype == "fp32" and workload.exchange_dtype_backward in (None, "fp32")
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Logical lines with the number of their first physical one."""
+    held, first = "", 0
+    for number, line in enumerate(text.splitlines(), start=1):
+        first = first or number
+        if line.endswith("\\"):
+            held += line[:-1]
+            continue
+        yield first, held + line
+        held, first = "", 0
+    if held:
+        yield first, held
+
+
+def _whole(variables: Mapping[str, str], name: str) -> int:
+    text = variables[name].strip()
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 2**31:
+        raise BadInput(f"{name}: found {text!r}; allowed: a whole number from 1")
+    return int(text)

@@ -19,7 +19,7 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs.constraints import Pin
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
-from milp_planner.integrations.exports.pins import json_of, known, one_of, pin
+from milp_planner.integrations.exports.pins import PROPER, json_of, known, one_of, pin
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.dynamicemb_storage import runtime_value_bytes
 
@@ -199,17 +199,10 @@ def _pin(table: Table, options: dict[str, Any], share: Fraction) -> Pin:
         raise BadInput(f"{where}: its share of HBM {share} is finer than 1/{FINEST}")
     if share == 0 and caching:
         raise BadInput(f"{where}: caching needs local_hbm_for_values above 0")
-    if share == 1:
-        return pin(where, mode="HBM_ONLY", sharding_type="row_wise", dist_type=dist)
-    if share == 0:
-        return pin(where, mode="HOST_ONLY", sharding_type="row_wise", dist_type=dist)
-    return pin(
-        where,
-        mode="CACHING" if caching else "HYBRID",
-        sharding_type="row_wise",
-        cache_ratio=share,
-        dist_type=dist,
-    )
+    ends = {Fraction(0): "HOST_ONLY", Fraction(1): "HBM_ONLY"}
+    mode = ends.get(share, "CACHING" if caching else "HYBRID")
+    ratio = share if mode in PROPER else None
+    return pin(where, mode=mode, sharding_type="row_wise", cache_ratio=ratio, dist_type=dist)
 
 
 def _grouped_key(table: Table, options: dict[str, Any]) -> tuple[object, ...]:

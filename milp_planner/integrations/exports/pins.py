@@ -1,4 +1,4 @@
-"""What a plan, or a file read back, fixes for a table: the Pin it amounts to."""
+"""Pins: what a file read back fixes for a table, and models with them."""
 
 from __future__ import annotations
 
@@ -17,31 +17,11 @@ from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import choice, nearest, problems_of
 from milp_planner.inputs.quantities import parse_fraction, show
 from milp_planner.inputs.table import Table
-from milp_planner.plans.placement import PlacedTable, Plan
 
 PROPER = ("HYBRID", "CACHING")
 """Modes whose cache ratio is a choice of its own."""
 MANY = 12
 """Error sentences list table names up to this many."""
-
-
-def pin_of(placed: PlacedTable) -> Pin:
-    """Everything a plan decided for a table, as a pin that fixes it."""
-    ranks = [rank for block in placed.ranks for rank in block]
-    split = placed.column_shards > 1
-    return Pin(
-        mode=placed.mode,
-        sharding_type=placed.sharding_type,
-        cache_ratio=placed.cache_ratio if placed.mode in PROPER else None,
-        dist_type=placed.dist_type,
-        column_width=placed.column_width if split else None,
-        ranks=tuple(ranks) if placed.kind == "torchrec" else None,
-    )
-
-
-def pins_of(plan: Plan) -> dict[str, Pin]:
-    """The pins that fix a whole plan."""
-    return {placed.name: pin_of(placed) for placed in plan.tables}
 
 
 def with_pins(model: Model, pins: Mapping[str, Pin]) -> Model:

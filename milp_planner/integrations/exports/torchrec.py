@@ -18,7 +18,7 @@ from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
 from milp_planner.integrations.exports.pins import PROPER, json_of, known, one_of, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
-from milp_planner.pricing.choice import SHARDING_TYPES
+from milp_planner.pricing.options import BY_COLUMN, SHARDING_TYPES
 
 FORMAT = "milp-planner-torchrec/1"
 _MODES = {
@@ -27,7 +27,6 @@ _MODES = {
     "fused_uvm": "HOST_ONLY",
     "fused_uvm_caching": "CACHING",
 }
-_BY_COLUMN = ("column_wise", "table_column_wise", "grid_shard")
 
 
 def document(plan: Plan, modules: Mapping[str, str] | str = "") -> dict[str, Any]:
@@ -80,33 +79,24 @@ def read(text: str, model: Model) -> dict[str, Pin]:
         For text that is no such document, tables the model does not have, TorchRec tables it
         misses, and shards that do not cover their table.
     """
-    return {name: _pin(known(model, name, "plan"), entry) for name, entry in entries(text)}
-
-
-def entries(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Tables and their entries of such a JSON text, whatever their module.
-
-    Raises
-    ------
-    BadInput
-        Also for a table that is in two modules.
-    """
-    seen: set[str] = set()
-    for module, name, entry in by_module(parse(text)):
-        if name in seen:
+    pins: dict[str, Pin] = {}
+    for module, name, entry in entries(text):
+        table = known(model, name, "plan")
+        if name in pins:
             raise BadInput(f"plan: table {name!r} is in two modules, the second is {module!r}")
-        seen.add(name)
-        yield name, entry
+        pins[name] = _pin(table, entry)
+    return pins
 
 
-def by_module(found: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Module path, table and entry of everything a parsed document holds.
+def entries(text: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Module path, table and entry of everything that such a JSON text holds.
 
     Raises
     ------
     BadInput
+        When it is no such document.
     """
-    for module, tables in found["plan"].items():
+    for module, tables in _parse(text)["plan"].items():
         if not isinstance(tables, dict):
             raise BadInput(f"plan: module {module!r} must hold tables by name")
         for name, entry in tables.items():
@@ -115,13 +105,8 @@ def by_module(found: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]
             yield module, name, entry
 
 
-def parse(text: str) -> dict[str, Any]:
-    """The document of such a JSON text, its head checked.
-
-    Raises
-    ------
-    BadInput
-    """
+def _parse(text: str) -> dict[str, Any]:
+    """The document, its head checked."""
     found = json_of(text, "ShardingPlan")
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise BadInput(f"not a ShardingPlan file: its format must be {FORMAT!r}")
@@ -183,7 +168,7 @@ def _pin(table: Table, entry: dict[str, Any]) -> Pin:
         mode=mode,
         sharding_type=kind,
         cache_ratio=None if ratio is None else Fraction(ratio).limit_denominator(100),
-        column_width=max(widths) if kind in _BY_COLUMN and min(widths) < table.dim else None,
+        column_width=max(widths) if kind in BY_COLUMN and min(widths) < table.dim else None,
         ranks=tuple(ranks),
     )
 

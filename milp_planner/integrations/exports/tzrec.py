@@ -25,7 +25,7 @@ from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
 from milp_planner.integrations.exports.pins import known, one_of, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
-from milp_planner.pricing.choice import SHARDING_TYPES
+from milp_planner.pricing.options import SHARDING_TYPES
 
 _KERNELS = {
     "dense": "HBM_ONLY",

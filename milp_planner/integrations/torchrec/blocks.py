@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
+
+from torchrec.distributed.planner.types import Shard as TorchShard
+from torchrec.distributed.planner.types import ShardingOption
 
 from formulations import Block, Shard, Where
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec.places import USABLE, Places
-from milp_planner.integrations.torchrec.rating import Phased
-from milp_planner.integrations.torchrec.units import whole_bytes
-
-if TYPE_CHECKING:
-    from torchrec.distributed.planner.types import Shard as TorchShard
-    from torchrec.distributed.planner.types import ShardingOption
+from milp_planner.integrations.torchrec.rating import Phased, whole_bytes
 
 Group = tuple[int, ...]
 

@@ -1,12 +1,128 @@
-"""TorchRec's ``PlannerError``, carrying what our mathematics knows about the failure."""
+"""TorchRec's ``PlannerError``, carrying what our mathematics knows about the failure.
+
+How much memory is missing, tier by tier: sums come from the options themselves; the least capacity
+that would do is the answer of a solved Instance (:mod:`formulations.diagnose`), with the bound that
+was proved for it.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
+import numpy as np
 from torchrec.distributed.planner.types import PlannerError, PlannerErrorType
 
-from formulations import Outcome, Settings, Status
+from formulations import Instance, Outcome, Settings, Status
+from formulations.baselines.facts import option_facts
+from formulations.diagnose import Least, least_capacity
+from formulations.diagnose.ask import Asker
 from milp_planner.integrations.torchrec.problem import Problem
-from milp_planner.integrations.torchrec.shortfall import Shortfall, short_tiers, shortfalls
+
+TIERS = ("hbm", "ddr", "ssd")
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """What one tier lacks.
+
+    Attributes
+    ----------
+    tier : str
+        ``hbm``, ``ddr`` or ``ssd``.
+    scope : str
+        ``rank`` or ``machine``.
+    capacity : int
+        Bytes in all places together, after reservations.
+    needed : int
+        Bytes that the leanest options of all tables take, over all places together.
+    least : Least or None
+        The least uniform capacity at which a plan exists, the other tiers as they are; None when
+        it was not asked for.
+    """
+
+    tier: str
+    scope: str
+    capacity: int
+    needed: int
+    least: Least | None = None
+
+    @property
+    def short_by(self) -> int:
+        """Bytes missing over all places together (0 when the sum suffices and packing fails)."""
+        return max(0, self.needed - self.capacity)
+
+    @property
+    def short_per_place(self) -> int | None:
+        """Bytes the smallest place lacks at least, by the proved bound; None when not known."""
+        if self.least is None or self.least.bound is None:
+            return None
+        return max(0, self.least.bound - min(self.least.capacity))
+
+    @property
+    def lacks(self) -> bool:
+        """Whether something is known to be missing, in total or at a place."""
+        return bool(self.short_by or self.short_per_place)
+
+    def sentence(self) -> str:
+        """One line for people: what is there, what is needed, what is missing."""
+        total = (
+            f"{_gib(self.capacity)} in total, the leanest options of all tables take "
+            f"{_gib(self.needed)}"
+        )
+        total += f", short by {_gib(self.short_by)}" if self.short_by else ""
+        return f"{self.tier.upper()}: {self._place()}{total}"
+
+    def _place(self) -> str:
+        least = self.least
+        if least is None:
+            return ""
+        if least.impossible:
+            return f"more of {self.tier.upper()} alone does not help; "
+        if least.bound is None:
+            return ""
+        there = min(least.capacity)
+        if least.least is not None and least.least <= there:
+            return f"{_gib(there)} on every {self.scope} is enough with the other tiers; "
+        need = f"at least {_gib(least.bound)}"
+        if least.proved:
+            need = _gib(least.bound)
+        elif least.least is not None:
+            need += f" (at most {_gib(least.least)})"
+        return (
+            f"{_gib(there)} on the smallest {self.scope}, {need} needed with the other tiers as "
+            f"they are, short by {_gib(max(0, least.bound - there))} on a {self.scope}; "
+        )
+
+
+def shortfalls(instance: Instance, settings: Settings | None = None) -> tuple[Shortfall, ...]:
+    """Capacity, need and missing bytes of every memory tier.
+
+    Parameters
+    ----------
+    instance : Instance
+    settings : Settings, optional
+        Its time limit covers the questions about least capacities; without it only sums are
+        compared.
+    """
+    use = option_facts(instance).use
+    use[~instance.allowed] = np.iinfo(np.int64).max // max(1, instance.num_tables)
+    needed = np.minimum.reduceat(use, instance.table_options[:-1]).sum(axis=0)
+    found = [
+        Shortfall(r.name, r.scope.value, int(r.capacity.sum()), int(needed[index]))
+        for index, r in enumerate(instance.resources)
+        if r.name in TIERS
+    ]
+    if settings is None:
+        return tuple(found)
+    asker = Asker(settings)
+    return tuple(
+        replace(tier, least=least_capacity(instance, tier.tier, asker, 1 / (len(found) - index)))
+        for index, tier in enumerate(found)
+    )
+
+
+def _gib(amount: int) -> str:
+    return f"{amount / 2**30:,.3f} GiB"
 
 
 class NoPlan(PlannerError):
@@ -46,12 +162,13 @@ def no_plan(problem: Problem, outcome: Outcome, settings: Settings | None) -> No
         Time for each of the small solves behind the figures; None: only sums are compared.
     """
     found = shortfalls(problem.instance, settings)
-    tiers = short_tiers(found)
     proved = outcome.status == Status.INFEASIBLE
     if proved:
         head = "No plan exists for this model on this topology (proved)."
         kind = (
-            PlannerErrorType.INSUFFICIENT_STORAGE if tiers else PlannerErrorType.STRICT_CONSTRAINTS
+            PlannerErrorType.INSUFFICIENT_STORAGE
+            if any(tier.lacks for tier in found)
+            else PlannerErrorType.STRICT_CONSTRAINTS
         )
     else:
         head = (

@@ -9,19 +9,21 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from torchrec.distributed.planner.types import (
+    Enumerator,
+    ParameterConstraints,
+    Shard,
+    ShardingOption,
+    Topology,
+)
+from torchrec.distributed.sharding_plan import calculate_shard_sizes_and_offsets
+from torchrec.distributed.types import CacheParams
 
 from milp_planner.errors import BadInput
+from milp_planner.integrations.torchrec.problem import identity
+from milp_planner.pricing.options import BY_COLUMN
 
-if TYPE_CHECKING:
-    from torchrec.distributed.planner.types import (
-        Enumerator,
-        ParameterConstraints,
-        ShardingOption,
-        Topology,
-    )
-
-_COLUMN_TYPES = ("column_wise", "table_column_wise", "grid_shard")
 _CACHING = ("fused_uvm_caching", "quant_uvm_caching")
 SMALLEST_WIDTH = 32
 """Narrowest column shard tried by default; TorchRec prices shards below 64 columns 1.75× dearer."""
@@ -104,15 +106,15 @@ def lift(
     list of ShardingOption
         The given options first, unchanged.
     """
-    known = {_identity(option) for option in search_space}
+    known = {identity(option) for option in search_space}
     extra: list[ShardingOption] = []
     for option in search_space:
         limit = (constraints or {}).get(option.name)
         least = limit.min_partition or 0 if limit else 0
         for shaped in _shapes(option, limits, topology, least):
             for variant in _cached(shaped, limits):
-                if _identity(variant) not in known:
-                    known.add(_identity(variant))
+                if identity(variant) not in known:
+                    known.add(identity(variant))
                     extra.append(variant)
     if extra:
         enumerator.populate_estimates(extra)
@@ -124,11 +126,8 @@ def _shapes(
 ) -> Iterator[ShardingOption]:
     """The option itself and its other column widths."""
     yield option
-    if option.sharding_type not in _COLUMN_TYPES:
+    if option.sharding_type not in BY_COLUMN:
         return
-    from torchrec.distributed.planner.types import Shard
-    from torchrec.distributed.sharding_plan import calculate_shard_sizes_and_offsets
-
     for width in limits.widths(int(option.tensor.shape[1]), least):
         sizes, offsets = calculate_shard_sizes_and_offsets(
             tensor=option.tensor,
@@ -150,20 +149,8 @@ def _cached(option: ShardingOption, limits: Lift) -> Iterator[ShardingOption]:
     yield option
     if option.compute_kernel not in _CACHING:
         return
-    from torchrec.distributed.types import CacheParams
-
     for factor in limits.factors(option.tensor.numel() * option.tensor.element_size()):
         variant = copy.deepcopy(option)
         variant.cache_params = variant.cache_params or CacheParams()
         variant.cache_params.load_factor = factor
         yield variant
-
-
-def _identity(option: ShardingOption) -> tuple[object, ...]:
-    return (
-        option.fqn,
-        option.sharding_type,
-        option.compute_kernel,
-        option.cache_load_factor,
-        tuple(tuple(shard.size) + tuple(shard.offset) for shard in option.shards),
-    )

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from torchrec import KeyedJaggedTensor
 from torchrec.distributed.planner.types import ParameterConstraints
 
 from milp_planner.errors import BadInput
-
-if TYPE_CHECKING:
-    from torchrec import KeyedJaggedTensor
 
 
 def measured_pooling(

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.estimator.estimator import EmbeddingPerfEstimator
 from torchrec.distributed.planner.shard_estimators import (
     EmbeddingPerfEstimator as DelegatingPerfEstimator,
 )
-from torchrec.distributed.planner.types import ShardEstimator, ShardingOption
-
-if TYPE_CHECKING:
-    from torchrec.distributed.planner.types import Enumerator, SharderDataMap
+from torchrec.distributed.planner.types import (
+    Enumerator,
+    SharderDataMap,
+    ShardEstimator,
+    ShardingOption,
+)
 
 
 class OncePerSize(ShardEstimator):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+from torchrec.distributed.planner.types import Topology
 
 from formulations import Scope
-
-if TYPE_CHECKING:
-    from torchrec.distributed.planner.types import Topology
 
 DdrScope = Literal["rank", "machine"]
 Capacity = tuple[str, Scope, list[int]]
@@ -95,9 +93,5 @@ def places(topology: Topology, ddr: DdrScope = "rank", with_ssd: bool = False) -
 
 
 def _runs(world: int, size: int) -> tuple[tuple[int, ...], ...]:
-    return tuple(_slices(world, size))
-
-
-def _slices(world: int, size: int) -> Iterator[tuple[int, ...]]:
-    for start in range(0, world, size):
-        yield tuple(range(start, min(start + size, world)))
+    starts = range(0, world, size)
+    return tuple(tuple(range(start, min(start + size, world))) for start in starts)

@@ -6,60 +6,47 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import Any, get_args
 
 import torch.distributed as dist
+from torch import nn
 from torchrec.distributed.planner import planners
-from torchrec.distributed.planner.planners import (
-    EmbeddingPlannerBase,
-    extract_plan,
-    validate_compute_kernels,
-    validate_modules_inclusion_in_sharding_plan,
-    validate_rank_assignment,
-)
+from torchrec.distributed.planner.perf_models import NoopPerfModel
 from torchrec.distributed.planner.types import (
+    Enumerator,
+    ParameterConstraints,
+    PerfModel,
     PlanDebugStats,
+    PlanLoader,
     PlannerError,
     PlannerErrorType,
     ShardingOption,
+    Stats,
+    StorageReservation,
+    Topology,
 )
 from torchrec.distributed.sharding_plan import get_default_sharders
-from torchrec.distributed.types import ShardingPlan
+from torchrec.distributed.types import ModuleSharder, ShardingPlan
 
 from formulations import Outcome, Placement, Settings, solve
 from milp_planner.errors import BadInput
-from milp_planner.integrations.torchrec.arguments import known_word, refuse_parts
-from milp_planner.integrations.torchrec.broadcast import received
+from milp_planner.integrations.exports.pins import one_of
 from milp_planner.integrations.torchrec.dynamicemb.marks import FusionRule
 from milp_planner.integrations.torchrec.failure import no_plan
-from milp_planner.integrations.torchrec.guilty import guilty
 from milp_planner.integrations.torchrec.lift import Lift, lift
 from milp_planner.integrations.torchrec.once import speed_up
 from milp_planner.integrations.torchrec.places import DdrScope
 from milp_planner.integrations.torchrec.problem import Problem, compile_problem
-from milp_planner.integrations.torchrec.rating import RatingName, known_rating, torchrec_rating
-from milp_planner.integrations.torchrec.summary import summary
+from milp_planner.integrations.torchrec.rating import RatingName, torchrec_rating
+from milp_planner.integrations.torchrec.summary import guilty, summary
 from milp_planner.integrations.torchrec.together import Together
-
-if TYPE_CHECKING:
-    from torch import nn
-    from torchrec.distributed.planner.types import (
-        Enumerator,
-        ParameterConstraints,
-        PerfModel,
-        PlanLoader,
-        Stats,
-        StorageReservation,
-        Topology,
-    )
-    from torchrec.distributed.types import ModuleSharder
 
 logger = logging.getLogger(__name__)
 
 Callback = Callable[[list[ShardingOption]], list[ShardingOption]]
 
 
-class MilpShardingPlanner(EmbeddingPlannerBase):
+class MilpShardingPlanner(planners.EmbeddingPlannerBase):
     """Drop-in for TorchRec's ``EmbeddingShardingPlanner`` that returns a plan with a bound.
 
     TorchRec's own enumerator, estimators, storage reservation and constraints make the options;
@@ -125,7 +112,7 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
         fusion: FusionRule = "honoured",
         together: Together = (),
     ) -> None:
-        refuse_parts(proposer, partitioner, performance_model)
+        _refuse_parts(proposer, partitioner, performance_model)
         super().__init__(
             topology=topology,
             batch_size=batch_size,
@@ -145,10 +132,10 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
         self._settings = (
             replace(settings, time_limit=float(timeout_seconds)) if timeout_seconds else settings
         )
-        self._ddr: DdrScope = known_word(ddr, DdrScope, "ddr")
+        self._ddr: DdrScope = one_of(ddr, get_args(DdrScope), "ddr")
         self._lift = lift
-        self._objective = known_rating(objective)
-        self._fusion: FusionRule = known_word(fusion, FusionRule, "fusion")
+        self._objective: RatingName = one_of(objective, get_args(RatingName), "objective")
+        self._fusion: FusionRule = one_of(fusion, get_args(FusionRule), "fusion")
         self._together = together
         self.problem: Problem | None = None
         self.outcome: Outcome | None = None
@@ -187,9 +174,9 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
         plan = planners.to_sharding_plan(best, self._topology)
         self.rating = torchrec_rating(self._objective, best, self._topology)
         self._log(plan, best, sharders, perf_counter() - start)
-        validate_modules_inclusion_in_sharding_plan(plan, module, sharders)
-        validate_rank_assignment(plan, self._topology)
-        validate_compute_kernels(best)
+        planners.validate_modules_inclusion_in_sharding_plan(plan, module, sharders)
+        planners.validate_rank_assignment(plan, self._topology)
+        planners.validate_compute_kernels(best)
         return plan
 
     def prepare(
@@ -251,16 +238,16 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
                 "collective_plan needs a process group; call init_process_group first or plan()"
             )
         if dist.get_rank(group) != 0:
-            return received(group, None)
+            return _received(group, None)
         try:
             plan = self.plan(module, sharders or get_default_sharders())
         except PlannerError as error:
-            received(group, error)
+            _received(group, error)
             raise
         except Exception as error:
-            received(group, PlannerError(f"planning failed on rank 0: {error}"))
+            _received(group, PlannerError(f"planning failed on rank 0: {error}"))
             raise
-        return received(group, plan)
+        return _received(group, plan)
 
     def _solved(self, problem: Problem) -> list[ShardingOption]:
         self.outcome = solve(problem.instance, self._formulation, self._settings)
@@ -284,7 +271,9 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
         options = self._plan_loader.load()
         if options is None:
             return None
-        return extract_plan(search_space=self.problem.search_space, loaded_sharding_options=options)
+        return planners.extract_plan(
+            search_space=self.problem.search_space, loaded_sharding_options=options
+        )
 
     def _log(
         self,
@@ -318,3 +307,29 @@ class MilpShardingPlanner(EmbeddingPlannerBase):
         for stats in self._stats:
             if hasattr(stats, "log_outcome"):
                 stats.log_outcome(self.outcome, self._objective, blame)
+
+
+def _refuse_parts(proposer: object, partitioner: object, performance_model: object) -> None:
+    """Refuse parts of TorchRec's planner that would be ignored, saying where they can be kept."""
+    for name, part in (("proposer", proposer), ("partitioner", partitioner)):
+        if part is not None:
+            raise BadInput(
+                f"MilpShardingPlanner chooses options and ranks itself and takes no {name} (found "
+                f"{type(part).__name__}); to keep yours, give MilpProposer and MilpPartitioner to "
+                "TorchRec's EmbeddingShardingPlanner"
+            )
+    if performance_model is not None and type(performance_model) is not NoopPerfModel:
+        raise BadInput(
+            "MilpShardingPlanner minimises its objective and takes no performance model but "
+            f"NoopPerfModel, found {type(performance_model).__name__}"
+        )
+
+
+def _received(group: dist.ProcessGroup, sent: Any) -> Any:
+    """What rank 0 of a group sent: a plan, or an error, which is raised on the other ranks."""
+    box = [sent]
+    if dist.get_world_size(group) > 1:
+        dist.broadcast_object_list(box, src=dist.get_global_rank(group, 0), group=group)
+    if sent is None and isinstance(box[0], PlannerError):
+        raise box[0]
+    return box[0]

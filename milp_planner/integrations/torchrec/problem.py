@@ -6,9 +6,9 @@ import copy
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from torchrec.distributed.planner.types import ShardingOption, Topology
 
 from formulations import Instance, InstanceBuilder, Placement
 from milp_planner.errors import BadInput
@@ -17,20 +17,7 @@ from milp_planner.integrations.torchrec.dynamicemb import marks
 from milp_planner.integrations.torchrec.places import DdrScope, Places, places
 from milp_planner.integrations.torchrec.rating import RatingName, phased
 from milp_planner.integrations.torchrec.together import Together, copies, groups_of, whole
-
-if TYPE_CHECKING:
-    from torchrec.distributed.planner.types import ShardingOption, Topology
-
-_TYPES = (
-    "data_parallel",
-    "table_wise",
-    "column_wise",
-    "table_column_wise",
-    "row_wise",
-    "table_row_wise",
-    "grid_shard",
-)
-_WITH_WIDTH = ("column_wise", "table_column_wise", "grid_shard")
+from milp_planner.pricing.options import BY_COLUMN, SHARDING_TYPES
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +29,10 @@ class Problem:
     instance : Instance
     choices : tuple of ShardingOption
         By the instance's global option index (several may share one, see :func:`compile_problem`).
-    objective : {"busiest_rank", "critical_path"}
     """
 
     instance: Instance
     choices: tuple[ShardingOption, ...]
-    objective: RatingName = "busiest_rank"
 
     @property
     def search_space(self) -> list[ShardingOption]:
@@ -103,16 +88,16 @@ class Problem:
             raise BadInput(f"the plan does not hold table {fqn!r}")
         wanted = by_fqn[fqn]
         for option in options:
-            if _same(self.choices[option], wanted) and self._sits(option, wanted):
-                return option, self._split(option, [int(s.rank or 0) for s in wanted.shards])
+            ranks = self._split(option, [int(s.rank or 0) for s in wanted.shards])
+            if identity(self.choices[option]) == identity(wanted) and self._sits(option, ranks):
+                return option, ranks
         raise BadInput(
             f"table {fqn!r}: the plan's {option_name(wanted)} on ranks "
             f"{[s.rank for s in wanted.shards]} is none of the options enumerated for it"
         )
 
-    def _sits(self, option: int, wanted: ShardingOption) -> bool:
+    def _sits(self, option: int, ranks: list[np.ndarray]) -> bool:
         """Whether the ranks are among those of the option's blocks (copies differ only there)."""
-        ranks = self._split(option, [int(s.rank or 0) for s in wanted.shards])
         for block, here in zip(self.instance.blocks_of(option), ranks, strict=True):
             view = self.instance.block(block)
             if view.places is None or view.where.name.endswith("MACHINE"):
@@ -137,7 +122,6 @@ def compile_problem(
     objective: RatingName = "busiest_rank",
     fusion: marks.FusionRule = "honoured",
     together: Together = (),
-    source: str = "TorchRec's enumerator and estimator",
 ) -> Problem:
     """Compile TorchRec's estimated search space into an Instance.
 
@@ -161,8 +145,6 @@ def compile_problem(
         Whether dynamicemb tables that fuse must share one cache ratio, as the runtime makes them.
     together : sequence of sequences of str
         Tables that share a rank, whichever; each whole.
-    source : str
-        Written into the Instance.
 
     Returns
     -------
@@ -183,8 +165,9 @@ def compile_problem(
     where = places(topology, ddr, with_ssd)
     rating = phased(objective, search_space)
     builder = InstanceBuilder(
-        where.machines, rating.phases, where.resources, rating.objective, "torchrec", source
-    )
+        where.machines, rating.phases, where.resources, rating.objective, "torchrec",
+        "TorchRec's enumerator and estimator",
+    )  # fmt: skip
     choices: list[ShardingOption] = []
     tables = dict(_by_table(search_space))
     seats = groups_of(together, tables)
@@ -197,10 +180,10 @@ def compile_problem(
                     tied = marks.fusion(option)
                 builder.add_option(label, blocks(option, where, rating, group), tied)
                 choices.append(option)
-    return Problem(builder.build(), tuple(choices), objective)
+    return Problem(builder.build(), tuple(choices))
 
 
-def option_name(option: ShardingOption) -> str:
+def option_name(option: ShardingOption, columns: bool = True) -> str:
     """``sharding_type:column shards/kernel/load factor``; the middle part only where columns split.
 
     Within a table the Instance leaves the number of column shards out where it tells nothing
@@ -209,23 +192,24 @@ def option_name(option: ShardingOption) -> str:
     """
     if marks.is_dynamic(option):
         return marks.label(option)
-    head = option.sharding_type
-    if head in _WITH_WIDTH:
-        head += f":{len({shard.offset[1] for shard in option.shards})}"
-    return head + _tail(option)
-
-
-def _short(option: ShardingOption) -> str:
-    if marks.is_dynamic(option):
-        return marks.label(option)
-    return option.sharding_type + _tail(option)
-
-
-def _tail(option: ShardingOption) -> str:
+    cut = columns and option.sharding_type in BY_COLUMN
+    shards = f":{len({shard.offset[1] for shard in option.shards})}" if cut else ""
     factor = option.cache_load_factor
-    caching = option.compute_kernel.endswith("uvm_caching")
-    ratio = f"/{factor:g}" if caching and factor is not None else ""
-    return f"/{option.compute_kernel}{ratio}"
+    caching = option.compute_kernel.endswith("uvm_caching") and factor is not None
+    ratio = f"/{factor:g}" if caching else ""
+    return f"{option.sharding_type}{shards}/{option.compute_kernel}{ratio}"
+
+
+def identity(option: ShardingOption) -> tuple[object, ...]:
+    """What tells the options of a table apart, ranks aside."""
+    return (
+        option.fqn,
+        option.sharding_type,
+        option.compute_kernel,
+        option.cache_load_factor,
+        marks.caches(option),
+        tuple((*shard.size, *shard.offset) for shard in option.shards),
+    )
 
 
 def _by_table(
@@ -244,7 +228,7 @@ def _by_table(
 def _named(options: Sequence[ShardingOption]) -> list[tuple[str, ShardingOption]]:
     """Options under unique names, in an order of their own: TorchRec's comes from hashed sets."""
     ordered = sorted(options, key=_order)
-    short = [_short(option) for option in ordered]
+    short = [option_name(option, columns=False) for option in ordered]
     repeats = Counter(short)
     names = [
         brief if repeats[brief] == 1 else option_name(option)
@@ -258,10 +242,10 @@ def _named(options: Sequence[ShardingOption]) -> list[tuple[str, ShardingOption]
 
 
 def _order(option: ShardingOption) -> tuple[int, int, str, bool, float]:
-    known = option.sharding_type in _TYPES
-    kind = _TYPES.index(option.sharding_type) if known else len(_TYPES)
+    known = option.sharding_type in SHARDING_TYPES
+    kind = SHARDING_TYPES.index(option.sharding_type) if known else len(SHARDING_TYPES)
     return (
-        kind, len(option.shards), option.compute_kernel, bool(_caches(option)),
+        kind, len(option.shards), option.compute_kernel, marks.caches(option),
         option.cache_load_factor or 0.0,
     )  # fmt: skip
 
@@ -280,21 +264,3 @@ def _copies(
         return
     for index, group in enumerate(where.groups):
         yield f"{name}@{index}", group, (f"together:{tied}", index) if tied else None
-
-
-def _same(option: ShardingOption, wanted: ShardingOption) -> bool:
-    return (
-        option.sharding_type == wanted.sharding_type
-        and option.compute_kernel == wanted.compute_kernel
-        and option.cache_load_factor == wanted.cache_load_factor
-        and _caches(option) == _caches(wanted)
-        and [(s.size, s.offset) for s in option.shards]
-        == [(s.size, s.offset) for s in wanted.shards]
-    )
-
-
-def _caches(option: ShardingOption) -> bool | None:
-    """The flag of a dynamicemb table's options; None for others."""
-    if not marks.is_dynamic(option):
-        return None
-    return bool(option.dynamicemb_options.caching)

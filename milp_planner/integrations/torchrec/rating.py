@@ -9,20 +9,26 @@ has one forward and one backward. Prefetch and input distribution are no part of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import Literal
+
+from torchrec.distributed.planner.perf_models import NoopPerfModel
+from torchrec.distributed.planner.stats import _calculate_critical_path
+from torchrec.distributed.planner.types import Perf, ShardingOption, Storage, Topology
 
 from formulations import Objective
-from milp_planner.errors import BadInput
-from milp_planner.integrations.torchrec.units import PHASES, picoseconds
-
-if TYPE_CHECKING:
-    from torchrec.distributed.planner.types import Perf, ShardingOption, Topology
 
 RatingName = Literal["busiest_rank", "critical_path"]
 Cost = tuple[int, ...]
+
+#: Cost columns of an Instance written from TorchRec: the parts of ``Perf.total``.
+PHASES = ("fwd_compute", "fwd_comms", "bwd_compute", "bwd_comms", "prefetch")
+_FIELDS = ("fwd_compute", "fwd_comms", "bwd_compute", "bwd_comms", "prefetch_compute")
+
+PICOSECONDS = 1_000_000_000
+"""Picoseconds in the millisecond that TorchRec's estimators count in."""
 
 
 @dataclass(frozen=True)
@@ -42,22 +48,6 @@ class Phased:
     cost: Callable[[ShardingOption, Perf], Cost]
 
 
-def known_rating(name: str) -> RatingName:
-    """A rating by its name.
-
-    Raises
-    ------
-    BadInput
-        For an unknown name, with the nearest valid one.
-    """
-    names = get_args(RatingName)
-    if name not in names:
-        near = get_close_matches(str(name), names, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise BadInput(f"objective: found {name!r}; allowed: {', '.join(names)}{hint}")
-    return cast(RatingName, name)
-
-
 def phased(name: RatingName, search_space: Sequence[ShardingOption]) -> Phased:
     """Phases and costs of a rating for the options of a model."""
     if name == "critical_path":
@@ -68,11 +58,7 @@ def phased(name: RatingName, search_space: Sequence[ShardingOption]) -> Phased:
 def torchrec_rating(name: RatingName, plan: list[ShardingOption], topology: Topology) -> float:
     """TorchRec's own figure for options with ranks, in milliseconds."""
     if name == "critical_path":
-        from torchrec.distributed.planner.stats import _calculate_critical_path
-
         return float(_calculate_critical_path(plan).total()) if plan else 0.0
-    from torchrec.distributed.planner.perf_models import NoopPerfModel
-
     return float(NoopPerfModel(topology=topology).rate(plan=plan))
 
 
@@ -98,3 +84,50 @@ def _collective(option: ShardingOption) -> tuple[str, int, str]:
     """What TorchRec tells collectives apart by: the module, its path, and the sharding type."""
     path, module = option.module
     return path, id(module), option.sharding_type
+
+
+def picoseconds(perf: Perf) -> tuple[int, ...]:
+    """A shard's estimate as one integer a phase.
+
+    Each phase is rounded to the nearest picosecond (half to even), so a shard's sum is off by at
+    most 2.5 ps. ``input_dist_comms`` is left out, as in TorchRec's own ``Perf.total``.
+
+    Parameters
+    ----------
+    perf : Perf
+        Milliseconds.
+
+    Returns
+    -------
+    tuple of int [phases]
+        Picoseconds, in the order of :data:`PHASES`.
+
+    Raises
+    ------
+    ValueError
+        When an estimate is not a finite number.
+    """
+    values = [float(getattr(perf, name)) for name in _FIELDS]
+    if not all(math.isfinite(value) for value in values):
+        raise ValueError(f"its estimate {values} ms is not finite; allowed: finite times")
+    return tuple(round(value * PICOSECONDS) for value in values)
+
+
+def milliseconds(picos: int) -> float:
+    """Picoseconds as TorchRec's milliseconds."""
+    return picos / PICOSECONDS
+
+
+def whole_bytes(storage: Storage) -> dict[str, int]:
+    """What a shard uses of each tier in whole bytes, rounded up.
+
+    Returns
+    -------
+    dict
+        ``hbm``, ``ddr``, ``ssd``.
+    """
+    return {
+        "hbm": math.ceil(storage.hbm),
+        "ddr": math.ceil(storage.ddr),
+        "ssd": math.ceil(storage.ssd),
+    }

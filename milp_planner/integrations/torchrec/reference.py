@@ -8,23 +8,22 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from torch import nn
+from torchrec.distributed.planner.types import (
+    Enumerator,
+    ParameterConstraints,
+    StorageReservation,
+    Topology,
+)
+from torchrec.distributed.sharding_plan import get_default_sharders
+from torchrec.distributed.types import ModuleSharder
 
 from milp_planner.errors import BadInput
-
-if TYPE_CHECKING:
-    from torch import nn
-    from torchrec.distributed.planner.types import (
-        Enumerator,
-        ParameterConstraints,
-        StorageReservation,
-        Topology,
-    )
-    from torchrec.distributed.types import ModuleSharder
-
-    from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
+from milp_planner.inputs.problems import choice, nearest
+from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
 
 
 @dataclass(frozen=True)
@@ -55,8 +54,6 @@ class TorchRecInputs:
 
     def planner(self, **more: Any) -> MilpShardingPlanner:
         """A planner for these inputs; ``more`` as in ``MilpShardingPlanner``."""
-        from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
-
         return MilpShardingPlanner(
             topology=self.topology,
             batch_size=self.batch_size,
@@ -68,8 +65,6 @@ class TorchRecInputs:
 
     def all_sharders(self) -> list[ModuleSharder[nn.Module]]:
         """The sharders given, or TorchRec's defaults."""
-        from torchrec.distributed.sharding_plan import get_default_sharders
-
         return self.sharders if self.sharders is not None else get_default_sharders()
 
 
@@ -98,8 +93,8 @@ def load_inputs(reference: str) -> TorchRecInputs:
     function = getattr(module, name, None)
     if not callable(function):
         names = [n for n, value in vars(module).items() if callable(value) and n[0] != "_"]
-        near = get_close_matches(name, names, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        close = nearest(name, names)
+        hint = f"; did you mean {close}?" if close else ""
         raise BadInput(f"{place} has no function {name!r}{hint}")
     return _inputs(_guarded(function, reference), reference)
 
@@ -162,10 +157,8 @@ def _inputs(result: object, reference: str) -> TorchRecInputs:
         )
     unknown = [key for key in result if key not in names]
     if unknown:
-        near = get_close_matches(str(unknown[0]), names, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
         raise BadInput(
-            f"{reference} returned the field {unknown[0]!r}; allowed: {', '.join(names)}{hint}"
+            f"{reference} returned the field {unknown[0]!r}; {choice(str(unknown[0]), names)}"
         )
     for name in ("module", "topology"):
         if name not in result:

@@ -19,7 +19,7 @@ from torchrec.distributed.types import (
 )
 
 from milp_planner.errors import BadInput
-from milp_planner.integrations.exports.torchrec import FORMAT, by_module, parse
+from milp_planner.integrations.exports.torchrec import FORMAT, entries
 
 
 def to_document(
@@ -58,7 +58,7 @@ def from_document(document: dict[str, Any] | str) -> ShardingPlan:
     """
     text = document if isinstance(document, str) else json.dumps(document)
     plan: dict[str, EmbeddingModuleShardingPlan] = {}
-    for path, name, entry in by_module(parse(text)):
+    for path, name, entry in entries(text):
         module = plan.setdefault(path, EmbeddingModuleShardingPlan())
         try:
             module[name] = _sharding(entry)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
-from typing import TYPE_CHECKING
+
+from torchrec.distributed.planner.types import ShardingOption
 
 from milp_planner.errors import BadInput
-
-if TYPE_CHECKING:
-    from torchrec.distributed.planner.types import ShardingOption
+from milp_planner.inputs.problems import choice
 
 Together = Sequence[Sequence[str]]
 
@@ -33,9 +31,7 @@ def groups_of(together: Together, tables: Mapping[str, Sequence[ShardingOption]]
             raise BadInput(f"together: found {group!r}; allowed: two different tables or more")
         for name in group:
             if name not in tables:
-                near = get_close_matches(name, tables, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
-                raise BadInput(f"together: unknown table {name!r}{hint}")
+                raise BadInput(f"together: unknown table {name!r}; {choice(name, tables)}")
             if name in found:
                 raise BadInput(f"together: table {name!r} is named twice")
             if any(option.dependency for option in tables[name]):

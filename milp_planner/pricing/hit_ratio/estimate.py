@@ -16,8 +16,7 @@ from milp_planner.pricing.hit_ratio.caching import (
     overflow_curve,
     recency_curve,
 )
-from milp_planner.pricing.hit_ratio.hybrid import hybrid_hits
-from milp_planner.pricing.hit_ratio.stored import HORIZON, grid, long_run
+from milp_planner.pricing.hit_ratio.hybrid import HORIZON, grid, hybrid_hits, long_run
 from milp_planner.pricing.popularity import popularity
 from milp_planner.pricing.units import BoolArray, FloatArray
 

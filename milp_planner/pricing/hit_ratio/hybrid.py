@@ -3,10 +3,19 @@
 Who is in HBM is decided while the table fills. The functions follow it as a fluid: time t counts
 lookups, a_k(t) is the chance that a row of class k is in HBM, rows are new at rate
 p_k e^(−p_k t), and as many leave as enter once HBM is full. Afterwards nothing moves.
+
+It takes milliseconds a point, too long for thousands of tables: ``hybrid.json`` holds it on a grid
+for Zipf popularity (made by ``benchmarks/hit-ratio/grid.py``), between whose points pricing draws
+straight lines. ``simulated.json`` holds what the simulator measured at skews beyond those the
+formulas are claimed for (``benchmarks/hit-ratio/table.py``).
 """
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
 from itertools import pairwise
 
 import numpy as np
@@ -140,3 +149,51 @@ def _by_frequency(known: Popularity, full: float, lookups: float, batch: float) 
         once = once * (1 - (share * wanted / pool if pool > 0 else 0.0))
         passing = entered * (1 - stays) * min(1.0, batch / (after - now))
     return np.clip(safe + once + passing, 0.0, 1.0)
+
+
+HORIZON = 30.0
+"""Lookups a row has seen on average when hit ratios are quoted: a long run."""
+LEAST_BATCHES = 10.0
+"""Batches that are at least behind a long run, however large they are."""
+
+_FOLDER = resources.files("milp_planner.pricing.hit_ratio")
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Values over a grid.
+
+    Attributes
+    ----------
+    axes : tuple of float arrays
+        Rising points of each axis, the cache ratio last.
+    values : float array
+        One dimension an axis.
+    """
+
+    axes: tuple[FloatArray, ...]
+    values: FloatArray
+
+    def at(self, point: tuple[float, ...], ratios: FloatArray) -> FloatArray:
+        """Straight lines between the grid's points, level outside; float array [ratios]."""
+        values = self.values
+        for axis, coordinate in zip(self.axes[:-1], point, strict=True):
+            high = int(np.clip(np.searchsorted(axis, coordinate), 1, len(axis) - 1))
+            low, top = axis[high - 1], axis[high]
+            share = float(np.clip((coordinate - low) / (top - low), 0.0, 1.0))
+            values = (1 - share) * values[high - 1] + share * values[high]
+        return np.interp(ratios, self.axes[-1], values)
+
+
+@lru_cache(maxsize=8)
+def grid(file: str, name: str) -> Grid:
+    """One of the stored grids, such as ``lfu`` of ``hybrid.json``."""
+    document = json.loads((_FOLDER / file).read_text(encoding="utf-8"))[name]
+    axes = tuple(np.array(axis, dtype=np.float64) for axis in document["axes"])
+    shape = [len(axis) for axis in axes]
+    return Grid(axes, np.array(document["values"], dtype=np.float64).reshape(shape) / 1e4)
+
+
+def long_run(rows: float, batch: float) -> float:
+    """Lookups of a table before its hit ratio is quoted: 30 a row, and ten batches at least."""
+    return max(HORIZON * rows, LEAST_BATCHES * batch)

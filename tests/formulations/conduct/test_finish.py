@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 
 from formulations.conduct.finish import finished, wishes
-from formulations.instance import Instance, Where
+from formulations.goals import NAMES, Goals
+from formulations.instance import Current, Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
-from formulations.result.check import check
+from formulations.result.check import check, moved_tables
 from formulations.result.placement import Placement
+from milp_planner.today.matching import compile_today
 from tests.formulations.brute_force import brute_force
+from tests.formulations.needless import needless
 from tests.formulations.strategies import instances
 
 LOOSE = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -27,8 +33,20 @@ def test_it_costs_nothing_and_breaks_nothing(instance: Instance) -> None:
     verdict = check(instance, plan)
     assert verdict.feasible, verdict.violations
     assert verdict.objectives[instance.objective.value] == truth.objective
-    rank = wishes(instance)
+    rank = wishes(replace(instance, current=()))
     assert (rank[plan.options] <= rank[truth.placement.options]).all()
+
+
+@LOOSE
+@given(instances())
+def test_nothing_is_in_host_memory_or_cut_without_need(instance: Instance) -> None:
+    """From any plan: no table can move back by itself, the others where they are."""
+    free = replace(instance, pins=(), max_moved_tables=None, max_moved_bytes=None)
+    truth = brute_force(free)
+    if truth.placement is None:
+        return
+    plan = finished(free, truth.placement)
+    assert needless(free, plan) == []
 
 
 def test_small_tables_leave_host_memory_and_stay_whole() -> None:
@@ -48,3 +66,80 @@ def test_small_tables_leave_host_memory_and_stay_whole() -> None:
     before = Placement(options, [[np.asarray([0])], [np.asarray([1])], [np.asarray([1, 1])]])
     names = [instance.option_names[o] for o in finished(instance, before).options]
     assert names == ["o", "one", "one"]
+
+
+def two_ranks() -> tuple[Instance, Placement]:
+    """A table of cost 4 on rank 0; in production two of cost 1 sit with it, cut in two."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
+    builder.add_table("large")
+    builder.add_option("o", [Block([0], [Shard({"hbm": 4}, [6])])])
+    for name in ("a", "b"):
+        builder.add_table(name)
+        builder.add_option("two", [Block(Where.ANY_RANK, [Shard({"hbm": 1}, [1])], count=2)])
+        builder.add_option("one", [Block(Where.ANY_RANK, [Shard({"hbm": 2}, [3])])])
+    instance = builder.build()
+    home = Placement(np.asarray([0, 1, 3]), [[np.asarray([0])], *[[np.asarray([0, 1])]] * 2])
+    current = tuple(Current(t, int(o), ((0,),) if t == 0 else ((0, 1),))
+                    for t, o in enumerate(home.options))  # fmt: skip
+    return replace(instance, current=current), home
+
+
+def test_moves_before_shards_leave_tables_where_they_are() -> None:
+    """By default both cut tables become whole on the idle rank; with moves first, none moves."""
+    instance, home = two_ranks()
+    assert check(instance, home).objectives["busiest_rank"] == 8
+    whole = finished(instance, home)
+    assert [instance.option_names[o] for o in whole.options] == ["o", "one", "one"]
+    kept = finished(instance, home, Goals(("moves", *NAMES[:-1])))
+    assert [instance.option_names[o] for o in kept.options] == ["o", "two", "two"]
+
+
+def test_what_may_be_given_up_brings_tables_home() -> None:
+    """Home costs 8 instead of 6: only a tolerance that allows it brings both tables back."""
+    instance, _ = two_ranks()
+    best = Placement(np.asarray([0, 2, 4]), [[np.asarray([0])], *[[np.asarray([1])]] * 2])
+    order = ("moves", *NAMES[:-1])
+    moved = [
+        len(moved_tables(instance, finished(instance, best, Goals(order, tolerance))))
+        for tolerance in (0.0, 0.2, 0.34)
+    ]
+    assert moved == [2, 1, 0]
+
+
+def test_memory_is_evened_without_cost() -> None:
+    """Tables without cost leave the fuller of two ranks; with moves before, they stay."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
+    for name in "abcd":
+        builder.add_table(name)
+        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 2}, [0])])])
+    plain = builder.build()
+    before = Placement(np.arange(4), [[np.asarray([0])]] * 4)
+    assert sorted(check(plain, finished(plain, before)).loads.use[0].tolist()) == [4, 4]
+    known = replace(plain, current=tuple(Current(t, t, ((0,),)) for t in range(4)))
+    kept = finished(known, before, Goals((*NAMES[:3], "moves", "even_memory")))
+    assert check(known, kept).loads.use[0].tolist() == [8, 0]
+
+
+def test_a_fusion_group_leaves_host_memory_together() -> None:
+    """No table of the group can change its level by itself; together they come to the ranks."""
+    builder = InstanceBuilder(
+        [[0, 1]], ["p"], [("hbm", "rank", 10), ("ddr", "machine", 10)], "busiest_rank"
+    )
+    for name in "ab":
+        builder.add_table(name)
+        for level, use in enumerate(({"ddr": 3}, {"hbm": 3})):
+            shard = Shard(use, [1])
+            builder.add_option(f"l{level}", [Block(Where.ANY_RANK, [shard])], fusion=("f", level))
+    instance = builder.build()
+    before = Placement(np.asarray([0, 2]), [[np.asarray([0])], [np.asarray([1])]])
+    assert finished(instance, before).options.tolist() == [1, 3]
+
+
+def test_no_table_of_a_production_model_is_cut_without_need(shared_data: Path) -> None:
+    """TorchRec's published plan, 1,935 tables on 96 ranks: before the pass 34 tables, then none."""
+    folder = shared_data / "torchrec-production"
+    compiled, today = compile_today(
+        folder / "today.csv", folder / "model.yaml", folder / "cluster.yaml", "busiest_rank"
+    )
+    assert len(needless(compiled.instance, today.placement)) > 20
+    assert needless(compiled.instance, finished(compiled.instance, today.placement)) == []

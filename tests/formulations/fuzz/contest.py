@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -101,5 +102,7 @@ def _result(
     except UnsupportedInstance:
         return Result(name, "refused")
     except Exception as error:  # a crash is what this looks for: told, and counted as wrong
-        return Result(name, "crash", (f"{type(error).__name__}: {error}",))
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"{type(error).__name__}: {error} ({at.filename}:{at.lineno})"
+        return Result(name, "crash", (what,))
     return Result(name, outcome.status.value, tuple(wrongs(instance, truth, outcome)))

@@ -83,7 +83,7 @@ def mutate(rng: Random, certificate: dict[str, Any]) -> None:
         gone = len(certificate["nodes"]) - 1
         certificate["nodes"].pop()
         for node in certificate["nodes"]:
-            split = next((k for k in ("options", "levels", "machines") if k in node), None)
+            split = next((k for k in ("options", "machines") if k in node), None)
             if split is not None and gone in node.get("nodes", []):
                 at = node["nodes"].index(gone)
                 node["nodes"].pop(at)

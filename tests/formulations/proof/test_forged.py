@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
+import json
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from formulations import checker
 from formulations.errors import InstanceError
 from formulations.instance import Instance
 from formulations.proof.prove import prove
@@ -106,3 +109,20 @@ def test_a_certificate_is_read_back_as_written() -> None:
     certificate = prove(four_tables(), 22)
     assert certificate is not None
     assert certificate_from_dict(certificate_to_dict(certificate)) == certificate
+
+
+FORGED = sorted((Path(__file__).parent / "forged").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", FORGED, ids=lambda path: path.stem)
+def test_no_forged_file_passes(path: Path) -> None:
+    """Each says in ``why`` what is forged; the checker refutes it or cannot read it."""
+    case = json.loads(path.read_text())
+    with pytest.raises((checker.Refuted, checker.Unreadable)) as caught:
+        list(checker.check(case["instance"], case["outcome"]))
+    assert str(caught.value).isprintable()
+
+
+def test_there_are_forged_files() -> None:
+    """The folder is there."""
+    assert len(FORGED) >= 17

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from milp_planner.integrations import exports
-from milp_planner.integrations.exports.pins import pins_of
 from milp_planner.plans.plan_file import read_plan
 from tests.milp_planner.cli.conftest import Cli
+from tests.milp_planner.integrations.exports.plans import pins_of
 
 
 @pytest.mark.parametrize("to", ["torchrec", "dynamicemb", "tzrec", "dlrmv4"])

@@ -81,7 +81,7 @@ def test_without_a_file_the_instance_is_stdout(cli: Cli, model: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("{model}:input",), "did you mean 'inputs'"),
+        (("{model}:input",), "did you mean inputs"),
         (("{model}:nothing",), "no table that its sharders can shard"),
         (("{model}:broken",), "raised ZeroDivisionError: division by zero"),
         (("{model}:full",), "TorchRec refuses the model"),

@@ -29,7 +29,7 @@ def test_a_plan_is_not_overwritten_unasked(cli: Cli, planned: Path) -> None:
     """A plan.json stays as it is, told before any work, unless -o names it."""
     before = planned.read_bytes()
     done = cli("plan", "absent.yaml", "cluster.yaml")
-    assert done.code == 2 and "plan.json is there already; -o plan.json overwrites it" in done.err
+    assert done.code == 2 and "plan.json already exists; -o plan.json overwrites it" in done.err
     quick = ("plan", "model.yaml", "cluster.yaml", "-f", "greedy")
     assert cli(*quick).code == 2 and planned.read_bytes() == before
     assert cli(*quick, "--json").code == 0 and planned.read_bytes() == before

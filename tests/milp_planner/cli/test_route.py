@@ -44,7 +44,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["none.npy"], "none.npy is no file"),
+        (["none.npy"], "none.npy is not a file"),
         (["zipf:x:3"], "zipf:ALPHA:ROWS"),
         (["uniform:100", "--dist-type", "round_robin"], "did you mean 'roundrobin'"),
         (["uniform:100", "--ranks", "0"], "whole number"),

@@ -30,7 +30,7 @@ def test_predicted_beside_simulated(cli: Cli, planned: Path) -> None:
 def test_memory_beyond_what_is_reserved_is_told() -> None:
     """The fullest place always, an excess with its place and share."""
     from milp_planner.cli.simulate import _memory
-    from milp_planner.features.simulate.memory import MemoryInfo
+    from milp_planner.features.simulate.places import MemoryInfo
 
     fits = MemoryInfo("HBM", "rank", (2048, 4096), (1024, 3072), 1)
     assert _memory(fits) == "HBM of rank 1, the fullest  4 KiB reserved → 3 KiB filled"
@@ -44,7 +44,7 @@ def test_bad_input_is_a_sentence(cli: Cli, planned: Path, tmp_path: Path) -> Non
     (tmp_path / "far.csv").write_text("1\n1000000000000\n")
     wrong = {
         "TABLE=FILE": ["--trace", "users"],
-        "no file of keys": ["--trace", "users=absent.npy"],
+        "not a file of keys": ["--trace", "users=absent.npy"],
         "keys.csv": ["--trace", "users=keys.csv"],
         "far.csv: key number 2 is 1000000000000; allowed: 0 to": ["--trace", "ads=far.csv"],
         "dlrm-2021, dlrm-2022": ["--skew", "flat"],

@@ -43,7 +43,7 @@ def test_names_are_no_markup(cli: Cli, tmp_path: Path) -> None:
     done = cli("plan", "odd.yaml", "cluster.yaml", "-f", "greedy")
     for name in ("m[bold]x[/red]", "emb[user]", "x[/b]", "<script>alert(1)</script>:apple:"):
         assert name in done.out, done
-    for command in ("verify", "explain", "report --terminal", "audit"):
+    for command in ("verify", "explain", "audit"):
         name, *more = command.split()
         inputs = ["odd.yaml", "cluster.yaml"] if name == "audit" else []
         shown = cli(name, "plan.json", *inputs, *more, *_quick(name))

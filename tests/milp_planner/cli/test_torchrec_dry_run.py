@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -97,3 +98,24 @@ def test_mistakes_are_sentences(cli: Cli, folder: Path) -> None:
     done = cli("torchrec-dry-run", "two.py:inputs", "--skus", "big.yaml", "--world-size", "3",
                "--local-world-size", "2")  # fmt: skip
     assert done.code == 2 and "divisible" in done.err
+
+
+@needs_service
+def test_the_page_shows_what_is_printed(cli: Cli, tmp_path: Path) -> None:
+    """docs/torchrec.md: its my_model.py and command print its table and its sentences.
+
+    Any optimal plan will do, so the rank and its HBM are not compared.
+    """
+    page = (Path(__file__).resolve().parents[3] / "docs" / "torchrec.md").read_text("utf-8")
+    [model] = re.findall(r"`my_model.py`\n\n```python\n(.*?)```", page, re.S)
+    [(asked, shown)] = re.findall(
+        r"^\$ milp-planner (torchrec-dry-run.*?)\n(.*?)```", page, re.M | re.S
+    )
+    (tmp_path / "my_model.py").write_text(model)
+    done = cli(*asked.split())
+    assert done.code == 1
+    printed, wanted = (
+        [re.split(r"\s{2,}", line.strip()) for line in text.strip().splitlines()]
+        for text in (done.out, shown)
+    )
+    assert [row[:5] + row[7:] for row in printed] == [row[:5] + row[7:] for row in wanted]

@@ -54,13 +54,16 @@ def test_single_names_stand_for_lists() -> None:
         ({"ranks": [-1]}, r"ranks\[0\]: found -1; allowed: at least 0"),
         (
             {"modes": "HBM_ONLY", "pin": {"mode": "CACHING"}},
-            r"pin\.mode: found CACHING, which the constraints beside it exclude; allowed: HBM_ONLY",
+            r"pin\.mode: found CACHING, which the other constraints exclude; allowed: HBM_ONLY",
         ),
         (
             {"cache_ratios": [0.5], "pin": {"cache_ratio": 0.2}},
-            r"pin\.cache_ratio: found 1/5, which the constraints",
+            r"pin\.cache_ratio: found 1/5, which the other constraints",
         ),
-        ({"ranks": [0], "pin": {"ranks": [1]}}, r"pin\.ranks: found rank 1, which ranks beside"),
+        (
+            {"ranks": [0], "pin": {"ranks": [1]}},
+            r"pin\.ranks: found rank 1, which the list of ranks excludes",
+        ),
         (
             {"pin": {"mode": "HBM_ONLY", "cache_ratio": 0.5}},
             r"pin\.cache_ratio: goes with CACHING or HYBRID, not with HBM_ONLY",

@@ -85,7 +85,7 @@ def test_keys_of_a_hashed_table_may_be_any(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "sentence"),
     [
-        (None, r"keys\.npy is no file of keys"),
+        (None, r"keys\.npy is not a file of keys"),
         ([], r"keys\.npy: holds no key; allowed: at least one"),
         ([3, 100], r"found the key 100; allowed: rows 0 to 99"),
         ([3, -1], r"found the key -1; allowed: rows 0 to 99"),

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from milp_planner.pricing import price
-from milp_planner.pricing.bandwidth import bandwidths, hits_of
-from milp_planner.pricing.columns import OptionColumns
 from milp_planner.pricing.exchange import links_of
-from milp_planner.pricing.job import Job, job_of
+from milp_planner.pricing.job import Job, OptionColumns, job_of
+from milp_planner.pricing.lookup import bandwidths, hits_of
 from milp_planner.pricing.menu import menu_of, order_of
 from milp_planner.pricing.price import _option_columns
 from milp_planner.pricing.profile import load_profile

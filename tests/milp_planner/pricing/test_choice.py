@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from milp_planner.pricing.choice import Choice, kernel_of, ratio_text
+from milp_planner.pricing.options import Choice, kernel_of, ratio_text
 
 
 @pytest.mark.parametrize(

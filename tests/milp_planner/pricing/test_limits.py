@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
 
-import milp_planner.pricing.limits as limits
 from formulations.instance.validate import validate
 from milp_planner.errors import BadInput
 from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import price
 from tests.milp_planner.pricing.build import cluster, model, priced
+
+#: By its path: the package gives its name to the function.
+limits = import_module("milp_planner.pricing.price")
 
 
 @pytest.mark.parametrize(

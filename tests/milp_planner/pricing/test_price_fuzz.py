@@ -13,7 +13,7 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.constraints import Constraints
 from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import price
-from milp_planner.pricing.choice import MODES, SHARDING_TYPES
+from milp_planner.pricing.options import MODES, SHARDING_TYPES
 from tests.milp_planner.pricing.build import cluster, uneven_cluster
 
 RATIOS = st.sampled_from(["0.1", "1/3", "0.35", "0.99"])

@@ -11,8 +11,8 @@ import pytest
 
 from milp_planner.inputs import Cluster, Model
 from milp_planner.pricing import Options, price
-from milp_planner.pricing.choice import SHARDING_TYPES
 from milp_planner.pricing.exchange import Links
+from milp_planner.pricing.options import SHARDING_TYPES
 
 GIB = 2**30
 INTRA, INTER = 600 * GIB, 12.5 * GIB

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from milp_planner.pricing.traffic import traffic_of
+from milp_planner.pricing.job import traffic_of
 from tests.milp_planner.pricing.build import model
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import yaml
 
+from milp_planner import read_plan
+from scenarios.batch.query import connect
 from scenarios.batch.runner import run_batch
 from scenarios.batch.store import FILE, Record, Store, latest
 from scenarios.batch.suite import Suite
@@ -26,6 +28,20 @@ def test_a_second_call_solves_nothing(tmp_path: Path) -> None:
     assert (first.solved, again.solved) == (4, 0)
     assert first.results == again.results and len(first.results) == 4
     assert {r["suite"] for r in first.results} == {"small"}
+
+
+def test_plans_are_kept_where_asked(tmp_path: Path) -> None:
+    """Each is a plan.json of its own, named by its record; by default there is none."""
+    batch = run_batch(suite(), tmp_path / "kept", workers=1, plans=True)
+    for record in batch.results:
+        plan = read_plan(tmp_path / "kept" / record["plan"])
+        assert plan.outcome.objective == record["objective"]
+        assert plan.outcome.formulation == record["formulation"]
+    names = [row["plan"] for row in connect(tmp_path / "kept").execute("select plan from results")]
+    assert names == [record["plan"] for record in batch.results]
+    bare = run_batch(suite(), tmp_path / "bare", workers=1)
+    assert not (tmp_path / "bare" / "plans").exists()
+    assert all("plan" not in record for record in bare.results)
 
 
 def test_a_failing_scenario_stops_nothing_and_is_tried_again(tmp_path: Path) -> None:

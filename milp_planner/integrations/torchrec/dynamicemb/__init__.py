@@ -1,7 +1,7 @@
 """dynamicemb tables inside TorchRec's planner, chosen together with the ordinary ones.
 
 Neither dynamicemb nor TorchEasyRec is imported: what is relied upon of them is written down in
-:mod:`~milp_planner.integrations.torchrec.dynamicemb.protocols`.
+:mod:`~milp_planner.integrations.torchrec.dynamicemb.marks`.
 
 - ``DynamicEmbEnumerator`` adds the options of dynamicemb tables (mode × cache ratio, row-wise over
   all ranks) to TorchRec's for the others, where dynamicemb is used without TorchEasyRec.
@@ -9,35 +9,12 @@ Neither dynamicemb nor TorchEasyRec is imported: what is relied upon of them is 
 - ``decisions`` and ``with_dynamicemb`` say what was chosen in the words of the runtime.
 """
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING
-
-from milp_planner.integrations.torchrec import require_torchrec
-
-if TYPE_CHECKING:
-    from milp_planner.integrations.torchrec.dynamicemb.chosen import (
-        Decision,
-        decisions,
-        write_options,
-    )
-    from milp_planner.integrations.torchrec.dynamicemb.enumerator import DynamicEmbEnumerator
-    from milp_planner.integrations.torchrec.dynamicemb.sharding import with_dynamicemb
-
-_HOMES = {
-    "Decision": "chosen",
-    "DynamicEmbEnumerator": "enumerator",
-    "decisions": "chosen",
-    "with_dynamicemb": "sharding",
-    "write_options": "chosen",
-}
+from milp_planner.integrations.torchrec.dynamicemb.chosen import (
+    Decision,
+    decisions,
+    with_dynamicemb,
+    write_options,
+)
+from milp_planner.integrations.torchrec.dynamicemb.enumerator import DynamicEmbEnumerator
 
 __all__ = ["Decision", "DynamicEmbEnumerator", "decisions", "with_dynamicemb", "write_options"]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    require_torchrec()
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from functools import cache
+from typing import Literal
 
 import numpy as np
 
+from milp_planner.integrations.torchrec.dynamicemb.marks import TableOptions
+from milp_planner.pricing import lookup
 from milp_planner.pricing.dynamicemb_storage import (
     planner_value_bytes,
     runtime_tiers,
     runtime_value_bytes,
     torcheasyrec_tiers,
 )
+from milp_planner.pricing.profile import Profile, load_profile
 from milp_planner.pricing.storage import admission_counter
 from milp_planner.pricing.units import round_up
-
-if TYPE_CHECKING:
-    from milp_planner.integrations.torchrec.dynamicemb.protocols import TableOptions
 
 StorageModel = Literal["runtime", "torcheasyrec"]
 
@@ -86,10 +87,13 @@ def hbm_for_values(held: Rows, options: TableOptions, ratio: Fraction) -> int:
     return math.ceil(values * ratio)
 
 
-def efficiency(ratio: Fraction, caching: bool) -> float:
-    """Share x_eff of HBM's bandwidth that a lookup reaches.
+@cache
+def _published() -> Profile:
+    return load_profile("torchrec-default")
 
-    1 at ratio 1, else 0.28 + 0.01 x under CACHING and 0.11 + 0.01 x under HYBRID.
+
+def efficiency(ratio: Fraction, caching: bool) -> float:
+    """Share x_eff of HBM's bandwidth that a lookup reaches: 1 at ratio 1, else the profile's curve.
 
     References
     ----------
@@ -97,17 +101,14 @@ def efficiency(ratio: Fraction, caching: bool) -> float:
     """
     if ratio >= 1:
         return 1.0
-    return (0.28 if caching else 0.11) + 0.01 * float(ratio)
+    curve = _published().caching if caching else _published().hybrid
+    return float(lookup.efficiency(curve, np.array(float(ratio))))
 
 
 def bandwidth(effective: float, hbm: float, host_link: float) -> float:
-    """(x_eff · HBM + (1 − x_eff) · host link) / 10, in the unit of both.
-
-    References
-    ----------
-    alibaba/TorchEasyRec, ``tzrec/utils/dynamicemb_util.py``: bandwidth of the customized kernel.
-    """
-    return (effective * hbm + (1 - effective) * host_link) / 10
+    """(x_eff · HBM + (1 − x_eff) · host link) over the kernel's divisor, in the unit of both."""
+    mixed = effective * hbm + (1 - effective) * host_link
+    return mixed / _published().kernel.dynamicemb_divisor
 
 
 def _array(value: int) -> np.ndarray:

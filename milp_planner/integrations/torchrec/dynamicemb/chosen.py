@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from torchrec.distributed.planner.types import ShardingOption
+from torchrec.distributed.types import (
+    EmbeddingModuleShardingPlan,
+    ParameterSharding,
+    ShardingPlan,
+)
 
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec.dynamicemb.arithmetic import hbm_for_values
 from milp_planner.integrations.torchrec.dynamicemb.enumerator import rows_of
-from milp_planner.integrations.torchrec.dynamicemb.marks import is_dynamic, mode_of, ratio_of
-
-if TYPE_CHECKING:
-    from torchrec.distributed.planner.types import ShardingOption
+from milp_planner.integrations.torchrec.dynamicemb.marks import (
+    KERNEL,
+    is_dynamic,
+    mode_of,
+    ratio_of,
+)
+from milp_planner.pricing.units import round_up
 
 
 @dataclass(frozen=True)
@@ -70,10 +81,57 @@ def write_options(constraints: Mapping[str, Any], chosen: Mapping[str, Decision]
         options = getattr(constraints.get(name), "dynamicemb_options", None)
         if options is None:
             raise BadInput(f"table {name!r}: found no constraint with dynamicemb_options")
-        set_options(options, decision)
+        _set(options, decision)
 
 
-def set_options(options: Any, decision: Decision) -> None:
+def with_dynamicemb(
+    plan: ShardingPlan,
+    chosen: Sequence[ShardingOption],
+    sharding: Callable[..., ParameterSharding],
+    **more: Any,
+) -> ShardingPlan:
+    """A copy of a plan, its dynamicemb tables as dynamicemb's own class of ``ParameterSharding``.
+
+    Parameters
+    ----------
+    plan : ShardingPlan
+        What ``MilpShardingPlanner.plan`` returned.
+    chosen : sequence of ShardingOption
+        Its ``best_plan``.
+    sharding : callable
+        dynamicemb's ``DynamicEmbParameterSharding``; gets ``sharding_type``, ``compute_kernel``,
+        ``ranks``, ``sharding_spec`` and ``dynamicemb_options``.
+    **more
+        Further fields of that class in your version, such as ``dist_type`` and
+        ``customized_compute_kernel``.
+
+    Returns
+    -------
+    ShardingPlan
+        Each table's options are a copy, with ``caching``, ``local_hbm_for_values``,
+        ``global_hbm_for_values``, ``max_capacity`` (slots of one rank) and ``dim`` set.
+    """
+    decided = decisions(chosen)
+    copied = ShardingPlan({path: _copy(module) for path, module in plan.plan.items()})
+    for option in filter(is_dynamic, chosen):
+        held = rows_of(option)
+        options: Any = copy.deepcopy(option.dynamicemb_options)
+        _set(options, decided[option.name])
+        options.max_capacity = int(round_up(held.rows, options.bucket_capacity))
+        options.dim = held.dim
+        module: Any = copied.plan[option.path]
+        module[option.name] = sharding(
+            sharding_type=option.sharding_type,
+            compute_kernel=KERNEL,
+            ranks=module[option.name].ranks,
+            sharding_spec=module[option.name].sharding_spec,
+            dynamicemb_options=options,
+            **more,
+        )
+    return copied
+
+
+def _set(options: Any, decision: Decision) -> None:
     """Set what a decision says in one ``DynamicEmbTableOptions``, in place."""
     options.caching = decision.caching
     options.local_hbm_for_values = decision.local_hbm_for_values
@@ -90,3 +148,9 @@ def _decision(option: Any) -> Decision:
         local_hbm_for_values=local,
         global_hbm_for_values=local * len(option.shards),
     )
+
+
+def _copy(module: Any) -> EmbeddingModuleShardingPlan:
+    kept = EmbeddingModuleShardingPlan()
+    kept.update(module)
+    return kept

@@ -6,12 +6,19 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from torch import nn
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.shard_estimators import EmbeddingPerfEstimator
-from torchrec.distributed.planner.types import ParameterConstraints, Storage
-from torchrec.distributed.types import CacheParams
+from torchrec.distributed.planner.types import (
+    ParameterConstraints,
+    ShardEstimator,
+    ShardingOption,
+    Storage,
+    Topology,
+)
+from torchrec.distributed.types import CacheParams, ModuleSharder
 
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec.dynamicemb.arithmetic import (
@@ -21,14 +28,13 @@ from milp_planner.integrations.torchrec.dynamicemb.arithmetic import (
     efficiency,
     table_bytes,
 )
-from milp_planner.integrations.torchrec.dynamicemb.marks import optimizer_of, ratio_of
-from milp_planner.integrations.torchrec.dynamicemb.protocols import KERNEL, DynamicConstraint
+from milp_planner.integrations.torchrec.dynamicemb.marks import (
+    KERNEL,
+    DynamicConstraint,
+    optimizer_of,
+    ratio_of,
+)
 from milp_planner.integrations.torchrec.once import OncePerSize
-
-if TYPE_CHECKING:
-    from torch import nn
-    from torchrec.distributed.planner.types import ShardEstimator, ShardingOption, Topology
-    from torchrec.distributed.types import ModuleSharder
 
 TENTHS = tuple(Fraction(tenth, 10) for tenth in range(1, 11))
 

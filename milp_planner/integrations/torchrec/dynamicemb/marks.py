@@ -1,14 +1,64 @@
-"""How an option of a dynamicemb table is told, named, and fused with others."""
+"""How an option of a dynamicemb table is told, named, and fused with others.
+
+What is relied upon of dynamicemb and TorchEasyRec, attribute by attribute, is in the protocols.
+
+References
+----------
+NVIDIA/recsys-examples (main 43465aea), ``corelib/dynamicemb``: ``DynamicEmbTableOptions``
+(``dynamicemb_config.py``), ``DynamicEmbParameterConstraints`` (``planner/planners.py``),
+``KVCounter``. alibaba/TorchEasyRec (master 54cac316), ``tzrec/utils/plan_util.py``: options that
+its enumerator marks with ``use_dynamicemb`` and ``dynamicemb_options``.
+"""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal, Protocol
 
-if TYPE_CHECKING:
-    from torchrec.distributed.planner.types import ShardingOption
+from torchrec.distributed.planner.types import ShardingOption
 
 FusionRule = Literal["honoured", "free"]
+
+KERNEL = "customized_kernel"
+"""TorchRec's ``EmbeddingComputeKernel.CUSTOMIZED_KERNEL``, under which dynamicemb tables go."""
+
+
+class AdmissionCounter(Protocol):
+    """dynamicemb's ``KVCounter``."""
+
+    capacity: int
+    """Slots on one rank."""
+    bucket_capacity: int
+    """Slots of one of its buckets."""
+
+
+class TableOptions(Protocol):
+    """dynamicemb's ``DynamicEmbTableOptions``, as far as a plan reads or sets it.
+
+    Read as well, where there: ``index_type``, ``score_strategy``, ``admit_strategy``,
+    ``external_storage``, ``dist_type``, ``training`` (what the runtime fuses by).
+    """
+
+    bucket_capacity: int
+    """Slots of a bucket."""
+    caching: bool
+    """Whether HBM caches a host store that holds all rows (CACHING), or shares them (HYBRID)."""
+    local_hbm_for_values: int
+    """Bytes of one rank's HBM for values and optimizer state."""
+    global_hbm_for_values: int
+    """The same over all ranks."""
+
+
+class DynamicConstraint(Protocol):
+    """dynamicemb's ``DynamicEmbParameterConstraints``: a TorchRec ``ParameterConstraints`` with."""
+
+    use_dynamicemb: bool
+    """Whether the table is dynamicemb's."""
+    dynamicemb_options: Any
+    """Its :class:`TableOptions`."""
+    cache_params: Any
+    """TorchRec's ``CacheParams``; a ``load_factor`` fixes the cache ratio."""
+
 
 _KEY = ("training", "external_storage", "index_type", "dist_type", "score_strategy")
 _FINEST = 1000
@@ -18,6 +68,11 @@ _FINEST = 1000
 def is_dynamic(option: ShardingOption) -> bool:
     """Whether an option is marked as a dynamicemb table's, by our enumerator or TorchEasyRec's."""
     return bool(getattr(option, "use_dynamicemb", False))
+
+
+def caches(option: ShardingOption) -> bool:
+    """Whether it is a dynamicemb table's with a cache over a host store of all rows."""
+    return is_dynamic(option) and bool(option.dynamicemb_options.caching)
 
 
 def ratio_of(option: ShardingOption) -> Fraction:

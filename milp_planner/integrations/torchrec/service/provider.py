@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
+from torchrec.distributed.planner.dry_run.protocols import PlanCache
+from torchrec.distributed.planner.dry_run.types import SkuOverride
+from torchrec.distributed.planner.planners import EmbeddingPlannerBase
 from torchrec.distributed.planner.provider import DefaultPlannerProvider
 from torchrec.distributed.planner.types import (
+    HardwareConfig,
     KernelConfig,
     PlannerConfig,
+    PlannerSessionContext,
     PlannerVariant,
+    ShardingPlanRequest,
+    StorageReservation,
     Topology,
     TopologyFactory,
     TrainerConfig,
 )
 
 from milp_planner.errors import BadInput
+from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.problems import choice
 from milp_planner.integrations.torchrec.once import speed_up
 from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
-from milp_planner.integrations.torchrec.service.hardware import GIB, hardware_for
-from milp_planner.integrations.torchrec.service.memory import Memory, RememberingPlanner
+from milp_planner.integrations.torchrec.service.plan_cache import RememberingPlanner
+from milp_planner.pricing.profile import load_profile
 
-if TYPE_CHECKING:
-    from torchrec.distributed.planner.dry_run.protocols import PlanCache
-    from torchrec.distributed.planner.planners import EmbeddingPlannerBase
-    from torchrec.distributed.planner.types import (
-        HardwareConfig,
-        PlannerSessionContext,
-        ShardingPlanRequest,
-        StorageReservation,
-    )
-
+GIB = 2**30
 _UNREAD = (
     "proposer_type", "partitioner_type", "partitioner_sort_by", "balance_modules",
     "memory_balanced_max_search_count", "memory_balanced_tolerance", "performance_model",
@@ -87,7 +88,7 @@ class MilpPlannerProvider(DefaultPlannerProvider):
         override = (getattr(request, "per_sku_overrides", None) or {}).get(sku)
         if self._hardware is None and override is None:
             return super().build_topology(sku, request, ctx)
-        hardware = hardware_for(sku, self._hardware, override)
+        hardware = _hardware(sku, self._hardware, override)
         ctx.hw_source[sku] = "milp_planner"
         ctx.hw_overrides_applied[sku] = hardware
         return TopologyFactory.create_topology(
@@ -142,7 +143,7 @@ class MilpPlannerProvider(DefaultPlannerProvider):
         }
         if self._cache is None:
             return MilpShardingPlanner(**given)
-        return RememberingPlanner(Memory(self._cache, sku, ctx), **given)
+        return RememberingPlanner(self._cache, sku, ctx, **given)
 
     def _unread(self, config: PlannerConfig, sku: str, ctx: PlannerSessionContext) -> Iterator[str]:
         default = PlannerConfig()
@@ -161,3 +162,72 @@ def _refuse(unread: list[str]) -> None:
             "planner_variant linear_programming chooses options and ranks itself and does not "
             f"read: {', '.join(unread)}; leave them at their defaults"
         )
+
+
+def hardware_of(cluster: Cluster) -> HardwareConfig:
+    """TorchRec's hardware description of a cluster's ranks.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Its ranks and machines must be equal. Capacities are taken as they are (reservations are
+        TorchRec's to make), DDR in equal shares a rank.
+
+    Returns
+    -------
+    HardwareConfig
+        Bytes, and bytes a millisecond.
+
+    Raises
+    ------
+    BadInput
+        When ranks or machines differ.
+    """
+    first = cluster.machines[0]
+    if any(machine != first for machine in cluster.machines) or len(set(first.ranks)) > 1:
+        raise BadInput(
+            f"cluster {cluster.name!r}: found ranks or machines that differ; allowed as a SKU: "
+            "equal ones"
+        )
+    profile = load_profile(cluster.profile)
+    network = cluster.interconnect
+    within = None if network is None else network.intra_machine / 1000
+    between = None if network is None else network.inter_machine
+    return HardwareConfig(
+        hbm_cap_bytes=first.ranks[0].hbm_bytes,
+        ddr_cap_bytes=first.ddr_bytes // len(first.ranks),
+        intra_host_bw=within,
+        inter_host_bw=within if between is None else between / 1000,
+        hbm_mem_bw=profile.hbm / 1000,
+        ddr_mem_bw=profile.ddr / 1000,
+        hbm_to_ddr_mem_bw=profile.host_link / 1000,
+    )
+
+
+def _hardware(
+    sku: str, known: Mapping[str, HardwareConfig] | None, override: SkuOverride | None
+) -> HardwareConfig:
+    """Hardware of one SKU with what the request overrides.
+
+    Raises
+    ------
+    BadInput
+        For a SKU that is not among those known, with the nearest.
+    """
+    if known is not None and sku not in known:
+        raise BadInput(f"SKU {sku!r}: {choice(sku, known)}")
+    found = HardwareConfig() if known is None else known[sku]
+    if override is None:
+        return found
+    # TorchRec writes bandwidths of n GB/s as n GiB a thousand milliseconds.
+    changes = {
+        "hbm_cap_bytes": None if override.hbm_gb is None else int(override.hbm_gb * GIB),
+        "ddr_cap_bytes": None if override.ddr_gb is None else int(override.ddr_gb * GIB),
+        "intra_host_bw": _bytes_per_millisecond(override.intra_host_bw),
+        "inter_host_bw": _bytes_per_millisecond(override.inter_host_bw),
+    }
+    return replace(found, **{name: v for name, v in changes.items() if v is not None})
+
+
+def _bytes_per_millisecond(gigabytes: float | None) -> float | None:
+    return None if gigabytes is None else gigabytes * GIB / 1000

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from torchrec.distributed.planner.reporter import DefaultPlanReporter
 from torchrec.distributed.planner.stats import NoopEmbeddingStats
+from torchrec.distributed.planner.types import PlannerSessionContext, Stats
 
-from milp_planner.integrations.torchrec.units import milliseconds
-
-if TYPE_CHECKING:
-    from torchrec.distributed.planner.types import PlannerSessionContext, Stats
-
-    from formulations import Outcome
-    from milp_planner.integrations.torchrec.guilty import Guilty
-    from milp_planner.integrations.torchrec.rating import RatingName
+from formulations import Outcome
+from milp_planner.integrations.torchrec.rating import RatingName, milliseconds
+from milp_planner.integrations.torchrec.summary import Guilty
 
 
 @dataclass(frozen=True)

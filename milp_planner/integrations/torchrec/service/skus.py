@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from torchrec.distributed.planner.dry_run import DryRunOrchestrator, DryRunRequest
+from torchrec.distributed.planner.dry_run import DryRunOrchestrator, DryRunRequest, DryRunResult
+from torchrec.distributed.planner.dry_run.protocols import PlanCache
 from torchrec.distributed.planner.executor import DefaultPlannerExecutor
 from torchrec.distributed.planner.types import (
+    HardwareConfig,
     PlannerConfig,
     PlannerErrorType,
     PlannerSessionContext,
@@ -17,15 +19,9 @@ from torchrec.distributed.planner.types import (
 )
 
 from milp_planner.errors import BadInput
+from milp_planner.integrations.torchrec.reference import TorchRecInputs
 from milp_planner.integrations.torchrec.service.provider import MilpPlannerProvider
 from milp_planner.integrations.torchrec.service.reporter import MilpPlanReporter, PlanReport
-
-if TYPE_CHECKING:
-    from torchrec.distributed.planner.dry_run import DryRunResult
-    from torchrec.distributed.planner.dry_run.protocols import PlanCache
-    from torchrec.distributed.planner.types import HardwareConfig
-
-    from milp_planner.integrations.torchrec.reference import TorchRecInputs
 
 OK, FALLS_SHORT, BAD_INPUT, NO_PLAN = 0, 1, 2, 3
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milp_planner.features.batch.curves import bins_of, cactus_of, profiles_of
+from milp_planner.features.batch.curves import bins_of, cactus_of, profiles_of, sweeps_of
 from milp_planner.features.batch.rows import rows_of
 from tests.milp_planner.features.batch.records import failed, proved, record
 
@@ -101,3 +101,15 @@ def test_every_scenario_is_a_point_of_the_bins() -> None:
 def test_one_number_of_bins_is_no_sweep() -> None:
     """Nothing varies, nothing is drawn."""
     assert bins_of(rows_of([record(options={"hbm_bins_per_device": 10})])) == ()
+
+
+def test_time_against_what_is_swept() -> None:
+    """The median of the plans at each number; names, failures and constants draw nothing."""
+    records = [
+        record(axes={"hbm": hbm, "profile": "h100", "skew": 1.0}, objective=value, seed=seed)
+        for hbm, values in ((2, (9, 5, 7)), (1, (20,))) for seed, value in enumerate(values)
+    ]  # fmt: skip
+    records.append(failed(axes={"hbm": 4, "profile": "h100", "skew": 1.0}))
+    (swept,) = sweeps_of(rows_of(records))
+    assert (swept.axis, swept.objective_kind) == ("hbm", "total")
+    assert [(c.series, c.points) for c in swept.curves] == [("dp", ((1.0, 20), (2.0, 7)))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from milp_planner.features.batch import BatchInfo, batch_of
-from milp_planner.features.batch.info import AssertionInfo, draw_batch, draw_figures
+from milp_planner.features.batch.info import AssertionInfo, draw_batch
 from tests.milp_planner.features.batch.records import failed, many, proved, record
 from tests.milp_planner.features.plan.test_ranks import drawn
 
@@ -43,15 +43,3 @@ def test_the_terminal_shows_what_stands_out() -> None:
     assert "does not hold: all fit (7 scenarios)" in text and "and 2 more" in text
     assert "not covered" not in text
     assert max(map(len, text.splitlines())) <= 100
-
-
-def test_the_terminal_has_every_figure() -> None:
-    """Profiles by objective and time, proofs against time, bins: shares by hand from the info."""
-    found = batch_of("s", "", 50, many(50))
-    text = drawn(draw_figures(found))
-    for title in ("minimising total", "time until the proof", "proved within",
-                  "hbm_bins_per_device against gap"):  # fmt: skip
-        assert title in text, title
-    exact = found.profiles[0].curves[-1]
-    assert exact.series == "cpsat" and exact.at(1.0) == 1.0
-    assert found.contradictions == ()

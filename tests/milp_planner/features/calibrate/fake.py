@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from milp_planner.features.calibrate.dynamicemb_tables import MOVED_BYTES
+from milp_planner.features.calibrate.cuda_machine import MOVED_BYTES
 from milp_planner.features.calibrate.machine import Load
 from milp_planner.features.calibrate.micro_dlrm import SHAPES
 from milp_planner.features.calibrate.timing import Lap, Probe

@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 torch = pytest.importorskip("torch")
-from milp_planner.features.calibrate import dynamicemb_tables  # noqa: E402
+from milp_planner.features.calibrate import cuda_machine  # noqa: E402
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
         def __init__(self, **fields: object) -> None:
             super().__init__()
             self.seen: list[torch.Tensor] = []
-            self.weight = torch.nn.Parameter(torch.zeros(dynamicemb_tables.ROWS, 1))
+            self.weight = torch.nn.Parameter(torch.zeros(cuda_machine.ROWS, 1))
             made.append(SimpleNamespace(table=self, **fields))
 
         def forward(self, ids: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
@@ -38,8 +38,8 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
     tables.BatchedDynamicEmbeddingTablesV2 = Tables
     monkeypatch.setitem(sys.modules, "dynamicemb", library)
     monkeypatch.setitem(sys.modules, "dynamicemb.batched_dynamicemb_tables", tables)
-    monkeypatch.setattr(dynamicemb_tables, "ROWS", 64)
-    monkeypatch.setattr(dynamicemb_tables, "IDS", 16)
+    monkeypatch.setattr(cuda_machine, "ROWS", 64)
+    monkeypatch.setattr(cuda_machine, "IDS", 16)
     return made
 
 
@@ -52,7 +52,7 @@ def test_each_mode_asks_for_its_layout(
     built: list[SimpleNamespace], mode: str, ratio: float, caching: bool
 ) -> None:
     """caching and the bytes of values in HBM are what the runtime chooses the layout by."""
-    probe = dynamicemb_tables.probe(mode, ratio, 0, "cpu")
+    probe = cuda_machine.runtime_probe(mode, ratio, 0, "cpu")
     (options,) = built[0].table_options
     assert options.caching is caching
     assert options.local_hbm_for_values == int(64 * 128 * 4 * 3 * ratio)  # Adam: two moments
@@ -62,7 +62,7 @@ def test_each_mode_asks_for_its_layout(
 
 def test_every_key_is_inserted_before_the_clock_starts(built: list[SimpleNamespace]) -> None:
     """Filling looks all rows up once; timed ids are skewed, in range and new every round."""
-    probe = dynamicemb_tables.probe("HYBRID", 0.1, 0, "cpu")
+    probe = cuda_machine.runtime_probe("HYBRID", 0.1, 0, "cpu")
     assert torch.cat(built[0].table.seen).tolist() == list(range(64))
     drawn = [probe.prepare(number) for number in range(200)]
     assert not torch.equal(drawn[0], drawn[1])

@@ -7,7 +7,7 @@ import pytest
 
 from milp_planner.features.calibrate import TooNoisy, calibrate
 from milp_planner.features.calibrate.plan import DIM, measurement_plan
-from milp_planner.features.calibrate.profile_text import profile_text
+from milp_planner.features.calibrate.result import profile_text
 from milp_planner.inputs.strict_yaml import read_yaml
 from milp_planner.pricing import lookup
 from milp_planner.pricing.profile import Profile

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from formulations import Instance, Objective, Placement, Settings
 from formulations.instance import Current
-from milp_planner.features.explain import Budget
+from milp_planner.features.explain.budget import Budget
 from tests.formulations.brute_force import Truth, brute_force
 from tests.formulations.strategies import instances
 

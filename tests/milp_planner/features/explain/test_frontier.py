@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations import Block, Instance, InstanceBuilder, Objective, Shard, Where
-from milp_planner.features.explain.frontier import exact_frontier, grid_frontier
+from milp_planner.features.explain.frontier import grid_frontier
 from milp_planner.features.explain.tiers import capped, tiers_of
 from tests.formulations.examples import two_modes
-from tests.milp_planner.features.explain.quick import first_of_each, quick, small, truth
+from tests.milp_planner.features.explain.quick import first_of_each, quick, truth
 
 
 def _enumerated(instance: Instance, tiers: tuple[str, ...]) -> set[tuple[int, ...]]:
@@ -26,17 +26,6 @@ def _enumerated(instance: Instance, tiers: tuple[str, ...]) -> set[tuple[int, ..
         a for a in found
         if not any(b != a and all(x <= y for x, y in zip(b, a, strict=True)) for b in found)
     }  # fmt: skip
-
-
-@settings(max_examples=4, deadline=None)
-@given(instance=small(max_tables=2))
-def test_the_exact_frontier_is_all_there_is(instance: Instance) -> None:
-    """The efficient points are exactly those of enumerating every capacity."""
-    tier = instance.resources[0].name
-    info = exact_frontier(instance, (tier,), quick())
-    assert info.exact
-    got = {(*p.used, p.objective) for p in info.points if p.efficient and p.used is not None}
-    assert got == _enumerated(instance, (tier,))
 
 
 @st.composite
@@ -62,10 +51,9 @@ def two_tiers(draw: st.DrawFn) -> Instance:
 @settings(max_examples=15, deadline=None)
 @given(instance=two_tiers())
 def test_hbm_against_ddr_is_all_there_is(instance: Instance) -> None:
-    """The exact frontier of both tiers is that of every pair of limits."""
-    info = exact_frontier(instance, ("hbm", "ddr"), quick())
+    """On a grid of every pair of limits it is what enumerating them finds."""
+    info = grid_frontier(instance, {"hbm": range(6), "ddr": range(6)}, quick())
     got = {(*p.used, p.objective) for p in info.points if p.efficient and p.used is not None}
-    assert info.exact
     assert got == _enumerated(instance, ("hbm", "ddr"))
 
 
@@ -87,15 +75,6 @@ def test_a_grid_of_both_tiers_is_proved_everywhere(instance: Instance) -> None:
     }  # fmt: skip
 
 
-def test_two_tiers_by_hand() -> None:
-    """HYBRID twice, one of each, CACHING twice: the three efficient mixes."""
-    instance = two_modes(hbm=20, ddr=20)
-    info = exact_frontier(instance, ("hbm", "ddr"), quick())
-    got = {(*p.used, p.objective) for p in info.points if p.efficient and p.used is not None}
-    assert info.exact
-    assert got == {(16, 4, 18), (12, 12, 12), (8, 20, 6)}
-
-
 def test_the_grid_is_the_optimum_at_each_of_its_points() -> None:
     """Every point of the grid has the optimum within its limits; plans stand beside it."""
     instance = two_modes(hbm=20, ddr=20)
@@ -106,14 +85,7 @@ def test_the_grid_is_the_optimum_at_each_of_its_points() -> None:
     for point in info.points:
         caps = dict(zip(info.tiers, point.caps, strict=True))
         assert point.objective == truth(capped(instance, caps)).objective
-    assert not info.exact
     assert info.plans[0].label == "chosen"
     assert info.plans[0].fits
     efficient = {(*p.used, p.objective) for p in info.points if p.efficient and p.used}
     assert efficient == {(16, 4, 18), (12, 12, 12), (8, 20, 6)}
-
-
-def test_a_cut_search_does_not_call_itself_exact() -> None:
-    """With one solve allowed where three points exist, ``exact`` is False."""
-    info = exact_frontier(two_modes(20, 20), ("hbm", "ddr"), quick(), most=1)
-    assert not info.exact

@@ -103,3 +103,13 @@ def test_scenarios_must_be_about_the_same_tables() -> None:
     other = replace(one, table_names=("a", "c"))
     with pytest.raises(BadInput, match="tables differ"):
         combine({"a": one, "b": other}, {"a": 1, "b": 1})
+
+
+def test_a_poor_search_for_one_scenario_makes_no_negative_regret() -> None:
+    """The common plan is a plan for each scenario: what is known of it alone is no worse."""
+    scenarios = {"a": two_modes(20, 20), "b": two_modes(20, 20)}
+    poor: dict[str, tuple[int | None, int | None]] = {"a": (10**6, None), "b": (10**6, None)}
+    info, _, _ = robust(scenarios, quick(), own=poor)
+    assert [(row.own, row.regret) for row in info.scenarios] == [
+        (row.value, 0.0) for row in info.scenarios
+    ]

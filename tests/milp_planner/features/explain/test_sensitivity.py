@@ -10,9 +10,9 @@ import pytest
 from formulations import Settings
 from formulations.result.check import check
 from milp_planner.errors import BadInput
-from milp_planner.features.explain import Budget, sensitivity
 from milp_planner.features.explain.answers import adopt
-from milp_planner.features.explain.sensitivity import SensitivityInfo
+from milp_planner.features.explain.budget import Budget
+from milp_planner.features.explain.sensitivity import SensitivityInfo, sensitivity
 from milp_planner.plans.placement import Plan
 from tests.milp_planner.features.explain.priced import CACHING, HYBRID, planned
 from tests.milp_planner.features.explain.quick import quick

@@ -54,7 +54,7 @@ def test_every_alternative_costs_what_enumeration_says(instance: Instance) -> No
     """Cost, bound and impossibility are those of the instance with the option pinned."""
     plan = solve(instance, "cpsat", LIMITS)
     assume(plan.status == Status.OPTIMAL)
-    info = why(instance, plan, quick(), count=9)
+    info, _ = why(instance, plan, quick(), count=9)
     for index, row in enumerate(info.tables):
         assert len(row.alternatives) == row.options - 1
         for other in row.alternatives:
@@ -75,7 +75,7 @@ def test_no_time_leaves_certified_bounds(instance: Instance) -> None:
     assume(plan.status == Status.OPTIMAL)
     budget = quick()
     budget.settings.stop.set()
-    info = why(instance, plan, budget, count=9)
+    info, _ = why(instance, plan, budget, count=9)
     for index, row in enumerate(info.tables):
         for other in row.alternatives:
             best = _pinned(instance, index, other.option)
@@ -90,7 +90,7 @@ def test_the_budget_that_forbids_is_named() -> None:
     """CACHING for both needs 20 of DDR where 12 are: with b kept CACHING, a lacks 8 of it."""
     instance = two_modes()
     plan = solve(instance, "cpsat", LIMITS)
-    info = why(instance, plan, quick(), count=1)
+    info, _ = why(instance, plan, quick(), count=1)
     hybrid = next(row for row in info.tables if row.option == "HYBRID")
     (other,) = hybrid.alternatives
     assert other.option == "CACHING"
@@ -103,7 +103,7 @@ def test_what_no_plan_can_have_names_its_conflict() -> None:
     """With hbm 8 only CACHING twice fits, so HYBRID is forbidden by hbm alone."""
     instance = two_modes(hbm=8, ddr=20)
     plan = solve(instance, "cpsat", LIMITS)
-    info = why(instance, plan, quick(), tables=["a"])
+    info, _ = why(instance, plan, quick(), tables=["a"])
     (other,) = info.tables[0].alternatives
     assert (other.status, other.cost, other.bound) == ("infeasible", None, None)
     assert other.forbidden_by == ("hbm",)
@@ -116,7 +116,7 @@ def test_what_fits_nowhere_names_its_tier() -> None:
         instance, resources=(replace(instance.resources[0], capacity=instance.resources[0].capacity
                                      - 1), instance.resources[1]))  # fmt: skip
     plan = solve(instance, "cpsat", LIMITS)
-    (other,) = why(tight, plan, quick(), tables=["a"]).tables[0].alternatives
+    (other,) = why(tight, plan, quick(), tables=["a"])[0].tables[0].alternatives
     assert other.status == "infeasible"
     assert other.forbidden_by == ("hbm",)
 
@@ -187,8 +187,8 @@ def test_of_many_tables_the_costliest_are_asked_about() -> None:
             builder.add_option(name, [Block(Where.ANY_RANK, [Shard(cost=(cost,))])])
     instance = builder.build()
     outcome = solve(instance, "greedy", Settings(time_limit=2))
-    info = why(instance, outcome, Budget(Settings(time_limit=0.5)), count=1)
+    info, _ = why(instance, outcome, Budget(Settings(time_limit=0.5)), count=1)
     assert [t.table for t in info.tables] == [f"t{i}" for i in reversed(range(5, MOST + 5))]
     assert info.left == 5
-    named = why(instance, outcome, Budget(Settings(time_limit=0.5)), ["t0"], count=1)
+    named, _ = why(instance, outcome, Budget(Settings(time_limit=0.5)), ["t0"], count=1)
     assert [t.table for t in named.tables] == ["t0"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from formulations import Block, InstanceBuilder, Settings, Shard, Status, Where, solve
 from milp_planner import plan
-from milp_planner.features.plan.advice import memory_for, with_advice, with_diagnosis
+from milp_planner.features.plan.shortage import memory_for, with_advice, with_diagnosis
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import compile_for
 from scenarios.catalog import find_cluster, find_model

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from formulations import Settings, solve
-from milp_planner.features.plan.advice import with_diagnosis
-from milp_planner.features.plan.shortage import Tier, draw_shortage, shortage_of
+from milp_planner.features.plan.shortage import Tier, draw_shortage, shortage_of, with_diagnosis
 from tests.milp_planner.features.example import example
 from tests.milp_planner.features.plan.test_ranks import drawn
 

@@ -16,7 +16,6 @@ from milp_planner.features.explain.swap import Shortage
 from milp_planner.features.explain.why import Alternative, TableWhy, WhyInfo
 from milp_planner.features.plan.memory import memory_of
 from milp_planner.features.plan.modes import ModeCell, ModesInfo, TableMode, modes_svg
-from milp_planner.features.plan.shortage import shortage_svg
 from milp_planner.features.report.info import ReportInfo, report_of
 from milp_planner.features.report.page import render
 from tests.milp_planner.features import plans
@@ -98,10 +97,6 @@ def test_an_infeasible_plan_has_a_page() -> None:
     assert '<h2 id="memory">' not in text
     assert found.shortage is not None
     assert "needed everywhere" in text
-    drawing = shortage_svg(found.shortage, "ps")
-    assert drawing is not None
-    helped = [t for t in found.shortage.tiers if t.helps and t.needed is not None]
-    assert drawing.render().count('class="lacks"') == len(helped) > 0
 
 
 def test_the_largest_page_stays_under_a_megabyte() -> None:
@@ -144,21 +139,21 @@ def test_modes_group_the_tables(info: ReportInfo) -> None:
     )
 
 
-def test_modes_are_drawn_table_by_table_then_counted() -> None:
-    """A bar a table whose length is its share; of many tables a column a mode and ratio."""
+def test_modes_are_drawn_table_by_table() -> None:
+    """A bar a table whose length is its share; many tables are left to the counts below."""
     used = {"hbm": 2**30}
     tables = tuple(TableMode(f"t{i}", "HYBRID", "1/4", 0.25, used) for i in range(60))
     cell = ModeCell("HYBRID", "1/4", tuple(t.table for t in tables), used)
-    few = modes_svg(ModesInfo(tables[:2], (cell,)), "ps").render()
+    drawing = modes_svg(ModesInfo(tables[:2], (cell,)), "ps")
+    assert drawing is not None
+    few = drawing.render()
     tracks, bars = (
         [float(w) for w in re.findall(rf'width="([\d.]+)" height="16" class="{style}"', few)]
         for style in ("room", "m-HYBRID")
     )
     assert len(bars) == 2
     assert [b / t for b, t in zip(bars, tracks, strict=True)] == pytest.approx([0.25] * 2, abs=0.01)
-    many = modes_svg(ModesInfo(tables, (cell,)), "ps").render()
-    assert many.count('class="m-HYBRID"') == 1
-    assert ">60</text>" in many
+    assert modes_svg(ModesInfo(tables, (cell,)), "ps") is None
 
 
 def test_the_search_never_forgets(info: ReportInfo) -> None:

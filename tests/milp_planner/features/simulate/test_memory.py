@@ -9,7 +9,7 @@ import pytest
 
 from milp_planner import plan
 from milp_planner.features.simulate import table as simulated_table
-from milp_planner.features.simulate.memory import MemoryInfo
+from milp_planner.features.simulate.places import MemoryInfo
 from milp_planner.features.simulate.plan import simulate_plan
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.placement import Plan

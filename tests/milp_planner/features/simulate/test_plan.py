@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -151,3 +153,27 @@ def test_a_change_in_a_trace_shows_over_time(placed: Plan) -> None:
     assert row.hit_over_time == (1, 0, 0, 1)
     assert [evicted > 0 for evicted in row.evicted_over_time] == [False, True, True, False]
     assert len(info.pcie_over_time) == 4
+
+
+def test_a_time_limit_keeps_what_is_done(placed: Plan) -> None:
+    """No further table is begun: those with tiers come first, the rest is counted."""
+    told: list[str] = []
+    part = simulate_plan(placed, 1, 3, on_table=told.append, time_limit=1e-9)
+    assert part.left == 4 and len(part.tables) == 1
+    assert told == [part.tables[0].name]
+    assert part.tables[0].mode in ("HYBRID", "CACHING")
+    assert part.memory == ()
+    assert simulate_plan(placed, 1, 3).left == 0
+
+
+def test_a_missing_numba_is_said_before_anything_else(
+    placed: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One sentence that names the package itself, not an extra with torch."""
+    monkeypatch.setitem(sys.modules, "numba", None)
+    monkeypatch.delitem(sys.modules, "milp_planner.features.simulate.loops", raising=False)
+    monkeypatch.delattr("milp_planner.features.simulate.loops", raising=False)
+    told: list[str] = []
+    with pytest.raises(BadInput, match=r"pip install numba$"):
+        simulate_plan(placed, 1, 3, on_table=told.append)
+    assert told == []

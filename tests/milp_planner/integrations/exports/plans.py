@@ -12,9 +12,11 @@ from formulations import Outcome, Placement, Status, StoppedBy, Where
 from formulations.instance import Instance
 from formulations.result.placement import machine_ranks
 from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.constraints import Pin
 from milp_planner.inputs.model import Model
+from milp_planner.integrations.exports.pins import PROPER
 from milp_planner.plans.compile import compile_instance
-from milp_planner.plans.placement import Plan, decode
+from milp_planner.plans.placement import PlacedTable, Plan, decode
 from milp_planner.pricing import Options, price
 
 
@@ -122,6 +124,25 @@ def _ranks(instance: Instance, index: int, draw: random.Random) -> np.ndarray:
     if block.where == Where.ANY_RANK_OF_ONE_MACHINE:
         home = list(instance.machines[draw.choice(machines)])
     return np.asarray([draw.choice(home) for _ in range(block.count)])
+
+
+def pin_of(placed: PlacedTable) -> Pin:
+    """Everything a plan decided for a table, as a pin that fixes it."""
+    ranks = [rank for block in placed.ranks for rank in block]
+    split = placed.column_shards > 1
+    return Pin(
+        mode=placed.mode,
+        sharding_type=placed.sharding_type,
+        cache_ratio=placed.cache_ratio if placed.mode in PROPER else None,
+        dist_type=placed.dist_type,
+        column_width=placed.column_width if split else None,
+        ranks=tuple(ranks) if placed.kind == "torchrec" else None,
+    )
+
+
+def pins_of(plan: Plan) -> dict[str, Pin]:
+    """The pins that fix a whole plan."""
+    return {placed.name: pin_of(placed) for placed in plan.tables}
 
 
 def third() -> Fraction:

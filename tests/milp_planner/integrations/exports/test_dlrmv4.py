@@ -1,16 +1,22 @@
-"""DLRMv4's environment variables, by hand."""
+"""DLRMv4's environment: placements by hand; batch, exchange, codec; what is not read is said."""
 
 from __future__ import annotations
+
+import shlex
+from typing import Any
 
 import pytest
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs.constraints import Pin
+from milp_planner.integrations import exports
 from milp_planner.integrations.exports import dlrmv4
+from milp_planner.integrations.exports.pins import with_workload
 
 from . import plans
 
 TABLES = (plans.static("item_id"), plans.static("album_id"), plans.static("uid"))
+SMALL = plans.model(*TABLES)
 
 
 def test_written_by_hand() -> None:
@@ -32,6 +38,7 @@ def test_written_by_hand() -> None:
         "export SPARSE_A2A_FWD=fp32\n"
         "export SPARSE_A2A_BWD=fp32\n"
         "export EC_INDEX_DEDUP=0\n"
+        "export HBM_CAP_GB=80\n"
     )
     assert any("width" in note for note in dlrmv4.notes(plan))
 
@@ -69,7 +76,7 @@ def test_nothing_set_fixes_nothing() -> None:
         ({"EMB_PLACEMENT": "hbn"}, "did you mean hbm"),
         ({"EMB_PLACEMENT_OVERRIDES": "item_id=gpu"}, "EMB_PLACEMENT_OVERRIDES: item_id"),
         ({"EMB_PLACEMENT_OVERRIDES": "item=hbm"}, "unknown table 'item'.*did you mean item_id"),
-        ({"EMB_SHARDING_OVERRIDES": "uid=grid_shard"}, "allowed: auto, row_wise"),
+        ({"EMB_SHARDING_OVERRIDES": "uid=grid_shard"}, "allowed: auto, data_parallel"),
         ({"EMB_SHARDING_OVERRIDES": "uid"}, "table=value"),
         ({"EMB_SHARDING_OVERRIDES": "uid=rw,uid=cw"}, "twice"),
     ],
@@ -92,3 +99,116 @@ def test_tables_it_cannot_place() -> None:
     plan = plans.chosen_plan({}, plans.dynamic("d"))
     with pytest.raises(BadInput, match="'d' is of dynamicemb"):
         dlrmv4.write(plan)
+
+
+@pytest.mark.parametrize(
+    ("variables", "changes"),
+    [
+        ({}, {}),
+        ({"BATCH_SIZE": "1024"}, {"batch_per_rank": 1024}),
+        (
+            {"SPARSE_A2A_FWD": "fp16", "SPARSE_A2A_BWD": "bf16", "QCOMM_LOWMEM_CODEC": "0"},
+            {"exchange_dtype": "fp16", "exchange_dtype_backward": "bf16", "codec_peak_factor": 2.5},
+        ),
+        (
+            {"SPARSE_A2A_FWD": "fp16", "QCOMM_LOWMEM_CODEC": "1"},
+            {"exchange_dtype": "fp16", "codec_peak_factor": 1.5},
+        ),
+        (
+            {"SPARSE_A2A_FWD": "fp32", "SPARSE_A2A_BWD": "fp32", "QCOMM_LOWMEM_CODEC": "0"},
+            {
+                "exchange_dtype": "fp32", "exchange_dtype_backward": "fp32",
+                "codec_peak_factor": 1.0,
+            },
+        ),
+        ({"EC_INDEX_DEDUP": "1"}, {"dedup": True}),
+        ({"SPARSE_A2A_BWD": " BF16"}, {"exchange_dtype_backward": "bf16"}),
+    ],
+)  # fmt: skip
+def test_workload(variables: dict[str, str], changes: dict[str, Any]) -> None:
+    """Precision, codec (none where nothing is encoded), batch and deduplication are read."""
+    text = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
+    assert dlrmv4.workload(text, SMALL) == changes
+    workload = with_workload(SMALL, changes).workload
+    for field, value in changes.items():
+        assert getattr(workload, field) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("BATCH_SIZE", "0", "whole number from 1"),
+        ("BATCH_SIZE", "many", "whole number from 1"),
+        ("SPARSE_A2A_FWD", "fp61", "did you mean fp16"),
+        ("QCOMM_LOWMEM_CODEC", "2", "allowed: 0, 1"),
+        ("EC_INDEX_DEDUP", "yes", "allowed: 0, 1"),
+    ],
+)
+def test_illegal_workloads(name: str, value: str, sentence: str) -> None:
+    """What the trainer would not take is refused with what it would."""
+    with pytest.raises(BadInput, match=f"{name}.*{sentence}"):
+        dlrmv4.workload(f"{name}={value}", SMALL)
+
+
+def test_a_recipe_as_people_write_it() -> None:
+    """Defaults of the shell, continued lines, several assignments a line, comments."""
+    text = """
+# recipe
+    export EMB_SHARDING_OVERRIDES="${EMB_SHARDING_OVERRIDES:-item_id=row_wise,\\
+uid=column_wise}"
+    BATCH_SIZE=512 HBM_CAP_GB=90 EC_INDEX_DEDUP="${EC_INDEX_DEDUP:-}" # the last is left unset
+    export HALF=fp16; export SPARSE_A2A_FWD=${HALF} SPARSE_A2A_BWD=${NONE:-bf16}
+    """.replace(";", "\n")
+    found = dlrmv4.assignments(text)
+    assert found == {
+        "EMB_SHARDING_OVERRIDES": "item_id=row_wise,uid=column_wise", "BATCH_SIZE": "512",
+        "HBM_CAP_GB": "90", "HALF": "fp16", "SPARSE_A2A_FWD": "fp16", "SPARSE_A2A_BWD": "bf16",
+    }  # fmt: skip
+
+
+def test_what_is_not_read_is_said() -> None:
+    """HBM_CAP_GB belongs to the cluster; names that mean nothing here are listed."""
+    cap, others = dlrmv4.unread("HBM_CAP_GB=90 EMB_PLACEMENT=hbm MAX_SEQ_LEN=4096 SEED=1")
+    assert "hbm: 90GiB" in cap
+    assert others == "not read: MAX_SEQ_LEN, SEED"
+    assert dlrmv4.unread("EMB_PLACEMENT=hbm") == []
+    assert exports.unread("{}", "torchrec") == []
+    assert exports.workload("{}", "torchrec", SMALL) == {}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"exchange_dtype": "fp16", "codec_peak_factor": 2.5, "dedup": True},
+        {"exchange_dtype": "fp16", "exchange_dtype_backward": "bf16", "codec_peak_factor": 1.5},
+    ],
+)
+def test_written_and_read_back(changes: dict[str, Any]) -> None:
+    """A model whose workload is read back from its own plan's environment is the same."""
+    model = with_workload(SMALL, changes)
+    plan = plans.plan_of(model)
+    back = with_workload(model, exports.workload(dlrmv4.write(plan), "dlrmv4", model)).workload
+    wanted = model.workload
+    both = wanted.exchange_dtype_backward or wanted.exchange_dtype
+    assert back == wanted.model_copy(update={"exchange_dtype_backward": both})
+
+
+def test_what_cannot_be_written_is_said() -> None:
+    """An exchange in fp8, a codec of another size, or less than a GiB has no variable."""
+    model = with_workload(SMALL, {"exchange_dtype": "fp8", "codec_peak_factor": 3.0})
+    notes = dlrmv4.notes(plans.plan_of(model, on=plans.cluster(hbm="512MiB")))
+    assert any("fp8" in note for note in notes)
+    assert any("3 times" in note for note in notes)
+    assert any("HBM_CAP_GB counts in whole GiB" in note for note in notes)
+
+
+def test_memory_is_written_as_the_cluster_has_it() -> None:
+    """Whole GiB of a rank before reservations: what a plan on such a cluster is read back for."""
+    plan = plans.plan_of(SMALL, on=plans.cluster(hbm="3900MiB"))
+    assert "export HBM_CAP_GB=3\n" in dlrmv4.write(plan)
+    assert any(
+        "before reservations; the plan keeps within 3.2 GiB" in n for n in dlrmv4.notes(plan)
+    )
+    [said] = dlrmv4.unread(dlrmv4.write(plan))
+    assert "hbm: 3GiB" in said

@@ -6,7 +6,7 @@ import pytest
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs.constraints import Pin
-from milp_planner.integrations.exports.pins import known, one_of, pins_of, proper_ratio, with_pins
+from milp_planner.integrations.exports.pins import known, one_of, proper_ratio, with_pins
 from milp_planner.pricing import price
 
 from . import plans
@@ -16,7 +16,7 @@ from . import plans
 def test_pinned_model_leaves_only_the_plan(seed: int) -> None:
     """A model pinned to a plan has exactly the plan's option left for every table."""
     plan = plans.random_plan(seed)
-    pinned = with_pins(plan.model, pins_of(plan))
+    pinned = with_pins(plan.model, plans.pins_of(plan))
     options = price(pinned, plan.cluster)
     for index, placed in enumerate(plan.tables):
         left = [options.choices[o] for o in options.of(index)]

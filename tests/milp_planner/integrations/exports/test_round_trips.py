@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from milp_planner.errors import BadInput
 from milp_planner.inputs.constraints import Pin
 from milp_planner.integrations import exports
-from milp_planner.integrations.exports.pins import pins_of
 from milp_planner.plans.placement import Plan
 
 from . import plans
@@ -25,7 +24,7 @@ def _only(pins: dict[str, Pin], fields: set[str]) -> dict[str, Pin]:
 
 def _of_kind(plan: Plan, kind: str) -> dict[str, Pin]:
     kept = {t.name for t in plan.tables if t.kind == kind}
-    return {name: pin for name, pin in pins_of(plan).items() if name in kept}
+    return {name: pin for name, pin in plans.pins_of(plan).items() if name in kept}
 
 
 @_QUICK
@@ -74,7 +73,7 @@ def test_dlrmv4(seed: int) -> None:
             exports.write(plan, "dlrmv4")
         return
     back = exports.read(exports.write(plan, "dlrmv4"), "dlrmv4", plan.model)
-    assert back == _only(pins_of(plan), {"sharding_type", "mode"})
+    assert back == _only(plans.pins_of(plan), {"sharding_type", "mode"})
 
 
 def test_joint_plan_is_covered_by_two_files() -> None:

@@ -113,7 +113,7 @@ def test_shards_are_torchrecs(seed: int) -> None:
     from torchrec.distributed.sharding_plan import calculate_shard_sizes_and_offsets
 
     plan = plans.random_plan(seed, *plans.MIXED[:3], on=plans.cluster(2, 4))
-    for name, entry in torchrec.entries(torchrec.write(plan)):
+    for _, name, entry in torchrec.entries(torchrec.write(plan)):
         table, placed = plan.model.table(name), plan.table(name)
         if entry["sharding_type"] == "data_parallel" or table.dim % placed.column_width:
             continue

@@ -74,6 +74,29 @@ def test_ssd_is_a_limit() -> None:
     assert caught.value.shortfalls[-1].tier == "ssd"
 
 
+def test_a_cap_on_a_key_value_cache_is_read() -> None:
+    """``max_l1_cache_size`` (MB) caps the HBM of the cache on every rank."""
+    used = []
+    for megabytes in (0, 1):
+        limit = ParameterConstraints(
+            compute_kernels=["key_value"],
+            key_value_params=KeyValueParams(max_l1_cache_size=megabytes),
+        )
+        case = Case(
+            EmbeddingCollection(device=META, tables=[_table("big", 400_000)]),
+            topology(2),
+            {"big": limit},
+            batch_size=16,
+            sharders=[EmbeddingCollectionSharder()],
+        )
+        planner = planner_for(case)
+        planner.plan(case.module, case.sharders)
+        [option] = planner.best_plan
+        assert option.shards[0].storage is not None
+        used.append(option.shards[0].storage.hbm)
+    assert used[1] - used[0] == 2**20
+
+
 @pytest.fixture
 def four_ranks() -> Iterator[None]:
     """A process group of four in name only: TorchRec asks it where its ranks are."""

@@ -59,8 +59,8 @@ def test_from_a_module(model_file: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("inpust", "did you mean 'inputs'"),
-        ("wrong_field", "field 'batch'.*did you mean 'batch_size'"),
+        ("inpust", "did you mean inputs"),
+        ("wrong_field", "field 'batch'.*did you mean batch_size"),
         ("missing_field", "no 'topology'"),
         ("wrong_type", "returned int"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,10 @@ from torchrec.distributed.planner.dry_run.protocols import CacheMetadata, PlanCa
 from torchrec.distributed.planner.executor import DefaultPlannerExecutor
 from torchrec.distributed.types import ShardingPlan
 
-from formulations import Settings
+from formulations import Settings, Status, solve
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec.service import DiskPlanCache, MilpPlannerProvider
-from milp_planner.integrations.torchrec.service.memory import request_fingerprint
+from milp_planner.integrations.torchrec.service.plan_cache import request_fingerprint
 
 from ..models import bags
 from .requests import QUICK, SKUS, context, request
@@ -88,24 +89,21 @@ def test_another_model_under_the_same_hash_is_solved(tmp_path: Path) -> None:
     assert swept(cache, request(skus=["narrow"]), objective="critical_path")[1] == {"narrow": False}
 
 
-def test_a_plan_with_less_time_is_not_taken(tmp_path: Path) -> None:
-    """A stored plan that is not proved best counts only if it had as much time."""
-    from dataclasses import replace
-
-    import milp_planner.integrations.torchrec.service.memory as memory
-    from formulations import Status, solve
-
+def test_a_plan_that_was_sought_less_is_not_taken(tmp_path: Path) -> None:
+    """One not proved best counts only with as much time, of the same formulation; never a lie."""
     asked = request(skus=["narrow"])
-    problem = _problem(asked)
+    planner, problem = _prepared(asked, DiskPlanCache(tmp_path), time_limit=5.0)
     best = solve(problem.instance, "cpsat", Settings(time_limit=5.0, workers=1))
     assert best.status == Status.OPTIMAL
     rough = replace(best, status=Status.FEASIBLE, settings={"time_limit": 5.0})
-    good = memory._good_enough
-    assert good(problem.instance, best, Settings(time_limit=500.0))
-    assert good(problem.instance, rough, Settings(time_limit=5.0))
-    assert not good(problem.instance, rough, Settings(time_limit=6.0))
+    assert planner._as_good_as_now(problem.instance, best)
+    assert planner._as_good_as_now(problem.instance, replace(rough, formulation="auto"))
+    assert not planner._as_good_as_now(problem.instance, rough), "cpsat is not auto"
     lied = replace(best, objective=(best.objective or 0) - 1)
-    assert not good(problem.instance, lied, Settings(time_limit=5.0))
+    assert not planner._as_good_as_now(problem.instance, lied)
+    longer, _ = _prepared(asked, DiskPlanCache(tmp_path), time_limit=6.0)
+    assert longer._as_good_as_now(problem.instance, best)
+    assert not longer._as_good_as_now(problem.instance, replace(rough, formulation="auto"))
 
 
 def test_key_of_a_production_request() -> None:
@@ -117,13 +115,12 @@ def test_key_of_a_production_request() -> None:
     assert len(keys) == 2 and all(len(key) == 16 for key in keys)
 
 
-def _problem(asked: Any) -> Any:
-    provider = MilpPlannerProvider(SKUS)
+def _prepared(asked: Any, cache: PlanCache, time_limit: float) -> tuple[Any, Any]:
+    """The provider's planner for a request, and its compiled problem."""
+    provider = MilpPlannerProvider(SKUS, cache, settings=Settings(time_limit=time_limit))
     ctx = context(asked)
     board = provider.build_topology("narrow", asked, ctx)
-    planner = provider.build_planner(
+    planner: Any = provider.build_planner(
         "narrow", topology=board, storage_reservation=asked.storage_reservation, ctx=ctx
     )
-    problem = planner.prepare(asked.model, asked.sharders)  # type: ignore[attr-defined]
-    assert problem is not None
-    return problem
+    return planner, planner.prepare(asked.model, asked.sharders)

@@ -1,0 +1,132 @@
+"""The command-line reference as Markdown, from the same declarations that ``--help`` prints.
+
+``python -m docs.generate.cli docs/cli.md`` writes it; with ``--check`` the exit code
+tells whether the file is up to date.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+from typer.models import ArgumentInfo, Context
+
+from milp_planner.cli.commands import COMMANDS
+from milp_planner.cli.main import EPILOG
+
+_HEAD = """# Command line
+
+Generated from `--help` (`make docs`); do not edit.
+
+Every command takes `--json`: machine output goes to stdout and nothing else does. Progress goes to
+stderr, and only on a terminal. Files appear whole or not at all. Ctrl-C stops a search and keeps
+the best plan found; a second one abandons it.
+
+With `--json` an error is one JSON object on stderr, and stdout is empty:
+`{"error": {"kind": "bad_input", "message": "…", "exit_code": 2}}`. The kinds are `bad_input` (2;
+`problems` holds them all, as `check --json` lists them), `no_plan` (3), `internal_error` (70; with
+its `traceback`) and `interrupted` (130). An answer on stdout is no error, whatever the exit code:
+a plan that does not exist says so in its status.
+
+"""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One argument or option, as its command's signature declares it."""
+
+    kind: str
+    names: str
+    default: str
+    help: str
+
+
+def reference() -> str:
+    """The whole page."""
+    parts = [_HEAD, EPILOG, "\n"]
+    parts += [_section(command.name, command.load()) for command in COMMANDS]
+    return "".join(parts)
+
+
+def parameters(function: Callable[..., None]) -> list[Parameter]:
+    """Arguments and options of a command, read from its annotations."""
+    found = []
+    for name, param in inspect.signature(function, eval_str=True).parameters.items():
+        if param.annotation is Context:
+            continue
+        declared, info = get_args(param.annotation)
+        argument = isinstance(info, ArgumentInfo)
+        required = param.default is inspect.Parameter.empty
+        metavar = info.metavar or _value(declared)
+        # inside Annotated, Typer keeps the first name where the default would stand
+        given = [d for d in (info.default, *(info.param_decls or ())) if isinstance(d, str)]
+        names = metavar if argument else ", ".join(f"`{d}`" for d in given or [name])
+        flag = declared is bool
+        found.append(
+            Parameter(
+                kind="argument" if argument else "option",
+                names=f"`{names}`" if argument else names + ("" if flag else f" {metavar}"),
+                default="required" if required else _default(param.default),
+                help=" ".join((info.help or "").split()),
+            )
+        )
+    return found
+
+
+def _section(name: str, function: Callable[..., None]) -> str:
+    declared = parameters(function)
+    arguments = [p.names.strip("`") for p in declared if p.kind == "argument"]
+    usage = " ".join(["milp-planner", name, *arguments, "[OPTIONS]"])
+    text = inspect.cleandoc(function.__doc__ or "")
+    lines = [f"\n## {name}\n\n```\n{usage}\n```\n\n{text}\n\n"]
+    for kind in ("argument", "option"):
+        rows = [p for p in declared if p.kind == kind]
+        if rows:
+            lines.append(f"| {kind} | default | |\n|---|---|---|\n")
+            lines += [f"| {_cell(p.names)} | {p.default} | {_cell(p.help)} |\n" for p in rows]
+            lines.append("\n")
+    return "".join(lines).rstrip("\n") + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _value(declared: Any) -> str:
+    """What an option takes: its choices, or the name of its type."""
+    kinds = [a for a in get_args(declared) if a is not type(None)] or [declared]
+    kind = get_args(kinds[0])[0] if get_origin(kinds[0]) is list else kinds[0]
+    if issubclass(kind, Enum):
+        return "|".join(str(member.value) for member in kind)
+    return str({int: "N", float: "NUMBER", Path: "FILE"}.get(kind, "TEXT"))
+
+
+def _default(value: object) -> str:
+    if value is None or value is False or value == "":
+        return ""
+    return f"`{getattr(value, 'value', value)}`"
+
+
+def main(arguments: list[str]) -> int:
+    """Write the page, or with ``--check`` compare it."""
+    paths = [a for a in arguments if a != "--check"]
+    if len(paths) != 1:
+        print("usage: python -m docs.generate.cli [--check] FILE", file=sys.stderr)
+        return 2
+    path = Path(paths[0])
+    if "--check" not in arguments:
+        path.write_text(reference(), encoding="utf-8")
+        return 0
+    if path.is_file() and path.read_text(encoding="utf-8") == reference():
+        return 0
+    print(f"{path} is not what --help says; run: make docs", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,1 +1,0 @@
-"""Check: every problem of a model and a cluster at once."""

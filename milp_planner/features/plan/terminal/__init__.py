@@ -1,1 +1,0 @@
-"""Terminal drawings of a plan (rich renderables, at most 100 columns wide)."""

@@ -1,0 +1,259 @@
+"""What a simulated plan puts on ranks and machines: bytes, exchange, host link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations.instance import Scope
+from milp_planner.features.simulate.table import TableRun
+from milp_planner.plans.placement import PlacedShard, Plan
+from milp_planner.pricing.dynamicemb_storage import BUCKET_BYTES, COUNTER_BYTES, SLOT_BYTES
+from milp_planner.pricing.exchange import wire_bytes
+from milp_planner.pricing.storage import (
+    CACHE_ROW_BYTES,
+    CACHE_SLOT_BYTES,
+    ID_BYTES,
+    admission_counter,
+)
+from milp_planner.pricing.units import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class MemoryInfo:
+    """One kind of memory, at every place that has it: embedding tables and their buffers.
+
+    Attributes
+    ----------
+    memory : str
+        HBM or DDR.
+    place : str
+        rank or machine.
+    predicted : tuple of int
+        Bytes that the plan reserves at each place.
+    simulated : tuple of int
+        Bytes filled at each place, at the most of all counted steps.
+    fullest : int
+        Place with the most simulated bytes.
+    """
+
+    memory: str
+    place: str
+    predicted: tuple[int, ...]
+    simulated: tuple[int, ...]
+    fullest: int
+
+
+def memory_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> tuple[MemoryInfo, ...]:
+    """HBM of every rank and DDR of every machine.
+
+    Hash tables (dynamicemb) fill with the rows that were simulated, each with its optimizer state;
+    their keys, scores and counters are allocated for all slots at once. Arrays (TorchRec) are
+    allocated for all rows. Buffers hold the ids that a rank received, and the embeddings it
+    returns, in its fullest step.
+
+    Parameters
+    ----------
+    plan : Plan
+        With a placement.
+    runs : list of TableRun
+        One a table, in the plan's order.
+    outputs : float array [tables]
+        Embeddings of pooled outputs that one rank's batch asks for.
+    """
+    instance, verdict = plan.instance, plan.verdict
+    assert verdict is not None
+    assert verdict.loads is not None
+    resources = instance.resources
+    filled = [np.zeros(len(resource.capacity)) for resource in resources]
+    on_ranks = [i for i, resource in enumerate(resources) if resource.scope is Scope.RANK]
+    cpu_only = all(rank.hbm_bytes == 0 for rank in plan.cluster.ranks)
+    for run, bags in zip(runs, outputs.tolist(), strict=True):
+        holders = run.job.holders(instance.num_ranks).tolist()
+        held, hosted = (most.max(axis=0).tolist() for most in rows_held(run))
+        for shard, (rank, part) in zip(plan.shards(run.job.table.name), holders, strict=True):
+            hbm, ddr = _tiers(plan, run, shard, held[part], hosted[part])
+            ids, buffer = _buffers(plan, run, shard, part, bags)
+            machine = int(instance.machine_of[rank])
+            most = max(shard.use[resources[i].name] for i in on_ranks)
+            for i, resource in enumerate(resources):
+                if i not in on_ranks:
+                    filled[i][machine] += ddr + (hbm + ids + buffer if cpu_only else 0.0)
+                elif not cpu_only:  # a collective's buffers count in its own resource
+                    filled[i][rank] += hbm + ids + (shard.use[resource.name] == most) * buffer
+    return tuple(
+        _info(memory, place, [verdict.loads.use[i] for i in chosen], [filled[i] for i in chosen])
+        for memory, place, chosen in (
+            ("HBM", "rank", on_ranks),
+            ("DDR", "machine", [i for i in range(len(resources)) if i not in on_ranks]),
+        )
+    )
+
+
+def _info(
+    memory: str, place: str, reserved: list[IntArray], filled: list[FloatArray]
+) -> MemoryInfo:
+    simulated = np.ceil(np.max(filled, axis=0)).astype(np.int64)
+    return MemoryInfo(
+        memory=memory,
+        place=place,
+        predicted=tuple(np.max(reserved, axis=0).tolist()),
+        simulated=tuple(simulated.tolist()),
+        fullest=int(simulated.argmax()),
+    )
+
+
+def rows_held(run: TableRun) -> tuple[FloatArray, FloatArray]:
+    """Rows in HBM and on the host after every step, float arrays [steps, ranks of the split].
+
+    Those of a sample, scaled up; its last bucket is never whole, so at most what the rank's slots
+    take.
+    """
+    shape = run.job.shape
+    near = np.array([step.in_hbm for step in run.steps]) / run.rate
+    far = np.array([step.on_host for step in run.steps]) / run.rate
+    if shape.mode == "HYBRID":
+        far = np.minimum(far, shape.host_buckets * shape.host_bucket)
+    return np.minimum(near, shape.hbm_buckets * shape.hbm_bucket), far
+
+
+def _tiers(
+    plan: Plan, run: TableRun, shard: PlacedShard, held: float, hosted: float
+) -> tuple[float, float]:
+    """Bytes of one shard's rows in HBM and on the host, with what is kept beside them."""
+    job, shape = run.job, run.job.shape
+    row = job.row_bytes(shard.columns[1] - shard.columns[0], plan.model.workload.mode == "training")
+    if job.table.kind == "dynamicemb":
+        near = shape.hbm_buckets * (shape.hbm_slots > 0)
+        far = shape.host_buckets * (shape.host_slots > 0)
+        slots = near * shape.hbm_bucket + far * shape.host_bucket
+        beside = (SLOT_BYTES + COUNTER_BYTES) * slots + BUCKET_BYTES * (near + far)
+        counted = job.table.admission_capacity or 0
+        beside += admission_counter(counted, job.table.admission_bucket_capacity)
+        elsewhere = shape.mode == "CACHING" and job.table.external_storage is not None
+        return held * row + beside, 0.0 if elsewhere else hosted * row
+    assert shard.rows is not None
+    rows = shard.rows[1] - shard.rows[0]
+    if shape.mode == "HBM_ONLY":
+        return rows * row, 0.0
+    beside = CACHE_ROW_BYTES * rows + CACHE_SLOT_BYTES * shape.hbm_slots
+    return (held * row + beside if shape.mode == "CACHING" else 0.0), rows * row
+
+
+def _buffers(
+    plan: Plan, run: TableRun, shard: PlacedShard, part: int, bags: float
+) -> tuple[float, float]:
+    """Bytes of the ids one shard received in its fullest step, and of what it returned."""
+    job, workload = run.job, plan.model.workload
+    ids = float(run.ids[:, part].max())
+    rows = ids if job.table.output == "sequence" else bags * job.senders
+    returned = rows * (shard.columns[1] - shard.columns[0]) * job.table.element_bytes
+    encoded = job.placed.sharding_type != "data_parallel" and plan.instance.num_ranks > 1
+    return ID_BYTES * ids, returned * (workload.codec_peak_factor if encoded else 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class RankLoads:
+    """All tables together, of the last steps that every table has counted; float arrays.
+
+    Attributes
+    ----------
+    ids, exchange, host_link : array [steps, ranks]
+        Ids received; bytes of ids in and embeddings out; bytes between host and HBM.
+    expected_ids, expected_exchange : array [ranks]
+        What pricing expects a step. It charges hot rows whose ids are not known to every rank of
+        the table, since any of them may be the busiest.
+    even_ids : float
+        Ids a step on each rank if no row were hot.
+    table_link : array [tables]
+        Bytes a step between host and HBM of each table, all ranks and all its steps.
+    """
+
+    ids: FloatArray
+    exchange: FloatArray
+    host_link: FloatArray
+    expected_ids: FloatArray
+    expected_exchange: FloatArray
+    even_ids: float
+    table_link: FloatArray
+
+
+def loads_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> RankLoads:
+    """Loads of every rank, from the simulated tables.
+
+    Parameters
+    ----------
+    plan : Plan
+    runs : list of TableRun
+        One a table, in the plan's order.
+    outputs : float array [tables]
+        Embeddings of pooled outputs that one rank's batch asks for.
+    """
+    ranks, steps = plan.cluster.num_ranks, min(len(run.steps) for run in runs)
+    ids, exchange, link = np.zeros((3, steps, ranks))
+    expected_ids, expected_exchange = np.zeros((2, ranks))
+    even, table_link = 0.0, np.zeros(len(runs))
+    for index, (run, bags) in enumerate(zip(runs, outputs.tolist(), strict=True)):
+        rank, part = run.job.holders(ranks).T
+        shards = plan.shards(run.job.table.name)
+        columns = np.array([stop - start for start, stop in (s.columns for s in shards)])
+        received, expected = run.ids[-steps:, part], run.job.expected_ids[part]
+        moved = _rows_moved(plan, run)[:, part] * _row_bytes(plan, run, columns)
+        np.add.at(ids.T, rank, received.T)
+        np.add.at(exchange.T, rank, _exchanged(plan, run, received, bags, columns).T)
+        np.add.at(link.T, rank, moved[-steps:].T)
+        np.add.at(expected_ids, rank, expected)
+        np.add.at(expected_exchange, rank, _exchanged(plan, run, expected, bags, columns))
+        even += run.job.even_ids * len(rank) / ranks
+        table_link[index] = moved.mean(axis=0).sum()
+    return RankLoads(ids, exchange, link, expected_ids, expected_exchange, even, table_link)
+
+
+def hottest(ids: FloatArray) -> FloatArray:
+    """Ids of the busiest rank over the mean, from those of every rank [..., ranks]."""
+    return np.asarray(ids.max(axis=-1) / np.maximum(ids.mean(axis=-1), 1e-12))
+
+
+def _rows_moved(plan: Plan, run: TableRun) -> FloatArray:
+    """Rows a step between host and HBM, float array [steps, ranks of the split].
+
+    HYBRID and HOST_ONLY read a row on the host and, in training, write it back; CACHING fetches
+    what is missing and writes back what it evicts; HYBRID moves what HBM pushes out. A row seen
+    for the first time is fetched too where it lies in an array (TorchRec); a hash table makes it in
+    HBM. TorchRec's kernel on host memory reads a row for every id, as pricing charges; all others
+    move each different row of a batch once. Nothing moves without HBM.
+    """
+    job, training = run.job, plan.model.workload.mode == "training"
+    mode, array = job.placed.mode, job.placed.kind == "torchrec"
+    if all(rank.hbm_bytes == 0 for rank in plan.cluster.ranks):
+        return np.zeros((len(run.steps), job.ranks))
+    uses = 2.0 if training and mode != "CACHING" else 1.0
+    if array and mode == "HOST_ONLY":
+        return uses * run.ids
+    rows = np.array([step.host_hits for step in run.steps]) * uses
+    if mode in ("HYBRID", "CACHING"):
+        rows += np.array([step.evicted for step in run.steps])
+    if array and mode == "CACHING":
+        rows += np.array([step.new for step in run.steps])
+    return np.asarray(rows * (len(run.steps) / run.batches / run.rate))
+
+
+def _row_bytes(plan: Plan, run: TableRun, columns: IntArray) -> FloatArray:
+    """Bytes of a row of each shard, with optimizer state in training."""
+    training = plan.model.workload.mode == "training"
+    return np.array([run.job.row_bytes(width, training) for width in columns.tolist()])
+
+
+def _exchanged(
+    plan: Plan, run: TableRun, ids: FloatArray, bags: float, columns: IntArray
+) -> FloatArray:
+    """Bytes of ids in and embeddings out, from the ids of every shard [..., shards].
+
+    Replicas exchange nothing.
+    """
+    job, wire = run.job, wire_bytes(plan.model.workload, run.job.table)[0]
+    if job.placed.sharding_type == "data_parallel":
+        return np.zeros_like(ids)
+    rows = ids if job.table.output == "sequence" else np.full_like(ids, bags * job.senders)
+    return np.asarray(ID_BYTES * ids + rows * columns * wire)

@@ -1,0 +1,132 @@
+"""``verify``: everything a plan claims, re-derived with no solver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from formulations import Instance, Outcome, read_instance
+from formulations.result.outcome_file import outcome_from_dict
+from formulations.result.verify import Claim, Verification
+from formulations.result.verify import verify as verify_outcome
+from milp_planner.errors import BadInput, PlannerError
+from milp_planner.plans.compile import compile_instance
+from milp_planner.plans.placement import Plan
+from milp_planner.plans.plan_file import is_plan, plan_from_dict, read_document
+from milp_planner.pricing import price
+
+
+def verify(
+    source: Plan | Outcome | str | Path, instance: Instance | str | Path | None = None
+) -> Verification:
+    """Re-derive feasibility, objective and certified bound; no solver is imported.
+
+    Parameters
+    ----------
+    source
+        A Plan or the path of a plan.json; or an Outcome or the path of its JSON, which needs
+        ``instance``.
+    instance
+        The Instance of an Outcome, or the path of its file. With a plan it must be the same
+        Instance that the plan embeds.
+
+    Returns
+    -------
+    Verification
+        Of a plan also whether pricing its embedded model and cluster gives its Instance again.
+
+    Raises
+    ------
+    BadInput, InstanceError
+        When a file is malformed, or an Outcome comes without its Instance.
+    """
+    given = read_instance(instance) if isinstance(instance, (str, Path)) else instance
+    if isinstance(source, (str, Path)):
+        document = read_document(source)
+        if not is_plan(document):
+            found = _needed(given, str(source))
+            return verify_outcome(found, outcome_from_dict(found, document, str(source)))
+        source = plan_from_dict(document, str(source))
+    if isinstance(source, Plan):
+        return _verify_plan(source, given)
+    return verify_outcome(_needed(given, "an Outcome"), source)
+
+
+def _needed(instance: Instance | None, what: str) -> Instance:
+    if instance is None:
+        raise BadInput(f"{what}: is not a plan.json, so it needs its instance (--instance FILE)")
+    return instance
+
+
+def _verify_plan(plan: Plan, given: Instance | None) -> Verification:
+    claims = [*_same_instance(plan, given), _repriced(plan)]
+    return Verification((*claims, *verify_outcome(plan.instance, plan.outcome).claims))
+
+
+def _same_instance(plan: Plan, given: Instance | None) -> Iterator[Claim]:
+    if given is not None:
+        same = given.fingerprint == plan.instance.fingerprint
+        text = "the file given is the one the plan embeds" if same else "another file was given"
+        yield Claim("instance", same, text)
+
+
+def _repriced(plan: Plan) -> Claim:
+    """Whether this version's pricing makes the same Instance of the embedded inputs."""
+    try:
+        options = price(plan.model, plan.cluster, plan.profile)
+    except PlannerError as error:
+        return Claim("pricing", False, f"the embedded inputs cannot be priced: {error}")
+    # Limits on moves come with a question (re-plan), not with the inputs: they are taken over.
+    again = replace(
+        compile_instance(options, plan.instance.objective),
+        current=plan.instance.current,
+        max_moved_tables=plan.instance.max_moved_tables,
+        max_moved_bytes=plan.instance.max_moved_bytes,
+    )
+    if again.fingerprint == plan.instance.fingerprint:
+        return Claim("pricing", True, "the embedded model, cluster and profile give this instance")
+    return Claim(
+        "pricing", False, "the embedded model, cluster and profile give another instance than the "
+        "one embedded (it was changed, or another version of milp-planner priced it)",
+    )  # fmt: skip
+
+
+def summary(result: Verification) -> str:
+    """One sentence: verified, verified except for what only a solver says, or refuted."""
+    refuted = [claim.name for claim in result.claims if claim.ok is False]
+    if refuted:
+        return f"refuted: {', '.join(refuted)}"
+    word = [claim.name for claim in result.claims if claim.ok is None]
+    if word:
+        return f"verified; a solver's word alone stands behind: {', '.join(word)}"
+    return "verified: every claim was re-derived"
+
+
+def verification_to_dict(result: Verification) -> dict[str, Any]:
+    """``ok``, the sentence, and every claim with ``ok`` true, false, or null (unproven here)."""
+    return {
+        "ok": result.ok,
+        "summary": summary(result),
+        "claims": [{"name": c.name, "ok": c.ok, "text": c.text} for c in result.claims],
+    }
+
+
+_MARK = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("·", "yellow")}
+
+
+def draw_claims(result: Verification, title: str) -> RenderableType:
+    """✓ re-derived, ✗ refuted, · only the solver's word; then the sentence."""
+    table = Table(box=None, pad_edge=False, show_header=False, title=title, title_justify="left")
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for claim in result.claims:
+        mark, style = _MARK[claim.ok]
+        table.add_row(Text(mark, style=style), claim.name, claim.text)
+    return Group(table, Text(summary(result), style="green" if result.ok else "bold red"))

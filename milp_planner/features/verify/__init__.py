@@ -1,1 +1,0 @@
-"""Verify: what of a plan is derived again without a solver."""

@@ -1,0 +1,45 @@
+"""docs/dlrmv4.md and its figure are what the study says today."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.dlrmv4 import page
+
+
+def _check(monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr("sys.argv", ["page.py", "--check"])
+    return page.main()
+
+
+def test_page_and_figure_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command that derives the page's numbers and figure would change nothing."""
+    assert _check(monkeypatch) == 0
+
+
+def test_what_is_out_of_date_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A number typed into a block, a figure of other numbers, and a lost figure are noticed."""
+    text = page.PAGE.read_text(encoding="utf-8")
+    monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
+    page.PAGE.write_text(text.replace("leaves 23.1 GiB", "leaves 23 GiB"), encoding="utf-8")
+    assert _check(monkeypatch) == 1
+    page.PAGE.write_text(text, encoding="utf-8")
+    assert _check(monkeypatch) == 0
+    drawn = page.FIGURE.read_text(encoding="utf-8")
+    monkeypatch.setattr(page, "FIGURE", tmp_path / "figure.svg")
+    assert _check(monkeypatch) == 1
+    page.FIGURE.write_text(drawn.replace("[32, [[", "[8, [[", 1), encoding="utf-8")
+    assert _check(monkeypatch) == 1
+
+
+def test_bars_are_the_needs_of_the_page() -> None:
+    """Each bar's parts sum to the need in the table, to the rounding of the three."""
+    found = page.study()
+    needs = page.blocks(found)["needs"]
+    for label, parts in page.bars(found):
+        name, codec = label.split("\n")
+        [row] = [line for line in needs.splitlines() if line.startswith(f"| low-memory | {name}")]
+        cell = row.split(" | ")[2 if codec.startswith("stock") else 3]
+        assert sum(parts) == pytest.approx(float(cell.split(" GiB")[0]), abs=0.16)

@@ -1,0 +1,1 @@
+"""Generated pages and schemas are what the code says."""

@@ -1,0 +1,43 @@
+"""docs/inputs.md against the classes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from docs.generate.inputs import CLASSES, field_table, renew
+from milp_planner.inputs import Cluster, Model
+
+DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "inputs.md").read_text("utf-8")
+
+
+def test_tables_are_current() -> None:
+    """The field tables are what `python -m docs.generate.inputs docs/inputs.md` makes."""
+    assert renew(DOCUMENT) == DOCUMENT
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_class_is_documented(name: str) -> None:
+    """Every class has its table, and every field its meaning."""
+    assert f"<!-- fields: {name} -->" in DOCUMENT
+    for field, info in CLASSES[name].model_fields.items():
+        assert info.description, f"{name}.{field} has no docstring"
+        assert f"| `{info.alias or field}` |" in field_table(CLASSES[name])
+
+
+def test_an_old_table_is_renewed() -> None:
+    """A table that drifted is replaced."""
+    old = "a\n<!-- fields: Rank -->\nold\n<!-- end -->\nb"
+    assert renew(old) == f"a\n<!-- fields: Rank -->\n{field_table(CLASSES['Rank'])}<!-- end -->\nb"
+
+
+def test_examples_are_read() -> None:
+    """The complete YAML examples of the page are valid inputs."""
+    examples = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", DOCUMENT, re.S)]
+    complete = [each for each in examples if "name" in each]
+    assert len(complete) == 2
+    Model.from_dict(complete[0])
+    Cluster.from_dict(complete[1])

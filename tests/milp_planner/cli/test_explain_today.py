@@ -1,0 +1,51 @@
+"""``explain`` and ``report`` with the plan run today."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from milp_planner import Cluster, Model, plan, read_plan
+from milp_planner.features.explain.moves import moves
+from tests.milp_planner.cli.conftest import Cli
+from tests.milp_planner.features.explain.test_moves import CLUSTER, MODEL, today
+
+
+def test_explain_and_report_take_todays_plan(cli: Cli, tmp_path: Path) -> None:
+    """The curve on the terminal, every step as a file, and the section on the page."""
+    best = plan(Model.from_dict(MODEL), Cluster.from_dict(CLUSTER), time_limit=5)
+    file, steps = best.save(tmp_path / "plan.json"), tmp_path / "steps"
+    run = ["explain", str(file), "--today", str(today(tmp_path)), "--steps", str(steps)]
+    done = cli(*run)
+    assert done.code == 0 and "of the gain" in done.out, done.err
+    written = sorted(steps.iterdir())
+    assert read_plan(written[-1]).outcome.objective == best.outcome.objective
+    page = tmp_path / "page.html"
+    assert cli("report", str(file), "--today", str(today(tmp_path)), "-o", str(page)).code == 0
+    assert "What the first moves bring" in page.read_text()
+
+
+def test_a_better_plan_that_turns_up_is_written(cli: Cli, tmp_path: Path) -> None:
+    """Asked about a plan half way to the best one, explain finds the best and keeps it."""
+    best = plan(Model.from_dict(MODEL), Cluster.from_dict(CLUSTER), time_limit=5)
+    half = next(moves(best, today(tmp_path))[1])
+    file = half.save(tmp_path / "half.json")
+    done = cli("explain", str(file), "--ask", "why", "--time-limit", "10")
+    assert "a better plan turned up; written: " in done.err and "half.better.json" in done.err
+    found = read_plan(tmp_path / "half.better.json")
+    assert found.outcome.objective < half.outcome.objective
+    assert read_plan(file).outcome.objective == half.outcome.objective
+
+
+def test_a_plan_read_back_from_the_trainer_is_replanned(
+    cli: Cli, planned: Path, tmp_path: Path
+) -> None:
+    """Export, pin the model to it, plan again, and ask what moving would bring."""
+    assert cli("export", str(planned), "--to", "torchrec", "-o", "s.json").code == 0
+    back = ("import-plan", "s.json", "model.yaml", "--from", "torchrec", "-o", "pinned.yaml")
+    assert cli(*back).code == 0
+    run = ("plan", "pinned.yaml", "cluster.yaml", "--time-limit", "3", "-o", "again.json")
+    assert cli(*run).code == 0
+    ask = ("--ask", "replan", "--model", "model.yaml", "--limits", "0,2", "--time-limit", "5")
+    done = cli("explain", "again.json", *ask)
+    assert done.code == 0, done.err
+    assert "the plan in production: " in done.out and "no longer fits" not in done.out

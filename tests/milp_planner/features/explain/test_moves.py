@@ -1,0 +1,90 @@
+"""What the first moves from today's plan bring: hand-made plans, and the steps as plans."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from formulations import Placement
+from formulations.instance import Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
+from milp_planner import Cluster, Model, explain, plan, report
+from milp_planner.errors import BadInput
+from milp_planner.features.explain.answers import Answers, Asked
+from milp_planner.features.explain.moves import moves, moves_of
+
+
+def at(*ranks: int) -> Placement:
+    """Every table whole on a rank."""
+    return Placement(np.arange(len(ranks)), [[np.asarray([r])] for r in ranks])
+
+
+def test_the_first_moves_bring_most() -> None:
+    """Costs 8, 4 and 1 on one rank: the first of two moves brings 4 of 5, at its bytes."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
+    for name, cost in (("large", 8), ("middle", 4), ("small", 1)):
+        builder.add_table(name)
+        builder.add_option(
+            "o", [Block(Where.ANY_RANK, [Shard({"hbm": 2}, [cost], move_bytes=cost)])]
+        )
+    info, steps = moves_of(builder.build(), at(0, 0, 0), at(0, 1, 1))
+    assert (info.before, info.after, info.fits) == (13, 8, True)
+    assert [(p.moves, p.tables, p.bytes, p.objective) for p in info.points] == [
+        (0, 0, 0, 13), (1, 1, 4, 9), (2, 2, 5, 8)
+    ]  # fmt: skip
+    assert [info.share(point) for point in info.told] == [0.8, 1.0]
+    assert len(steps) == 2
+
+
+def test_there_is_no_way_from_a_plan_that_does_not_fit() -> None:
+    """Eleven bytes where ten are: said, with both objectives."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
+    for name in "ab":
+        builder.add_table(name)
+        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 6}, [5])])])
+    info, steps = moves_of(builder.build(), at(0, 0), at(0, 1))
+    assert (info.fits, info.way, info.before, info.after, steps) == (False, None, 10, 5, [])
+
+
+MODEL = {
+    "name": "m",
+    "workload": {"batch_per_rank": 256},
+    "tables": [{"name": f"t{i}", "rows": 10_000 * (i + 1), "dim": 64} for i in range(4)],
+}
+CLUSTER = {
+    "name": "two", "profile": "h100", "machines": 1, "ranks_per_machine": 2, "hbm": "1GiB",
+    "ddr": "1GiB", "interconnect": {"intra_machine": "450GB/s"},
+}  # fmt: skip
+
+
+def today(folder: Path) -> Path:
+    """Every table on rank 0, as a CSV."""
+    lines = [f"t{i},HBM_ONLY,table_wise,0" for i in range(4)]
+    path = folder / "today.csv"
+    path.write_text("\n".join(["table,mode,sharding_type,ranks", *lines]) + "\n")
+    return path
+
+
+def test_steps_are_plans_of_their_own(tmp_path: Path) -> None:
+    """Each is checked, says its objective, and the last is the plan asked about."""
+    best = plan(Model.from_dict(MODEL), Cluster.from_dict(CLUSTER), time_limit=5)
+    info, way = moves(best, today(tmp_path))
+    steps = list(way)
+    assert [step.outcome.objective for step in steps] == [p.objective for p in info.points[1:]]
+    assert steps[-1].outcome.objective == best.outcome.objective
+    answers = explain(best, "moves", asked=Asked(today=today(tmp_path)), time_limit=5)
+    assert answers.moves == info
+    page = report(best, None, Answers(moves=info))
+    assert "From today&#39;s plan" in page or "From today's plan" in page
+
+
+def test_moves_need_todays_plan() -> None:
+    """One sentence that names the option."""
+    best = plan(Model.from_dict(MODEL), Cluster.from_dict(CLUSTER), time_limit=5)
+    with pytest.raises(BadInput, match="--today"):
+        explain(best, "moves")
+    with pytest.raises(BadInput, match="no longer offers"):
+        moves(replace(best, tables=best.tables[:-1]), best)

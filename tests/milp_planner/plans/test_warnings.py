@@ -1,0 +1,108 @@
+"""Which plans say that hit ratios come from outside the formulas' region."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from milp_planner import plan
+from milp_planner.features.simulate import table as simulated_table
+from milp_planner.features.simulate.plan import simulate_plan
+from milp_planner.inputs import Cluster, Model
+from milp_planner.plans.placement import Plan
+from milp_planner.plans.warnings import hit_ratio_of, hit_sources, hit_warnings
+from milp_planner.pricing.exchange import links_of
+from milp_planner.pricing.job import job_of
+from milp_planner.pricing.lookup import hits_of
+from milp_planner.pricing.price import _menus, _option_columns
+from milp_planner.pricing.split import offsets
+
+CLUSTER = {"name": "c", "machines": 1, "ranks_per_machine": 2, "hbm": "80GiB", "ddr": "2TB",
+           "interconnect": {"intra_machine": "450GB/s"}}  # fmt: skip
+
+
+def planned(tables: list[tuple[str, float, float]], profile: str = "a10", **work: Any) -> Plan:
+    """Tables of (mode, alpha, x), each placed so."""
+    rows = [
+        {"name": f"t{i}", "rows": 10**6, "dim": 16, "kind": "dynamicemb", "pooling_factor": 1,
+         "access": {"kind": "zipf", "alpha": alpha},
+         "constraints": {"modes": mode, "cache_ratios": [x]}}
+        for i, (mode, alpha, x) in enumerate(tables)
+    ]  # fmt: skip
+    workload = {"batch_per_rank": 64, "fusion": "free", **work}
+    model = Model.from_dict({"name": "m", "workload": workload, "tables": rows})
+    cluster = Cluster.from_dict({**CLUSTER, "profile": profile})
+    return plan(model, cluster, formulation="greedy")
+
+
+def test_only_what_is_outside_the_region_is_told() -> None:
+    """Formulas need no word; the table and what nobody checked get one each."""
+    found = planned([("HYBRID", 1.0, 0.2), ("CACHING", 2.0, 0.2), ("HYBRID", 1.0, 0.01)])
+    assert hit_sources(found) == {"t0": "formula", "t1": "table", "t2": "unchecked"}
+    table, unchecked = hit_warnings(found)
+    assert table.endswith("from the simulator's table: t1")
+    assert unchecked.endswith(": t2")
+    assert hit_warnings(planned([("HYBRID", 1.0, 0.2)])) == []
+
+
+def test_at_most_three_tables_are_named() -> None:
+    """The others are counted."""
+    (warning,) = hit_warnings(planned([("CACHING", 2.0, 0.2)] * 5))
+    assert warning.endswith(": t0, t1, t2 and 2 more")
+
+
+def test_prices_that_no_hit_ratio_enters_need_no_word() -> None:
+    """The h100 curves are over other things; a prefetch makes misses count again."""
+    tables = [("CACHING", 2.0, 0.2), ("HYBRID", 2.0, 0.2)]
+    assert hit_sources(planned(tables, "h100")) == {}
+    assert hit_sources(planned(tables, "h100", prefetch_pipeline=True)) == {"t0": "table"}
+
+
+SMALL = [(mode, rows) for mode in ("HYBRID", "CACHING") for rows in (4_000, 10_000, 40_000)]
+
+
+def small(ranks: int, strategy: str) -> Plan:
+    """Tables of a few thousand rows at x 0.1, whose slots are a few buckets of 1024."""
+    tables = [
+        {"name": f"{mode}{rows}", "rows": rows, "dim": 16, "kind": "dynamicemb",
+         "pooling_factor": 2, "access": {"kind": "zipf", "alpha": 0.9}, "score_strategy": strategy,
+         "constraints": {"modes": mode, "cache_ratios": [0.1]}}
+        for mode, rows in SMALL
+    ]  # fmt: skip
+    workload = {"batch_per_rank": 256 // ranks, "fusion": "free"}
+    model = Model.from_dict({"name": "m", "workload": workload, "tables": tables})
+    cluster = Cluster.from_dict({**CLUSTER, "profile": "a10", "ranks_per_machine": ranks})
+    return plan(model, cluster, formulation="greedy")
+
+
+@pytest.mark.parametrize("ranks", [1, 8])
+@pytest.mark.parametrize("strategy", ["timestamp", "lfu"])
+def test_small_tiers_hit_as_simulated(ranks: int, strategy: str) -> None:
+    """Slots round up to a bucket on every rank, which may be many times 0.1 of the rows."""
+    pytest.importorskip("numba")
+    for row in simulate_plan(small(ranks, strategy), 20, 0).tables:
+        assert row.predicted_hit == pytest.approx(row.hit, abs=0.05), row.name
+        assert row.hit_source == "formula"
+
+
+def test_a_sample_of_rows_has_the_slots_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of 40,000 rows, on all ranks alike, is served like all of them."""
+    pytest.importorskip("numba")
+    monkeypatch.setattr(simulated_table, "MAX_ROWS", 20_000)
+    rows = simulate_plan(small(8, "timestamp"), 20, 0).tables
+    assert min(row.sampled for row in rows) == 0.5
+    for row in rows:
+        assert row.hit == pytest.approx(row.predicted_hit, abs=0.05), row.name
+
+
+def test_prices_rest_on_the_hit_ratio_that_is_told() -> None:
+    """Options are priced at the hit ratio that the simulator is compared with."""
+    placed = small(8, "timestamp")
+    job = job_of(placed.model, placed.cluster, placed.profile, links_of(placed.cluster))
+    menus = _menus(placed.model, placed.cluster)
+    first = offsets([len(menu.choices) for menu in menus])
+    priced = hits_of(job, _option_columns(menus, first, job.ranks))
+    for index, table in enumerate(placed.tables):
+        option = int(first[index]) + menus[index].names.index(table.option)
+        assert (priced.ratio[option], priced.source[option]) == hit_ratio_of(placed, index)
