@@ -23,6 +23,8 @@ from formulations.settings import Settings
 
 #: Placement variables up to which the conductor is asked: about 50 tables on 8 ranks.
 SMALL = 2_000
+#: Beyond this many ``scale`` takes minutes for a first plan that annealing has in seconds.
+LARGE = 1_000_000
 #: Placement variables up to which the plan is polished in one exact model.
 POLISH_UP_TO = 20_000
 #: Share of the time limit that the conductor has after ``scale``, from its plan.
@@ -31,6 +33,10 @@ CONDUCTED = 0.65
 WAIT = 0.4
 #: Share of the time limit kept for polishing, and the most seconds of it.
 KEEP, MOST = 0.08, 5.0
+
+#: Seconds an option for what comes after the search, most of it the certificate's check; and the
+#: largest share of the time limit for it.
+AFTERWARDS, MOST_AFTERWARDS = 1e-4, 0.2
 
 #: Those of both; each reads its own.
 OPTIONS = {**exact.OPTIONS, **scale.OPTIONS}
@@ -43,9 +49,12 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     if variables == 0:
         return exact.solve(instance, settings, clock)
     timed = settings.work_limit is None and settings.polish
-    kept = min(MOST, KEEP * (settings.time_limit or 0.0)) if timed else 0.0
+    limit = settings.time_limit or 0.0
+    kept = min(MOST, KEEP * limit) if timed else 0.0
+    if timed and settings.certificate:
+        kept += min(AFTERWARDS * instance.num_options, MOST_AFTERWARDS * limit)
     with clock.holding_back(kept):
-        if variables <= SMALL:
+        if not SMALL < variables <= LARGE:
             outcome = conduct(instance, settings, clock, "auto")
         else:
             outcome = _at_scale(instance, settings, clock, timed)

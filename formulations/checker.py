@@ -22,7 +22,8 @@ import json
 import sys
 import zlib
 from collections import Counter, defaultdict, namedtuple
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import chain, cycle, repeat
 from operator import add, gt, mul, sub
 from typing import Any
@@ -169,8 +170,9 @@ Way = namedtuple("Way", "ranks covers")
 Option = namedtuple("Option", "name group level blocks home floor excess peak")
 
 
-def mask_of(ranks: Iterable[int]) -> int:
-    """A set of ranks."""
+@cache
+def mask_of(ranks: Sequence[int]) -> int:
+    """A set of ranks, from a tuple or range of them."""
     return sum(1 << r for r in set(ranks))
 
 
@@ -192,7 +194,7 @@ class Instance:
         self.machine_of = {r: q for q, m in enumerate(self.machines) for r in m}
         parted = sum(map(len, self.machines)) == self.ranks == len(self.machine_of)
         need(parted, "machines must partition the ranks")
-        self.sets: dict[Any, int] = {q: mask_of(m) for q, m in enumerate(self.machines)}
+        self.sets: dict[Any, int] = {q: mask_of(tuple(m)) for q, m in enumerate(self.machines)}
         self.sets[None] = mask_of(range(self.ranks))
         self.phases = different(raw["phases"], "phases")
         costs = self.phases if self.objective == "step_time" else (self.objective,)
@@ -563,7 +565,7 @@ class Proof:
         """[Places]: of each block of an option, its ways that have room."""
         pins = self.instance.pins.get(t, (o, None))[1]
         for i, block in enumerate(self.instance.tables[t][o].blocks):
-            named = mask_of(pins[i]) if pins and block.where in FREE else EVERYWHERE
+            named = mask_of(tuple(pins[i])) if pins and block.where in FREE else EVERYWHERE
             stands = block.where in STANDING
             alike = len(block.runs) == 1 and block.where in FREE
             apart = block.count if block.distinct and alike else 1

@@ -81,6 +81,8 @@ def _certified(
     from formulations.result.certify import certify
 
     timed = settings.time_limit is not None and settings.work_limit is None
+    if timed and outcome.certified_bound is not None and clock.over():
+        return outcome  # no time is left to prove more
     return certify(instance, outcome, max(LEAST_SECONDS, clock.remaining()) if timed else None)
 
 

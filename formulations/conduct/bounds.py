@@ -45,9 +45,12 @@ class Bounds:
             return self._below(amount, exact_pooled_ip)
         if self._pooled:
             return True
-        parts = Parts(keep=context.keep, typical=context.bound)
+        parts = Parts(keep=context.keep, typical=context.bound, check=context.clock.check)
         limits = context.limits(max(amount, parameters.POOLED))
-        result = pooled_ip(context.instance, parts, limits)
+        try:
+            result = pooled_ip(context.instance, parts, limits)
+        except OutOfTime:
+            return False
         context.spend(result.work)
         context.lift(result.bound, result.source)
         self._tell(result)
@@ -85,7 +88,11 @@ class Bounds:
         context.drop()
         upper = None if context.objective is None else context.objective - 1
         limits = context.limits(amount, context.settings.seed)
-        result = program(context.instance, limits, Parts(keep=context.keep, limit=upper))
+        parts = Parts(keep=context.keep, limit=upper, check=context.clock.check)
+        try:
+            result = program(context.instance, limits, parts)
+        except OutOfTime:
+            return False
         context.spend(result.work)
         if not result.infeasible:
             bound = result.bound

@@ -59,8 +59,13 @@ def conduct(
     context = Context(instance, settings, clock, presolved.kept & usable(instance))
     if before is not None and before.bound_source is not None:
         context.lift(before.bound, before.bound_source)
+        context.certificate = before.certificate
     _given(context)
     plans = Plans(context, _rounded(context, None))
+    if context.best is not None:
+        plans.choose(context.best.options)
+    elif instance.num_options > parameters.PACKED_FIRST:
+        plans.pack()
     _search(context, plans)
     return _outcome(context, name)
 
@@ -97,6 +102,8 @@ def _relax(context: Context, plans: Plans) -> None:
     """The linear program with its certificate: the first bound, the prices and a choice of options;
     without a solution, perhaps a proof that there is no plan."""
     clock, instance, stop = context.clock, context.instance, context.settings.stop
+    if context.certificate is not None:
+        return
     seconds = None if clock.counts else clock.share(0.15)
     lp = symmetric_lp(instance, context.objective, time_limit=seconds, stop=stop)
     if lp is not None:

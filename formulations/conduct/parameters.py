@@ -36,7 +36,11 @@ CAPACITY_WEIGHT, HEAVIER, LIGHTER, WEIGHTS = 1.5, 1.3, 0.9, (0.4, 12.0)
 #: Moves a table of the shortest pass.
 FEWEST_MOVES = 30_000
 #: Largest shards of the first choices of options, as shares of what a rank carries on average.
-WIDTHS = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
+WIDTHS = (1.0, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03)
+#: With more options than this they are placed before anything else: the linear program takes long.
+PACKED_FIRST = 50_000
+#: Moves a table, and the heat, that settle each of them.
+SETTLING, SETTLED = 100, 1e-3
 #: Of 100 moves: options below the first, single shards below the second, the rest swaps and, from
 #: the last on, ruin and put back; in between: places looked at for a shard.
 MIX = (35, 65, 8, 1, 98)

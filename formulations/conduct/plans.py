@@ -42,7 +42,7 @@ class Plans:
         self._mine: Placement | None = None
         self._walker: Walker | None = None
         self.passes, self._above, self._step = 0, parameters.ABOVE, parameters.STEP
-        self._near = float("inf")
+        self._near, self._packed = float("inf"), False
         self._rate = float(parameters.MOVES_A_UNIT)
 
     def choose(self, options: IntArray) -> None:
@@ -50,30 +50,41 @@ class Plans:
         self._options = options
 
     def pack(self) -> None:
-        """Place choices of options, the largest shards first, and offer them.
+        """Place choices of options, the largest shards first, settle them, and offer the plans.
 
         Besides the choice at hand: the cheapest in total of those whose shards are small enough,
         for several sizes. With memory to spare one of these is near the best already.
         """
+        self._packed = True
+        context, annealer = self._context, self._ready()
+        target = max(self._target(), 1)
+        self._restrict(annealer, target)
+        best, moves = float("inf"), parameters.SETTLING * context.instance.num_tables
+        heats = (parameters.SETTLED, parameters.SETTLED * parameters.COOLING)
+        for options in self._choices():
+            if context.over():
+                return
+            annealer.start(options, self._targets(target))
+            annealer.run(moves, heats, context.over, parameters.MIX, parameters.SHRINK)
+            context.spend(moves / parameters.MOVES_A_UNIT)
+            excess = -1.0 if annealer.value is not None else sum(annealer.over)
+            self._take(annealer, target)
+            if excess < best:
+                best, self._options = excess, options
+
+    def _choices(self) -> list[IntArray]:
+        """The choice of options at hand, and the cheapest ones with shards up to several sizes."""
         context, instance = self._context, self._context.instance
         own = own_cost(instance)
         total = per_option(instance, instance.shard_cost.sum(axis=1) * shard_counts(instance))
-        choices, mean = [self._options], self._mean()
+        choices, mean = [self._options], abs(self._mean())
         for width in parameters.WIDTHS if instance.objective != Objective.TOTAL else (1.0,):
-            fits = context.keep & (own <= max(1, int(width * abs(mean))))
+            fits = context.keep & (own <= max(1, int(width * mean)))
             worth = np.where(fits, total, np.where(context.keep, 2.0**62 + own, np.inf))
             tables = map(instance.options_of, range(instance.num_tables))
             chosen = [t.start + int(worth[t.start : t.stop].argmin()) for t in tables]
             choices.append(np.asarray(chosen, dtype=np.int64))
-        for options in choices:
-            if context.over():
-                return
-            before, annealer = context.objective, self._ready()
-            target = self._mean(options)
-            annealer.start(options, self._targets(target))
-            self._take(annealer, target)
-            if context.objective != before:
-                self._options = options
+        return choices
 
     def ways(self) -> list[tuple[bool, float]]:
         """Ways to anneal: whether from what was reached, and how hot."""
@@ -94,7 +105,7 @@ class Plans:
     def anneal(self, warm: bool, heat: float, amount: float) -> bool:
         """One pass towards a target: from the choice of options, or from what was reached."""
         context, annealer = self._context, self._ready()
-        if not self.passes:
+        if not self._packed:
             self.pack()
         self.passes += 1
         start, target = self._warm() if warm else (None, self._target())
