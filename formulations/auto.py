@@ -28,7 +28,7 @@ LARGE = 1_000_000
 #: Placement variables up to which the plan is polished in one exact model.
 POLISH_UP_TO = 20_000
 #: Share of the time limit that the conductor has after ``scale``, from its plan.
-CONDUCTED = 0.65
+CONDUCTED = 0.5
 #: Share of the time left that may go into waiting for the compiler, once on a machine.
 WAIT = 0.4
 #: Share of the time limit kept for polishing, and the most seconds of it.
