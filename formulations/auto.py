@@ -2,9 +2,9 @@
 
 Where every shard's place is fixed, ``cpsat`` proves thousands of tables in seconds and runs alone.
 Small instances go to the conductor (:mod:`formulations.conduct.conductor`), where the exact model
-runs from the first second beside compiled search; larger ones to ``scale``, then, from its plan, to
-the conductor, as neither is best everywhere (docs/scale.md). What is left of the time goes into
-polishing the plan.
+runs from the first second beside compiled search, and so do the largest, where ``scale`` is slow;
+those in between to ``scale``, then, from its plan, to the conductor, as neither is best everywhere
+(docs/scale.md). What is left of the time goes into polishing the plan.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from formulations.presolve import Presolved, placement_variables, presolve
 from formulations.result.outcome import Outcome, Status, with_plan
 from formulations.settings import Settings
 
-#: Placement variables up to which the conductor is asked: about 50 tables on 8 ranks.
+#: Placement variables up to which the conductor is asked alone: about 50 tables on 8 ranks.
 SMALL = 2_000
 #: Beyond this many ``scale`` takes minutes for a first plan that annealing has in seconds.
 LARGE = 1_000_000

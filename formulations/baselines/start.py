@@ -1,12 +1,15 @@
-"""A plan to start from, where the caller gave none."""
+"""Plans to start from, where the caller gave none: greedy's, and the one in production."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from formulations.clock import Clock
 from formulations.errors import UnsupportedInstance
 from formulations.instance import Instance
+from formulations.instance.seating import seated
 from formulations.result.placement import Placement
 from formulations.settings import Settings
 
@@ -36,3 +39,17 @@ def starting_plan(instance: Instance, settings: Settings, clock: Clock) -> Place
         return None
     finally:
         clock.spend(own.work / PROPOSALS)
+
+
+def current_plan(instance: Instance) -> Placement | None:
+    """The plan in production, where it covers every table and can still be."""
+    if len(instance.current) != instance.num_tables or not instance.num_tables:
+        return None
+    now = sorted(instance.current, key=lambda c: c.table)
+    ranks = [seated(instance, c.option, c.ranks) for c in now]
+    if any(r is None for r in ranks):
+        return None
+    return Placement(
+        np.asarray([c.option for c in now], dtype=np.int64),
+        [[np.asarray(r, dtype=np.int64) for r in own or ()] for own in ranks],
+    )

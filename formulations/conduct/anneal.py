@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.conduct import anneal_data as data
+from formulations.conduct import parameters
 from formulations.conduct.anneal_data import Lowered
 from formulations.fusion import mixed_groups
 from formulations.instance import Instance, IntArray
@@ -22,8 +23,6 @@ from formulations.result.placement import Placement
 #: Moves between two looks at the clock: a few hundredths of a second.
 SLICE = 20_000
 _NOBODY = np.zeros(0, dtype=np.int64)
-#: What a share of use over capacity weighs against a share of cost over the target.
-_CAPACITY = 1.5
 
 
 class Annealer:
@@ -50,7 +49,7 @@ class Annealer:
         self._kernels, self._lowered = anneal_kernels, Lowered(instance)
         self._instance, self._seed = instance, seed
         self._peaks, self._sound = self._lowered.peaks, True
-        self.capacity_weight = _CAPACITY
+        self.capacity_weight = parameters.CAPACITY_WEIGHT
         self.choose_from(instance.allowed)
         self._empty()
 
@@ -111,8 +110,8 @@ class Annealer:
             Temperatures at the first and the last move, as penalties.
         over : callable
             Asked every few hundredths of a second whether to stop.
-        most : int
-            Places looked at for one shard.
+        mix : five ints
+            Shares of the kinds of moves, and places looked at (:func:`anneal_kernels.anneal`).
         shrink : float
             After a plan, the target is this share below it.
         least : int

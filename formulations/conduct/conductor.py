@@ -16,7 +16,7 @@ from functools import partial
 
 import numpy as np
 
-from formulations.baselines.start import starting_plan
+from formulations.baselines.start import current_plan, starting_plan
 from formulations.bounds.own import own_cost, usable
 from formulations.clock import Clock
 from formulations.conduct import parameters
@@ -26,12 +26,10 @@ from formulations.conduct.exact import columns_of_whole, improve_whole
 from formulations.conduct.plans import Plans
 from formulations.conduct.turns import Part, step, take_turns
 from formulations.instance import Instance, IntArray
-from formulations.instance.seating import seated
 from formulations.presolve import presolve
 from formulations.proof.prove import SymmetricLP, prove_infeasible, symmetric_lp
 from formulations.result.certify import with_certificate
 from formulations.result.outcome import BoundSource, Outcome, StoppedBy, found, infeasible, nothing
-from formulations.result.placement import Placement
 from formulations.settings import Settings
 from formulations.solvers.answer import POLL
 from formulations.solvers.cpsat import solver
@@ -75,27 +73,13 @@ def _given(context: Context) -> None:
     instance = context.instance
     if context.settings.hint is not None:
         context.offer(context.settings.hint, "hint")
-    current = _current(instance)
+    current = current_plan(instance)
     if current is not None:
         context.offer(current, "current")
     if columns_of_whole(context, context.keep) <= parameters.SMALL:
         greedy = starting_plan(instance, context.settings, context.clock)
         if greedy is not None:
             context.offer(greedy, "greedy")
-
-
-def _current(instance: Instance) -> Placement | None:
-    """The plan in production, where it covers every table and can still be."""
-    if len(instance.current) != instance.num_tables or not instance.num_tables:
-        return None
-    now = sorted(instance.current, key=lambda c: c.table)
-    ranks = [seated(instance, c.option, c.ranks) for c in now]
-    if any(r is None for r in ranks):
-        return None
-    return Placement(
-        np.asarray([c.option for c in now], dtype=np.int64),
-        [[np.asarray(r, dtype=np.int64) for r in own or ()] for own in ranks],
-    )
 
 
 def _relax(context: Context, plans: Plans) -> None:

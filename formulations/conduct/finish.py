@@ -60,7 +60,6 @@ def finished(
     instance: Instance,
     placement: Placement,
     goals: Goals = DEFAULT,
-    annealer: Annealer | None = None,
 ) -> Placement:
     """A plan as good, or within the tolerance, that a user would rather have.
 
@@ -70,14 +69,12 @@ def finished(
     placement : Placement
         Feasible.
     goals : Goals
-    annealer : Annealer, optional
-        One of the instance, to use again.
     """
     if not instance.num_tables:
         return placement
     before, name = check(instance, placement), instance.objective.value
     most, order = goals.most(before.objectives[name]), wishes(instance, goals)
-    annealer = annealer or Annealer(instance)
+    annealer = Annealer(instance)
     annealer.choose_from(instance.allowed)
     keep = goals.before(MOVES, EVEN_MEMORY)
     best, least = placement, (most + 1, 0)

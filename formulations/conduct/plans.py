@@ -199,11 +199,11 @@ class Plans:
         target = low + int(self._above * abs(low)) + 1
         return target if context.objective is None else min(context.objective - 1, target)
 
-    def _mean(self, options: IntArray | None = None) -> int:
-        """What a rank carries on average at a choice of options."""
+    def _mean(self) -> int:
+        """What a rank carries on average at the choice of options at hand."""
         instance = self._context.instance
         cost = instance.shard_cost.sum(axis=1) * shard_counts(instance)
-        total = int(per_option(instance, cost)[self._options if options is None else options].sum())
+        total = int(per_option(instance, cost)[self._options].sum())
         return total if instance.objective == Objective.TOTAL else total // instance.num_ranks
 
     def _targets(self, target: int) -> list[int]:

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations import registry
+from formulations.baselines.start import current_plan
 from formulations.bounds.own import own_cost
 from formulations.bounds.pooled import exact_pooled_ip, pooled_ip
 from formulations.clock import Clock
 from formulations.errors import UnsupportedInstance
-from formulations.instance import Instance, IntArray, Objective
-from formulations.instance.seating import seated
+from formulations.instance import IntArray, Objective
 from formulations.model.build import Parts, build
 from formulations.model.partition import by_class
 from formulations.result.check import check
@@ -63,7 +63,7 @@ def given(context: Context) -> Iterator[Start]:
     instance, settings = context.instance, context.settings
     if settings.hint is not None:
         yield from _as_start(context, settings.hint)
-    current = _current(instance)
+    current = current_plan(instance)
     if current is not None:
         yield from _as_start(context, current)
     for placement in (_greedy(context), _dp(context)):
@@ -79,20 +79,6 @@ def _as_start(context: Context, placement: Placement) -> Iterator[Start]:
     load = load_of(context.instance, context.costs, placement, range(context.instance.num_tables))
     context.offer(placement, "start")
     yield Start(placement, objective, overflow(context.instance, load))
-
-
-def _current(instance: Instance) -> Placement | None:
-    """The plan in production, where it covers every table and can still be."""
-    if len(instance.current) != instance.num_tables or not instance.num_tables:
-        return None
-    now = sorted(instance.current, key=lambda c: c.table)
-    ranks = [seated(instance, c.option, c.ranks) for c in now]
-    if any(r is None for r in ranks):
-        return None
-    return Placement(
-        np.asarray([c.option for c in now], dtype=np.int64),
-        [[np.asarray(r, dtype=np.int64) for r in own or ()] for own in ranks],
-    )
 
 
 def _greedy(context: Context) -> Placement | None:
