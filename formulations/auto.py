@@ -71,7 +71,8 @@ def _at_scale(instance: Instance, settings: Settings, clock: Clock, timed: bool)
         with clock.holding_back(held):
             outcome = scale.solve(instance, settings, clock)
     finally:
-        loaded = ready(compiling, 0.0 if clock.interrupted() else WAIT * clock.share(1.0))
+        until = clock.now() + clock.share(WAIT)
+        loaded = ready(compiling, lambda: clock.now() < until and not clock.interrupted())
     open_ = outcome.status in (Status.FEASIBLE, Status.UNKNOWN)
     if loaded and open_ and not clock.over():
         return _conducted(instance, outcome, settings, clock)

@@ -12,6 +12,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from importlib import import_module
 
 import numpy as np
@@ -22,6 +24,7 @@ from formulations.goals import DEFAULT, EVEN_MEMORY, HOST_MEMORY, MOVES, SHARDS,
 from formulations.instance import Instance, IntArray, Scope
 from formulations.result.check import check
 from formulations.result.placement import Placement
+from formulations.solvers.answer import POLL
 
 _LOOPS = "formulations.conduct.anneal_kernels"
 #: Shares of the objective by which a plan may be dearer on the way, as many tables in small steps
@@ -41,17 +44,20 @@ def prepare() -> subprocess.Popen[bytes]:
     )  # fmt: skip
 
 
-def ready(compiling: subprocess.Popen[bytes] | None = None, seconds: float = 0.0) -> bool:
-    """Whether the compiled loops are there, after at most so many seconds of waiting for them.
+def ready(
+    compiling: subprocess.Popen[bytes] | None = None, wait: Callable[[], bool] = lambda: False
+) -> bool:
+    """Whether the compiled loops are there.
 
-    What the compiler has done by then is kept for the next solve.
+    ``wait`` is asked now and then whether to wait on for the compiler; what it has done by the end
+    is kept for the next solve.
     """
     if compiling is not None:
-        try:
-            compiling.wait(seconds)
-        except subprocess.TimeoutExpired:
+        while compiling.poll() is None and wait():
+            time.sleep(POLL)
+        if compiling.poll() is None:
             compiling.terminate()
-        if compiling.returncode == 0:
+        elif compiling.returncode == 0:
             import_module(_LOOPS)
     return hasattr(sys.modules.get(_LOOPS), "tidy")
 
