@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from formulations.clock import Limits
 from formulations.instance import Instance
 from formulations.model.build import Model, Parts, build
-from formulations.model.decode import chosen_options
+from formulations.model.decode import chosen_machines, chosen_options
 from formulations.model.partition import by_class, by_machine
 from formulations.result.outcome import BoundSource
 from formulations.solvers.answer import Answer, Found
@@ -41,6 +41,7 @@ class PooledBound:
     options: np.ndarray | None
     value: int | None
     work: float = 0.0
+    machines: np.ndarray | None = None
 
 
 def pooled_ip(
@@ -72,6 +73,16 @@ def machine_ip(instance: Instance, limits: Limits, parts: Parts | None = None) -
     model = build(instance, by_machine(instance), parts)
     answer = solve_cpsat(model.linear, limits)
     return _result(model, answer, BoundSource("cpsat machines", exact=True))
+
+
+def machines_apart(instance: Instance, limits: Limits, parts: Parts | None = None) -> PooledBound:
+    """The same by HiGHS (floating point), which finds good choices sooner."""
+    model = build(instance, by_machine(instance), parts)
+    answer = solve_highs(model.linear, whole=True, limits=limits)
+    result = _result(model, answer, BoundSource("highs machines", exact=False))
+    if answer.values is None or result.options is None:
+        return result
+    return replace(result, machines=chosen_machines(model, answer.values))
 
 
 def _result(model: Model, answer: Answer, source: BoundSource) -> PooledBound:

@@ -20,9 +20,9 @@ from formulations.conduct.anneal_data import (
     DISTINCT, DOMAIN_START, DOMAINS, ENTRY_CLUSTER, ENTRY_MACHINE, ENTRY_RANK, EVERY_MACHINE,
     EVERY_RANK, EVERYWHERE, FIXED_ENTRY, FIXED_RANK, FIXED_START, GROUP, GROUP_LEVEL, GROUP_TABLES,
     HOME, HOME_OPTION, LEVEL, LIMIT, LOAD, LOADS, MACHINE_LOAD, MACHINE_OF, MACHINE_RANKS,
-    MACHINE_START, MACHINE_WIDE, MACHINES, MOVE_BYTES, MOVED, MOVES, OLD_OPTION, OLD_PLACE, OPTION,
-    PEAKS, PINNED, PLACE, RANDOM, RANKS, RUINED, SEAT_BLOCK, SEAT_DOMAIN, SEAT_ENTRY, SEAT_KIND,
-    SEAT_START, SEAT_UNEVEN, SEATS, STATE_START, TABLES, TALLY, TOGETHER, UNEVEN, WIDE,
+    MACHINE_START, MACHINE_WIDE, MACHINES, MOST_REPACKED, MOVE_BYTES, MOVED, MOVES, OLD_OPTION, OLD_PLACE, OPTION,
+    PEAKS, PINNED, PLACE, PREFERRED, RANDOM, RANKS, REPACKED, REPLICA, RUINED, SEAT_BLOCK, SEAT_DOMAIN, SEAT_ENTRY, SEAT_KIND,
+    SEAT_START, SEAT_UNEVEN, SEATS, STATE, STATE_START, TABLES, TALLY, TOGETHER, UNEVEN, WIDE,
 )  # fmt: skip
 
 _INTS = types.CPointer(types.int64)
@@ -31,7 +31,8 @@ _TYPES = {
     "choice_start": _INTS, "choice": _INTS, "wishes": _INTS, "room": _INTS,
     "heat": types.float64, "change": types.float64, "share": types.float64,
     "span": types.UniTuple(types.int64, 3), "heats": types.UniTuple(types.float64, 2),
-    "mix": types.UniTuple(types.int64, 6), "limits": types.UniTuple(types.float64, 2),
+    "ladder": types.CPointer(types.float64), "left": types.CPointer(types.float64), "slot": _INTS,
+    "mix": types.UniTuple(types.int64, 8), "limits": types.UniTuple(types.float64, 2),
 }  # fmt: skip
 
 
@@ -303,6 +304,24 @@ def _inside(a, machine):
 
 
 @kernel
+def _admitted(a, seat, place):
+    """Whether a place is in the domain of a seat."""
+    return a[a[ADMITTED] + a[a[SEAT_DOMAIN] + seat] * a[ADMITTED_WIDE] + place] > 0
+
+
+@kernel
+def _admits_all(a, seat, machine):
+    """Whether all ranks of a machine are in the domain of a seat that is not pinned."""
+    if a[a[PINNED] + a[a[SEAT_BLOCK] + seat]]:
+        return False
+    low, high = _inside(a, machine)
+    for i in range(low, high):
+        if not _admitted(a, seat, a[i]):
+            return False
+    return True
+
+
+@kernel
 def _place(a, w, table, option, most):
     """Put a lifted table at an option, every seat where it is least penalised.
 
@@ -317,8 +336,13 @@ def _place(a, w, table, option, most):
         if a[a[SEAT_BLOCK] + seat] != block:
             block, position = a[a[SEAT_BLOCK] + seat], 0
             low, high = _domain(a, seat)
+            machine = a[a[PREFERRED] + table]
             if a[a[TOGETHER] + block]:
-                low, high = _inside(a, a[low + _random(a, high - low)])
+                if machine < 0 or not _admitted(a, seat, machine):
+                    machine = a[low + _random(a, high - low)]
+                low, high = _inside(a, machine)
+            elif machine >= 0 and a[a[SEAT_KIND] + seat] == 0 and _admits_all(a, seat, machine):
+                low, high = _inside(a, machine)
         if a[a[PINNED] + block]:
             place = a[low + position]
         else:
@@ -471,7 +495,7 @@ def _admits(a, table, seat, here, place):
     if a[a[TOGETHER] + block]:
         if a[a[MACHINE_OF] + here] != a[a[MACHINE_OF] + place]:
             return False
-    elif not a[a[ADMITTED] + a[a[SEAT_DOMAIN] + seat] * a[ADMITTED_WIDE] + place]:
+    elif not _admitted(a, seat, place):
         return False
     _, end, _ = _seats_of(a, table)
     return not _taken(a, table, end, seat, place)
@@ -595,15 +619,161 @@ def _ruin(a, w, choice_start, choice, heat, most):
 
 
 @kernel
+def _size(a, w, entry):
+    """How large a shard is: the shares of the capacities of a rank that it takes, summed."""
+    total = 0.0
+    for f in range(a[WIDE]):
+        total += a[a[ENTRY_RANK] + entry * a[WIDE] + f] * w[f]
+    return total
+
+
+@kernel
+def _gather(a, w, ranks, noise):
+    """Note the shards on some ranks (a[ranks - 1] many, from a[ranks] on), the largest first: table,
+    seat, place, size in turn; how many."""
+    found, at = 0, a[REPACKED]
+    for table in range(a[TABLES]):
+        first, end, places = _seats_of(a, table)
+        for seat in range(first, end):
+            if a[a[SEAT_KIND] + seat] or a[a[PINNED] + a[a[SEAT_BLOCK] + seat]]:
+                continue
+            place, here = a[places + seat], False
+            for k in range(a[ranks - 1]):
+                here = here or a[ranks + k] == place
+            if not here or found >= MOST_REPACKED:
+                continue
+            size = np.int64(_size(a, w, a[a[SEAT_ENTRY] + seat]) * 1e9)
+            size = size * (noise + _random(a, 1024)) // (noise + 512)
+            i = found
+            while i > 0 and a[at + 4 * i - 1] < size:
+                for k in range(4):
+                    a[at + 4 * i + k] = a[at + 4 * i - 4 + k]
+                i -= 1
+            a[at + 4 * i] = table
+            a[at + 4 * i + 1] = seat
+            a[at + 4 * i + 2] = place
+            a[at + 4 * i + 3] = size
+            found += 1
+    return found
+
+
+@kernel
+def _repack(a, w, rank):
+    """Take all shards off a rank and a few others and pack them again, the largest first; the
+    change, and how many."""
+    ranks = a[REPACKED] + 4 * MOST_REPACKED + 1
+    a[ranks], many = rank, 1
+    for _ in range(1 + _random(a, 3)):
+        other, again = _random(a, a[RANKS]), False
+        for k in range(many):
+            again = again or a[ranks + k] == other
+        if not again:
+            a[ranks + many] = other
+            many += 1
+    a[ranks - 1] = many
+    noise = 1 << (8 + _random(a, 8))
+    count, change, at = _gather(a, w, ranks, noise), 0.0, a[REPACKED]
+    for i in range(count):
+        table, seat, place = a[at + 4 * i], a[at + 4 * i + 1], a[at + 4 * i + 2]
+        change += _on_seat(a, w, seat, place, -1)
+        a[_seats_of(a, table)[2] + seat] = -1
+    for i in range(count):
+        table, seat, place = a[at + 4 * i], a[at + 4 * i + 1], a[at + 4 * i + 2]
+        _, end, places = _seats_of(a, table)
+        block, best, least = a[a[SEAT_BLOCK] + seat], -1, np.inf
+        for k in range(many):
+            to = a[ranks + k]
+            if _taken(a, table, end, seat, to):
+                continue
+            if a[a[TOGETHER] + block]:
+                if a[a[MACHINE_OF] + to] != a[a[MACHINE_OF] + place]:
+                    continue
+            elif not _admitted(a, seat, to):
+                continue
+            penalty = _would_add(a, w, to, a[a[SEAT_ENTRY] + seat])
+            if penalty < least:
+                best, least = to, penalty
+        if best < 0:
+            best, change = place, np.inf
+        a[places + seat] = best
+        change += _on_seat(a, w, seat, best, 1)
+    for i in range(count):
+        table = a[at + 4 * i]
+        change += _recount(a, w, table, _moved(a, table))
+    return change, count
+
+
+@kernel
+def _unpack(a, w, count):
+    """Put repacked shards back."""
+    at = a[REPACKED]
+    for i in range(count):
+        table, seat, place = a[at + 4 * i], a[at + 4 * i + 1], a[at + 4 * i + 2]
+        places = _seats_of(a, table)[2]
+        _on_seat(a, w, seat, a[places + seat], -1)
+        _on_seat(a, w, seat, place, 1)
+        a[places + seat] = place
+    for i in range(count):
+        table = a[at + 4 * i]
+        _recount(a, w, table, _moved(a, table))
+
+
+@kernel
+def _repack_move(a, w, heat):
+    """Pack a busy rank and some others anew."""
+    change, count = _repack(a, w, _busy_rank(a, w))
+    if _accepted(a, change, heat):
+        return change
+    _unpack(a, w, count)
+    return 0.0
+
+
+@kernel
+def _option_and_repack(a, w, table, choice_start, choice, heat, most):
+    """A table takes another option, and the rank that suffers and some others are packed anew."""
+    low = choice_start[table]
+    option = choice[low + _random(a, choice_start[table + 1] - low)]
+    if _conflicts(a, option, a[a[OPTION] + table]):
+        return 0.0
+    change = _keep_and_lift(a, w, table)
+    change += _place(a, w, table, option, most)
+    if change == np.inf:
+        _undo(a, w, table)
+        return 0.0
+    worst, least = -1, -1.0
+    first, end, at = _seats_of(a, table)
+    for seat in range(first, end):
+        if a[a[SEAT_KIND] + seat] == 0:
+            rank, over = a[at + seat], 0.0
+            for i in range(rank * a[WIDE], (rank + 1) * a[WIDE]):
+                over += max(0, a[a[LOAD] + i] - a[a[LIMIT] + i]) * w[i]
+            if over > least:
+                worst, least = rank, over
+    if worst < 0 or least <= 0.0:
+        worst = _busy_rank(a, w)
+    more, count = _repack(a, w, worst)
+    if _accepted(a, change + more, heat):
+        return change + more
+    _unpack(a, w, count)
+    _undo(a, w, table)
+    return 0.0
+
+
+@kernel
 def _one_move(a, w, choice_start, choice, heat, mix):
     """One random move; the change of the penalty (0 where it is taken back)."""
     table, kind = _random(a, a[TABLES]), _random(a, 100)
     if kind >= mix[4]:
+        which = _random(a, 100)
+        if which < mix[5]:
+            return _repack_move(a, w, heat)
+        if which < mix[6]:
+            return _option_and_repack(a, w, table, choice_start, choice, heat, mix[2])
         return _ruin(a, w, choice_start, choice, heat, mix[2])
-    first, end, _ = _seats_of(a, table)
+    first, end, at = _seats_of(a, table)
+    seat = first + _random(a, end - first) if end > first else first
     if kind < mix[0] or first == end:
         return _move_table(a, w, table, choice_start, choice, heat, mix[2])
-    seat = first + _random(a, end - first)
     if kind < mix[1]:
         return _move_shard(a, w, table, seat, heat, mix[3])
     other = _random(a, a[TABLES])
@@ -647,8 +817,8 @@ def _record(a, w, share):
 def _anneal(a, w, order, count, choice_start, choice, span, heats, mix, limits):
     for i in range(count):
         table = order[i]
-        if mix[5]:
-            _place(a, w, table, a[a[OLD_OPTION] + table], mix[5])
+        if mix[7]:
+            _place(a, w, table, a[a[OLD_OPTION] + table], mix[7])
         else:
             _put(a, w, table, a[a[OLD_OPTION] + table], a[OLD_PLACE])
     penalty, heat = _penalty(a, w), heats[0]
@@ -693,6 +863,64 @@ def anneal(a, w, order, choice_start, choice, span, heats, mix, limits):
     return _anneal(
         a.ctypes, w.ctypes, order.ctypes, len(order), choice_start.ctypes, choice.ctypes,
         span, heats, mix, limits,
+    )  # fmt: skip
+
+
+@kernel
+def _select(a, replica):
+    """Let the names point to the sections of a replica."""
+    shift = (replica - a[REPLICA]) * a[STATE]
+    a[LOAD] += shift
+    a[OPTION] += shift
+    a[PLACE] += shift
+    a[GROUP_LEVEL] += shift
+    a[GROUP_TABLES] += shift
+    a[MOVED] += shift
+    a[REPLICA] = replica
+
+
+@entry
+def select(a, replica):
+    """Let the names point to the sections of a replica."""
+    _select(a.ctypes, replica)
+
+
+@kernel
+def _temper(a, w, choice_start, choice, ladder, slot, left, count, rounds, burst, mix, limits):
+    for n in range(rounds):
+        for i in range(count):
+            _select(a, slot[i])
+            heats = (ladder[i], ladder[i])
+            left[i] = _anneal(
+                a, w, slot, 0, choice_start, choice, (0, burst, burst), heats, mix, limits
+            )
+            if a[TALLY] and a[TALLY + 1] <= limits[1]:
+                return
+        for i in range(n % 2, count - 1, 2):
+            gain = (1 / ladder[i + 1] - 1 / ladder[i]) * (left[i] - left[i + 1])
+            if gain <= 0.0 or _random(a, 1 << 30) < np.exp(-gain) * (1 << 30):
+                slot[i], slot[i + 1] = slot[i + 1], slot[i]
+                left[i], left[i + 1] = left[i + 1], left[i]
+
+
+@entry
+def temper(a, w, choice_start, choice, ladder, slot, left, rounds, burst, mix, limits):
+    """Anneal replicas, each at its own temperature, and exchange them between neighbours.
+
+    Parameters
+    ----------
+    ladder : float64 array
+        Temperatures, the hottest first.
+    slot : int64 array
+        Replica at each temperature.
+    left : float64 array
+        Set to the penalty of each.
+    rounds, burst : int
+        Exchanges, and moves of every replica before each.
+    """
+    _temper(
+        a.ctypes, w.ctypes, choice_start.ctypes, choice.ctypes, ladder.ctypes, slot.ctypes,
+        left.ctypes, len(slot), rounds, burst, mix, limits,
     )  # fmt: skip
 
 

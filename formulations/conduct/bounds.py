@@ -6,7 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from formulations.bounds.pooled import PooledBound, exact_pooled_ip, machine_ip, pooled_ip
+from formulations.bounds.own import own_cost
+from formulations.bounds.pooled import (
+    PooledBound,
+    exact_pooled_ip,
+    machine_ip,
+    machines_apart,
+    pooled_ip,
+)
 from formulations.clock import OutOfTime
 from formulations.conduct import parameters
 from formulations.conduct.context import Context
@@ -22,15 +29,17 @@ class Bounds:
     ----------
     context : Context
     choose : callable
-        Told what the pooled program chooses: an option a table.
+        Told what a program chooses: an option a table and, where machines are kept apart, a
+        machine.
     """
 
-    def __init__(self, context: Context, choose: Callable[[IntArray], None]) -> None:
-        self._context, self._choose = context, choose
+    def __init__(
+        self, context: Context, choose: Callable[[IntArray, IntArray | None], None]
+    ) -> None:
+        self._context, self._choose, self._apart = context, choose, False
         most = context.settings.options.get("whole_columns", parameters.WHOLE)
         assert isinstance(most, int)
         self._most = most
-        self._pooled = False
 
     @property
     def small(self) -> bool:
@@ -43,8 +52,6 @@ class Bounds:
         context = self._context
         if context.met or context.clock.counts:
             return self._below(amount, exact_pooled_ip)
-        if self._pooled:
-            return True
         parts = Parts(keep=context.keep, typical=context.bound, check=context.clock.check)
         limits = context.limits(max(amount, parameters.POOLED))
         try:
@@ -55,8 +62,26 @@ class Bounds:
         context.lift(result.bound, result.source)
         self._tell(result)
         value = result.value
-        self._pooled = value is not None and value - (result.bound or 0) <= 1e-5 * abs(value)
-        return True
+        return value is None or value - (result.bound or 0) > parameters.SOLVED * abs(value)
+
+    def apart(self, amount: float) -> bool:
+        """Options and machines for plans to start from, once: by HiGHS, among options that alone
+        cost little more than the bound."""
+        context = self._context
+        if context.bound is None or context.met:
+            return context.bound is None
+        dearest = int(parameters.DEAREST * context.bound)
+        keep = context.cheap(dearest)
+        parts = Parts(keep=keep, typical=context.bound, limit=dearest, check=context.clock.check)
+        share = context.clock.share(parameters.APART)
+        try:
+            result = machines_apart(context.instance, context.limits(max(amount, share)), parts)
+        except OutOfTime:
+            return False
+        context.spend(result.work)
+        if result.options is not None:
+            self._tell(result)
+        return False
 
     def machines(self, amount: float) -> bool:
         """The program that keeps machines apart."""
@@ -106,5 +131,7 @@ class Bounds:
         return not (result.infeasible or result.bound == result.value)
 
     def _tell(self, result: PooledBound) -> None:
-        if result.options is not None:
-            self._choose(np.asarray(result.options, dtype=np.int64))
+        if result.options is None or (self._apart and result.machines is None):
+            return
+        self._apart = result.machines is not None
+        self._choose(np.asarray(result.options, dtype=np.int64), result.machines)

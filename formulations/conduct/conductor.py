@@ -59,12 +59,11 @@ def conduct(
         context.lift(before.bound, before.bound_source)
         context.certificate = before.certificate
     _given(context)
-    plans = Plans(context, _rounded(context, None))
-    if context.best is not None:
-        plans.choose(context.best.options)
-    elif instance.num_options > parameters.PACKED_FIRST:
-        plans.pack()
-    _search(context, plans)
+    start = _rounded(context, None) if context.best is None else context.best.options
+    sides = [Plans(context, start, seed) for seed in range(2)]
+    if context.best is None and instance.num_options > parameters.PACKED_FIRST:
+        sides[0].pack()
+    _search(context, sides)
     return _outcome(context, name)
 
 
@@ -82,7 +81,7 @@ def _given(context: Context) -> None:
             context.offer(greedy, "greedy")
 
 
-def _relax(context: Context, plans: Plans) -> None:
+def _relax(context: Context, choose: Callable[[IntArray, IntArray | None], None]) -> None:
     """The linear program with its certificate: the first bound, the prices and a choice of options;
     without a solution, perhaps a proof that there is no plan."""
     clock, instance, stop = context.clock, context.instance, context.settings.stop
@@ -92,7 +91,7 @@ def _relax(context: Context, plans: Plans) -> None:
     lp = symmetric_lp(instance, context.objective, time_limit=seconds, stop=stop)
     if lp is not None:
         context.certificate = lp.certificate
-        plans.choose(_rounded(context, lp))
+        choose(_rounded(context, lp), None)
         if instance.num_tables:
             context.lift(lp.bound, _CERTIFICATE)
     elif context.best is None and not clock.over():
@@ -117,56 +116,70 @@ def _rounded(context: Context, lp: SymmetricLP | None) -> IntArray:
     )  # fmt: skip
 
 
-def _search(context: Context, plans: Plans) -> None:
+def _search(context: Context, plans: list[Plans]) -> None:
     """Both sides, beside each other or turn by turn."""
-    bounds = Bounds(context, plans.choose)
+
+    def choose(options: IntArray, machines: IntArray | None) -> None:
+        for each in plans:
+            each.choose(options, machines)
+
+    bounds = Bounds(context, choose)
     small = bounds.small
-    makers, bounders = _parts(context, plans, bounds)
+    first, second = _parts(context, plans, bounds)
 
     def prove() -> None:
-        _relax(context, plans)
-        take_turns(context, bounders, context.over)
+        _relax(context, choose)
+        take_turns(context, second, context.over)
 
     if context.settings.workers > 1 and not context.clock.counts:
-        _beside(context, lambda: _seek(context, small, makers), prove)
+        _beside(context, lambda: _seek(context, small, first), prove)
         return
-    _relax(context, plans)
-    sides, turn = [bounders, makers] if small else [makers, bounders], 0
+    _relax(context, choose)
+    sides, turn = [second, first] if small else [first, second], 0
     while not context.over() and any(p.alive for side in sides for p in side):
         step(context, sides[turn % 2])
         turn += 1
 
 
-def _parts(context: Context, plans: Plans, bounds: Bounds) -> tuple[list[Part], list[Part]]:
-    """Parts of the side of plans, and of the side of bounds; what comes first begins.
+def _parts(
+    context: Context, plans: list[Plans], bounds: Bounds
+) -> tuple[list[Part], list[Part]]:
+    """Parts of both sides; what comes first begins.
 
-    On small instances the exact model has its side from the first second, and the pooled program
-    the other.
+    On small instances the exact model has a side of its own from the first second, and the pooled
+    program the other. Else both sides make plans, and the second bounds as well.
     """
 
     def improve(amount: float) -> bool:
-        improve_whole(context, amount, context.settings.seed + plans.passes)
+        improve_whole(context, amount, context.settings.seed + plans[0].passes)
         return True
 
-    def better_plan() -> float:
-        return -plans.reached() / _size(context)
+    def better_plan(maker: Plans) -> float:
+        return -maker.reached() / _size(context)
 
     def better_bound() -> float:
         return -1e3 if context.bound is None else context.bound / _size(context)
 
-    weight = parameters.ANNEALING_WEIGHT
-    makers = [
-        Part(f"annealing {way}", partial(plans.anneal, *way), better_plan, least=weight)
-        for way in plans.ways()
-    ]
-    makers.append(Part("mending", plans.mend, better_plan))
+    def makers(of: Plans) -> list[Part]:
+        weight, better = parameters.ANNEALING_WEIGHT, partial(better_plan, of)
+        parts = [
+            Part(f"annealing {way}", partial(of.anneal, *way), better, least=weight)
+            for way in of.ways()
+        ]
+        if of.heats():
+            parts.insert(0, Part("replicas", of.temper, better, least=parameters.REPLICAS_WEIGHT))
+        return [*parts, Part("mending", of.mend, better)]
+
     pooled = Part("pooled", bounds.pooled, better_bound)
     bounders = [Part("whole", bounds.whole, better_bound)]
-    if len(context.instance.machines) > 1:
+    several = len(context.instance.machines) > 1
+    if several:
         bounders.append(Part("machines", bounds.machines, better_bound))
     if bounds.small:
-        return [pooled, *makers, Part("improving", improve, better_plan)], bounders
-    return makers, [pooled, *bounders]
+        better = partial(better_plan, plans[0])
+        return [pooled, *makers(plans[0]), Part("improving", improve, better)], bounders
+    apart = [Part("apart", bounds.apart, better_bound)] if several else []
+    return makers(plans[0]), [pooled, *apart, *makers(plans[1]), *bounders]
 
 
 def _size(context: Context) -> float:

@@ -13,15 +13,17 @@ FIRST_TURN = 1.0
 LONGEST_TURN = 0.3
 #: Weights that parts keep however little they have delivered, so that they are asked again: passes
 #: of annealing need many tries, and descend faster than neighbourhoods where both deliver.
-LEAST_WEIGHT, ANNEALING_WEIGHT = 0.15, 0.2
+LEAST_WEIGHT, ANNEALING_WEIGHT, REPLICAS_WEIGHT = 0.15, 0.2, 0.6
 #: What one turn is credited with at most, as a share of the bound: a first plan is no more.
 MOST_GAIN = 0.1
+#: Gains far below this, as shares of the bound, decide nothing.
+NOTABLE = 2e-3
 #: What a part delivered counts half as much after every later turn of its side.
 FORGETTING = 0.5
 #: Temperatures at the first move of a pass, as penalties: from a choice of options, and from what
 #: was reached; the last moves are colder by this factor. Tight instances want heat, loose ones
 #: cold: all are tried, in this order.
-COLD_STARTS, WARM_STARTS, COOLING = (0.06, 0.001), (0.02, 0.004, 0.0008), 1 / 150
+COLD_STARTS, WARM_STARTS, COOLING = (0.008, 0.001), (0.004, 0.0008), 1 / 150
 #: None hotter than this times the moves a table gets in a pass of this share of the time.
 HOTTEST, PASS = 1e-4, 0.12
 #: What annealing left is taken for this much worse every time that nothing came of it.
@@ -34,16 +36,27 @@ NO_DEARER = 1.2
 #: it follows the dearer of both, and within what.
 CAPACITY_WEIGHT, HEAVIER, LIGHTER, WEIGHTS = 1.5, 1.3, 0.9, (0.4, 12.0)
 #: Moves a table of the shortest pass.
-FEWEST_MOVES = 30_000
+FEWEST_MOVES = 10_000
 #: Largest shards of the first choices of options, as shares of what a rank carries on average.
 WIDTHS = (1.0, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03)
 #: With more options than this they are placed before anything else: the linear program takes long.
 PACKED_FIRST = 50_000
 #: Moves a table, and the heat, that settle each of them.
 SETTLING, SETTLED = 100, 1e-3
-#: Of 100 moves: options below the first, single shards below the second, the rest swaps and, from
-#: the last on, ruin and put back; in between: places looked at for a shard.
-MIX = (35, 65, 8, 1, 98)
+#: Of 100 moves: options below the first, single shards below the second, then swaps; in between:
+#: places looked at for a shard. The last few take shards away together: of 100 of these, the first
+#: share packs a busy rank and some others anew, up to the second a table changes its option
+#: before, the others ruin and put back.
+MIX = (34, 64, 8, 1, 40, 80)
+#: These are so many of 100, and fewer with more tables than so many a percent.
+REPACKS, REPACKED = 6, 1200
+#: Ladders of temperatures: the hottest, the coldest and how many, one for each side that makes
+#: plans. Tight memory wants the second.
+LADDERS = ((0.1, 1e-3, 14), (0.2, 1e-3, 16))
+#: Moves of each replica between exchanges, and numbers that replicas may take in memory.
+BURST, MOST_STATE = 500, 20_000_000
+#: The first aim of replicas, above the bound; what it is raised by after a turn without a plan.
+FIRST_AIM, RAISE = 0.07, 0.01
 #: After a plan the target falls by this share: small enough to be met at the same temperature.
 SHRINK = 3e-4
 #: The first target from a choice of options is this share above the bound; the first from the best
@@ -59,6 +72,11 @@ PATIENCE = 12
 WHOLE, SMALL = 40_000, 6_000
 #: The whole model starts anew where a better plan leaves it less than this share of its options.
 NEWS = 0.7
+#: Where machines are kept apart for a start: what options and the plan may cost, as a multiple of
+#: the bound, and the share of the time for it.
+DEAREST, APART = 1.07, 0.2
+#: Distance, as a share, at which HiGHS has solved a program.
+SOLVED = 1e-5
 #: Seconds that HiGHS is given at least for the pooled program: mostly it needs less than one.
 POOLED = 4.0
 #: Seconds that a side has to end when it is over: the longest call that does not ask is a slice of

@@ -11,6 +11,7 @@ import numpy as np
 from formulations.bounds.own import own_cost, per_option, shard_counts
 from formulations.conduct import parameters
 from formulations.conduct.anneal import Annealer
+from formulations.conduct.anneal_data import STATE
 from formulations.conduct.context import Context
 from formulations.instance import IntArray, Objective
 from formulations.result.check import check
@@ -26,6 +27,8 @@ class Plans:
     context : Context
     options : int64 array [tables]
         A choice to start from: the pooled program's.
+    seed : int
+        Others of the same context have another one.
 
     Attributes
     ----------
@@ -35,8 +38,9 @@ class Plans:
         Of annealing, so far.
     """
 
-    def __init__(self, context: Context, options: IntArray) -> None:
+    def __init__(self, context: Context, options: IntArray, seed: int = 0) -> None:
         self._context, self._options = context, options
+        self._seed = 2 * context.settings.seed + seed
         self.annealer: Annealer | None = None
         self._left: tuple[Placement, int] | None = None
         self._mine: Placement | None = None
@@ -44,10 +48,13 @@ class Plans:
         self.passes, self._above, self._step = 0, parameters.ABOVE, parameters.STEP
         self._near, self._packed = float("inf"), False
         self._rate = float(parameters.MOVES_A_UNIT)
+        self._replicas: Annealer | None = None
+        self._machines: IntArray | None = None
+        self._aim, self._tables = 0, max(1, context.instance.num_tables)
 
-    def choose(self, options: IntArray) -> None:
-        """Start from another choice of options."""
-        self._options = options
+    def choose(self, options: IntArray, machines: IntArray | None = None) -> None:
+        """Start from another choice of options, and of machines (−1: any) where these are known."""
+        self._options, self._machines = options, machines
 
     def pack(self) -> None:
         """Place choices of options, the largest shards first, settle them, and offer the plans.
@@ -65,7 +72,7 @@ class Plans:
             if context.over():
                 return
             annealer.start(options, self._targets(target))
-            annealer.run(moves, heats, context.over, parameters.MIX, parameters.SHRINK)
+            annealer.run(moves, heats, context.over, self._mix(), parameters.SHRINK)
             context.spend(moves / parameters.MOVES_A_UNIT)
             excess = -1.0 if annealer.value is not None else sum(annealer.over)
             self._take(annealer, target)
@@ -113,14 +120,13 @@ class Plans:
         if start is not None:
             annealer.load(start, self._targets(target))
         else:
-            annealer.start(self._options, self._targets(target))
+            annealer.start(self._options, self._targets(target), self._machines)
         begin, moves = context.clock.now(), max(self._fewest(), int(amount * self._rate))
         least = context.bound if context.bound is not None and context.exact else -(2**62)
         heats = (heat, heat * parameters.COOLING)
-        made = annealer.run(moves, heats, context.over, parameters.MIX, parameters.SHRINK, least)
+        made = annealer.run(moves, heats, context.over, self._mix(), parameters.SHRINK, least)
         context.spend(made / parameters.MOVES_A_UNIT)
-        if not context.clock.counts:
-            self._rate = 0.5 * self._rate + 0.5 * made / max(1e-2, context.clock.now() - begin)
+        self._clocked(made, begin)
         met = self._take(annealer, target)
         if start is None:
             self._above = self._learned(self._above, met)
@@ -128,6 +134,61 @@ class Plans:
             self._step = self._learned(self._step, not met)
         self._weigh(annealer)
         return True
+
+    def temper(self, amount: float) -> bool:
+        """Replica exchange, turn after turn from where it was."""
+        context, begin = self._context, self._context.clock.now()
+        if self._replicas is None:
+            self._replicas = self._replicated()
+        annealer = self._replicas
+        if context.objective is not None:
+            below = context.objective - max(1, int(parameters.SHRINK * abs(context.objective)))
+            self._aim = min(self._aim, below)
+        self._restrict(annealer, self._aim)
+        annealer.aim(self._targets(self._aim))
+        moves = max(1000, int(amount * self._rate))
+        least = context.bound if context.bound is not None and context.exact else -(2**62)
+        made = annealer.temper(
+            moves, context.over, self._mix(), parameters.SHRINK, parameters.BURST, least
+        )
+        context.spend(made / parameters.MOVES_A_UNIT)
+        self._clocked(made, begin)
+        if annealer.value is None:
+            self._take(annealer, self._aim)
+            self._aim += int(parameters.RAISE * abs(self._aim)) + 1
+        elif context.objective is None or annealer.value < context.objective:
+            context.offer(annealer.placement(best=True), "annealing")
+        return True
+
+    def _replicated(self) -> Annealer:
+        """Replicas of what the choice of options gives, aiming far enough above the bound to meet
+        plans soon."""
+        annealer = Annealer(self._context.instance, self._seed, self._ready().lowered)
+        low = self._mean() if self._context.bound is None else self._context.bound
+        self._aim = low + int(parameters.FIRST_AIM * abs(low)) + 1
+        self._restrict(annealer, self._aim)
+        annealer.start(self._options, self._targets(self._aim), self._machines)
+        annealer.replicate(self.heats())
+        return annealer
+
+    def heats(self) -> list[float]:
+        """Temperatures of replicas; none where the instance is too large for any."""
+        hottest, coldest, count = parameters.LADDERS[self._seed % len(parameters.LADDERS)]
+        state = int(self._ready().array[STATE])
+        if count * state > parameters.MOST_STATE:
+            return []
+        return [float(heat) for heat in np.geomspace(hottest, coldest, count)]
+
+    def _mix(self) -> tuple[int, ...]:
+        """Shares of moves; what packs ranks anew looks at all tables, so rarely where many are."""
+        few = max(1, min(parameters.REPACKS, parameters.REPACKED // self._tables))
+        return (*parameters.MIX[:4], 100 - few, *parameters.MIX[4:])
+
+    def _clocked(self, made: int, begin: float) -> None:
+        """Learn how many moves a unit of the clock are."""
+        if not self._context.clock.counts:
+            rate = made / max(1e-2, self._context.clock.now() - begin)
+            self._rate = 0.5 * self._rate + 0.5 * rate
 
     def _warm(self) -> tuple[Placement | None, int]:
         """The best plan, or what annealing left where that promises more; and what to aim at."""
@@ -228,7 +289,7 @@ class Plans:
 
     def _ready(self) -> Annealer:
         if self.annealer is None:
-            self.annealer = Annealer(self._context.instance, self._context.settings.seed)
+            self.annealer = Annealer(self._context.instance, self._seed)
         return self.annealer
 
     def _take(self, annealer: Annealer, target: int) -> bool:

@@ -49,7 +49,7 @@ def step(context: Context, parts: list[Part]) -> bool:
     alive = [p for p in parts if p.alive]
     if not alive:
         return False
-    total = sum(p.gained for p in alive) or 1.0
+    total = sum(p.gained for p in alive) + parameters.NOTABLE
     part = min(alive, key=lambda p: p.spent / (p.least + p.gained / total))
     before, start = part.progress(), context.clock.now()
     amount = min(part.amount, max(context.clock.share(parameters.LONGEST_TURN), 0.05))

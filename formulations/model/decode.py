@@ -29,6 +29,25 @@ def chosen_options(model: Model, values: np.ndarray) -> IntArray | None:
     return None if (taken < 0).any() else model.columns.candidates.option[taken]
 
 
+def chosen_machines(model: Model, values: np.ndarray) -> IntArray:
+    """Machine of every table in a solution over whole machines; −1 where it is on several, or
+    none is told apart."""
+    columns, partition = model.columns, model.columns.partition
+    values, taken = np.rint(np.asarray(values)).astype(np.int64), chosen(model, values)
+    machine_of = np.full(partition.count, -1, dtype=np.int64)
+    for cell in range(partition.count):
+        here = np.unique(partition.instance.machine_of[partition.cell_of == cell])
+        machine_of[cell] = here[0] if len(here) == 1 else -1
+    found: dict[int, set[int]] = {}
+    for (candidate, _), kinds in _seated(columns, values, taken).items():
+        cells = [cell for named in kinds.values() for cell in named]
+        found.setdefault(candidate, set()).update(machine_of[cells].tolist())
+    for (candidate, _), machines in _machines(columns, values, taken).items():
+        found.setdefault(candidate, set()).update(machines)
+    ways = [found.get(int(candidate), set()) for candidate in taken]
+    return np.asarray([next(iter(way)) if len(way) == 1 else -1 for way in ways], dtype=np.int64)
+
+
 def decode(model: Model, values: IntArray) -> Placement:
     """The placement that a solution says; closed tables stay as they are."""
     columns, base = model.columns, model.parts.base
