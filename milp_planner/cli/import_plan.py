@@ -10,7 +10,7 @@ from milp_planner.cli.options import JsonOption, ModelArgument, OutputOption, ar
 from milp_planner.files import check_writable, write_atomically
 
 if TYPE_CHECKING:
-    from milp_planner.inputs.constraints import Pin
+    from milp_planner.inputs.table import Pin
 
 FileArgument = Annotated[
     Path, argument("FILE", "A file that export wrote, or your own in that format.")
@@ -32,7 +32,7 @@ def run(
     """
     import yaml
 
-    from milp_planner.inputs.text_files import read_text
+    from milp_planner.inputs.strict_yaml import read_text
     from milp_planner.integrations import exports
     from milp_planner.integrations.exports.pins import with_pins, with_workload
     from scenarios import catalog

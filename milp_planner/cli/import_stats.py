@@ -40,7 +40,7 @@ def run(
     today: give it to audit, or to plan --today.
     """
     from milp_planner.today.rows import printed_tables
-    from milp_planner.today.stats_model import model_files
+    from milp_planner.today.torchrec_stats import model_files
 
     targets = [output / "model.yaml", output / "tables.csv"]
     for target in targets:

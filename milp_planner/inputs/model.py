@@ -6,10 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
-from milp_planner.inputs.constraints import TENTHS, RatioGrid
 from milp_planner.inputs.problems import choice, explain, likeliest_first, problem_at, problems_at
 from milp_planner.inputs.spec import Count, Spec, as_tuple
-from milp_planner.inputs.table import Dtype, Name, Table
+from milp_planner.inputs.table import TENTHS, Dtype, Name, RatioGrid, Table
 
 StorageModel = Literal["runtime", "torcheasyrec"]
 Fusion = Literal["honoured", "free"]

@@ -18,16 +18,15 @@ from formulations.result.placement import Placement
 from milp_planner.errors import BadInput
 from milp_planner.inputs import quantities
 from milp_planner.inputs.cluster import Cluster
-from milp_planner.inputs.constraints import DistType, Mode, ShardingType
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.spec import Spec, as_tuple
-from milp_planner.inputs.table import Table
+from milp_planner.inputs.table import DistType, Mode, ShardingType, Table
 from milp_planner.plans.display import as_html, as_text, to_frame
-from milp_planner.pricing.dynamicemb_storage import runtime_value_bytes
 from milp_planner.pricing.fusion import group_name
 from milp_planner.pricing.menu import menus_of
 from milp_planner.pricing.options import BY_MACHINE, WHOLE_ROWS, Choice, Options, kernel_of
 from milp_planner.pricing.profile import Profile
+from milp_planner.pricing.storage import runtime_value_bytes
 from milp_planner.pricing.units import ceil_div
 
 TierRatio = Annotated[
@@ -137,9 +136,9 @@ class Plan:
         return to_frame(self)
 
     def plot(self) -> Any:
-        """Time and memory of every rank; see :func:`milp_planner.plans.plot.draw_plan` (needs
+        """Time and memory of every rank; see :func:`milp_planner.plans.display.draw_plan` (needs
         matplotlib)."""
-        from milp_planner.plans.plot import draw_plan
+        from milp_planner.plans.display import draw_plan
 
         return draw_plan(self)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from milp_planner.plans.placement import Plan
-from milp_planner.pricing.dynamicemb_storage import held_ratio
 from milp_planner.pricing.hit_ratio.estimate import Source, hit_ratios, tier_of
 from milp_planner.pricing.options import BY_COLUMN
+from milp_planner.pricing.storage import held_ratio
 
 NAMED = 3
 """Tables a sentence names."""

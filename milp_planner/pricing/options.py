@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import get_args
 
 from milp_planner.inputs.cluster import Cluster
-from milp_planner.inputs.constraints import DistType, Mode, ShardingType
 from milp_planner.inputs.model import Model
+from milp_planner.inputs.table import DistType, Mode, ShardingType
 from milp_planner.pricing.exchange import Links
 from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.units import IntArray

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from milp_planner.errors import BadInput
-from milp_planner.features.calibrate.machine import ELEMENT, Load
-from milp_planner.features.calibrate.timing import Lap, Probe
+from milp_planner.features.calibrate.machine import ELEMENT, Lap, Load, Probe
 from milp_planner.features.calibrate.torch_machine import TorchMachine, need_memory, need_torch
 
 NEAR_BYTES, FAR_BYTES = 2**32, 2**32

@@ -9,12 +9,14 @@ import numpy as np
 from formulations.instance import Scope
 from milp_planner.features.simulate.table import TableRun
 from milp_planner.plans.placement import PlacedShard, Plan
-from milp_planner.pricing.dynamicemb_storage import BUCKET_BYTES, COUNTER_BYTES, SLOT_BYTES
 from milp_planner.pricing.exchange import wire_bytes
 from milp_planner.pricing.storage import (
+    BUCKET_BYTES,
     CACHE_ROW_BYTES,
     CACHE_SLOT_BYTES,
+    COUNTER_BYTES,
     ID_BYTES,
+    SLOT_BYTES,
     admission_counter,
 )
 from milp_planner.pricing.units import FloatArray, IntArray

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from milp_planner.errors import BadInput
-from milp_planner.features.simulate.job import job_of
 from milp_planner.features.simulate.places import (
     MemoryInfo,
     hottest,
@@ -18,11 +17,17 @@ from milp_planner.features.simulate.places import (
     memory_of,
     rows_held,
 )
-from milp_planner.features.simulate.table import TableRun, check_trace, replay_table, simulate_table
+from milp_planner.features.simulate.table import (
+    TableRun,
+    check_trace,
+    job_of,
+    replay_table,
+    simulate_table,
+)
 from milp_planner.features.simulate.tiers import compiled_loops
 from milp_planner.plans.placement import Plan
-from milp_planner.pricing.access import distinct_rows
 from milp_planner.pricing.job import traffic_of
+from milp_planner.pricing.popularity import distinct_rows
 from milp_planner.pricing.units import FloatArray, IntArray
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from cuda_routing.rules import fmix64
 from milp_planner.errors import BadInput
-from milp_planner.pricing.dynamicemb_storage import HBM_BUCKET, HOST_BUCKET
+from milp_planner.pricing.storage import HBM_BUCKET, HOST_BUCKET
 from milp_planner.pricing.units import IntArray
 
 TierMode = Literal["HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY"]

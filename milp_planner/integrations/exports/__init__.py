@@ -14,8 +14,8 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs.problems import choice
 
 if TYPE_CHECKING:
-    from milp_planner.inputs.constraints import Pin
     from milp_planner.inputs.model import Model
+    from milp_planner.inputs.table import Pin
     from milp_planner.plans.placement import Plan
 
 FORMATS = {

@@ -16,12 +16,11 @@ from fractions import Fraction
 from typing import Any
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.constraints import Pin
 from milp_planner.inputs.model import Model
-from milp_planner.inputs.table import Table
+from milp_planner.inputs.table import Pin, Table
 from milp_planner.integrations.exports.pins import PROPER, json_of, known, one_of, pin
 from milp_planner.plans.placement import PlacedTable, Plan
-from milp_planner.pricing.dynamicemb_storage import runtime_value_bytes
+from milp_planner.pricing.storage import runtime_value_bytes
 
 FORMAT = "milp-planner-dynamicemb/1"
 DIST_TYPES = ("continuous", "roundrobin", "hash_roundrobin")

@@ -12,11 +12,10 @@ from pydantic import ValidationError
 from formulations import InstanceError
 from formulations.instance import strict_json
 from milp_planner.errors import BadInput
-from milp_planner.inputs.constraints import Pin
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import choice, nearest, problems_of
 from milp_planner.inputs.quantities import parse_fraction, show
-from milp_planner.inputs.table import Table
+from milp_planner.inputs.table import Pin, Table
 
 PROPER = ("HYBRID", "CACHING")
 """Modes whose cache ratio is a choice of its own."""

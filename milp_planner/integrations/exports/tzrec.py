@@ -20,9 +20,8 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.constraints import Pin
 from milp_planner.inputs.model import Model
-from milp_planner.inputs.table import Table
+from milp_planner.inputs.table import Pin, Table
 from milp_planner.integrations.exports.pins import known, one_of, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import SHARDING_TYPES

@@ -16,7 +16,7 @@ from milp_planner.pricing.exchange import links_of
 from milp_planner.pricing.job import job_of
 from milp_planner.pricing.lookup import hits_of
 from milp_planner.pricing.price import _menus, _option_columns
-from milp_planner.pricing.split import offsets
+from milp_planner.pricing.shards import offsets
 
 CLUSTER = {"name": "c", "machines": 1, "ranks_per_machine": 2, "hbm": "80GiB", "ddr": "2TB",
            "interconnect": {"intra_machine": "450GB/s"}}  # fmt: skip

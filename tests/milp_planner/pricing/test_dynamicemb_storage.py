@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milp_planner.pricing import dynamicemb_storage as emb
+from milp_planner.pricing import storage as emb
 from milp_planner.pricing.storage import input_bytes, output_bytes
 
 

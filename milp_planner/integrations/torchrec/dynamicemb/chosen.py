@@ -16,8 +16,7 @@ from torchrec.distributed.types import (
 )
 
 from milp_planner.errors import BadInput
-from milp_planner.integrations.torchrec.dynamicemb.arithmetic import hbm_for_values
-from milp_planner.integrations.torchrec.dynamicemb.enumerator import rows_of
+from milp_planner.integrations.torchrec.dynamicemb.enumerator import hbm_for_values, rows_of
 from milp_planner.integrations.torchrec.dynamicemb.marks import (
     KERNEL,
     is_dynamic,

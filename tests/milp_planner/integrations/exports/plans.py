@@ -12,8 +12,8 @@ from formulations import Outcome, Placement, Status, StoppedBy, Where
 from formulations.instance import Instance
 from formulations.result.placement import machine_ranks
 from milp_planner.inputs.cluster import Cluster
-from milp_planner.inputs.constraints import Pin
 from milp_planner.inputs.model import Model
+from milp_planner.inputs.table import Pin
 from milp_planner.integrations.exports.pins import PROPER
 from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.placement import PlacedTable, Plan, decode

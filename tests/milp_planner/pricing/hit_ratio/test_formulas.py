@@ -11,7 +11,7 @@ import pytest
 
 from milp_planner.features.simulate.streams import drawn
 from milp_planner.features.simulate.tiers import Shape, Step, Tiers
-from milp_planner.pricing.hit_ratio.caching import (
+from milp_planner.pricing.hit_ratio.estimate import (
     CacheCurve,
     frequency_curve,
     overflow_curve,

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from milp_planner.integrations.torchrec.dynamicemb.arithmetic import (
+from milp_planner.integrations.torchrec.dynamicemb.enumerator import (
     Rows,
     bandwidth,
     counter_bytes,
