@@ -23,10 +23,7 @@ ToOption = Annotated[
 
 
 def run(
-    plan: PlanArgument,
-    to: ToOption,
-    output: OutputOption = None,
-    json: JsonOption = False,
+    plan: PlanArgument, to: ToOption, output: OutputOption = None, json: JsonOption = False
 ) -> None:
     """Write a plan for TorchRec, dynamicemb, TorchEasyRec or DLRMv4.
 

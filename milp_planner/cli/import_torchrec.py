@@ -35,12 +35,10 @@ DdrOption = Annotated[
     DdrName, option("--ddr", "DDR limits each rank, as in TorchRec, or the machine.")
 ]
 WidthsOption = Annotated[
-    str | None,
-    option("--column-widths all|N,N,…", "Further column widths to try for every table."),
+    str | None, option("--column-widths all|N,N,…", "Further column widths to try for every table.")
 ]
 FactorsOption = Annotated[
-    str | None,
-    option("--load-factors X,X,…", "Further cache load factors to try for every table."),
+    str | None, option("--load-factors X,X,…", "Further cache load factors to try for every table.")
 ]
 OutcomeOption = Annotated[
     Path | None,

@@ -40,10 +40,7 @@ _TRAPS = (
         re.compile(r"yes|no|on|off|True|False|TRUE|FALSE|YES|NO|ON|OFF|Yes|No|On|Off"),
         "which YAML readers disagree about; write true or false, or quote it as text",
     ),
-    (
-        re.compile(r"[-+]?\.(inf|nan)", re.IGNORECASE),
-        "which is not a finite number",
-    ),
+    (re.compile(r"[-+]?\.(inf|nan)", re.IGNORECASE), "which is not a finite number"),
 )
 
 

@@ -54,10 +54,7 @@ def _rising(value: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
 
 
 RatioGrid = Annotated[
-    tuple[Ratio, ...],
-    BeforeValidator(_grid),
-    Field(min_length=1),
-    AfterValidator(_rising),
+    tuple[Ratio, ...], BeforeValidator(_grid), Field(min_length=1), AfterValidator(_rising)
 ]
 COLUMN_STEP = 4
 """Column shards are a multiple of this wide: FBGEMM reads vectors of four."""

@@ -10,14 +10,7 @@ from functools import lru_cache
 
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
-from milp_planner.inputs.table import (
-    COLUMN_STEP,
-    Constraints,
-    DistType,
-    Mode,
-    ShardingType,
-    Table,
-)
+from milp_planner.inputs.table import COLUMN_STEP, Constraints, DistType, Mode, ShardingType, Table
 from milp_planner.pricing.options import BY_MACHINE, SHARDING_TYPES, WHOLE_ROWS, Choice
 
 LEAST_WIDTH = 32

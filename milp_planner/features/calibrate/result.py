@@ -204,10 +204,7 @@ def calibration(
 
 def _ends(plan: MeasurementPlan, samples: dict[str, Sample]) -> tuple[Sample, Sample]:
     """Lookups in the near tier alone, and in the far tier alone."""
-    return (
-        samples[plan.tiers["HBM_ONLY", 1.0].name],
-        samples[plan.tiers["HOST_ONLY", 0.0].name],
-    )
+    return (samples[plan.tiers["HBM_ONLY", 1.0].name], samples[plan.tiers["HOST_ONLY", 0.0].name])
 
 
 def _profile(

@@ -132,10 +132,7 @@ class MilpPartitioner(Partitioner):
     """
 
     def __init__(
-        self,
-        settings: Settings | None = None,
-        formulation: str = "auto",
-        ddr: DdrScope = "rank",
+        self, settings: Settings | None = None, formulation: str = "auto", ddr: DdrScope = "rank"
     ) -> None:
         self._settings = settings or Settings(time_limit=1.0, certificate=False)
         self._formulation = formulation

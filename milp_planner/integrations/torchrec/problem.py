@@ -219,9 +219,7 @@ def identity(option: ShardingOption) -> tuple[object, ...]:
     )
 
 
-def _by_table(
-    search_space: Sequence[ShardingOption],
-) -> Iterator[tuple[str, list[ShardingOption]]]:
+def _by_table(search_space: Sequence[ShardingOption]) -> Iterator[tuple[str, list[ShardingOption]]]:
     """Options of each table under its name, or its full path where names repeat."""
     tables: dict[str, list[ShardingOption]] = {}
     for option in search_space:

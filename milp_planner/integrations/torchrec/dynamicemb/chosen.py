@@ -9,11 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from torchrec.distributed.planner.types import ShardingOption
-from torchrec.distributed.types import (
-    EmbeddingModuleShardingPlan,
-    ParameterSharding,
-    ShardingPlan,
-)
+from torchrec.distributed.types import EmbeddingModuleShardingPlan, ParameterSharding, ShardingPlan
 
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec.dynamicemb.enumerator import hbm_for_values, rows_of
