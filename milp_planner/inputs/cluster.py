@@ -270,6 +270,11 @@ class Cluster(Spec):
         return tuple(rank for machine in self.machines for rank in machine.ranks)
 
     @property
+    def cpu_only(self) -> bool:
+        """Whether no rank has HBM: everything then lives in DDR."""
+        return not any(rank.hbm_bytes for rank in self.ranks)
+
+    @property
     def machine_ranks(self) -> tuple[tuple[int, ...], ...]:
         """Rank numbers of each machine, as an Instance's ``machines`` has them."""
         numbers = iter(range(self.num_ranks))

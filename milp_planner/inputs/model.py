@@ -40,6 +40,11 @@ class Workload(Spec):
     cache_ratios: RatioGrid = TENTHS
     """Default cache-ratio grid of all tables."""
 
+    @property
+    def trains(self) -> bool:
+        """Whether there are backward phases and optimizer states."""
+        return self.mode == "training"
+
 
 __all__ = ["Model", "Table", "Workload"]
 
@@ -105,6 +110,10 @@ class Model(Spec):
     def weight_bytes(self) -> int:
         """Bytes of all weights, without optimizer state."""
         return sum(table.weight_bytes for table in self.tables)
+
+    def optimizer_of(self, table: Table) -> str:
+        """The optimizer whose state is kept: none in inference."""
+        return table.optimizer if self.workload.trains else "none"
 
     def table(self, name: str) -> Table:
         """The table of that name.

@@ -12,6 +12,7 @@ import numpy as np
 from formulations.instance import Scope
 from milp_planner.drawing.units import memory_name, show_cost, show_gap, show_ranks
 from milp_planner.errors import BadInput
+from milp_planner.pricing.options import TIERED
 
 if TYPE_CHECKING:
     from milp_planner.plans.placement import Plan
@@ -112,7 +113,7 @@ def _rows(plan: Plan, most: int) -> list[Sequence[str]]:
             t.name,
             t.sharding_type if t.column_shards == 1 else f"{t.sharding_type}:{t.column_shards}",
             t.mode,
-            str(t.cache_ratio) if t.mode in ("HYBRID", "CACHING") else "",
+            str(t.cache_ratio) if t.mode in TIERED else "",
             show_ranks([rank for block in t.ranks for rank in block], ranks),
         )
         for t in plan.tables[:most]

@@ -6,7 +6,7 @@ import numpy as np
 
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing.hit_ratio.estimate import Source, hit_ratios, tier_of
-from milp_planner.pricing.options import BY_COLUMN
+from milp_planner.pricing.options import BY_COLUMN, TIERED
 from milp_planner.pricing.storage import held_ratio
 
 NAMED = 3
@@ -39,7 +39,7 @@ def hit_sources(plan: Plan) -> dict[str, Source]:
         if placed.mode == "CACHING":
             curve = profile.caching if placed.kind == "dynamicemb" else profile.uvm_caching
         prefetched = placed.mode == "CACHING" and workload.prefetch_pipeline
-        if placed.mode in ("HYBRID", "CACHING") and (prefetched or curve.follows_hits):
+        if placed.mode in TIERED and (prefetched or curve.follows_hits):
             found[placed.name] = hit_ratio_of(plan, index)[1]
     return found
 

@@ -46,9 +46,8 @@ class TableColumns:
 
 def table_columns(model: Model) -> TableColumns:
     """The model's tables as columns; inference keeps no optimizer state."""
-    training = model.workload.mode == "training"
     tables = model.tables
-    optimizers = [t.optimizer if training else "none" for t in tables]
+    optimizers = [model.optimizer_of(t) for t in tables]
     states = [state_multiple(o, t.dim) for o, t in zip(optimizers, tables, strict=True)]
 
     def integers(values: list[int]) -> IntArray:

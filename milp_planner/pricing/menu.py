@@ -74,7 +74,7 @@ class Site:
 
 def site_of(cluster: Cluster) -> Site:
     """The site that a cluster is."""
-    return Site(cluster.machine_ranks, all(rank.hbm_bytes == 0 for rank in cluster.ranks))
+    return Site(cluster.machine_ranks, cluster.cpu_only)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ them and as TorchEasyRec does; both take a cache ratio x = p/q as integers, 0 (H
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -205,6 +206,14 @@ def runtime_value_bytes(dim: int, element_bytes: int, optimizer: str) -> int:
     row = dim * element_bytes
     state = {"none": 0, "sgd": 0, "adam": 2 * row, "rowwise_adagrad": ROWWISE_STATE_BYTES}
     return int(round_up(row + state.get(optimizer, row), ALIGN))
+
+
+def hbm_for_values(rows: int, bucket: int, value_bytes: int, ratio: Fraction) -> int:
+    """``local_hbm_for_values`` of one rank: the ratio of the values of all slots, rounded up.
+
+    ``rows`` are those of the rank; it has slots for them in whole buckets.
+    """
+    return math.ceil(int(round_up(rows, bucket)) * value_bytes * ratio)
 
 
 def torcheasyrec_tiers(

@@ -20,6 +20,7 @@ import yaml
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Model
 from milp_planner.inputs.problems import choice
+from milp_planner.pricing.options import MODE_OF_KERNEL
 
 HEADING = "Parameter Info:"
 SHARDING = {
@@ -30,12 +31,6 @@ SHARDING = {
     "TWRW": "table_row_wise",
     "TWCW": "table_column_wise",
     "GS": "grid_shard",
-}
-MODES = {
-    "dense": "HBM_ONLY",
-    "fused": "HBM_ONLY",
-    "fused_uvm": "HOST_ONLY",
-    "fused_uvm_caching": "CACHING",
 }
 _NEEDED = ("FQN", "Sharding", "Compute Kernel", "Emb Dim (CW Dim)", "Hash Size", "Ranks")
 _APART = re.compile(r"\s{2,}")
@@ -145,10 +140,13 @@ def _check_header(header: list[str], where: str) -> None:
 
 def _table(cell: dict[str, str], where: str) -> StatsTable:
     sharding, kernel = cell["Sharding"], cell["Compute Kernel"]
-    for value, allowed, name in ((sharding, SHARDING, "Sharding"), (kernel, MODES, "kernel")):
+    for value, allowed, name in (
+        (sharding, SHARDING, "Sharding"),
+        (kernel, MODE_OF_KERNEL, "kernel"),
+    ):
         if value not in allowed:
             raise BadInput(f"{where}: {name} {value!r}; {choice(value, list(allowed))}")
-    mode = MODES[kernel]
+    mode = MODE_OF_KERNEL[kernel]
     dim, _, width = cell["Emb Dim (CW Dim)"].partition(" ")
     return StatsTable(
         where=where,

@@ -16,7 +16,7 @@ from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.plans.warnings import hit_ratio_of
 from milp_planner.pricing.hit_ratio.hybrid import long_run
 from milp_planner.pricing.job import Traffic
-from milp_planner.pricing.options import BY_MACHINE
+from milp_planner.pricing.options import BY_MACHINE, TIERED
 from milp_planner.pricing.popularity import hot_ids, popularity, rank_factors
 from milp_planner.pricing.storage import hbm_slots, runtime_value_bytes, state_multiple
 from milp_planner.pricing.units import FloatArray, IntArray
@@ -125,7 +125,7 @@ def job_of(plan: Plan, index: int, traffic: Traffic) -> TableJob:
         ranks = len(plan.instance.machines[int(plan.instance.machine_of[placed.ranks[0][0]])])
     raw = float(traffic.raw_ids[index])
     hit, source = float(placed.mode == "HBM_ONLY"), "none"
-    if placed.mode in ("HYBRID", "CACHING"):
+    if placed.mode in TIERED:
         hit, source = hit_ratio_of(plan, index)
     factors: tuple[float, ...] = (1.0,)
     if ranks > 1:

@@ -17,8 +17,6 @@ from milp_planner.inputs.problems import choice, nearest, problems_of
 from milp_planner.inputs.quantities import parse_fraction, show
 from milp_planner.inputs.table import Pin, Table
 
-PROPER = ("HYBRID", "CACHING")
-"""Modes whose cache ratio is a choice of its own."""
 MANY = 12
 """Error sentences list table names up to this many."""
 

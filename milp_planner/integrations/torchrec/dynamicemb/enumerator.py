@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -41,7 +40,6 @@ from milp_planner.pricing.storage import (
     runtime_value_bytes,
     torcheasyrec_tiers,
 )
-from milp_planner.pricing.units import round_up
 
 StorageModel = Literal["runtime", "torcheasyrec"]
 
@@ -99,13 +97,6 @@ def counter_bytes(options: TableOptions) -> int:
     if counter is None:
         return 0
     return admission_counter(counter.capacity, counter.bucket_capacity)
-
-
-def hbm_for_values(held: Rows, options: TableOptions, ratio: Fraction) -> int:
-    """``local_hbm_for_values``: the ratio of the values of all slots, rounded up to a byte."""
-    slots = int(round_up(held.rows, options.bucket_capacity))
-    values = slots * runtime_value_bytes(held.dim, held.element_bytes, held.optimizer)
-    return math.ceil(values * ratio)
 
 
 @cache
