@@ -80,7 +80,6 @@ def small(ranks: int, strategy: str) -> Plan:
 @pytest.mark.parametrize("strategy", ["timestamp", "lfu"])
 def test_small_tiers_hit_as_simulated(ranks: int, strategy: str) -> None:
     """Slots round up to a bucket on every rank, which may be many times 0.1 of the rows."""
-    pytest.importorskip("numba")
     for row in simulate_plan(small(ranks, strategy), 20, 0).tables:
         assert row.predicted_hit == pytest.approx(row.hit, abs=0.05), row.name
         assert row.hit_source == "formula"
@@ -88,7 +87,6 @@ def test_small_tiers_hit_as_simulated(ranks: int, strategy: str) -> None:
 
 def test_a_sample_of_rows_has_the_slots_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of 40,000 rows, on all ranks alike, is served like all of them."""
-    pytest.importorskip("numba")
     monkeypatch.setattr(simulated_table, "MAX_ROWS", 20_000)
     rows = simulate_plan(small(8, "timestamp"), 20, 0).tables
     assert min(row.sampled for row in rows) == 0.5

@@ -133,3 +133,10 @@ def test_buffers_of_the_reference() -> None:
     """Row-wise input is ceil(8 · lookups), output batch · ranks · dim · element."""
     assert input_bytes(np.array([1024 * 4.5])).tolist() == [36864]
     assert output_bytes(np.array([1024.0 * 8]), column(128), column(4)).tolist() == [4194304]
+
+
+def test_values_of_all_slots() -> None:
+    """The ratio of slots (rows in whole buckets) × bytes of a row with its state, rounded up."""
+    row = emb.runtime_value_bytes(3, 4, "rowwise_adagrad")  # roundup16(12 + 16)
+    assert emb.hbm_for_values(130, 128, row, Fraction(1)) == 256 * 32
+    assert emb.hbm_for_values(130, 128, row, Fraction(1, 3)) == math.ceil(256 * 32 / 3)

@@ -22,7 +22,6 @@ def followed(
 
 def simulated(alpha: float, slots: int, batch: int, batches: int, frequency: bool) -> float:
     """Share of the lookups of the next batch that HBM serves; mean of two runs."""
-    pytest.importorskip("numba")
     found = []
     for seed in (1, 2):
         generator = np.random.default_rng(seed)

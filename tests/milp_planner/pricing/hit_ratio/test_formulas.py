@@ -25,7 +25,6 @@ ROWS, BATCH, PASSES = 10_240, 256, 12
 
 def simulated(alpha: float, ratio: float, mode: str, frequency: bool, batch: int = BATCH) -> Step:
     """The last pass over as many lookups as rows, or four batches; the third of larger ones."""
-    pytest.importorskip("numba")
     generator = np.random.default_rng(1)
     stream, ids = drawn(zipf(ROWS, alpha)), generator.permutation(ROWS)
     slots = round(ROWS * ratio)
