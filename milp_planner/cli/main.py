@@ -53,10 +53,10 @@ class Command:
 COMMANDS = (
     Command("plan", "plan:run", "Plan"),
     Command("compare", "compare:run", "Plan"),
-    Command("check", "check:run", "Plan"),
+    Command("check", "checks:check", "Plan"),
     Command("solve", "solve:run", "Plan"),
     Command("batch", "batch:run", "Plan"),
-    Command("verify", "verify:run", "Judge"),
+    Command("verify", "checks:verify", "Judge"),
     Command("audit", "audit:run", "Judge"),
     Command("explain", "explain:run", "Judge"),
     Command("report", "report:run", "Judge"),

@@ -75,7 +75,7 @@ def import_plan(
 
     from milp_planner.inputs.strict_yaml import read_text
     from milp_planner.integrations import exports
-    from milp_planner.integrations.exports.pins import with_pins, with_workload
+    from milp_planner.integrations.exports import with_pins, with_workload
     from scenarios import catalog
 
     exports.get(format)

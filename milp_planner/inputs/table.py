@@ -15,11 +15,11 @@ from pydantic import (
     model_validator,
 )
 
+from milp_planner.errors import CONTROLS
 from milp_planner.inputs.access import Access, Histogram, Sample, Unknown
 from milp_planner.inputs.problems import Loc, problem_at, problems_at
 from milp_planner.inputs.quantities import show
 from milp_planner.inputs.spec import Count, Ratio, Spec, as_tuple, one_or_many
-from milp_planner.printable import CONTROLS
 
 Mode = Literal["HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY"]
 ShardingType = Literal[

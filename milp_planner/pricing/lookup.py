@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from milp_planner.pricing.hit_ratio.estimate import (
+from milp_planner.pricing.hit_ratios import (
     Source,
     has_statistics,
     hit_ratios,

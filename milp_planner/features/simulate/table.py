@@ -12,9 +12,9 @@ from milp_planner.errors import BadInput
 from milp_planner.features.simulate.streams import Drawn, drawn, scattered
 from milp_planner.features.simulate.tiers import Shape, Step, Tiers
 from milp_planner.inputs.table import Table
+from milp_planner.plans.display import hit_ratio_of
 from milp_planner.plans.placement import PlacedTable, Plan
-from milp_planner.plans.warnings import hit_ratio_of
-from milp_planner.pricing.hit_ratio.hybrid import long_run
+from milp_planner.pricing.hybrid import long_run
 from milp_planner.pricing.job import Traffic
 from milp_planner.pricing.options import BY_MACHINE, TIERED
 from milp_planner.pricing.popularity import hot_ids, popularity, rank_factors

@@ -19,7 +19,7 @@ from milp_planner.errors import BadInput
 from milp_planner.files import json_text
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Pin, Table
-from milp_planner.integrations.exports.pins import json_of, known, one_of, pin
+from milp_planner.integrations.exports import json_of, known, one_of, pin
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import TIERED
 from milp_planner.pricing.storage import runtime_value_bytes

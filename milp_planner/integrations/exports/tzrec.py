@@ -22,7 +22,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, te
 from milp_planner.errors import BadInput
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Pin, Table
-from milp_planner.integrations.exports.pins import known, one_of, pin, proper_ratio
+from milp_planner.integrations.exports import known, one_of, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import MODE_OF_KERNEL, SHARDING_TYPES
 

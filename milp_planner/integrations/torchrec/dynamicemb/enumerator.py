@@ -30,7 +30,7 @@ from milp_planner.integrations.torchrec.dynamicemb.marks import (
     optimizer_of,
     ratio_of,
 )
-from milp_planner.integrations.torchrec.once import OncePerSize
+from milp_planner.integrations.torchrec.rating import OncePerSize
 from milp_planner.pricing import lookup
 from milp_planner.pricing.profile import Profile, load_profile
 from milp_planner.pricing.storage import (

@@ -7,7 +7,7 @@ import pytest
 
 from milp_planner.features.simulate.streams import drawn
 from milp_planner.features.simulate.tiers import Shape, Tiers
-from milp_planner.pricing.hit_ratio.hybrid import hybrid_hits, overfull_hits
+from milp_planner.pricing.hybrid import hybrid_hits, overfull_hits
 from milp_planner.pricing.popularity import Popularity, zipf
 
 ROWS = 10_240

@@ -11,13 +11,13 @@ import pytest
 
 from milp_planner.features.simulate.streams import drawn
 from milp_planner.features.simulate.tiers import Shape, Step, Tiers
-from milp_planner.pricing.hit_ratio.estimate import (
+from milp_planner.pricing.hit_ratios import (
     CacheCurve,
     frequency_curve,
     overflow_curve,
     recency_curve,
 )
-from milp_planner.pricing.hit_ratio.hybrid import hybrid_hits
+from milp_planner.pricing.hybrid import hybrid_hits
 from milp_planner.pricing.popularity import zipf
 
 ROWS, BATCH, PASSES = 10_240, 256, 12

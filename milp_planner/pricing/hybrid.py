@@ -163,7 +163,7 @@ HORIZON = 30.0
 LEAST_BATCHES = 10.0
 """Batches that are at least behind a long run, however large they are."""
 
-_FOLDER = resources.files("milp_planner.pricing.hit_ratio")
+_FOLDER = resources.files("milp_planner.pricing")
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +234,7 @@ def overfull_hits(
     Parameters
     ----------
     known, lookups, batch, frequency
-        As :func:`milp_planner.pricing.hit_ratio.hybrid.hybrid_hits`.
+        As :func:`milp_planner.pricing.hybrid.hybrid_hits`.
     sizes : float array [n]
         Rows HBM holds.
 
