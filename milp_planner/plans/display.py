@@ -12,7 +12,6 @@ import numpy as np
 from formulations.instance import Scope
 from milp_planner.drawing.units import memory_name, show_cost, show_gap, show_ranks
 from milp_planner.errors import BadInput
-from milp_planner.plans.placement import Plan
 from milp_planner.pricing.hit_ratios import Source, hit_ratios, tier_of
 from milp_planner.pricing.options import BY_COLUMN, TIERED
 from milp_planner.pricing.storage import held_ratio

@@ -24,8 +24,6 @@ from milp_planner.inputs.quantities import parse_fraction, show
 from milp_planner.inputs.table import Pin, Table
 
 if TYPE_CHECKING:
-    from milp_planner.inputs.model import Model
-    from milp_planner.inputs.table import Pin
     from milp_planner.plans.placement import Plan
 
 FORMATS = {
