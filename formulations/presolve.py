@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from formulations.instance import BlockView, Instance, IntArray, Objective, Scope, Where
 from formulations.instance.seating import pinned_ranks
 
-
 #: Places that shards of a block take as they like, whatever their order.
 _FREE = (Where.ANY_RANK, Where.ANY_RANK_OF_ONE_MACHINE, Where.CLUSTER)
 
@@ -112,10 +111,11 @@ def _uneven(instance: Instance) -> NDArray[np.bool_]:
 def _use(instance: Instance) -> IntArray:
     """Use of each block's largest shard; where shards differ, of a resource of the cluster that of
     all; int64 array [blocks, resources]."""
-    first, whole = instance.block_shards[:-1], [r.scope == Scope.CLUSTER for r in instance.resources]
+    first = instance.block_shards[:-1]
+    whole = np.asarray([r.scope == Scope.CLUSTER for r in instance.resources], dtype=bool)
     use = np.maximum.reduceat(instance.shard_use, first, axis=0)
     several = np.diff(instance.block_shards) > 1
-    if any(whole):
+    if whole.any():
         total = instance.shard_use[:, whole] * instance.shard_repeat[:, None]
         use[np.ix_(several, whole)] = np.add.reduceat(total, first, axis=0)[several]
     return use
@@ -180,7 +180,8 @@ def _block_fits(instance: Instance, block: BlockView) -> bool:
             continue
         machine = resource.scope == Scope.MACHINE
         room = resource.capacity[instance.machine_of] if machine else resource.capacity
-        if not any((use[:, index] <= room[list(ranks)]).all() for ranks in _orders(instance, block)):
+        rooms = (room[list(ranks)] for ranks in _orders(instance, block))
+        if not any((use[:, index] <= each).all() for each in rooms):
             return False
     return True
 
