@@ -46,24 +46,16 @@ _TRAPS = (
 
 @dataclass(frozen=True)
 class Document:
-    """A parsed file: plain values and the line each of them starts on.
-
-    Attributes
-    ----------
-    file : str
-        Name of the file, as error sentences print it.
-    data : object
-        Plain values: dict, list, str, int, float, bool or None.
-    lines : dict
-        Line (from 1) of every value by its path; empty where the format has none (JSON).
-    parts : dict
-        Documents whose data was put in at a path, for instance a CSV file of tables.
-    """
+    """A parsed file: plain values and the line each of them starts on."""
 
     file: str
+    """Name of the file, as error sentences print it."""
     data: Any
+    """Plain values: dict, list, str, int, float, bool or None."""
     lines: dict[Loc, int] = field(default_factory=dict)
+    """Line (from 1) of every value by its path; empty where the format has none (JSON)."""
     parts: dict[Loc, Document] = field(default_factory=dict)
+    """Documents whose data was put in at a path, for instance a CSV file of tables."""
 
     def place(self, path: Loc) -> tuple[str, int | None]:
         """File and line of the value at ``path``, or of its nearest ancestor that is written."""

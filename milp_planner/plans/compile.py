@@ -32,18 +32,13 @@ _WHERE = {
 
 @dataclass(frozen=True)
 class Moves:
-    """Limits on what may move against a plan in production.
-
-    Attributes
-    ----------
-    current : dict of table name to (option name, ranks of each block)
-    max_tables, max_bytes : int, optional
-        None: no limit.
-    """
+    """Limits on what may move against a plan in production."""
 
     current: dict[str, tuple[str, tuple[tuple[int, ...], ...]]]
+    """Dict of table name to (option name, ranks of each block)."""
     max_tables: int | None = None
     max_bytes: int | None = None
+    """None: no limit."""
 
 
 def compile_instance(

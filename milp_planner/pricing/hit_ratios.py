@@ -26,22 +26,15 @@ GRID = 128
 
 @dataclass(frozen=True, eq=False)
 class CacheCurve:
-    """What a cache serves, over its size; float arrays [points], straight lines between them.
-
-    Attributes
-    ----------
-    sizes : array
-        Rows the cache holds, rising from 0.
-    hits : array
-        Share of the lookups it serves, Σ_k p_k a_k with a_k the chance that it holds row k.
-    unique : array
-        Share of a batch's distinct rows it holds, Σ_k q_k a_k / Σ_k q_k with
-        q_k = 1 − (1 − p_k)^batch. Popular rows count once each, so it is lower than ``hits``.
-    """
+    """What a cache serves, over its size; float arrays [points], straight lines between them."""
 
     sizes: FloatArray
+    """Rows the cache holds, rising from 0."""
     hits: FloatArray
+    """Share of the lookups it serves, Σ_k p_k a_k with a_k the chance that it holds row k."""
     unique: FloatArray
+    """Share of a batch's distinct rows it holds, Σ_k q_k a_k / Σ_k q_k with q_k = 1 − (1 −
+    p_k)^batch. Popular rows count once each, so it is lower than ``hits``."""
 
     def hits_at(self, sizes: FloatArray) -> FloatArray:
         """Share of the lookups that caches of these sizes serve."""
@@ -177,21 +170,14 @@ are followed batch by batch."""
 
 
 class Tier(NamedTuple):
-    """What decides who is in HBM.
-
-    Attributes
-    ----------
-    mode : str
-        HYBRID or CACHING.
-    frequency : bool
-        Eviction by lookup count (LFU) instead of time of the last lookup (LRU).
-    batch : float
-        Lookups of the table in a batch of all ranks.
-    """
+    """What decides who is in HBM."""
 
     mode: Literal["HYBRID", "CACHING"]
+    """HYBRID or CACHING."""
     frequency: bool
+    """Eviction by lookup count (LFU) instead of time of the last lookup (LRU)."""
     batch: float
+    """Lookups of the table in a batch of all ranks."""
 
 
 class HitRatios(NamedTuple):

@@ -168,18 +168,12 @@ _FOLDER = resources.files("milp_planner.pricing")
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Values over a grid.
-
-    Attributes
-    ----------
-    axes : tuple of float arrays
-        Rising points of each axis, the cache ratio last.
-    values : float array
-        One dimension an axis.
-    """
+    """Values over a grid."""
 
     axes: tuple[FloatArray, ...]
+    """Rising points of each axis, the cache ratio last."""
     values: FloatArray
+    """One dimension an axis; float array."""
 
     def at(self, point: tuple[float, ...], ratios: FloatArray) -> FloatArray:
         """Straight lines between the grid's points, level outside; float array [ratios]."""

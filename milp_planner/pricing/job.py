@@ -128,26 +128,18 @@ def choice_code(choice: Choice, ranks: int) -> tuple[int, int, int, int, int]:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One pricing run.
-
-    Attributes
-    ----------
-    model, cluster, profile, links
-        As given to :func:`milp_planner.pricing.price`.
-    site : Site
-    tables : TableColumns
-        The model's tables as arrays.
-    traffic : Traffic
-        What one step asks of each of them.
-    """
+    """One pricing run."""
 
     model: Model
     cluster: Cluster
     profile: Profile
     links: Links
+    """As given to :func:`milp_planner.pricing.price`."""
     site: Site
     tables: TableColumns
+    """The model's tables as arrays."""
     traffic: Traffic
+    """What one step asks of each of them."""
 
     @property
     def workload(self) -> Workload:
@@ -171,27 +163,18 @@ def job_of(model: Model, cluster: Cluster, profile: Profile, links: Links) -> Jo
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
-    """Per table, of one rank's batch; float arrays [tables].
-
-    Attributes
-    ----------
-    ids : array
-        Ids, deduplicated where the workload says so and the output is a sequence.
-    raw_ids : array
-        Ids before deduplication.
-    outputs : array
-        Embeddings: poolings with an id (pooled) or ids (sequence).
-    dedup_lookups : array
-        ``raw_ids`` where ids are deduplicated, else 0.
-    distinct : array
-        Distinct rows the global batch touches.
-    """
+    """Per table, of one rank's batch; float arrays [tables]."""
 
     ids: FloatArray
+    """Ids, deduplicated where the workload says so and the output is a sequence."""
     raw_ids: FloatArray
+    """Ids before deduplication."""
     outputs: FloatArray
+    """Embeddings: poolings with an id (pooled) or ids (sequence)."""
     dedup_lookups: FloatArray
+    """``raw_ids`` where ids are deduplicated, else 0."""
     distinct: FloatArray
+    """Distinct rows the global batch touches."""
 
 
 def traffic_of(model: Model, ranks: int, needs_distinct: bool) -> Traffic:

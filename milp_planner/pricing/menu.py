@@ -53,18 +53,12 @@ SEQUENCE_TYPES: tuple[ShardingType, ...] = (
 
 @dataclass(frozen=True)
 class Site:
-    """What the legality of a choice depends on in a cluster.
-
-    Attributes
-    ----------
-    machine_ranks : tuple of tuples of int
-        Ranks of each machine.
-    cpu_only : bool
-        Whether no rank has HBM: everything then lives in DDR.
-    """
+    """What the legality of a choice depends on in a cluster."""
 
     machine_ranks: tuple[tuple[int, ...], ...]
+    """Ranks of each machine."""
     cpu_only: bool
+    """Whether no rank has HBM: everything then lives in DDR."""
 
     @property
     def ranks(self) -> int:

@@ -34,48 +34,32 @@ BY_MACHINE = frozenset({"table_row_wise", "grid_shard"})
 
 @dataclass(frozen=True)
 class Choice:
-    """Sharding type, mode, cache ratio, routing and place of one option.
-
-    Attributes
-    ----------
-    sharding : str
-        One of ``SHARDING_TYPES``.
-    mode : str
-        One of ``MODES``.
-    ratio : Fraction
-        Cache ratio; 0 for HOST_ONLY, 1 for HBM_ONLY.
-    width : int
-        Columns of a shard (of all but the last, which may be narrower).
-    columns : int
-        Column shards.
-    even : bool
-        Whether no narrower width gives as many shards (else the name states the width).
-    dist_type : str or None
-        Routing rule of a dynamicemb table.
-    caching_group : bool or None
-        Which of its two fusion groups a dynamicemb option joins; None: it fuses with nothing.
-    machine_ranks : int
-        Ranks of a machine where the rows are split inside one; else 0.
-    machines : tuple of int, optional
-        The machines allowed; None: all.
-    ranks : tuple of int, optional
-        The only ranks allowed; None: all.
-    pinned : tuple of int, optional
-        The rank of every shard, in shard order.
-    """
+    """Sharding type, mode, cache ratio, routing and place of one option."""
 
     sharding: ShardingType
+    """One of ``SHARDING_TYPES``."""
     mode: Mode
+    """One of ``MODES``."""
     ratio: Fraction
+    """Cache ratio; 0 for HOST_ONLY, 1 for HBM_ONLY."""
     width: int
+    """Columns of a shard (of all but the last, which may be narrower)."""
     columns: int = 1
+    """Column shards."""
     even: bool = True
+    """Whether no narrower width gives as many shards (else the name states the width)."""
     dist_type: DistType | None = None
+    """Routing rule of a dynamicemb table."""
     caching_group: bool | None = None
+    """Which of its two fusion groups a dynamicemb option joins; None: it fuses with nothing."""
     machine_ranks: int = 0
+    """Ranks of a machine where the rows are split inside one; else 0."""
     machines: tuple[int, ...] | None = None
+    """The machines allowed; None: all."""
     ranks: tuple[int, ...] | None = None
+    """The only ranks allowed; None: all."""
     pinned: tuple[int, ...] | None = None
+    """The rank of every shard, in shard order."""
 
     @property
     def name(self) -> str:
@@ -122,83 +106,57 @@ PHASES = ("fwd_compute", "fwd_comms", "bwd_compute", "bwd_comms", "prefetch")
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """Priced shards of all options, one row a run of equal shards, in option order.
-
-    Attributes
-    ----------
-    first : int64 array [options + 1]
-        Rows of option o are ``first[o] … first[o+1] − 1``.
-    repeat : int64 array [entries]
-        Shards in the run.
-    rows, columns : int64 array [entries]
-        Of each shard.
-    hbm : int64 array [entries]
-        Bytes of HBM, exchange buffer excluded.
-    buffer : int64 array [entries]
-        Bytes of HBM of the exchange buffer (output, at the codec's peak).
-    ddr : int64 array [entries]
-    cost : int64 array [entries, 5]
-        Picoseconds a phase.
-    move : int64 array [entries]
-        Bytes that travel when the table moves: weights and optimizer state.
-    """
+    """Priced shards of all options, one row a run of equal shards, in option order."""
 
     first: IntArray
+    """Rows of option o are ``first[o] … first[o+1] − 1``; int64 array [options + 1]."""
     repeat: IntArray
+    """Shards in the run; int64 array [entries]."""
     rows: IntArray
     columns: IntArray
+    """Of each shard; int64 array [entries]."""
     hbm: IntArray
+    """Bytes of HBM, exchange buffer excluded; int64 array [entries]."""
     buffer: IntArray
+    """Bytes of HBM of the exchange buffer (output, at the codec's peak); int64 array [entries]."""
     ddr: IntArray
+    """Int64 array [entries]."""
     cost: IntArray
+    """Picoseconds a phase; int64 array [entries, 5]."""
     move: IntArray
+    """Bytes that travel when the table moves: weights and optimizer state; int64 array [entries].
+    """
 
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """All options of a model on a cluster.
-
-    Attributes
-    ----------
-    model, cluster, profile
-        What was priced.
-    links : Links
-        Bottleneck bandwidths used.
-    first : int64 array [tables + 1]
-        Options of table t are ``first[t] … first[t+1] − 1``.
-    choices : sequence of Choice [options]
-    names : sequence of str [options]
-        Unique in a table.
-    group : int64 array [options]
-        Fusion group, −1 for none.
-    level : int64 array [options]
-        Level in it: the cache ratio times ``level_denominator``.
-    groups : tuple of str
-        Names of the fusion groups.
-    level_denominator : int
-    collective : int64 array [options]
-        Index in ``collectives`` of the exchange the option's buffers belong to, −1 for none.
-    collectives : tuple of str
-    entries : Entries
-    refused : dict
-        Sentences by table: what was not offered, and why.
-    """
+    """All options of a model on a cluster."""
 
     model: Model
     cluster: Cluster
     profile: Profile
+    """What was priced."""
     links: Links
+    """Bottleneck bandwidths used."""
     first: IntArray
+    """Options of table t are ``first[t] … first[t+1] − 1``; int64 array [tables + 1]."""
     choices: Sequence[Choice]
     names: Sequence[str]
+    """Unique in a table."""
     group: IntArray
+    """Fusion group, −1 for none; int64 array [options]."""
     level: IntArray
+    """Level in it: the cache ratio times ``level_denominator``; int64 array [options]."""
     groups: tuple[str, ...]
+    """Names of the fusion groups."""
     level_denominator: int
     collective: IntArray
+    """Index in ``collectives`` of the exchange the option's buffers belong to, −1 for none; int64
+    array [options]."""
     collectives: tuple[str, ...]
     entries: Entries
     refused: dict[str, tuple[str, ...]]
+    """Sentences by table: what was not offered, and why."""
 
     def __len__(self) -> int:
         return len(self.names)

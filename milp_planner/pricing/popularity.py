@@ -32,18 +32,14 @@ TAIL = 128
 
 @dataclass(frozen=True, eq=False)
 class Popularity:
-    """Rows in classes, most popular first.
-
-    Attributes
-    ----------
-    counts : float array [classes]
-        Rows in each class (may be fractional where shares of rows were given).
-    shares : float array [classes]
-        Share of the lookups that *one* row of the class gets; counts · shares sums to 1.
-    """
+    """Rows in classes, most popular first."""
 
     counts: FloatArray
+    """Rows in each class (may be fractional where shares of rows were given); float array
+    [classes]."""
     shares: FloatArray
+    """Share of the lookups that *one* row of the class gets; counts · shares sums to 1; float array
+    [classes]."""
 
     @property
     def rows(self) -> float:

@@ -91,21 +91,14 @@ def _split(job: Job, index: int, ranks: int, dist_type: str | None) -> RowSplit:
 
 
 class RowSplit(NamedTuple):
-    """Runs of equal shards, in rank order.
-
-    Attributes
-    ----------
-    repeat : int64 array [runs]
-        Shards in each run.
-    rows : int64 array [runs]
-        Rows of each of them.
-    load : float array [runs]
-        Lookups of each of them over the mean of all.
-    """
+    """Runs of equal shards, in rank order."""
 
     repeat: IntArray
+    """Shards in each run; int64 array [runs]."""
     rows: IntArray
+    """Rows of each of them; int64 array [runs]."""
     load: FloatArray
+    """Lookups of each of them over the mean of all; float array [runs]."""
 
 
 def whole(table: Table) -> RowSplit:

@@ -24,17 +24,11 @@ _COLUMN_WISE = ("column_wise", "table_column_wise")
 
 @dataclass(frozen=True, eq=False)
 class Today:
-    """The plan of today on an Instance.
-
-    Attributes
-    ----------
-    placement : Placement
-    verdict : Verdict
-        Its solver-free check: it may not fit, but its ranks belong to its options.
-    """
+    """The plan of today on an Instance."""
 
     placement: Placement
     verdict: Verdict
+    """Its solver-free check: it may not fit, but its ranks belong to its options."""
 
 
 def compile_today(

@@ -32,32 +32,21 @@ _ALIASES = {"cache_ratio": "ratio", "sharding": "sharding_type", "sharding type"
 
 @dataclass(frozen=True)
 class CurrentTable:
-    """What runs today for one table; None where it is not said.
-
-    Attributes
-    ----------
-    where : str
-        What error sentences call the row.
-    table, mode, sharding_type : str
-    ratio : Fraction or None
-        Of HYBRID and CACHING.
-    ranks : tuple of int or None
-        In shard order.
-    dist_type : str or None
-    column_width : int or None
-    fusion_caching : bool or None
-        The ``caching`` flag of its fusion group.
-    """
+    """What runs today for one table; None where it is not said."""
 
     where: str
+    """What error sentences call the row."""
     table: str
     mode: str
     sharding_type: str
     ratio: Fraction | None = None
+    """Of HYBRID and CACHING."""
     ranks: tuple[int, ...] | None = None
+    """In shard order."""
     dist_type: str | None = None
     column_width: int | None = None
     fusion_caching: bool | None = None
+    """The ``caching`` flag of its fusion group."""
 
 
 def read_today(source: TodaySource) -> list[CurrentTable]:

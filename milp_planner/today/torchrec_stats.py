@@ -38,37 +38,25 @@ _APART = re.compile(r"\s{2,}")
 
 @dataclass(frozen=True)
 class StatsTable:
-    """One row of the printout.
-
-    Attributes
-    ----------
-    where : str
-        File and line, for sentences.
-    name : str
-        The module's path and the table, as printed.
-    sharding_type, mode : str
-        In our words.
-    ratio : Fraction or None
-        Cache load factor of CACHING.
-    rows, dim : int
-    width : int or None
-        Columns of a shard, where columns are cut.
-    ranks : str
-        As printed, such as ``0-3,6``; TorchRec sorts them.
-    cell : dict of str to str
-        All cells by their heading.
-    """
+    """One row of the printout."""
 
     where: str
+    """File and line, for sentences."""
     name: str
+    """The module's path and the table, as printed."""
     sharding_type: str
     mode: str
+    """In our words."""
     ratio: Fraction | None
+    """Cache load factor of CACHING."""
     rows: int
     dim: int
     width: int | None
+    """Columns of a shard, where columns are cut."""
     ranks: str
+    """As printed, such as ``0-3,6``; TorchRec sorts them."""
     cell: dict[str, str]
+    """All cells by their heading; dict of str to str."""
 
 
 def is_stats(text: str) -> bool:

@@ -34,42 +34,27 @@ class TooNoisy(PlannerError):
 
 @dataclass(frozen=True)
 class Probe:
-    """One thing to time.
-
-    Attributes
-    ----------
-    name : str
-        Unique in its plan.
-    prepare : callable
-        Called untimed with the round's number, fresh in every round; its result goes to ``run``.
-    run : callable
-        What is timed; gets the prepared value and a :data:`Lap`.
-    times : int
-        How often ``run`` repeats its work inside; the time is divided by it.
-    """
+    """One thing to time."""
 
     name: str
+    """Unique in its plan."""
     prepare: Callable[[int], Any]
+    """Called untimed with the round's number, fresh in every round; its result goes to ``run``."""
     run: Callable[[Any, Lap], None]
+    """What is timed; gets the prepared value and a :data:`Lap`."""
     times: int = 1
+    """How often ``run`` repeats its work inside; the time is divided by it."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Seconds of one probe over the rounds.
-
-    Attributes
-    ----------
-    name : str
-    seconds : tuple of float
-        One value a round.
-    parts : dict
-        The same by part, for probes that mark parts.
-    """
+    """Seconds of one probe over the rounds."""
 
     name: str
     seconds: tuple[float, ...]
+    """One value a round."""
     parts: dict[str, tuple[float, ...]]
+    """The same by part, for probes that mark parts."""
 
     @property
     def median(self) -> float:
@@ -184,18 +169,12 @@ ELEMENT = 4
 
 @dataclass(frozen=True)
 class Load:
-    """One lookup call: bags of equally many ids, every bag summed to one output row.
-
-    Attributes
-    ----------
-    bags : int
-        Output rows.
-    pooling : int
-        Ids a bag.
-    """
+    """One lookup call: bags of equally many ids, every bag summed to one output row."""
 
     bags: int
+    """Output rows."""
     pooling: int
+    """Ids a bag."""
 
     @property
     def ids(self) -> int:

@@ -25,37 +25,26 @@ RATIOS = (0.1, 0.4, 0.7)
 
 @dataclass(frozen=True, eq=False)
 class MeasurementPlan:
-    """Probes by what they are for.
-
-    Attributes
-    ----------
-    tiers : dict
-        By (mode, share of lookups in the near tier), at :data:`DIM` floats a row.
-    widths : dict
-        HOST_ONLY on a CPU, HBM_ONLY on a GPU, by narrower row.
-    launch, lookup_training, matmul
-        One each; ``matmul_flops`` belongs to the last.
-    copy
-        And its bytes; None where no link lies between the tiers.
-    forward, training : dict
-        Micro-DLRM steps by shape.
-    runtime : dict
-        dynamicemb tables by (mode, cache ratio), where the library is there.
-    rounds : int
-        Timed rounds.
-    """
+    """Probes by what they are for."""
 
     tiers: dict[tuple[str, float], Probe]
+    """By (mode, share of lookups in the near tier), at :data:`DIM` floats a row."""
     widths: dict[int, Probe]
+    """HOST_ONLY on a CPU, HBM_ONLY on a GPU, by narrower row."""
     launch: Probe
     lookup_training: Probe
     matmul: Probe
+    """One each; ``matmul_flops`` belongs to the last."""
     matmul_flops: float
     copy: tuple[Probe, float] | None
+    """And its bytes; None where no link lies between the tiers."""
     forward: dict[str, Probe]
     training: dict[str, Probe]
+    """Micro-DLRM steps by shape."""
     runtime: dict[tuple[str, float], Probe]
+    """dynamicemb tables by (mode, cache ratio), where the library is there."""
     rounds: int
+    """Timed rounds."""
 
     @property
     def probes(self) -> list[Probe]:
@@ -111,32 +100,21 @@ APART = 1.2
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Profile, what it was fitted to, and where the two micro-DLRMs spend their step.
-
-    Attributes
-    ----------
-    profile : Profile
-    sweep : Sweep
-        Times of the tiers, in the form that ``calibrate --raw`` reads.
-    regimes : tuple of Regime
-    samples : dict
-        Every measured :class:`~milp_planner.features.calibrate.machine.Sample`.
-    peak_flops, gather_bandwidth : float
-        The roofline: a matrix product; rows read from the far tier.
-    facts : dict
-        The machine.
-    seconds : float
-        Wall time of the measurement, what was prepared between its runs included.
-    """
+    """Profile, what it was fitted to, and where the two micro-DLRMs spend their step."""
 
     profile: Profile
     sweep: Sweep
+    """Times of the tiers, in the form that ``calibrate --raw`` reads."""
     regimes: tuple[Regime, ...]
     samples: dict[str, Sample]
+    """Every measured :class:`~milp_planner.features.calibrate.machine.Sample`."""
     peak_flops: float
     gather_bandwidth: float
+    """The roofline: a matrix product; rows read from the far tier."""
     facts: dict[str, object]
+    """The machine."""
     seconds: float
+    """Wall time of the measurement, what was prepared between its runs included."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: everything measured and everything made of it."""

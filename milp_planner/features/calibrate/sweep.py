@@ -154,24 +154,16 @@ _FIELDS: dict[Mode, Spreadable] = {"CACHING": "caching", "HYBRID": "hybrid"}
 
 @dataclass(frozen=True)
 class Fit:
-    """What a sweep says about a profile.
-
-    Attributes
-    ----------
-    curves : dict
-        :class:`~milp_planner.pricing.profile.EfficiencyCurve` by mode (CACHING, HYBRID).
-    host_only : float or None
-        x_eff of HOST_ONLY.
-    divisor : float or None
-        Of dynamicemb lookups, where the sweep states the bytes moved.
-    spread : dict
-        Relative spread of x_eff by the profile's field names, where the sweep states spreads.
-    """
+    """What a sweep says about a profile."""
 
     curves: dict[str, EfficiencyCurve]
+    """:class:`~milp_planner.pricing.profile.EfficiencyCurve` by mode (CACHING, HYBRID)."""
     host_only: float | None
+    """x_eff of HOST_ONLY."""
     divisor: float | None
+    """Of dynamicemb lookups, where the sweep states the bytes moved."""
     spread: dict[Spreadable, float] = field(default_factory=dict)
+    """Relative spread of x_eff by the profile's field names, where the sweep states spreads."""
 
 
 def fit_sweep(sweep: Sweep, base: Profile, max_spread: float = MAX_SPREAD) -> Fit:

@@ -25,27 +25,18 @@ from milp_planner.pricing.units import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class MemoryInfo:
-    """One kind of memory, at every place that has it: embedding tables and their buffers.
-
-    Attributes
-    ----------
-    memory : str
-        HBM or DDR.
-    place : str
-        rank or machine.
-    predicted : tuple of int
-        Bytes that the plan reserves at each place.
-    simulated : tuple of int
-        Bytes filled at each place, at the most of all counted steps.
-    fullest : int
-        Place with the most simulated bytes.
-    """
+    """One kind of memory, at every place that has it: embedding tables and their buffers."""
 
     memory: str
+    """HBM or DDR."""
     place: str
+    """rank or machine."""
     predicted: tuple[int, ...]
+    """Bytes that the plan reserves at each place."""
     simulated: tuple[int, ...]
+    """Bytes filled at each place, at the most of all counted steps."""
     fullest: int
+    """Place with the most simulated bytes."""
 
 
 def memory_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> tuple[MemoryInfo, ...]:
@@ -158,28 +149,22 @@ def _buffers(
 
 @dataclass(frozen=True, eq=False)
 class RankLoads:
-    """All tables together, of the last steps that every table has counted; float arrays.
-
-    Attributes
-    ----------
-    ids, exchange, host_link : array [steps, ranks]
-        Ids received; bytes of ids in and embeddings out; bytes between host and HBM.
-    expected_ids, expected_exchange : array [ranks]
-        What pricing expects a step. It charges hot rows whose ids are not known to every rank of
-        the table, since any of them may be the busiest.
-    even_ids : float
-        Ids a step on each rank if no row were hot.
-    table_link : array [tables]
-        Bytes a step between host and HBM of each table, all ranks and all its steps.
-    """
+    """All tables together, of the last steps that every table has counted; float arrays."""
 
     ids: FloatArray
     exchange: FloatArray
     host_link: FloatArray
+    """Ids received; bytes of ids in and embeddings out; bytes between host and HBM; array [steps,
+    ranks]."""
     expected_ids: FloatArray
     expected_exchange: FloatArray
+    """What pricing expects a step. It charges hot rows whose ids are not known to every rank of the
+    table, since any of them may be the busiest; array [ranks]."""
     even_ids: float
+    """Ids a step on each rank if no row were hot."""
     table_link: FloatArray
+    """Bytes a step between host and HBM of each table, all ranks and all its steps; array [tables].
+    """
 
 
 def loads_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> RankLoads:

@@ -33,121 +33,86 @@ from milp_planner.pricing.units import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class TableInfo:
-    """One table, predicted and simulated.
-
-    Attributes
-    ----------
-    name, mode, cache_ratio
-        As placed.
-    sampled : float
-        Share of the rows that stood for all; 1 where every row was simulated.
-    exchange_part : float
-        Share of each rank's lookups in the simulated exchange; with de-duplication below 1 its
-        ids are an upper estimate.
-    warmup : float
-        Lookups a row before counting.
-    predicted_hit, hit_source
-        Hit ratio of pricing, and its source (formula, table, unchecked, curve, none).
-    hit, unique_hit : float or None
-        Simulated share of lookups, and of a batch's different rows, served from HBM.
-    predicted_unique_fraction, unique_fraction : float, float or None
-        Different rows of a global batch over its lookups.
-    predicted_ids, ids : float
-        Ids a step on the busiest rank.
-    predicted_hot, hot, hot_peak : float
-        Busiest rank over the mean: predicted, simulated over all batches, highest batch.
-    predicted_slots, held : float
-        Rows a rank's HBM has room for, and the most any rank held (see :func:`rows_held`).
-    pcie_bytes : float
-        Bytes a step between host and HBM, all ranks.
-    evicted, lost, bypassed : float
-        Rows a step pushed out of HBM, pushed out of the host, and not cached for want of a slot.
-    rank_hit : tuple of float or None
-        Hit ratio of each rank of the split.
-    growth : tuple of float
-        Rows in HBM after each counted batch, all ranks.
-    hot_over_time : tuple of float
-        Busiest rank over the mean, each counted batch.
-    hit_over_time : tuple of float
-        Hit ratio of each counted batch; empty where no tier serves a part.
-    evicted_over_time : tuple of float
-        Rows pushed out of HBM in each counted batch.
-    """
+    """One table, predicted and simulated."""
 
     name: str
     mode: str
     cache_ratio: str
+    """As placed."""
     sampled: float
+    """Share of the rows that stood for all; 1 where every row was simulated."""
     exchange_part: float
+    """Share of each rank's lookups in the simulated exchange; with de-duplication below 1 its ids
+    are an upper estimate."""
     warmup: float
+    """Lookups a row before counting."""
     predicted_hit: float
     hit_source: str
+    """Hit ratio of pricing, and its source (formula, table, unchecked, curve, none)."""
     hit: float | None
     unique_hit: float | None
+    """Simulated share of lookups, and of a batch's different rows, served from HBM."""
     predicted_unique_fraction: float
     unique_fraction: float | None
+    """Different rows of a global batch over its lookups."""
     predicted_ids: float
     ids: float
+    """Ids a step on the busiest rank."""
     predicted_hot: float
     hot: float
     hot_peak: float
+    """Busiest rank over the mean: predicted, simulated over all batches, highest batch."""
     predicted_slots: float
     held: float
+    """Rows a rank's HBM has room for, and the most any rank held (see :func:`rows_held`)."""
     pcie_bytes: float
+    """Bytes a step between host and HBM, all ranks."""
     evicted: float
     lost: float
     bypassed: float
+    """Rows a step pushed out of HBM, pushed out of the host, and not cached for want of a slot."""
     rank_hit: tuple[float | None, ...]
+    """Hit ratio of each rank of the split."""
     growth: tuple[float, ...]
+    """Rows in HBM after each counted batch, all ranks."""
     hot_over_time: tuple[float, ...]
+    """Busiest rank over the mean, each counted batch."""
     hit_over_time: tuple[float, ...]
+    """Hit ratio of each counted batch; empty where no tier serves a part."""
     evicted_over_time: tuple[float, ...]
+    """Rows pushed out of HBM in each counted batch."""
 
 
 @dataclass(frozen=True)
 class SimulationInfo:
-    """A simulated plan.
-
-    Attributes
-    ----------
-    name : str
-        Model and cluster.
-    batches, seed : int
-    tables : tuple of TableInfo
-    rank_ids : tuple of float
-        Ids a step on each rank, all tables, mean over batches.
-    rank_pcie_bytes : tuple of float
-        Bytes a step between host and HBM of each rank.
-    predicted_exchange, exchange : float
-        Bytes a step on the busiest rank, all tables: ids in, embeddings out.
-    predicted_hot, hot, hot_peak : float
-        Ids of the busiest rank over the mean, all tables: predicted, over all batches, highest
-        batch.
-    hot_over_time, exchange_over_time, pcie_over_time : tuple of float
-        Of the busiest rank in each of the last batches that every table has counted: ids over the
-        mean, bytes exchanged, bytes between host and HBM.
-    memory : tuple of MemoryInfo
-        HBM of every rank and DDR of every machine; empty where tables are left.
-    left : int
-        Tables that there was no time for; totals are of the others.
-    """
+    """A simulated plan."""
 
     name: str
+    """Model and cluster."""
     batches: int
     seed: int
     tables: tuple[TableInfo, ...]
     rank_ids: tuple[float, ...]
+    """Ids a step on each rank, all tables, mean over batches."""
     rank_pcie_bytes: tuple[float, ...]
+    """Bytes a step between host and HBM of each rank."""
     predicted_exchange: float
     exchange: float
+    """Bytes a step on the busiest rank, all tables: ids in, embeddings out."""
     predicted_hot: float
     hot: float
     hot_peak: float
+    """Ids of the busiest rank over the mean, all tables: predicted, over all batches, highest
+    batch."""
     hot_over_time: tuple[float, ...]
     exchange_over_time: tuple[float, ...]
     pcie_over_time: tuple[float, ...]
+    """Of the busiest rank in each of the last batches that every table has counted: ids over the
+    mean, bytes exchanged, bytes between host and HBM."""
     memory: tuple[MemoryInfo, ...]
+    """HBM of every rank and DDR of every machine; empty where tables are left."""
     left: int = 0
+    """Tables that there was no time for; totals are of the others."""
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON values."""

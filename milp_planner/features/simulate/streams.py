@@ -19,21 +19,14 @@ from milp_planner.pricing.units import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Independent lookups; rows are numbered by falling popularity.
-
-    Attributes
-    ----------
-    rows : int
-        Rows that can be drawn.
-    edges : float array [classes + 1]
-        Rows before each class of equal popularity, and all of them.
-    mass : float array [classes + 1]
-        Share of the lookups before each class, and 1.
-    """
+    """Independent lookups; rows are numbered by falling popularity."""
 
     rows: int
+    """Rows that can be drawn."""
     edges: FloatArray
+    """Rows before each class of equal popularity, and all of them; float array [classes + 1]."""
     mass: FloatArray
+    """Share of the lookups before each class, and 1; float array [classes + 1]."""
 
     def draw(self, lookups: int, generator: np.random.Generator) -> IntArray:
         """Rows of that many lookups, int64 array."""

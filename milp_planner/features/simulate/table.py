@@ -27,41 +27,29 @@ UVM_WAYS = 32
 
 @dataclass(frozen=True, eq=False)
 class TableJob:
-    """One table of a plan, ready to be simulated.
-
-    Attributes
-    ----------
-    table, placed
-        As in the model and in the plan.
-    ranks : int
-        Ranks its rows are split over; 1 where a shard holds every row.
-    senders : int
-        Ranks with a batch each.
-    lookups : int
-        Ids of one rank's batch.
-    dedup : bool
-        Whether each rank sends each different id once.
-    shape : Shape
-        Tiers of one rank.
-    predicted_hit, source
-        What pricing says of the hit ratio, and where it has it from.
-    expected_ids : float array [ranks]
-        Ids a step that each rank of the split is expected to receive, hot rows as priced.
-    even_ids : float
-        The same if no row were hot.
-    """
+    """One table of a plan, ready to be simulated."""
 
     table: Table
     placed: PlacedTable
+    """As in the model and in the plan."""
     ranks: int
+    """Ranks its rows are split over; 1 where a shard holds every row."""
     senders: int
+    """Ranks with a batch each."""
     lookups: int
+    """Ids of one rank's batch."""
     dedup: bool
+    """Whether each rank sends each different id once."""
     shape: Shape
+    """Tiers of one rank."""
     predicted_hit: float
     source: str
+    """What pricing says of the hit ratio, and where it has it from."""
     expected_ids: FloatArray
+    """Ids a step that each rank of the split is expected to receive, hot rows as priced; float
+    array [ranks]."""
     even_ids: float
+    """The same if no row were hot."""
 
     def owners(self, ids: IntArray) -> IntArray:
         """Rank, counted inside the split, that owns each id."""
@@ -198,31 +186,21 @@ WARM_SHARE = 100
 
 @dataclass(frozen=True, eq=False)
 class TableRun:
-    """What was simulated.
-
-    Attributes
-    ----------
-    rate : float
-        Share of the rows that stood for all in the tiers.
-    warmed : float
-        Lookups a row before counting began.
-    steps : list of Step
-        One a counted batch, of the sample.
-    ids : float array [batches, ranks]
-        Ids each rank received a step.
-    part : float
-        Share of every rank's lookups that the exchange was simulated with.
-    batches : int
-        Batches behind ``steps``: several each where a sampled batch has few lookups.
-    """
+    """What was simulated."""
 
     job: TableJob
     rate: float
+    """Share of the rows that stood for all in the tiers."""
     warmed: float
+    """Lookups a row before counting began."""
     steps: list[Step]
+    """One a counted batch, of the sample."""
     ids: FloatArray
+    """Ids each rank received a step; float array [batches, ranks]."""
     part: float
+    """Share of every rank's lookups that the exchange was simulated with."""
     batches: int
+    """Batches behind ``steps``: several each where a sampled batch has few lookups."""
 
     @property
     def total(self) -> Step:

@@ -17,26 +17,18 @@ TierMode = Literal["HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY"]
 
 @dataclass(frozen=True)
 class Shape:
-    """Tiers of one rank of a table.
-
-    Attributes
-    ----------
-    mode : str
-        HBM_ONLY, HYBRID, CACHING or HOST_ONLY.
-    hbm_slots, host_slots : int
-        Rounded up to whole buckets; a cache's host holds every row.
-    frequency : bool
-        Evict the row looked up least often (LFU) instead of the one not used longest (LRU).
-    hbm_bucket, host_bucket : int
-        Slots of a bucket.
-    """
+    """Tiers of one rank of a table."""
 
     mode: TierMode
+    """HBM_ONLY, HYBRID, CACHING or HOST_ONLY."""
     hbm_slots: int
     host_slots: int = 0
+    """Rounded up to whole buckets; a cache's host holds every row."""
     frequency: bool = False
+    """Evict the row looked up least often (LFU) instead of the one not used longest (LRU)."""
     hbm_bucket: int = HBM_BUCKET
     host_bucket: int = HOST_BUCKET
+    """Slots of a bucket."""
 
     @property
     def hbm_buckets(self) -> int:
@@ -51,37 +43,26 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What one batch did; int64 arrays [ranks].
-
-    Attributes
-    ----------
-    lookups, unique
-        Lookups, and different rows among them.
-    hits, unique_hits
-        Of those, served from HBM as it was when the batch began.
-    host_hits, new
-        Different rows found on the host; found nowhere.
-    evicted
-        Rows pushed out of HBM (HYBRID: to the host; CACHING: written back).
-    dropped
-        Rows pushed out of a full host bucket and lost.
-    bypassed
-        Rows of the batch for which a cache's bucket had no slot left.
-    in_hbm, on_host
-        Rows held after the batch (a cache's host: every row seen, counted over all ranks alike).
-    """
+    """What one batch did; int64 arrays [ranks]."""
 
     lookups: IntArray
     unique: IntArray
+    """Lookups, and different rows among them."""
     hits: IntArray
     unique_hits: IntArray
+    """Of those, served from HBM as it was when the batch began."""
     host_hits: IntArray
     new: IntArray
+    """Different rows found on the host; found nowhere."""
     evicted: IntArray
+    """Rows pushed out of HBM (HYBRID: to the host; CACHING: written back)."""
     dropped: IntArray
+    """Rows pushed out of a full host bucket and lost."""
     bypassed: IntArray
+    """Rows of the batch for which a cache's bucket had no slot left."""
     in_hbm: IntArray
     on_host: IntArray
+    """Rows held after the batch (a cache's host: every row seen, counted over all ranks alike)."""
 
     def __add__(self, other: Step) -> Step:
         """Counts of both batches; rows held after the second."""
@@ -108,21 +89,14 @@ class Step:
 
 
 class Tier(NamedTuple):
-    """Slots of one tier on all ranks, bucket after bucket, as the compiled loops take them.
-
-    Attributes
-    ----------
-    held : int32 array [slots]
-        Row in each slot.
-    filled : int64 array [buckets]
-        Slots in use: a bucket's first ones.
-    first : int
-        Place of the first slot: those of HBM come before those of the host.
-    """
+    """Slots of one tier on all ranks, bucket after bucket, as the compiled loops take them."""
 
     held: np.ndarray
+    """Row in each slot; int32 array [slots]."""
     filled: np.ndarray
+    """Slots in use: a bucket's first ones; int64 array [buckets]."""
     first: int
+    """Place of the first slot: those of HBM come before those of the host."""
 
 
 class Tiers:

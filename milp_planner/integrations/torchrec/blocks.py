@@ -84,26 +84,18 @@ USABLE = "usable"
 
 @dataclass(frozen=True)
 class Places:
-    """Where shards may sit and what is there.
-
-    Attributes
-    ----------
-    machines : tuple of tuples of int
-        Partition of the ranks. Hosts (``local_world_size`` ranks) when DDR is pooled by machine,
-        else the groups that TorchRec places machine-bound shards on.
-    groups : tuple of tuples of int
-        Runs of ``intra_group_size`` ranks (a host, or a pod of hosts): where table_row_wise and
-        table_column_wise shards go. A remainder shorter than a group takes none.
-    resources : tuple of (name, scope, capacities)
-    usable : bool
-        Whether every rank can hold something; if not, each shard takes one unit of
-        :data:`USABLE`, which ranks overbooked by reservations have none of.
-    """
+    """Where shards may sit and what is there."""
 
     machines: tuple[tuple[int, ...], ...]
+    """Partition of the ranks. Hosts (``local_world_size`` ranks) when DDR is pooled by machine,
+    else the groups that TorchRec places machine-bound shards on."""
     groups: tuple[tuple[int, ...], ...]
+    """Runs of ``intra_group_size`` ranks (a host, or a pod of hosts): where table_row_wise and
+    table_column_wise shards go. A remainder shorter than a group takes none."""
     resources: tuple[Capacity, ...]
     usable: bool
+    """Whether every rank can hold something; if not, each shard takes one unit of :data:`USABLE`,
+    which ranks overbooked by reservations have none of."""
 
     @property
     def ranks(self) -> int:

@@ -48,19 +48,12 @@ PICOSECONDS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Phased:
-    """How shards cost what an objective counts.
-
-    Attributes
-    ----------
-    phases : tuple of str
-    objective : Objective
-    cost : callable
-        From a shard's option and estimate to picoseconds a phase.
-    """
+    """How shards cost what an objective counts."""
 
     phases: tuple[str, ...]
     objective: Objective
     cost: Callable[[ShardingOption, Perf], Cost]
+    """From a shard's option and estimate to picoseconds a phase."""
 
 
 def phased(name: RatingName, search_space: Sequence[ShardingOption]) -> Phased:
@@ -150,22 +143,15 @@ def whole_bytes(storage: Storage) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Guilty:
-    """Whom the others wait for.
-
-    Attributes
-    ----------
-    rank : int
-        Under ``busiest_rank`` the busiest one; under ``critical_path`` the one whose peaks make up
-        most of the path. The lowest of those that tie.
-    milliseconds : float
-        What it holds up: its sum, or the sum of the phases in which it is slowest.
-    tables : tuple of (str, float)
-        Tables with what they cost in those phases on this rank, ms, dearest first.
-    """
+    """Whom the others wait for."""
 
     rank: int
+    """Under ``busiest_rank`` the busiest one; under ``critical_path`` the one whose peaks make up
+    most of the path. The lowest of those that tie."""
     milliseconds: float
+    """What it holds up: its sum, or the sum of the phases in which it is slowest."""
     tables: tuple[tuple[str, float], ...]
+    """Tables with what they cost in those phases on this rank, ms, dearest first."""
 
     def sentence(self, most: int = 3) -> str:
         """One line: rank, time, and the tables that weigh most."""

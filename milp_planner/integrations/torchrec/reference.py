@@ -30,29 +30,19 @@ from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
 
 @dataclass(frozen=True)
 class TorchRecInputs:
-    """Everything TorchRec's planner is given, as the user's own function returns it.
-
-    Attributes
-    ----------
-    module : nn.Module
-        May be on the meta device.
-    topology : Topology
-    sharders : list of ModuleSharder, optional
-        None: TorchRec's default sharders.
-    batch_size : int, optional
-    constraints : dict, optional
-        ``ParameterConstraints`` by table name.
-    enumerator, storage_reservation : optional
-        None: TorchRec's defaults.
-    """
+    """Everything TorchRec's planner is given, as the user's own function returns it."""
 
     module: nn.Module
+    """May be on the meta device."""
     topology: Topology
     sharders: list[ModuleSharder[nn.Module]] | None = None
+    """None: TorchRec's default sharders."""
     batch_size: int | None = None
     constraints: dict[str, ParameterConstraints] | None = None
+    """``ParameterConstraints`` by table name."""
     enumerator: Enumerator | None = None
     storage_reservation: StorageReservation | None = None
+    """None: TorchRec's defaults."""
 
     def planner(self, **more: Any) -> MilpShardingPlanner:
         """A planner for these inputs; ``more`` as in ``MilpShardingPlanner``."""

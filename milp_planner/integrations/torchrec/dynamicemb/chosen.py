@@ -25,27 +25,18 @@ from milp_planner.pricing.units import round_up
 
 @dataclass(frozen=True)
 class Decision:
-    """One table's mode and ratio.
-
-    Attributes
-    ----------
-    mode : str
-        HBM_ONLY, CACHING, HYBRID or HOST_ONLY.
-    ratio : Fraction
-        Share of the values in HBM.
-    caching : bool
-        ``DynamicEmbTableOptions.caching``.
-    local_hbm_for_values : int
-        Bytes on one rank.
-    global_hbm_for_values : int
-        Bytes over all ranks.
-    """
+    """One table's mode and ratio."""
 
     mode: str
+    """HBM_ONLY, CACHING, HYBRID or HOST_ONLY."""
     ratio: Fraction
+    """Share of the values in HBM."""
     caching: bool
+    """``DynamicEmbTableOptions.caching``."""
     local_hbm_for_values: int
+    """Bytes on one rank."""
     global_hbm_for_values: int
+    """Bytes over all ranks."""
 
 
 def decisions(plan: Sequence[ShardingOption]) -> dict[str, Decision]:

@@ -46,19 +46,13 @@ StorageModel = Literal["runtime", "torcheasyrec"]
 
 @dataclass(frozen=True)
 class Rows:
-    """What one rank holds of a table.
-
-    Attributes
-    ----------
-    rows, dim, element_bytes : int
-    optimizer : str
-        As :func:`milp_planner.integrations.torchrec.dynamicemb.marks.optimizer_of`.
-    """
+    """What one rank holds of a table."""
 
     rows: int
     dim: int
     element_bytes: int
     optimizer: str
+    """As :func:`milp_planner.integrations.torchrec.dynamicemb.marks.optimizer_of`."""
 
 
 def table_bytes(

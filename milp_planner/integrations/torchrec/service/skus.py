@@ -30,29 +30,18 @@ from milp_planner.integrations.torchrec.service.provider import MilpPlannerProvi
 
 @dataclass(frozen=True)
 class PlanReport:
-    """How good the plan of one SKU is.
-
-    Attributes
-    ----------
-    sku, request_id, request_hash : str
-        As in TorchRec's result.
-    objective : {"busiest_rank", "critical_path"}
-    status : str
-        ``optimal`` or ``feasible``.
-    milliseconds : float
-    bound : float or None
-        Milliseconds that no plan can beat.
-    gap : float or None
-    held_up_by : Guilty or None
-    """
+    """How good the plan of one SKU is."""
 
     sku: str
     request_id: str
     request_hash: str
+    """As in TorchRec's result."""
     objective: RatingName
     status: str
+    """``optimal`` or ``feasible``."""
     milliseconds: float
     bound: float | None
+    """Milliseconds that no plan can beat."""
     gap: float | None
     held_up_by: Guilty | None
 
@@ -113,33 +102,22 @@ OK, FALLS_SHORT, BAD_INPUT, NO_PLAN = 0, 1, 2, 3
 
 @dataclass(frozen=True)
 class SkuRow:
-    """What the dry run says about one SKU.
-
-    Attributes
-    ----------
-    sku : str
-    fits : bool or None
-        None: neither a plan nor a proof that there is none, or an error.
-    reason : str or None
-        Why there is no plan.
-    error : bool
-        Whether planning failed on something else than memory and constraints.
-    hbm_bytes, hbm_capacity : int
-        Tables on the fullest rank, and a rank's HBM before reservations.
-    report : PlanReport or None
-        Step time, bound, gap and the rank that holds the plan up.
-    from_cache : bool
-        Whether the plan came out of the cache.
-    """
+    """What the dry run says about one SKU."""
 
     sku: str
     fits: bool | None
+    """None: neither a plan nor a proof that there is none, or an error."""
     reason: str | None
+    """Why there is no plan."""
     error: bool
+    """Whether planning failed on something else than memory and constraints."""
     hbm_bytes: int
     hbm_capacity: int
+    """Tables on the fullest rank, and a rank's HBM before reservations."""
     report: PlanReport | None
+    """Step time, bound, gap and the rank that holds the plan up."""
     from_cache: bool
+    """Whether the plan came out of the cache."""
 
     @property
     def exit_code(self) -> int:
@@ -151,19 +129,13 @@ class SkuRow:
 
 @dataclass(frozen=True)
 class DryRun:
-    """TorchRec's results by SKU, and the rows made of them.
-
-    Attributes
-    ----------
-    request : DryRunRequest
-    results : mapping of SKU to DryRunResult
-    rows : tuple of SkuRow
-        In the order asked for.
-    """
+    """TorchRec's results by SKU, and the rows made of them."""
 
     request: DryRunRequest
     results: Mapping[str, DryRunResult]
+    """Mapping of SKU to DryRunResult."""
     rows: tuple[SkuRow, ...]
+    """In the order asked for."""
 
     @property
     def exit_code(self) -> int:
