@@ -25,21 +25,14 @@ EPILOG = (
 
 @dataclass(frozen=True)
 class Command:
-    """One command of ``milp-planner``.
-
-    Attributes
-    ----------
-    name : str
-        As typed.
-    place : str
-        Module of ``milp_planner.cli`` and its function with the command's options and docstring.
-    panel : str
-        Heading under which ``--help`` lists it.
-    """
+    """One command of ``milp-planner``."""
 
     name: str
+    """As typed."""
     place: str
+    """Module of ``milp_planner.cli`` and its function with the command's options and docstring."""
     panel: str
+    """Heading under which ``--help`` lists it."""
 
     def load(self) -> Callable[..., None]:
         """Import the function behind the command (its module imports nothing heavy)."""

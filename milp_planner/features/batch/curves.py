@@ -15,17 +15,11 @@ BINS = "bins_per_device"
 
 @dataclass(frozen=True)
 class Curve:
-    """One series: a step function.
-
-    Attributes
-    ----------
-    series : str
-    points : tuple of (float, float)
-        The value is reached at that place and kept until the next point.
-    """
+    """One series: a step function."""
 
     series: str
     points: tuple[tuple[float, float], ...]
+    """The value is reached at that place and kept until the next point."""
 
     def at(self, place: float) -> float:
         """The value at a place; 0 before the first point."""
@@ -39,38 +33,25 @@ class Profile:
     ρ(τ), the share of the problems on which a series is within the factor τ of the best series.
     A problem is an instance and a seed on which some series succeeded; failing is a factor of
     infinity.
-
-    Attributes
-    ----------
-    measure : str
-        ``objective`` (best: the least known of the instance) or ``seconds`` (until the proof).
-    objective_kind : str or None
-        The objective asked for; None for all together.
-    problems : int
-    curves : tuple of Curve
-        Points (τ, ρ).
     """
 
     measure: str
+    """``objective`` (best: the least known of the instance) or ``seconds`` (until the proof)."""
     objective_kind: str | None
+    """The objective asked for; None for all together."""
     problems: int
     curves: tuple[Curve, ...]
+    """Points (τ, ρ)."""
 
 
 @dataclass(frozen=True)
 class Cactus:
-    """How many scenarios are proved (optimal or infeasible) within a time each.
-
-    Attributes
-    ----------
-    scenarios : dict of series to int
-        How many there are.
-    curves : tuple of Curve
-        Points (seconds, number proved); only series that proved anything.
-    """
+    """How many scenarios are proved (optimal or infeasible) within a time each."""
 
     scenarios: dict[str, int]
+    """How many there are; dict of series to int."""
     curves: tuple[Curve, ...]
+    """Points (seconds, number proved); only series that proved anything."""
 
 
 @dataclass(frozen=True)
@@ -84,40 +65,24 @@ class BinsPoint:
 
 @dataclass(frozen=True)
 class BinsColumn:
-    """All scenarios with one number of bins.
-
-    Attributes
-    ----------
-    bins, scenarios : int
-    found : int
-        How many have a plan (and a bound to hold it against).
-    exact : int
-        How many of those have gap 0.
-    median, worst : float or None
-        Gap of those found.
-    seconds : float
-        Median time of all.
-    """
+    """All scenarios with one number of bins."""
 
     bins: int
     scenarios: int
     found: int
+    """How many have a plan (and a bound to hold it against)."""
     exact: int
+    """How many of those have gap 0."""
     median: float | None
     worst: float | None
+    """Gap of those found."""
     seconds: float | None
+    """Median time of all."""
 
 
 @dataclass(frozen=True)
 class Bins:
-    """Bins against gap, for one setting and one objective.
-
-    Attributes
-    ----------
-    option, objective_kind : str
-    points : tuple of BinsPoint
-    columns : tuple of BinsColumn
-    """
+    """Bins against gap, for one setting and one objective."""
 
     option: str
     objective_kind: str
@@ -127,19 +92,13 @@ class Bins:
 
 @dataclass(frozen=True)
 class Swept:
-    """The objective against one axis that the suite sweeps.
-
-    Attributes
-    ----------
-    axis, objective_kind : str
-    curves : tuple of Curve
-        One a formulation and its settings: (value of the axis, median objective in picoseconds of
-        the scenarios there that have a plan).
-    """
+    """The objective against one axis that the suite sweeps."""
 
     axis: str
     objective_kind: str
     curves: tuple[Curve, ...]
+    """One a formulation and its settings: (value of the axis, median objective in picoseconds of
+    the scenarios there that have a plan)."""
 
 
 def sweeps_of(rows: Sequence[Row]) -> tuple[Swept, ...]:

@@ -17,55 +17,36 @@ SOLVED = ("optimal", "infeasible")
 
 @dataclass(frozen=True)
 class Row:
-    """One scenario.
-
-    Attributes
-    ----------
-    model, cluster : str
-    axes : dict
-        Value of each swept axis.
-    objective_kind : str
-    formulation : str
-    options : dict
-        Settings of the formulation that the suite gives.
-    seed : int
-    status : str
-        Of the Outcome, or ``failed``, ``not_covered``.
-    objective, bound : int or None
-        Picoseconds.
-    certified_bound : int or None
-        Of the scenario's own certificate.
-    gap : float or None
-        Of the scenario's own bound.
-    best : int or None
-        The least objective that any scenario found for the same inputs and objective.
-    best_bound : int or None
-        The largest bound that any proved for them and no plan refutes.
-    seconds, pricing_seconds : float or None
-    headroom : dict
-        Least share of each resource that the plan leaves free.
-    note : str
-        What the solver or the error says.
-    """
+    """One scenario."""
 
     model: str
     cluster: str
     axes: dict[str, Any]
+    """Value of each swept axis."""
     objective_kind: str
     formulation: str
     options: dict[str, Any]
+    """Settings of the formulation that the suite gives."""
     seed: int
     status: str
+    """Of the Outcome, or ``failed``, ``not_covered``."""
     objective: int | None
     bound: int | None
+    """Picoseconds."""
     certified_bound: int | None
+    """Of the scenario's own certificate."""
     gap: float | None
+    """Of the scenario's own bound."""
     best: int | None
+    """The least objective that any scenario found for the same inputs and objective."""
     best_bound: int | None
+    """The largest bound that any proved for them and no plan refutes."""
     seconds: float | None
     pricing_seconds: float | None
     headroom: dict[str, float]
+    """Least share of each resource that the plan leaves free."""
     note: str
+    """What the solver or the error says."""
 
     @property
     def series(self) -> str:
@@ -176,20 +157,13 @@ def _best_bound(group: Sequence[Record], best: int | None) -> int | None:
 
 
 class Claim(NamedTuple):
-    """A bound that one formulation proved: no plan costs less than ``bound``.
-
-    Attributes
-    ----------
-    bound : int
-    by : str
-        The method, such as ``cpsat``.
-    exact : bool
-        Whether it was derived in integers (else in floating point).
-    """
+    """A bound that one formulation proved: no plan costs less than ``bound``."""
 
     bound: int
     by: str
+    """The method, such as ``cpsat``."""
     exact: bool
+    """Whether it was derived in integers (else in floating point)."""
 
 
 def best_bound(claims: Iterable[Claim], objective: int | None) -> Claim | None:

@@ -47,64 +47,43 @@ SHOWN = ("dp", "greedy", "uniform")
 
 @dataclass(frozen=True)
 class Asked:
-    """What the questions are asked with.
-
-    Attributes
-    ----------
-    tables : tuple of str
-        Of *why*; empty: all.
-    alternatives : int
-        Of *why*, for each table.
-    extras : tuple of int
-        Of the staircase, in bytes.
-    grid : int
-        Of the frontier: equal steps of each tier.
-    target : int or None
-        Of *smallest*, in picoseconds.
-    machines : int
-        Of *smallest*: the most to try.
-    limits : tuple of int
-        Of *replan*.
-    by : str
-        ``tables`` or ``bytes``.
-    model, cluster : optional
-        Of *replan*: as they are now.
-    today : optional
-        Of *moves*: the plan run today, as :func:`milp_planner.audit` takes it.
-    against : Plan or None
-        Of *diff*: the second plan.
-    scenarios : tuple of (model or None, cluster or None)
-        Of *robust*, besides the plan's own; None: the plan's.
-    weights : tuple of int
-        Of *robust*, the plan's own scenario first; empty: 1 each.
-    worst : bool
-        Of *robust*: against the worst scenario instead of their sum.
-    spread : float
-        Of *sensitivity*: relative, of what the profile gives none for.
-    draws : int
-        Of *sensitivity*: of all prices at once.
-    common : bool
-        Of *sensitivity*: also one plan for all draws.
-    """
+    """What the questions are asked with."""
 
     tables: tuple[str, ...] = ()
+    """Of *why*; empty: all."""
     alternatives: int = 3
+    """Of *why*, for each table."""
     extras: tuple[int, ...] = ()
+    """Of the staircase, in bytes."""
     grid: int = 4
+    """Of the frontier: equal steps of each tier."""
     target: int | None = None
+    """Of *smallest*, in picoseconds."""
     machines: int = 16
+    """Of *smallest*: the most to try."""
     limits: tuple[int, ...] = (0, 1, 2, 4, 8)
+    """Of *replan*."""
     by: str = "tables"
+    """``tables`` or ``bytes``."""
     model: Model | None = None
     cluster: Cluster | None = None
+    """Of *replan*: as they are now."""
     today: TodaySource | None = None
+    """Of *moves*: the plan run today, as :func:`milp_planner.audit` takes it."""
     against: Plan | None = None
+    """Of *diff*: the second plan."""
     scenarios: tuple[tuple[Model | None, Cluster | None], ...] = ()
+    """Of *robust*, besides the plan's own; None: the plan's."""
     weights: tuple[int, ...] = ()
+    """Of *robust*, the plan's own scenario first; empty: 1 each."""
     worst: bool = False
+    """Of *robust*: against the worst scenario instead of their sum."""
     spread: float = 0.2
+    """Of *sensitivity*: relative, of what the profile gives none for."""
     draws: int = 20
+    """Of *sensitivity*: of all prices at once."""
     common: bool = False
+    """Of *sensitivity*: also one plan for all draws."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -20,72 +20,50 @@ _PS = 10**12
 
 @dataclass(frozen=True)
 class MovedTable:
-    """One table that differs.
-
-    Attributes
-    ----------
-    table : str
-    change : str
-        ``moved`` (another option or other ranks), ``new`` or ``gone``.
-    before, after : str or None
-        Options.
-    ranks_before, ranks_after : tuple of tuple of int
-        Of each block.
-    bytes : int
-        That travel: weights and optimizer state of every shard of the new place, as the move limit
-        of an Instance counts them; 0 for tables that are new or gone.
-    """
+    """One table that differs."""
 
     table: str
     change: str
+    """``moved`` (another option or other ranks), ``new`` or ``gone``."""
     before: str | None
     after: str | None
+    """Options."""
     ranks_before: tuple[tuple[int, ...], ...]
     ranks_after: tuple[tuple[int, ...], ...]
+    """Of each block."""
     bytes: int
+    """That travel: weights and optimizer state of every shard of the new place, as the move limit
+    of an Instance counts them; 0 for tables that are new or gone."""
 
 
 @dataclass(frozen=True)
 class DiffInfo:
-    """From one plan to another, priced as the second is.
-
-    Attributes
-    ----------
-    objective_kind, time_unit : str
-    tables : tuple of MovedTable
-        Only those that differ.
-    same : int
-        How many do not.
-    moved_tables, moved_bytes : int
-        Of the tables in both plans.
-    before, after : int or None
-        Objectives on the second plan's Instance; ``before`` is None where the first plan does
-        not belong to it (tables, options or ranks are missing).
-    before_fits : bool or None
-        Whether the first plan is still allowed there; None where it does not belong.
-    gain : int or None
-        ``before`` − ``after``, each step.
-    move_seconds : float or None
-        The most bytes that one rank must receive, over its link: a floor. A rank that held some of
-        a table before may hold what it needs of it, so it receives nothing of it here. None
-        without a described link.
-    pays_after_steps : int or None
-        Least steps until the gain exceeds the time of the move; None when it never does, or that
-        time is unknown.
-    """
+    """From one plan to another, priced as the second is."""
 
     objective_kind: str
     time_unit: str
     tables: tuple[MovedTable, ...]
+    """Only those that differ."""
     same: int
+    """How many do not."""
     moved_tables: int
     moved_bytes: int
+    """Of the tables in both plans."""
     before: int | None
     after: int | None
+    """Objectives on the second plan's Instance; ``before`` is None where the first plan does not
+    belong to it (tables, options or ranks are missing)."""
     before_fits: bool | None
+    """Whether the first plan is still allowed there; None where it does not belong."""
     gain: int | None
+    """``before`` − ``after``, each step."""
     move_seconds: float | None
+    """The most bytes that one rank must receive, over its link: a floor. A rank that held some of a
+    table before may hold what it needs of it, so it receives nothing of it here. None without a
+    described link."""
     pays_after_steps: int | None
+    """Least steps until the gain exceeds the time of the move; None when it never does, or that
+    time is unknown."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

@@ -18,29 +18,19 @@ from milp_planner.features.explain.tiers import capped, peak
 
 @dataclass(frozen=True)
 class FrontierPoint:
-    """The best plan within given capacities.
-
-    Attributes
-    ----------
-    caps : tuple of int
-        Limit of every tier at each place, in bytes.
-    used : tuple of int or None
-        What the plan uses of each tier at its fullest place.
-    status : str
-    objective, bound : int or None
-    gap : float or None
-    efficient : bool
-        Proved optimal, and no other point found reaches as little with as little memory: it is
-        on the frontier.
-    """
+    """The best plan within given capacities."""
 
     caps: tuple[int, ...]
+    """Limit of every tier at each place, in bytes."""
     used: tuple[int, ...] | None
+    """What the plan uses of each tier at its fullest place."""
     status: str
     objective: int | None
     bound: int | None
     gap: float | None
     efficient: bool
+    """Proved optimal, and no other point found reaches as little with as little memory: it is on
+    the frontier."""
 
 
 @dataclass(frozen=True)
@@ -55,18 +45,10 @@ class PlanPoint:
 
 @dataclass(frozen=True)
 class FrontierInfo:
-    """Points of a frontier, on a stated grid.
-
-    Attributes
-    ----------
-    tiers : tuple of str
-        What ``caps`` and ``used`` are of.
-    objective_kind, time_unit : str
-    points : tuple of FrontierPoint
-    plans : tuple of PlanPoint
-    """
+    """Points of a frontier, on a stated grid."""
 
     tiers: tuple[str, ...]
+    """What ``caps`` and ``used`` are of."""
     objective_kind: str
     time_unit: str
     points: tuple[FrontierPoint, ...]

@@ -21,26 +21,17 @@ Point = tuple[int, ...]
 
 @dataclass
 class Answer:
-    """What is known at one point of a grid; None is unknown.
-
-    Attributes
-    ----------
-    objective : int or None
-    placement : Placement or None
-        The plan that reaches it.
-    bound : int or None
-        No plan at this point costs less.
-    infeasible : bool
-        Proved: there is no plan.
-    seconds : float or None
-        Of its own solve; None when other points answered it.
-    """
+    """What is known at one point of a grid; None is unknown."""
 
     objective: int | None = None
     placement: Placement | None = None
+    """The plan that reaches it."""
     bound: int | None = None
+    """No plan at this point costs less."""
     infeasible: bool = False
+    """Proved: there is no plan."""
     seconds: float | None = None
+    """Of its own solve; None when other points answered it."""
 
     @property
     def proved(self) -> bool:

@@ -31,45 +31,31 @@ MOST = 20
 
 @dataclass(frozen=True)
 class MovesPoint:
-    """After so many moves.
-
-    Attributes
-    ----------
-    moves, tables, bytes : int
-        Made, tables in them, and what travelled.
-    objective : int
-    """
+    """After so many moves."""
 
     moves: int
     tables: int
     bytes: int
+    """Made, tables in them, and what travelled."""
     objective: int
 
 
 @dataclass(frozen=True)
 class MovesInfo:
-    """The way from today's plan to this one.
-
-    Attributes
-    ----------
-    objective_kind, time_unit : str
-    fits : bool
-        Whether today's plan does; without that there is no way from it.
-    before, after : int
-        Objective of today's plan and of this one.
-    points : tuple of MovesPoint
-        After every move at which the plan keeps all rules; the first is today's plan.
-    way : Migration or None
-        The moves, in an order that never exceeds a capacity; None where today's plan does not fit.
-    """
+    """The way from today's plan to this one."""
 
     objective_kind: str
     time_unit: str
     fits: bool
+    """Whether today's plan does; without that there is no way from it."""
     before: int
     after: int
+    """Objective of today's plan and of this one."""
     points: tuple[MovesPoint, ...]
+    """After every move at which the plan keeps all rules; the first is today's plan."""
     way: Migration | None
+    """The moves, in an order that never exceeds a capacity; None where today's plan does not fit.
+    """
 
     @property
     def told(self) -> tuple[MovesPoint, ...]:

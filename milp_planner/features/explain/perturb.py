@@ -34,24 +34,17 @@ SKEW = "skew"
 
 @dataclass(frozen=True)
 class Parameter:
-    """Something prices are made from.
-
-    Attributes
-    ----------
-    name : str
-        A field of the profile (bandwidths, ``launch_seconds``, ``host_only``; ``caching``,
-        ``hybrid``, ``uvm_caching``: the whole x_eff curve), a link of the cluster, or ``skew``:
-        the power that all tables' access statistics are raised to
-        (:func:`milp_planner.features.explain.perturb.steeper`).
-    spread : float
-        Relative: 0.2 is ±20%.
-    measured : bool
-        Whether the profile says so; else the spread is assumed.
-    """
+    """Something prices are made from."""
 
     name: str
+    """A field of the profile (bandwidths, ``launch_seconds``, ``host_only``; ``caching``,
+    ``hybrid``, ``uvm_caching``: the whole x_eff curve), a link of the cluster, or ``skew``: the
+    power that all tables' access statistics are raised to
+    (:func:`milp_planner.features.explain.perturb.steeper`)."""
     spread: float
+    """Relative: 0.2 is ±20%."""
     measured: bool
+    """Whether the profile says so; else the spread is assumed."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

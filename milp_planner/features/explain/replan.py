@@ -43,22 +43,13 @@ LIMITS = ("tables", "bytes")
 
 @dataclass(frozen=True)
 class ReplanStep:
-    """The best plan within one limit.
-
-    Attributes
-    ----------
-    limit : int
-        Tables, or bytes, that may move.
-    moved_tables, moved_bytes : int or None
-        That do; None without a plan.
-    status : str
-    objective, bound : int or None
-    gap : float or None
-    """
+    """The best plan within one limit."""
 
     limit: int
+    """Tables, or bytes, that may move."""
     moved_tables: int | None
     moved_bytes: int | None
+    """That do; None without a plan."""
     status: str
     objective: int | None
     bound: int | None
@@ -67,28 +58,19 @@ class ReplanStep:
 
 @dataclass(frozen=True)
 class ReplanInfo:
-    """The objective against what may move.
-
-    Attributes
-    ----------
-    by : str
-        ``tables`` or ``bytes``: what ``limit`` counts.
-    objective_kind, time_unit : str
-    now : int or None
-        Objective of the plan in production on the new model and cluster; None where it no longer
-        fits there.
-    new_tables : tuple of str
-        Tables the plan in production does not have: placing them is free.
-    steps : tuple of ReplanStep
-        Ascending.
-    """
+    """The objective against what may move."""
 
     by: str
+    """``tables`` or ``bytes``: what ``limit`` counts."""
     objective_kind: str
     time_unit: str
     now: int | None
+    """Objective of the plan in production on the new model and cluster; None where it no longer
+    fits there."""
     new_tables: tuple[str, ...]
+    """Tables the plan in production does not have: placing them is free."""
     steps: tuple[ReplanStep, ...]
+    """Ascending."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

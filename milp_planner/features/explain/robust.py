@@ -23,53 +23,35 @@ WORST, WEIGHTED = "worst", "weighted"
 
 @dataclass(frozen=True)
 class ScenarioRow:
-    """One scenario.
-
-    Attributes
-    ----------
-    name : str
-    weight : int
-    own : int or None
-        Objective of the best plan known for it alone; ``own_bound``: what none goes below.
-    value : int or None
-        Of the common plan there.
-    regret : float or None
-        (value − own)/max(1, |own|).
-    """
+    """One scenario."""
 
     name: str
     weight: int
     own: int | None
+    """Objective of the best plan known for it alone; ``own_bound``: what none goes below."""
     own_bound: int | None
     value: int | None
+    """Of the common plan there."""
     regret: float | None
+    """(value − own)/max(1, |own|)."""
 
 
 @dataclass(frozen=True)
 class RobustInfo:
-    """The common plan.
-
-    Attributes
-    ----------
-    aim : str
-        ``weighted`` (Σ weight × objective) or ``worst`` (the largest objective).
-    objective_kind, time_unit, status : str
-    objective, bound : int or None
-        Of the aim. For ``worst`` the bound is the largest of the weighted bounds tried and of the
-        scenarios' own (a Lagrangian one: it need not meet the objective).
-    scenarios : tuple of ScenarioRow
-    options : dict of table to str
-        Chosen; empty without a plan.
-    """
+    """The common plan."""
 
     aim: str
+    """``weighted`` (Σ weight × objective) or ``worst`` (the largest objective)."""
     objective_kind: str
     time_unit: str
     status: str
     objective: int | None
     bound: int | None
+    """Of the aim. For ``worst`` the bound is the largest of the weighted bounds tried and of the
+    scenarios' own (a Lagrangian one: it need not meet the objective)."""
     scenarios: tuple[ScenarioRow, ...]
     options: dict[str, str]
+    """Chosen; empty without a plan; dict of table to str."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

@@ -16,35 +16,24 @@ from milp_planner.plans.compile import compile_for, to_cluster, to_model
 
 @dataclass(frozen=True)
 class LeastInfo:
-    """The least uniform capacity of one tier that reaches a target, the others as given.
-
-    Attributes
-    ----------
-    tier, scope, objective_kind, time_unit : str
-    target : int or None
-        Objective to reach; None: any plan at all.
-    least : int or None
-        A capacity of every place known to do; None: none was found.
-    too_small : int or None
-        The largest capacity proved too small; None: none was.
-    objective : int or None
-        Of the plan at ``least``.
-    impossible : bool
-        Proved: no capacity up to ``searched`` reaches the target.
-    searched : int
-        The largest capacity tried.
-    """
+    """The least uniform capacity of one tier that reaches a target, the others as given."""
 
     tier: str
     scope: str
     objective_kind: str
     time_unit: str
     target: int | None
+    """Objective to reach; None: any plan at all."""
     least: int | None
+    """A capacity of every place known to do; None: none was found."""
     too_small: int | None
+    """The largest capacity proved too small; None: none was."""
     objective: int | None
+    """Of the plan at ``least``."""
     impossible: bool
+    """Proved: no capacity up to ``searched`` reaches the target."""
     searched: int
+    """The largest capacity tried."""
 
     @property
     def proved(self) -> bool:
@@ -60,47 +49,31 @@ class LeastInfo:
 
 @dataclass(frozen=True)
 class MachineTry:
-    """One number of machines: does it reach the target?
-
-    Attributes
-    ----------
-    machines : int
-    status : str
-        Of the solve.
-    objective, bound : int or None
-    reaches : bool or None
-        None: neither proved nor refuted in the time given.
-    """
+    """One number of machines: does it reach the target?"""
 
     machines: int
     status: str
+    """Of the solve."""
     objective: int | None
     bound: int | None
     reaches: bool | None
+    """None: neither proved nor refuted in the time given."""
 
 
 @dataclass(frozen=True)
 class MachinesInfo:
-    """The fewest machines of one kind that reach a target.
-
-    Attributes
-    ----------
-    target : int or None
-    fewest : int or None
-        None: none up to the last try.
-    proved : bool
-        Whether every smaller number was refuted (and, without a fewest, every number tried).
-    tries : tuple of MachineTry
-        Ascending, up to the first that reaches the target. Step time need not fall with machines,
-        so a larger number may miss it again.
-    """
+    """The fewest machines of one kind that reach a target."""
 
     objective_kind: str
     time_unit: str
     target: int | None
     fewest: int | None
+    """None: none up to the last try."""
     proved: bool
+    """Whether every smaller number was refuted (and, without a fewest, every number tried)."""
     tries: tuple[MachineTry, ...]
+    """Ascending, up to the first that reaches the target. Step time need not fall with machines, so
+    a larger number may miss it again."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

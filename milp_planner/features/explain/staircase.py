@@ -15,58 +15,39 @@ from milp_planner.features.explain.tiers import capacity_of, resources_of, scope
 
 @dataclass(frozen=True)
 class Step:
-    """One capacity.
-
-    Attributes
-    ----------
-    extra : int
-        Bytes more at every place than there are now (less when negative).
-    smallest : int
-        Capacity of the smallest place then.
-    status : str
-    objective, bound : int or None
-        Of the best plan at this capacity, and what no plan goes below.
-    gap : float or None
-    relaxed : int or None
-        What the multipliers of the plan's certificate prove at this capacity: a relaxation, valid
-        everywhere and tight at best near the plan's own capacity.
-    seconds : float or None
-        None where the neighbours answered it.
-    """
+    """One capacity."""
 
     extra: int
+    """Bytes more at every place than there are now (less when negative)."""
     smallest: int
+    """Capacity of the smallest place then."""
     status: str
     objective: int | None
     bound: int | None
+    """Of the best plan at this capacity, and what no plan goes below."""
     gap: float | None
     relaxed: int | None
+    """What the multipliers of the plan's certificate prove at this capacity: a relaxation, valid
+    everywhere and tight at best near the plan's own capacity."""
     seconds: float | None
+    """None where the neighbours answered it."""
 
 
 @dataclass(frozen=True)
 class StaircaseInfo:
-    """The objective against the capacity of one tier.
-
-    Attributes
-    ----------
-    tier, scope, objective_kind, time_unit : str
-    now : int or None
-        Objective of the plan itself.
-    slope : float or None
-        Change of the certified bound for one byte more at every place, from the multipliers: a
-        relaxation's price, not a promise. None without a certificate.
-    steps : tuple of Step
-        Ascending.
-    """
+    """The objective against the capacity of one tier."""
 
     tier: str
     scope: str
     objective_kind: str
     time_unit: str
     now: int | None
+    """Objective of the plan itself."""
     slope: float | None
+    """Change of the certified bound for one byte more at every place, from the multipliers: a
+    relaxation's price, not a promise. None without a certificate."""
     steps: tuple[Step, ...]
+    """Ascending."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

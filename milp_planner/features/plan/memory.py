@@ -20,22 +20,14 @@ OTHER = "other"
 
 @dataclass(frozen=True)
 class TierMemory:
-    """One resource of ranks or machines.
-
-    Attributes
-    ----------
-    resource, scope : str
-    modes : tuple of str
-        What the stacks are of: modes in use, in a fixed order.
-    used : tuple [places] of tuple [modes] of int
-        Bytes of each mode at each place.
-    capacity : tuple [places] of int
-    """
+    """One resource of ranks or machines."""
 
     resource: str
     scope: str
     modes: tuple[str, ...]
+    """What the stacks are of: modes in use, in a fixed order."""
     used: tuple[tuple[int, ...], ...]
+    """Bytes of each mode at each place."""
     capacity: tuple[int, ...]
 
     @property

@@ -20,40 +20,26 @@ from milp_planner.features.plan.tables import table_loads
 
 @dataclass(frozen=True)
 class Move:
-    """One step: these tables leave their old places for the new ones.
-
-    Attributes
-    ----------
-    tables : tuple of str
-        One table, or several that share a cache ratio and so must change together.
-    bytes : int
-        That travel.
-    objective : int or None
-        Of the plan after the step; None where that plan mixes cache ratios in a fusion group.
-    """
+    """One step: these tables leave their old places for the new ones."""
 
     tables: tuple[str, ...]
+    """One table, or several that share a cache ratio and so must change together."""
     bytes: int
+    """That travel."""
     objective: int | None
+    """Of the plan after the step; None where that plan mixes cache ratios in a fusion group."""
 
 
 @dataclass(frozen=True)
 class Migration:
-    """The way from one placement to another.
-
-    Attributes
-    ----------
-    before : int
-        Objective before the first step.
-    moves : tuple of Move
-        In an order that never exceeds a capacity.
-    stuck : tuple of str
-        Tables for which no such order was found: memory is too tight to hold old and new at once.
-    """
+    """The way from one placement to another."""
 
     before: int
+    """Objective before the first step."""
     moves: tuple[Move, ...]
+    """In an order that never exceeds a capacity."""
     stuck: tuple[str, ...]
+    """Tables for which no such order was found: memory is too tight to hold old and new at once."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

@@ -31,73 +31,45 @@ class Usage:
 
 @dataclass(frozen=True)
 class RankRow:
-    """One rank.
-
-    Attributes
-    ----------
-    rank, machine : int
-    usage : tuple of Usage
-        Of the resources that ranks have.
-    phases : tuple of int
-        Time in each phase.
-    cost : int
-        Their sum.
-    critical : tuple of bool
-        For each phase, whether no rank is slower in it.
-    """
+    """One rank."""
 
     rank: int
     machine: int
     usage: tuple[Usage, ...]
+    """Of the resources that ranks have."""
     phases: tuple[int, ...]
+    """Time in each phase."""
     cost: int
+    """Their sum."""
     critical: tuple[bool, ...]
+    """For each phase, whether no rank is slower in it."""
 
 
 @dataclass(frozen=True)
 class MachineRow:
-    """One machine: its own resources, and the extremes over its ranks.
-
-    Attributes
-    ----------
-    machine : int
-    ranks : tuple of int
-    usage : tuple of Usage
-        Of the resources that machines have.
-    fullest : tuple of Usage
-        Of each rank resource, the rank with the largest share in use.
-    phases : tuple of int
-        Largest time of its ranks in each phase.
-    cost : int
-        Largest sum of its ranks.
-    """
+    """One machine: its own resources, and the extremes over its ranks."""
 
     machine: int
     ranks: tuple[int, ...]
     usage: tuple[Usage, ...]
+    """Of the resources that machines have."""
     fullest: tuple[Usage, ...]
+    """Of each rank resource, the rank with the largest share in use."""
     phases: tuple[int, ...]
+    """Largest time of its ranks in each phase."""
     cost: int
+    """Largest sum of its ranks."""
 
 
 @dataclass(frozen=True)
 class RanksInfo:
-    """All ranks and machines of a plan.
-
-    Attributes
-    ----------
-    phases : tuple of str
-    rows : tuple of RankRow
-    machines : tuple of MachineRow
-    barriers : tuple of int
-        Largest time over all ranks in each phase: their sum is ``step_time``.
-    time_unit : str
-    """
+    """All ranks and machines of a plan."""
 
     phases: tuple[str, ...]
     rows: tuple[RankRow, ...]
     machines: tuple[MachineRow, ...]
     barriers: tuple[int, ...]
+    """Largest time over all ranks in each phase: their sum is ``step_time``."""
     time_unit: str
 
     @property

@@ -31,31 +31,21 @@ from milp_planner.inputs import Cluster, Model
 
 @dataclass(frozen=True)
 class Tier:
-    """One resource, the others left as they are.
-
-    Attributes
-    ----------
-    resource, scope : str
-    smallest, largest : int
-        Capacity of its places now.
-    needed : int or None
-        Least capacity at every place with which a plan exists; None: none is known.
-    short_by : int or None
-        How much the smallest place is short.
-    helps : bool
-        False: proved that no capacity of this resource alone helps.
-    proved : bool
-        Whether ``needed`` is exact, or what ``helps`` says is certain.
-    """
+    """One resource, the others left as they are."""
 
     resource: str
     scope: str
     smallest: int
     largest: int
+    """Capacity of its places now."""
     needed: int | None
+    """Least capacity at every place with which a plan exists; None: none is known."""
     short_by: int | None
+    """How much the smallest place is short."""
     helps: bool
+    """False: proved that no capacity of this resource alone helps."""
     proved: bool
+    """Whether ``needed`` is exact, or what ``helps`` says is certain."""
     at_least: int | None = None
     """Proved: less than this is never enough."""
     memory: int | None = None
@@ -64,31 +54,21 @@ class Tier:
 
 @dataclass(frozen=True)
 class ShortageInfo:
-    """All answers to an infeasible plan.
-
-    Attributes
-    ----------
-    tiers : tuple of Tier
-    drop : tuple of str or None
-        Tables whose removal suffices; ``drop_proved``: no fewer do.
-    drop_impossible : bool
-        Proved: dropping tables never suffices.
-    conflict_tables, conflict_constraints : tuple of str
-        Tables and constraints without a plan among themselves; empty when none was isolated.
-    irreducible : bool
-        Whether leaving out any one of them leaves a plan.
-    smallest : bool
-        Whether no fewer tables conflict.
-    """
+    """All answers to an infeasible plan."""
 
     tiers: tuple[Tier, ...]
     drop: tuple[str, ...] | None
+    """Tables whose removal suffices; ``drop_proved``: no fewer do."""
     drop_proved: bool
     drop_impossible: bool
+    """Proved: dropping tables never suffices."""
     conflict_tables: tuple[str, ...]
     conflict_constraints: tuple[str, ...]
+    """Tables and constraints without a plan among themselves; empty when none was isolated."""
     irreducible: bool
+    """Whether leaving out any one of them leaves a plan."""
     smallest: bool = False
+    """Whether no fewer tables conflict."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

@@ -23,23 +23,15 @@ from milp_planner.pricing.options import MODES
 
 @dataclass(frozen=True)
 class Facets:
-    """What the name of a priced option says, such as ``row_wise/CACHING/0.3/roundrobin``.
-
-    Attributes
-    ----------
-    sharding : str
-        Sharding type, with the number of column shards: ``column_wise:2``.
-    mode : str
-    ratio : str
-        Cache ratio; empty for HBM_ONLY and HOST_ONLY.
-    routing : str
-        dist_type of a dynamicemb table, and anything further the name says.
-    """
+    """What the name of a priced option says, such as ``row_wise/CACHING/0.3/roundrobin``."""
 
     sharding: str
+    """Sharding type, with the number of column shards: ``column_wise:2``."""
     mode: str
     ratio: str
+    """Cache ratio; empty for HBM_ONLY and HOST_ONLY."""
     routing: str
+    """dist_type of a dynamicemb table, and anything further the name says."""
 
 
 def facets_of(option: str) -> Facets | None:
@@ -62,27 +54,18 @@ def _thirds(parts: list[str]) -> bool:
 
 @dataclass(frozen=True)
 class TableRow:
-    """One table of a plan.
-
-    Attributes
-    ----------
-    name, option : str
-    ranks : tuple of tuple of int
-        Of each block's shards, in position order.
-    used : dict of resource name to int
-        Sum over its shards, in bytes (the instance's unit).
-    most : dict of resource name to int
-        Largest use on one rank.
-    cost : int
-        Largest sum of costs on one rank (or of the whole, where it sits on no rank).
-    """
+    """One table of a plan."""
 
     name: str
     option: str
     ranks: tuple[tuple[int, ...], ...]
+    """Of each block's shards, in position order."""
     used: dict[str, int]
+    """Sum over its shards, in bytes (the instance's unit); dict of resource name to int."""
     most: dict[str, int]
+    """Largest use on one rank; dict of resource name to int."""
     cost: int
+    """Largest sum of costs on one rank (or of the whole, where it sits on no rank)."""
 
 
 @dataclass(frozen=True)
@@ -211,41 +194,27 @@ def _cells(info: TablesInfo, row: TableRow) -> list[str]:
 
 @dataclass(frozen=True)
 class ModeCell:
-    """One mode at one ratio.
-
-    Attributes
-    ----------
-    mode, ratio : str
-        ``ratio`` is empty for HBM_ONLY and HOST_ONLY.
-    tables : tuple of str
-    used : dict of resource to int
-        Bytes, summed over all places.
-    """
+    """One mode at one ratio."""
 
     mode: str
     ratio: str
+    """``ratio`` is empty for HBM_ONLY and HOST_ONLY."""
     tables: tuple[str, ...]
     used: dict[str, int]
+    """Bytes, summed over all places; dict of resource to int."""
 
 
 @dataclass(frozen=True)
 class TableMode:
-    """One table.
-
-    Attributes
-    ----------
-    table, mode, ratio : str
-    share : float
-        Of its rows, what HBM has room for: the ratio, 1 for HBM_ONLY, 0 for HOST_ONLY.
-    used : dict of resource to int
-        Bytes, summed over all places.
-    """
+    """One table."""
 
     table: str
     mode: str
     ratio: str
     share: float
+    """Of its rows, what HBM has room for: the ratio, 1 for HBM_ONLY, 0 for HOST_ONLY."""
     used: dict[str, int]
+    """Bytes, summed over all places; dict of resource to int."""
 
 
 @dataclass(frozen=True)

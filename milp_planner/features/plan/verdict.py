@@ -44,23 +44,16 @@ STOPPED = {
 
 @dataclass(frozen=True)
 class Tightest:
-    """The place of one resource with the largest share in use.
-
-    Attributes
-    ----------
-    resource, scope : str
-        Such as ``hbm`` and ``rank``.
-    place : int
-        Rank or machine number (0 for the cluster).
-    used, capacity : int
-        Bytes (the instance's unit).
-    """
+    """The place of one resource with the largest share in use."""
 
     resource: str
     scope: str
+    """Such as ``hbm`` and ``rank``."""
     place: int
+    """Rank or machine number (0 for the cluster)."""
     used: int
     capacity: int
+    """Bytes (the instance's unit)."""
 
     @property
     def headroom(self) -> int:
@@ -70,46 +63,32 @@ class Tightest:
 
 @dataclass(frozen=True)
 class VerdictInfo:
-    """What was found and what is known about it; None is unknown, never 0.
-
-    Attributes
-    ----------
-    status, stopped_by, formulation : str
-    standing : str
-        The status with what stands behind it: ``certified optimal``.
-    objective_kind : str
-        ``total``, ``busiest_rank`` or ``step_time``.
-    objective, bound, certified_bound : int or None
-        In the instance's time unit.
-    bound_method : str or None
-        Who derived the bound; ``bound_exact`` tells integers from floating point.
-    certified_infeasible : bool
-        Whether a certificate proves that no plan exists.
-    certified_gap, gap : float or None
-        (objective − bound)/max(1, |objective|), of the certified bound and of ``bound``.
-    objectives : dict
-        The plan under all three objectives; empty without one.
-    tightest : tuple of Tightest
-        One for each resource that limits anything.
-    seconds : float
-    """
+    """What was found and what is known about it; None is unknown, never 0."""
 
     status: str
     standing: str
+    """The status with what stands behind it: ``certified optimal``."""
     stopped_by: str
     formulation: str
     objective_kind: str
+    """``total``, ``busiest_rank`` or ``step_time``."""
     objective: int | None
     bound: int | None
     bound_method: str | None
+    """Who derived the bound; ``bound_exact`` tells integers from floating point."""
     bound_exact: bool | None
     certified_bound: int | None
+    """In the instance's time unit."""
     certified_infeasible: bool
+    """Whether a certificate proves that no plan exists."""
     certified_gap: float | None
     gap: float | None
+    """(objective − bound)/max(1, |objective|), of the certified bound and of ``bound``."""
     objectives: dict[str, int]
+    """The plan under all three objectives; empty without one."""
     time_unit: str
     tightest: tuple[Tightest, ...]
+    """One for each resource that limits anything."""
     seconds: float
     note: str
 

@@ -61,28 +61,12 @@ from milp_planner.plans.placement import Plan
 
 @dataclass(frozen=True)
 class ReportInfo:
-    """One plan; parts that need a placement are None without one.
-
-    Attributes
-    ----------
-    model, cluster, profile : str
-        Names.
-    num_ranks : int
-    verdict : VerdictInfo
-    tables, ranks, memory, modes
-    shortage : ShortageInfo or None
-        Of an infeasible plan.
-    trace : tuple of TracePoint
-        The best plan and bound known over time, ending with what the solve returned.
-    answers : Answers
-        Explanations asked for.
-    fingerprint : str
-        Of the Instance.
-    """
+    """One plan; parts that need a placement are None without one."""
 
     model: str
     cluster: str
     profile: str
+    """Names."""
     num_ranks: int
     verdict: VerdictInfo
     tables: TablesInfo | None
@@ -90,9 +74,13 @@ class ReportInfo:
     memory: MemoryInfo | None
     modes: ModesInfo | None
     shortage: ShortageInfo | None
+    """Of an infeasible plan."""
     trace: tuple[TracePoint, ...]
+    """The best plan and bound known over time, ending with what the solve returned."""
     answers: Answers
+    """Explanations asked for."""
     fingerprint: str
+    """Of the Instance."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
