@@ -44,10 +44,10 @@ class Command:
 
 
 COMMANDS = (
-    Command("plan", "plan:run", "Plan"),
+    Command("plan", "plan:plan", "Plan"),
     Command("compare", "compare:run", "Plan"),
     Command("check", "checks:check", "Plan"),
-    Command("solve", "solve:run", "Plan"),
+    Command("solve", "plan:solve", "Plan"),
     Command("batch", "batch:run", "Plan"),
     Command("verify", "checks:verify", "Judge"),
     Command("audit", "audit:run", "Judge"),

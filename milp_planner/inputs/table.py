@@ -259,7 +259,7 @@ def histogram_of(sample: Sample, folder: Path, rows: int, arrays: bool) -> Histo
     PydanticCustomError
         With the field and one clause, as :func:`check_table`.
     """
-    from milp_planner.inputs.sample import bins_of  # needs NumPy, which reading files does not
+    from milp_planner.inputs.access import bins_of  # needs NumPy, which reading files does not
 
     try:
         bins = bins_of(folder / sample.keys, rows, arrays)

@@ -22,9 +22,15 @@ from milp_planner.inputs.model import Model
 from milp_planner.inputs.spec import Spec, as_tuple
 from milp_planner.inputs.table import DistType, Mode, ShardingType, Table
 from milp_planner.plans.display import as_html, as_text, to_frame
-from milp_planner.pricing.fusion import group_name
 from milp_planner.pricing.menu import menus_of
-from milp_planner.pricing.options import BY_MACHINE, WHOLE_ROWS, Choice, Options, kernel_of
+from milp_planner.pricing.options import (
+    BY_MACHINE,
+    WHOLE_ROWS,
+    Choice,
+    Options,
+    group_name,
+    kernel_of,
+)
 from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.storage import hbm_for_values, runtime_value_bytes
 from milp_planner.pricing.units import round_up

@@ -16,13 +16,16 @@ from milp_planner.features.batch.curves import (
     Bins,
     Cactus,
     Profile,
+    Record,
+    Row,
     Swept,
     bins_of,
     cactus_of,
+    contradictions,
     profiles_of,
+    rows_of,
     sweeps_of,
 )
-from milp_planner.features.batch.rows import Record, Row, contradictions, rows_of
 
 STATUSES = ("optimal", "feasible", "infeasible", "unknown", "not_covered", "failed")
 

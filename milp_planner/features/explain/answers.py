@@ -8,16 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from formulations import Instance, Placement, UnsupportedInstance
 from formulations.result.outcome import StoppedBy, found
-from milp_planner.drawing.terminal import Shown
+from milp_planner.drawing.page import Shown
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
-from milp_planner.features.explain.combine import onto
-from milp_planner.features.explain.diff import DiffInfo, diff
-from milp_planner.features.explain.frontier import FrontierInfo, grid_frontier
-from milp_planner.features.explain.moves import MovesInfo, moves
+from milp_planner.features.explain.memory import (
+    FrontierInfo,
+    StaircaseInfo,
+    capacity_of,
+    grid_frontier,
+    staircase,
+    tiers_of,
+)
+from milp_planner.features.explain.moves import DiffInfo, MovesInfo, diff, moves
 from milp_planner.features.explain.perturb import options_of
 from milp_planner.features.explain.replan import ReplanInfo, replan
-from milp_planner.features.explain.robust import WEIGHTED, WORST, RobustInfo, robust
+from milp_planner.features.explain.robust import WEIGHTED, WORST, RobustInfo, onto, robust
 from milp_planner.features.explain.sensitivity import SensitivityInfo, sensitivity
 from milp_planner.features.explain.smallest import (
     LeastInfo,
@@ -25,8 +30,6 @@ from milp_planner.features.explain.smallest import (
     fewest_machines,
     least_memory,
 )
-from milp_planner.features.explain.staircase import StaircaseInfo, staircase
-from milp_planner.features.explain.tiers import capacity_of, tiers_of
 from milp_planner.features.explain.why import WhyInfo, why
 from milp_planner.features.plan.shortage import ShortageInfo, shortage_of, with_diagnosis
 from milp_planner.inputs import Cluster, Model

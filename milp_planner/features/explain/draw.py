@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from milp_planner.drawing.page import Cell, Grid, Values, columns, rows
-from milp_planner.drawing.terminal import draw_grid, fitting_grid
+from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, fitting_grid, rows
 from milp_planner.drawing.units import (
     UNKNOWN,
     show_amount,
@@ -23,10 +22,9 @@ from milp_planner.features.plan.shortage import draw_shortage
 
 if TYPE_CHECKING:
     from milp_planner.features.explain.answers import Answers
-    from milp_planner.features.explain.frontier import FrontierInfo, FrontierPoint
+    from milp_planner.features.explain.memory import FrontierInfo, FrontierPoint, StaircaseInfo
     from milp_planner.features.explain.robust import RobustInfo
     from milp_planner.features.explain.smallest import LeastInfo, MachinesInfo
-    from milp_planner.features.explain.staircase import StaircaseInfo
     from milp_planner.features.explain.why import Alternative, WhyInfo
 
 MOST_TABLES = 20

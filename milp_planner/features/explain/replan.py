@@ -12,8 +12,7 @@ from rich.text import Text
 from formulations import Instance, Placement
 from formulations.result.check import check, moved_bytes, moved_tables
 from formulations.result.outcome import BoundSource, StoppedBy, found
-from milp_planner.drawing.page import Cell, Grid, Values, columns, rows
-from milp_planner.drawing.terminal import draw_grid, fitting_grid
+from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, fitting_grid, rows
 from milp_planner.drawing.units import (
     UNKNOWN,
     show_amount,
@@ -23,9 +22,8 @@ from milp_planner.drawing.units import (
     show_seconds,
 )
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.budget import Budget
-from milp_planner.features.explain.diff import carried
-from milp_planner.features.explain.monotone import Answer, solve_grid
+from milp_planner.features.explain.budget import Answer, Budget, solve_grid
+from milp_planner.features.explain.moves import carried
 from milp_planner.plans.compile import (
     ClusterSource,
     ModelSource,
@@ -36,7 +34,7 @@ from milp_planner.plans.compile import (
 from milp_planner.plans.placement import Plan, decode
 
 if TYPE_CHECKING:
-    from milp_planner.features.explain.diff import DiffInfo
+    from milp_planner.features.explain.moves import DiffInfo
 
 LIMITS = ("tables", "bytes")
 

@@ -11,9 +11,8 @@ import numpy as np
 from formulations import Instance, Placement
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
-from milp_planner.features.explain.combine import onto
 from milp_planner.features.explain.perturb import Parameter, parameters, repriced, same_prices
-from milp_planner.features.explain.robust import RobustInfo, robust
+from milp_planner.features.explain.robust import RobustInfo, onto, robust
 from milp_planner.features.explain.trial import (
     CHANGES,
     SAME,

@@ -8,7 +8,7 @@ from typing import Any
 from formulations import Instance, Status
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
-from milp_planner.features.explain.tiers import capacity_of, peak, scope_of, uniform
+from milp_planner.features.explain.memory import capacity_of, peak, scope_of, uniform
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.cluster import ranks_needed
 from milp_planner.plans.compile import compile_for, to_cluster, to_model
@@ -219,7 +219,7 @@ def reaches(
 def _enough(instance: Instance, tier: str) -> int:
     """Capacity that every place would need if every table took its largest option there."""
     from formulations.bounds.own import total_use
-    from milp_planner.features.explain.tiers import resources_of
+    from milp_planner.features.explain.memory import resources_of
 
     columns = total_use(instance)[:, resources_of(instance, tier)].max(axis=1)
     spans = zip(instance.table_options[:-1], instance.table_options[1:], strict=True)

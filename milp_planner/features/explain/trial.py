@@ -12,7 +12,7 @@ from formulations import Instance, Placement, Status
 from formulations.result.certificate import Certificate
 from formulations.result.check import check
 from milp_planner.features.explain.budget import Budget
-from milp_planner.features.explain.staircase import relaxed_bound, usable_certificate
+from milp_planner.features.explain.memory import relaxed_bound, usable_certificate
 
 SAME, CHANGES, OPEN, UNFIT = "same", "changes", "open", "unfit"
 

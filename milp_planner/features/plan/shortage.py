@@ -21,10 +21,10 @@ from milp_planner.drawing.page import (
     Section,
     Values,
     columns,
+    fitting_grid,
     rows,
     sentence,
 )
-from milp_planner.drawing.terminal import fitting_grid
 from milp_planner.drawing.units import UNKNOWN, show_amount
 from milp_planner.inputs import Cluster, Model
 

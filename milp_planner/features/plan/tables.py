@@ -16,7 +16,7 @@ from formulations import Instance, Placement
 from formulations.instance import IntArray, Where
 from formulations.result.check import position_entries
 from milp_planner.drawing.charts import WIDTH, Drawing, Scale
-from milp_planner.drawing.terminal import fitting_grid
+from milp_planner.drawing.page import fitting_grid
 from milp_planner.drawing.units import memory_name, shorten, show_amount, show_cost, show_ranks
 from milp_planner.pricing.options import MODES
 

@@ -17,7 +17,7 @@ from formulations.result.outcome import found as found_
 from milp_planner import plan
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
-from milp_planner.features.explain.diff import carried, diff
+from milp_planner.features.explain.moves import carried, diff
 from milp_planner.features.explain.replan import limited, pays_text, replan, trade_off
 from milp_planner.inputs.table import Pin
 from milp_planner.integrations.exports import with_pins
