@@ -297,29 +297,26 @@ def _show(found: DryRun, objective: RatingChoice, written: list[Path]) -> None:
 
 
 def _table(rows: tuple[SkuRow, ...], objective: RatingChoice) -> Table:
-    from rich.table import Table
+    from milp_planner.drawing.page import fitting_grid
+    from milp_planner.drawing.units import UNKNOWN, show_bytes
 
-    from milp_planner.drawing.units import show_bytes
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("SKU")
-    table.add_column("fits")
-    for name in (f"{objective.value} ms", "bound ms", "gap", "rank", "HBM of tables", "of"):
-        table.add_column(name, justify="right")
+    lines = []
     for row in rows:
-        report = row.report
-        figures = ["–"] * 4
+        figures, report = [UNKNOWN] * 4, row.report
         if report is not None:
             blame = report.held_up_by
             figures = [
                 f"{report.milliseconds:.3f}",
-                "–" if report.bound is None else f"{report.bound:.3f}",
-                "–" if report.gap is None else f"{report.gap:.2%}",
-                "–" if blame is None else str(blame.rank),
+                UNKNOWN if report.bound is None else f"{report.bound:.3f}",
+                UNKNOWN if report.gap is None else f"{report.gap:.2%}",
+                UNKNOWN if blame is None else str(blame.rank),
             ]
-        hbm = show_bytes(row.hbm_bytes) if row.fits else "–"
-        table.add_row(row.sku, _verdict(row), *figures, hbm, show_bytes(row.hbm_capacity))
-    return table
+        hbm = show_bytes(row.hbm_bytes) if row.fits else UNKNOWN
+        lines.append([row.sku, _verdict(row), *figures, hbm, show_bytes(row.hbm_capacity)])
+    headers = (
+        "SKU", "fits", f"{objective.value} ms", "bound ms", "gap", "rank", "HBM of tables", "of",
+    )  # fmt: skip
+    return fitting_grid(headers, lines, {"SKU": 12}, left=headers[:2])
 
 
 def _verdict(row: SkuRow) -> str:
