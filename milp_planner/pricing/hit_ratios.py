@@ -74,7 +74,7 @@ def frequency_curve(known: Popularity, batch: float) -> CacheCurve:
     """LFU with lookup counts that survive eviction.
 
     In the long run counts order rows by popularity. But every missing row enters, and stays until
-    others come: beside the F most popular rows the cache holds the less popular ones of the last
+    others come: besides the F most popular rows the cache holds the less popular ones of the last
     batch, F + Σ_{k > F} q_k = size, so a_k = 1 for k ≤ F and q_k beyond.
     """
     chance, wanted = known.drawn(batch), _wanted(known, batch)

@@ -166,7 +166,7 @@ def _ratio(text: str, where: str) -> Fraction:
     return ratio
 
 
-#: Of the printout, beside those that name the plan.
+#: Of the printout, besides those that name the plan.
 NEEDED = ("Num Indices", "Sum Num Poolings", "Features", "Output", "Weighted", "Batch Sizes")
 FIELDS = (
     "name", "rows", "dim", "output", "num_features", "weighted", "pooling_factor",

@@ -121,7 +121,7 @@ class Assertion(Spec):
 
 
 CHECKS = ("optimal", "hbm_headroom", "ddr_headroom", "max_gap", "max_milliseconds")
-"""What an assertion may ask of a plan beside its being there."""
+"""What an assertion may ask of a plan besides its being there."""
 
 
 class Suite(Spec):
@@ -132,9 +132,9 @@ class Suite(Spec):
     description: str = ""
     """What it is for."""
     models: Annotated[tuple[Text, ...], _List, Field(min_length=1)]
-    """Shipped names, ``generated:…``, or paths of YAML files beside the suite."""
+    """Shipped names, ``generated:…``, or paths of YAML files next to the suite."""
     clusters: Annotated[tuple[Text, ...], _List, Field(min_length=1)]
-    """Shipped names, or paths of YAML files beside the suite."""
+    """Shipped names, or paths of YAML files next to the suite."""
     sweep: Sweep = Sweep()
     """Axes that change models and clusters."""
     only_tables: Annotated[tuple[Name, ...], _List] = ()

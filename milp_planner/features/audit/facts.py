@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from milp_planner.features.audit.call import Audit
 from milp_planner.features.explain.moves import MovesInfo, moves_rows, stuck_text
 from milp_planner.features.plan.tables import table_loads, tables_of
 from milp_planner.features.plan.verdict import MEANING
+from milp_planner.files import Facts
 
 #: Places, ranks and tables named before the rest is left out.
 MOST = 5
@@ -80,7 +81,7 @@ class Gain:
 
 
 @dataclass(frozen=True)
-class AuditInfo:
+class AuditInfo(Facts):
     """All figures of an audit; None is unknown."""
 
     fits: bool
@@ -109,10 +110,6 @@ class AuditInfo:
     way: MovesInfo | None
     """The moves to the best plan found, in an order that fits on the way."""
     time_unit: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def audit_of(audit: Audit) -> AuditInfo:

@@ -7,12 +7,13 @@ they show where the bottleneck moves. After MLPerf EDU's micro-DLRM-DRAM; the co
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from cuda_routing.torch_path import mix64, signed, unsigned_modulo
 from milp_planner.features.calibrate.machine import ELEMENT, Lap, Load, Sample
+from milp_planner.files import Facts
 
 SEEDS = (0xA5A5A5A5, 0x5A5A5A5A, 0xC3C3C3C3)
 """One hash seed a feature."""
@@ -207,7 +208,7 @@ NEAR_CEILING = 0.5
 
 
 @dataclass(frozen=True)
-class Regime:
+class Regime(Facts):
     """One shape's step against the machine's ceilings."""
 
     shape: str
@@ -234,10 +235,6 @@ class Regime:
     name: str
     """Of the forward step: ``memory`` (lookups take most of it, and reach half the gather
     bandwidth), ``lookup overhead`` (they take most of it and do not), ``MLP``, or ``mixed``."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def regime(

@@ -7,10 +7,9 @@ each collective, limit the same memory and change together.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from formulations.result.certificate import Certificate
 from formulations.result.check import check, compute_loads
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Answer, Budget, solve_grid
+from milp_planner.files import Facts
 from milp_planner.inputs.problems import choice
 
 
@@ -108,7 +108,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class StaircaseInfo:
+class StaircaseInfo(Facts):
     """The objective against the capacity of one tier."""
 
     tier: str
@@ -122,10 +122,6 @@ class StaircaseInfo:
     relaxation's price, not a promise. None without a certificate."""
     steps: tuple[Step, ...]
     """Ascending."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def staircase(
@@ -230,7 +226,7 @@ class PlanPoint:
 
 
 @dataclass(frozen=True)
-class FrontierInfo:
+class FrontierInfo(Facts):
     """Points of a frontier, on a stated grid."""
 
     tiers: tuple[str, ...]
@@ -239,10 +235,6 @@ class FrontierInfo:
     time_unit: str
     points: tuple[FrontierPoint, ...]
     plans: tuple[PlanPoint, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def grid_frontier(

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -23,6 +22,7 @@ from milp_planner.drawing.page import fitting_grid
 from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost
 from milp_planner.errors import BadInput
 from milp_planner.features.plan.migration import Migration, migration
+from milp_planner.files import Facts
 from milp_planner.plans.compile import Compiled, regrouped
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.today.matching import compile_today
@@ -50,7 +50,7 @@ class MovedTable:
 
 
 @dataclass(frozen=True)
-class DiffInfo:
+class DiffInfo(Facts):
     """From one plan to another, priced as the second is."""
 
     objective_kind: str
@@ -77,10 +77,6 @@ class DiffInfo:
     pays_after_steps: int | None
     """Least steps until the gain exceeds the time of the move; None when it never does, or that
     time is unknown."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def diff(before: Plan, after: Plan) -> DiffInfo:
@@ -189,7 +185,7 @@ def _pays(gain: int | None, seconds: float | None, unit: str) -> int | None:
     return math.ceil(seconds * _PS / gain)
 
 
-#: Numbers of moves whose effect is told.
+#: Numbers of moves whose effect is shown.
 FIRST = (1, 5, 20, 100)
 #: Moves listed on a terminal before the rest is counted.
 MOST = 20
@@ -207,7 +203,7 @@ class MovesPoint:
 
 
 @dataclass(frozen=True)
-class MovesInfo:
+class MovesInfo(Facts):
     """The way from today's plan to this one."""
 
     objective_kind: str
@@ -233,10 +229,6 @@ class MovesInfo:
         """Of the gain that is there by then; None where there is none to gain."""
         gain = self.before - self.after
         return (self.before - point.objective) / gain if gain > 0 else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def moves(plan: Plan, today: TodaySource) -> tuple[MovesInfo, Iterator[Plan]]:

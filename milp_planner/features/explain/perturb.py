@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 import numpy as np
 
 from formulations import Instance
 from milp_planner.errors import BadInput
+from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.access import (
     Access,
@@ -33,7 +34,7 @@ SKEW = "skew"
 
 
 @dataclass(frozen=True)
-class Parameter:
+class Parameter(Facts):
     """Something prices are made from."""
 
     name: str
@@ -45,10 +46,6 @@ class Parameter:
     """Relative: 0.2 is ±20%."""
     measured: bool
     """Whether the profile says so; else the spread is assumed."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def parameters(plan: Plan, assumed: float) -> tuple[Parameter, ...]:

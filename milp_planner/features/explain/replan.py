@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -24,6 +24,7 @@ from milp_planner.drawing.units import (
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Answer, Budget, solve_grid
 from milp_planner.features.explain.moves import carried
+from milp_planner.files import Facts
 from milp_planner.plans.compile import (
     ClusterSource,
     ModelSource,
@@ -55,7 +56,7 @@ class ReplanStep:
 
 
 @dataclass(frozen=True)
-class ReplanInfo:
+class ReplanInfo(Facts):
     """The objective against what may move."""
 
     by: str
@@ -69,10 +70,6 @@ class ReplanInfo:
     """Tables the plan in production does not have: placing them is free."""
     steps: tuple[ReplanStep, ...]
     """Ascending."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def replan(

@@ -8,7 +8,7 @@ scenario is its objective there. Scenarios become phases of one Instance: its
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from formulations.instance.file import instance_from_dict, instance_to_dict
 from formulations.result.check import check
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
+from milp_planner.files import Facts
 
 
 def combine(scenarios: Mapping[str, Instance], weights: Mapping[str, int]) -> Instance:
@@ -162,7 +163,7 @@ class ScenarioRow:
 
 
 @dataclass(frozen=True)
-class RobustInfo:
+class RobustInfo(Facts):
     """The common plan."""
 
     aim: str
@@ -177,10 +178,6 @@ class RobustInfo:
     scenarios: tuple[ScenarioRow, ...]
     options: dict[str, str]
     """Chosen; empty without a plan; dict of table to str."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def robust(

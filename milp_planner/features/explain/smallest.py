@@ -9,6 +9,7 @@ from formulations import Instance, Status
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.memory import capacity_of, peak, scope_of, uniform
+from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.cluster import ranks_needed
 from milp_planner.plans.compile import compile_for, to_cluster, to_model
@@ -61,7 +62,7 @@ class MachineTry:
 
 
 @dataclass(frozen=True)
-class MachinesInfo:
+class MachinesInfo(Facts):
     """The fewest machines of one kind that reach a target."""
 
     objective_kind: str
@@ -74,10 +75,6 @@ class MachinesInfo:
     tries: tuple[MachineTry, ...]
     """Ascending, up to the first that reaches the target. Step time need not fall with machines, so
     a larger number may miss it again."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def least_memory(

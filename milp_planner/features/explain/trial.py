@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,12 +12,13 @@ from formulations.result.certificate import Certificate
 from formulations.result.check import check
 from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.memory import relaxed_bound, usable_certificate
+from milp_planner.files import Facts
 
 SAME, CHANGES, OPEN, UNFIT = "same", "changes", "open", "unfit"
 
 
 @dataclass(frozen=True)
-class Trial:
+class Trial(Facts):
     """A plan at other prices, and the best plan there."""
 
     factors: dict[str, float]
@@ -40,10 +40,6 @@ class Trial:
     tables: int | None
     """Tables that have another option in the best plan known. Ranks do not count: equal ranks may
     be renamed."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 class Judge:
@@ -164,7 +160,7 @@ def regret_of(
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Facts):
     """Many trials in a few numbers."""
 
     draws: int
@@ -177,10 +173,6 @@ class Summary:
     most: tuple[float | None, float | None]
     """Median and largest of the least, and of the most, that the regret can be; over the trials
     where the plan fits. None where there is none, or the most of one is unknown."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def summary_of(trials: Sequence[Trial]) -> Summary:

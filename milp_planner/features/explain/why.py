@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from formulations import Instance, InstanceError, Outcome, Placement, Status
 from formulations.bounds.own import usable
@@ -17,6 +16,7 @@ from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.swap import Piles, Shortage, piles, swap
 from milp_planner.features.plan.tables import tables_of
+from milp_planner.files import Facts
 from milp_planner.inputs.problems import choice
 
 #: Tables asked about where none is named.
@@ -61,7 +61,7 @@ class TableWhy:
 
 
 @dataclass(frozen=True)
-class WhyInfo:
+class WhyInfo(Facts):
     """Every table asked about."""
 
     objective_kind: str
@@ -74,10 +74,6 @@ class WhyInfo:
     """As asked; all of the instance, or of more than ``MOST`` the costliest."""
     left: int = 0
     """Tables of the instance that were not asked about."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def why(

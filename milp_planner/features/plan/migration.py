@@ -6,8 +6,7 @@ A table on its way counts at both ends: its new shards are filled while the old 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from formulations import Instance, Placement
 from formulations.instance import Current, IntArray, Scope
 from formulations.result.check import check, moved_bytes, moved_tables
 from milp_planner.features.plan.tables import table_loads
+from milp_planner.files import Facts
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Move:
 
 
 @dataclass(frozen=True)
-class Migration:
+class Migration(Facts):
     """The way from one placement to another."""
 
     before: int
@@ -40,10 +40,6 @@ class Migration:
     """In an order that never exceeds a capacity."""
     stuck: tuple[str, ...]
     """Tables for which no such order was found: memory is too tight to hold old and new at once."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def migration(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -15,6 +14,7 @@ from formulations import Instance, Placement, Scope
 from formulations.instance import Resource
 from formulations.result.check import Loads, compute_loads
 from milp_planner.drawing.units import memory_name, show_amount, show_ranks, show_share, time_unit
+from milp_planner.files import Facts
 
 #: Above this many ranks, rows stand for machines.
 FOLD_ABOVE = 64
@@ -62,7 +62,7 @@ class MachineRow:
 
 
 @dataclass(frozen=True)
-class RanksInfo:
+class RanksInfo(Facts):
     """All ranks and machines of a plan."""
 
     phases: tuple[str, ...]
@@ -85,10 +85,6 @@ class RanksInfo:
             if barrier and chosen.isdisjoint(slowest):
                 chosen.add(slowest[0])
         return tuple(row for row in self.rows if row.rank in chosen)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def by_memory(usage: Iterable[Usage]) -> dict[str, Usage]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -26,6 +26,7 @@ from milp_planner.drawing.page import (
     sentence,
 )
 from milp_planner.drawing.units import UNKNOWN, show_amount
+from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
 
 
@@ -53,7 +54,7 @@ class Tier:
 
 
 @dataclass(frozen=True)
-class ShortageInfo:
+class ShortageInfo(Facts):
     """All answers to an infeasible plan."""
 
     tiers: tuple[Tier, ...]
@@ -69,10 +70,6 @@ class ShortageInfo:
     """Whether leaving out any one of them leaves a plan."""
     smallest: bool = False
     """Whether no fewer tables conflict."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def shortage_of(detail: Mapping[str, Any]) -> ShortageInfo | None:

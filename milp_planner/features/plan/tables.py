@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -18,6 +17,7 @@ from formulations.result.check import position_entries
 from milp_planner.drawing.charts import WIDTH, Drawing, Scale
 from milp_planner.drawing.page import fitting_grid
 from milp_planner.drawing.units import memory_name, shorten, show_amount, show_cost, show_ranks
+from milp_planner.files import Facts
 from milp_planner.pricing.options import MODES
 
 
@@ -69,7 +69,7 @@ class TableRow:
 
 
 @dataclass(frozen=True)
-class TablesInfo:
+class TablesInfo(Facts):
     """All tables of a plan, in the instance's order."""
 
     rows: tuple[TableRow, ...]
@@ -80,10 +80,6 @@ class TablesInfo:
         """The ``count`` tables with the largest cost, kept in the instance's order."""
         order = sorted(range(len(self.rows)), key=lambda i: (-self.rows[i].cost, i))[:count]
         return tuple(self.rows[i] for i in sorted(order))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def per_memory(used: Mapping[str, int]) -> dict[str, int]:
@@ -218,15 +214,11 @@ class TableMode:
 
 
 @dataclass(frozen=True)
-class ModesInfo:
+class ModesInfo(Facts):
     """Every table from all HBM to none (of equals the largest first), and the cells in use."""
 
     tables: tuple[TableMode, ...]
     cells: tuple[ModeCell, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def modes_of(info: TablesInfo) -> ModesInfo:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 from rich.panel import Panel
@@ -25,6 +24,7 @@ from milp_planner.drawing.units import (
     time_unit,
 )
 from milp_planner.features.plan.ranks import RankRow, RanksInfo
+from milp_planner.files import Facts
 
 MEANING = {
     "step_time": "the embedding part of a step, barriers between phases, no overlap",
@@ -62,7 +62,7 @@ class Tightest:
 
 
 @dataclass(frozen=True)
-class VerdictInfo:
+class VerdictInfo(Facts):
     """What was found and what is known about it; None is unknown, never 0."""
 
     status: str
@@ -119,10 +119,6 @@ class VerdictInfo:
             if known is None or place.used * known.capacity > known.used * place.capacity:
                 found[name] = place
         return tuple(found.values())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def verdict_of(instance: Instance, outcome: Outcome) -> VerdictInfo:

@@ -115,7 +115,7 @@ def rows_held(run: TableRun) -> tuple[FloatArray, FloatArray]:
 def _tiers(
     plan: Plan, run: TableRun, shard: PlacedShard, held: float, hosted: float
 ) -> tuple[float, float]:
-    """Bytes of one shard's rows in HBM and on the host, with what is kept beside them."""
+    """Bytes of one shard's rows in HBM and on the host, with what is kept for them."""
     job, shape = run.job, run.job.shape
     row = job.row_bytes(shard.columns[1] - shard.columns[0], plan.model.workload.trains)
     if job.table.kind == "dynamicemb":

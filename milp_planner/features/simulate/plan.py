@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from milp_planner.features.simulate.table import (
     replay_table,
     simulate_table,
 )
+from milp_planner.files import Facts
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing.job import traffic_of
 from milp_planner.pricing.options import TIERED
@@ -84,7 +84,7 @@ class TableInfo:
 
 
 @dataclass(frozen=True)
-class SimulationInfo:
+class SimulationInfo(Facts):
     """A simulated plan."""
 
     name: str
@@ -113,10 +113,6 @@ class SimulationInfo:
     """HBM of every rank and DDR of every machine; empty where tables are left."""
     left: int = 0
     """Tables that there was no time for; totals are of the others."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as JSON values."""
-        return asdict(self)
 
 
 def simulate_plan(

@@ -1,6 +1,6 @@
 """MLPerf DLRMv4's environment: where tables go, and what a plan was priced for; written and read.
 
-Three variables place; batch, exchange, codec, deduplication and memory stand beside them.
+Three variables place tables; others give batch, exchange, codec, deduplication and memory.
 
 References
 ----------

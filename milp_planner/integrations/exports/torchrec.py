@@ -2,7 +2,7 @@
 
 The names are those of ``ShardingPlan._serialize`` of TorchRec 1.8.0 (``plan`` → module path →
 table → ``sharding_type``, ``compute_kernel``, ``ranks``, ``shards``), with ``cache_load_factor``
-beside them. :mod:`milp_planner.integrations.torchrec.sharding_plan` turns it into the object.
+added. :mod:`milp_planner.integrations.torchrec.sharding_plan` turns it into the object.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Lift:
     and at least :data:`SMALLEST_WIDTH`. Widths that do not divide a table's dim are skipped for
     that table. Empty: TorchRec's single width."""
     load_factors: Sequence[float] = ()
-    """Cache load factors, each strictly between 0 and 1, tried for caching kernels beside the one
+    """Cache load factors, each strictly between 0 and 1, tried for caching kernels besides the one
     TorchRec would use. Empty: only that one."""
     cache_bytes: Sequence[int] = ()
     """The same as bytes of a table's weights in its caches over all ranks, for those who cap a

@@ -92,7 +92,7 @@ def load_inputs(reference: str) -> TorchRecInputs:
 
 
 def _guarded(call: Callable[[], Any], what: str) -> Any:
-    """Run the user's own code; whatever it raises is told in one sentence with its line.
+    """Run the user's own code; whatever it raises is reported in one sentence with its line.
 
     Raises
     ------
