@@ -16,8 +16,7 @@ from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import Loc, explain, likeliest_first, show_path
 from milp_planner.inputs.spec import Spec
-from milp_planner.inputs.strict_yaml import Document, plain_scalar, read_yaml
-from milp_planner.inputs.text_files import neighbour, read_text
+from milp_planner.inputs.strict_yaml import Document, neighbour, plain_scalar, read_text, read_yaml
 
 AnySpec = TypeVar("AnySpec", bound=Spec)
 
@@ -171,7 +170,7 @@ def read_csv(path: Path) -> Document:
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     tables: list[Any] = []
     problems: list[Problem] = []
-    lines: dict[tuple[str | int, ...], int] = {(): 1}
+    lines: dict[Loc, int] = {(): 1}
     try:
         header = [cell.strip() for cell in next(reader, [])]
         _check_header(header, file)

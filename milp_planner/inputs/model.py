@@ -6,10 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
-from milp_planner.inputs.constraints import TENTHS, RatioGrid
 from milp_planner.inputs.problems import choice, explain, likeliest_first, problem_at, problems_at
 from milp_planner.inputs.spec import Count, Spec, as_tuple
-from milp_planner.inputs.table import Dtype, Name, Table
+from milp_planner.inputs.table import TENTHS, Dtype, Name, RatioGrid, Table
 
 StorageModel = Literal["runtime", "torcheasyrec"]
 Fusion = Literal["honoured", "free"]
@@ -40,6 +39,11 @@ class Workload(Spec):
     """Whether fused tables must share one cache ratio, as the runtime makes them."""
     cache_ratios: RatioGrid = TENTHS
     """Default cache-ratio grid of all tables."""
+
+    @property
+    def trains(self) -> bool:
+        """Whether there are backward phases and optimizer states."""
+        return self.mode == "training"
 
 
 __all__ = ["Model", "Table", "Workload"]
@@ -106,6 +110,10 @@ class Model(Spec):
     def weight_bytes(self) -> int:
         """Bytes of all weights, without optimizer state."""
         return sum(table.weight_bytes for table in self.tables)
+
+    def optimizer_of(self, table: Table) -> str:
+        """The optimizer whose state is kept: none in inference."""
+        return table.optimizer if self.workload.trains else "none"
 
     def table(self, name: str) -> Table:
         """The table of that name.
