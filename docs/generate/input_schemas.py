@@ -1,4 +1,4 @@
-"""JSON schemas of the two input files, for editors that complete and check as one types.
+"""JSON schemas of the two input files, for editors that complete and check as you type.
 
 The schemas describe what people write, shorthands included; the classes stay the judge (bounds
 across fields, sizes and ratios in text are only checked there). ``python -m

@@ -166,7 +166,7 @@ def with_tables(document: Document, folder: Path) -> Document:
 
 
 def read_csv(path: Path) -> Document:
-    """Tables from a CSV file: one header line of field names, one line a table.
+    """Tables from a CSV file: one header line of field names, one line per table.
 
     Nested fields have dotted names (``access.kind``), lists are written ``a|b``, an empty cell
     leaves the field at its default.

@@ -171,7 +171,7 @@ class Table(Spec):
     output: Literal["pooled", "sequence"] = "pooled"
     """Whether a feature's rows are summed (pooled) or returned one by one (sequence)."""
     pooling_factor: Annotated[float, Field(ge=0)] | None = None
-    """Mean ids a pooling of a pooled table; default 1, and 0 where a feature is never there."""
+    """Mean ids per pooling of a pooled table; default 1, and 0 where a feature is never there."""
     num_poolings: Annotated[float, Field(gt=0)] = 1.0
     """Mean poolings per sample and feature of a pooled table."""
     sequence_length: Annotated[float, Field(gt=0)] | None = None

@@ -117,7 +117,7 @@ def regrouped(ranks: tuple[tuple[int, ...], ...], pinned: bool) -> tuple[tuple[i
 
 
 def _blocks(options: Options) -> _Blocks:
-    """One block an option, or one a shard where every shard's rank is pinned."""
+    """One block an option, or one per shard where every shard's rank is pinned."""
     choices, first = options.choices, options.entries.first
     pinned = np.array([c.pinned is not None for c in choices], dtype=np.bool_)
     times = np.where(pinned, np.diff(first), 1)

@@ -58,7 +58,7 @@ def as_html(plan: Plan) -> str:
 
 
 def to_frame(plan: Plan) -> Any:
-    """One row a table, as a pandas DataFrame indexed by the table's name.
+    """One row per table, as a pandas DataFrame indexed by the table's name.
 
     Columns: option, kind, sharding_type, mode, cache_ratio (float), column_shards, dist_type,
     ranks (list), hbm_bytes and ddr_bytes (over all its shards), slowest_rank_ms (its largest time

@@ -138,7 +138,7 @@ class Plan:
         return write_plan(self, path)
 
     def to_frame(self) -> Any:
-        """One row a table; see :func:`milp_planner.plans.display.to_frame` (needs pandas)."""
+        """One row per table; see :func:`milp_planner.plans.display.to_frame` (needs pandas)."""
         return to_frame(self)
 
     def plot(self) -> Any:

@@ -204,7 +204,7 @@ def hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> Hit
     A measured miss-rate curve is used as it is (straight lines between its points). Without
     statistics every row is equally popular and the hit ratio is x. CACHING follows
     :mod:`~milp_planner.pricing.hit_ratios`, HYBRID
-    :mod:`~milp_planner.pricing.hybrid` after 30 lookups a row, or
+    :mod:`~milp_planner.pricing.hybrid` after 30 lookups per row, or
     :mod:`~milp_planner.pricing.hybrid` where a batch's distinct rows take more than 0.9
     of HBM. Elsewhere Zipf tables of alpha above 1.8 use the stored table of simulated hit ratios.
     ``unchecked``: x below 0.02, and alpha above 3.

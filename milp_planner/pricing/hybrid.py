@@ -4,8 +4,8 @@ Who is in HBM is decided while the table fills. :func:`hybrid_hits` follows it a
 counts lookups, a_k(t) is the chance that a row of class k is in HBM, rows are new at rate
 p_k e^(−p_k t), and as many leave as enter once HBM is full. Afterwards nothing moves.
 
-It takes milliseconds a point, too long for thousands of tables: ``hybrid.json`` holds it on a grid
-for Zipf popularity (made by ``benchmarks/hit-ratio/grid.py``), between whose points pricing draws
+It takes milliseconds per point, too long for thousands of tables: ``hybrid.json`` holds it on a
+grid for Zipf popularity (made by ``benchmarks/hit-ratio/grid.py``), between whose points pricing draws
 straight lines. ``simulated.json`` holds what the simulator measured at skews beyond those the
 formulas are claimed for (``benchmarks/hit-ratio/table.py``).
 

@@ -91,7 +91,7 @@ class OptionColumns:
     group_ranks: IntArray
 
     def at(self, index: IntArray) -> OptionColumns:
-        """The same columns gathered by option index (one row a shard entry)."""
+        """The same columns gathered by option index (one row per shard entry)."""
         return OptionColumns(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
 
     def is_sharding(self, *names: str) -> BoolArray:

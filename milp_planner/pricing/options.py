@@ -120,7 +120,7 @@ PHASES = ("fwd_compute", "fwd_comms", "bwd_compute", "bwd_comms", "prefetch")
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """Priced shards of all options, one row a run of equal shards, in option order."""
+    """Priced shards of all options, one row per run of equal shards, in option order."""
 
     first: IntArray
     """Rows of option o are ``first[o] … first[o+1] − 1``; int64 array [options + 1]."""

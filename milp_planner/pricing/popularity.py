@@ -284,7 +284,7 @@ def rank_factors(
     Returns
     -------
     tuple of float
-        One factor for all ranks, or one a rank where ids are known.
+        One factor for all ranks, or one per rank where ids are known.
     """
     measured = access.measured_skew
     spread = skewed(measured, rows) if measured is not None else popularity(access, rows)

@@ -170,7 +170,7 @@ def exchanged_by(job: Job, options: OptionColumns, shards: ShardColumns) -> Exch
     """Ids and embeddings of every shard entry; ``options`` holds one row an entry.
 
     A row-wise shard receives its load's share of all ranks' ids; shards that hold every row
-    receive all of them; a replicated table sees its own rank's. Pooled outputs are one a sample
+    receive all of them; a replicated table sees its own rank's. Pooled outputs are one per sample
     of every rank (partial sums, row-wise), sequence outputs one an id.
     """
     table, traffic = options.table, job.traffic
@@ -283,7 +283,7 @@ def shard_seconds(
     ----------
     job : Job
     options, shards, exchanged
-        One row a shard entry.
+        One row per shard entry.
     bandwidth : float array [entries]
         Of the lookup, bytes per second.
     misses : float array [entries]

@@ -98,7 +98,7 @@ def torchrec_cache(
     """HBM of a cached shard: its weights in the cache, and what the cache keeps with them.
 
     The cache holds the ratio c of the *table's* bytes, rounded to a byte, of which the shard has
-    its share, rounded up. In addition: an index entry of 4 bytes a row and 16 bytes a slot.
+    its share, rounded up. In addition: an index entry of 4 bytes a row and 16 bytes per slot.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def ceil_div_product(value: IntArray, numerator: IntArray, denominator: IntArray
 def admission_counter(capacity: int, bucket: int = 1024) -> int:
     """HBM bytes of a dynamicemb admission counter on one rank.
 
-    ceil(align16(capacity) · (17 + 4/bucket)): key, score and digest a slot, 4 bytes a bucket.
+    ceil(align16(capacity) · (17 + 4/bucket)): key, score and digest a slot, 4 bytes per bucket.
 
     Parameters
     ----------

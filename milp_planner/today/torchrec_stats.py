@@ -1,7 +1,7 @@
 """The statistics that TorchRec prints for a plan, read back table by table.
 
 The layout is that of ``EmbeddingStats`` of TorchRec (``planner/stats.py``, 1.0 to 1.9): between
-``# … #`` one row a table under the heading *Parameter Info*, columns apart by two blanks or more.
+``# … #`` one row per table under the heading *Parameter Info*, columns apart by two blanks or more.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class MeasurementPlan:
     """Probes by what they are for."""
 
     tiers: dict[tuple[str, float], Probe]
-    """By (mode, share of lookups in the near tier), at :data:`DIM` floats a row."""
+    """By (mode, share of lookups in the near tier), at :data:`DIM` floats per row."""
     widths: dict[int, Probe]
     """HOST_ONLY on a CPU, HBM_ONLY on a GPU, by narrower row."""
     launch: Probe

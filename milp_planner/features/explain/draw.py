@@ -270,7 +270,7 @@ def draw_robust(info: RobustInfo) -> RenderableType:
 
 
 def robust_grid(info: RobustInfo) -> Grid:
-    """A row a scenario."""
+    """A row per scenario."""
     unit = info.time_unit
     values: Values = [
         [

@@ -74,7 +74,7 @@ class RanksInfo(Facts):
 
     @property
     def folded(self) -> bool:
-        """Whether people see a row a machine instead of a row a rank."""
+        """Whether people see a row per machine instead of a row per rank."""
         return len(self.rows) > FOLD_ABOVE
 
     def busiest(self, count: int) -> tuple[RankRow, ...]:
@@ -88,7 +88,7 @@ class RanksInfo(Facts):
 
 
 def by_memory(usage: Iterable[Usage]) -> dict[str, Usage]:
-    """The fullest resource of each memory: ``hbm:NAME``, one a collective, limit the same HBM."""
+    """The fullest resource of each memory: ``hbm:NAME``, one per collective, limit the same HBM."""
     fullest: dict[str, Usage] = {}
     for use in usage:
         name = memory_name(use.resource)

@@ -261,7 +261,7 @@ _LEFT, _RIGHT, _TOP, _ROW = 84, 150, 8, 22.0
 
 
 def timeline_svg(info: RanksInfo) -> Drawing:
-    """A row a rank; full colour where the rank sets the barrier, pale where it waits."""
+    """A row per rank; full colour where the rank sets the barrier, pale where it waits."""
     rows = info.rows if len(info.rows) <= MOST_RANKS else info.busiest(MOST_RANKS)
     total = sum(info.barriers)
     most = max(row.cost for row in info.rows)

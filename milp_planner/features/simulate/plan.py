@@ -129,7 +129,7 @@ def simulate_plan(
     ----------
     plan : Plan
     batches : int
-        Steps that are counted; the tiers are warmed up with 30 lookups a row before.
+        Steps that are counted; the tiers are warmed up with 30 lookups per row before.
     seed : int
     traces : mapping of table name to int64 array, optional
         Keys in order, in place of lookups drawn from the table's statistics.

@@ -138,7 +138,7 @@ LOOKUPS = {
 decimal at most."""
 
 REUSE = np.array([1.0, 2.0, 3.4, *(1.44 * 2.0**i for i in range(2, 15)), 1.44 * 2.0**15])
-"""Mean lookups of a row in each class: the fitted part. They give 7.5 and 12.5 lookups a row
+"""Mean lookups of a row in each class: the fitted part. They give 7.5 and 12.5 lookups per row
 where the source states 7.6 and 12.7, and its share of rows in each class to 0.01."""
 
 

@@ -178,7 +178,7 @@ every rank's lookups."""
 LEAST_LOOKUPS = 20_000
 """Lookups that a hit ratio is to stand on: batches of a sample are repeated until then."""
 MAX_SLOTS = 1 << 28
-"""Slots of a table whose trace is replayed: never on a sample, 16 bytes a slot, 4 GiB in all."""
+"""Slots of a table whose trace is replayed: never on a sample, 16 bytes per slot, 4 GiB in all."""
 GOLDEN = (5**0.5 - 1) / 2
 WARM_SHARE = 100
 """A warm-up batch has at least 1/100 of the rows, so that warming up takes few batches."""

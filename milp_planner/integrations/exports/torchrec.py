@@ -30,7 +30,7 @@ def document(plan: Plan, modules: Mapping[str, str] | str = "") -> dict[str, Any
     plan : Plan
     modules : str or mapping of table name to str
         Path of the module that holds the tables inside the model given to
-        ``DistributedModelParallel``: one for all, or one a table.
+        ``DistributedModelParallel``: one for all, or one per table.
     """
     placed = [table for table in plan.tables if table.kind == "torchrec"]
     paths = {
@@ -167,7 +167,7 @@ def _pin(table: Table, entry: dict[str, Any]) -> Pin:
 
 
 def _shards(table: Table, entry: dict[str, Any], kind: str, ranks: int) -> list[list[int]]:
-    """Sizes of the shards; they must cover the table, one a rank listed."""
+    """Sizes of the shards; they must cover the table, one per rank listed."""
     where = f"table {table.name!r}"
     if kind == "data_parallel":
         return [[table.rows, table.dim]]

@@ -42,7 +42,7 @@ _SCORES = {"timestamp": "TIMESTAMP", "step": "STEP", "lfu": "LFU", "customized":
 
 
 def write(plan: Plan) -> str:
-    """``feature_configs`` blocks to merge into a pipeline config, one a feature.
+    """``feature_configs`` blocks to merge into a pipeline config, one per feature.
 
     Raises
     ------

@@ -124,7 +124,7 @@ class MilpPartitioner(Partitioner):
     ----------
     settings : formulations.Settings, optional
         For each proposal; default 1 s on all cores. TorchRec's default proposers make about 30
-        proposals a table, so keep the limit short with those.
+        proposals per table, so keep the limit short with those.
     formulation : str
         Name in :data:`formulations.registry.FORMULATIONS`.
     ddr : {"rank", "machine"}

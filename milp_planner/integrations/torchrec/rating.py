@@ -53,7 +53,7 @@ class Phased:
     phases: tuple[str, ...]
     objective: Objective
     cost: Callable[[ShardingOption, Perf], Cost]
-    """From a shard's option and estimate to picoseconds a phase."""
+    """From a shard's option and estimate to picoseconds per phase."""
 
 
 def phased(name: RatingName, search_space: Sequence[ShardingOption]) -> Phased:

@@ -158,7 +158,7 @@ def dry_run(
     Parameters
     ----------
     inputs : TorchRecInputs
-        Their topology gives ranks, ranks a host, pods and the device; the SKU everything else.
+        Their topology gives ranks, ranks per host, pods and the device; the SKU everything else.
     hardware : mapping of SKU to HardwareConfig
     world_size, local_world_size : int, optional
         In place of the topology's.
