@@ -5,9 +5,9 @@ counts lookups, a_k(t) is the chance that a row of class k is in HBM, rows are n
 p_k e^(−p_k t), and as many leave as enter once HBM is full. Afterwards nothing moves.
 
 It takes milliseconds per point, too long for thousands of tables: ``hybrid.json`` holds it on a
-grid for Zipf popularity (made by ``benchmarks/hit-ratio/grid.py``), between whose points pricing draws
-straight lines. ``simulated.json`` holds what the simulator measured at skews beyond those the
-formulas are claimed for (``benchmarks/hit-ratio/table.py``).
+grid for Zipf popularity (made by ``benchmarks/hit-ratio/grid.py``), between whose points pricing
+draws straight lines. ``simulated.json`` holds what the simulator measured at skews beyond those
+the formulas are claimed for (``benchmarks/hit-ratio/table.py``).
 
 :func:`overfull_hits` is for batches that ask for about as many rows as HBM holds, or more. There
 rows come a batch at a time: new rows push out the lowest scores, but none of each other; if they
