@@ -130,10 +130,6 @@ def _rest(plan: Plan, most: int) -> list[str]:
 def draw_plan(plan: Plan) -> Any:
     """Two panels over the ranks: milliseconds stacked by phase, memory in percent.
 
-    Parameters
-    ----------
-    plan : Plan
-
     Returns
     -------
     matplotlib.figure.Figure

@@ -41,10 +41,6 @@ def price(
     links : Links, optional
         Default: bottlenecks of the cluster's interconnect.
 
-    Returns
-    -------
-    Options
-
     Raises
     ------
     BadInput

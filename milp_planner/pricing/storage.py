@@ -306,10 +306,6 @@ def runtime_tiers(
     their tier; keys, scores, digests (17 bytes), a reference counter (4) and a bucket's size
     field (4) are kept in HBM for the slots of *every* tier.
 
-    Parameters
-    ----------
-    As :func:`torcheasyrec_tiers`.
-
     References
     ----------
     NVIDIA/recsys-examples, ``corelib/dynamicemb`` (``key_value_table``, caching storage).

@@ -130,10 +130,6 @@ def audit(  # noqa: PLR0913 - the keywords of a public call
     on_start : callable, optional
         Called with the formulation's name when solving begins.
 
-    Returns
-    -------
-    Audit
-
     Raises
     ------
     BadInput, InstanceError

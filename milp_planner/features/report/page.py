@@ -133,16 +133,7 @@ def _trace(outcome: Outcome) -> tuple[TracePoint, ...]:
 
 
 def render(info: ReportInfo) -> str:
-    """The page as text: styles, script and drawings inside, nothing fetched from anywhere.
-
-    Parameters
-    ----------
-    info : ReportInfo
-
-    Returns
-    -------
-    str
-    """
+    """The page as text: styles, script and drawings inside, nothing fetched from anywhere."""
     unit = info.verdict.time_unit
     sections = [
         shortage_section(info.shortage or info.answers.why_not, unit),

@@ -26,11 +26,6 @@ Together = Sequence[Sequence[str]]
 def groups_of(together: Together, tables: Mapping[str, Sequence[ShardingOption]]) -> dict[str, int]:
     """The group of each table that is in one.
 
-    Parameters
-    ----------
-    together : sequence of sequences of str
-    tables : mapping of table name to its options
-
     Raises
     ------
     BadInput
@@ -119,10 +114,6 @@ def places(topology: Topology, ddr: DdrScope = "rank", with_ssd: bool = False) -
         ``rank`` is TorchRec's own rule; ``machine`` pools the DDR of a host's ranks.
     with_ssd : bool
         Whether some shard uses SSD.
-
-    Returns
-    -------
-    Places
     """
     group, host = topology.intra_group_size, topology.local_world_size
     world = topology.world_size
@@ -172,10 +163,6 @@ def blocks(
     group : tuple of int, optional
         Confine a machine-placed option to these ranks (for tables that must share a machine, or
         groups that are not the Instance's machines), or a single shard to one rank.
-
-    Returns
-    -------
-    list of Block
 
     Raises
     ------

@@ -153,10 +153,6 @@ def compile_problem(
     together : sequence of sequences of str
         Tables that share a rank, whichever; each whole.
 
-    Returns
-    -------
-    Problem
-
     Raises
     ------
     BadInput

@@ -69,10 +69,6 @@ def load_inputs(reference: str) -> TorchRecInputs:
         The function takes no arguments and returns a :class:`TorchRecInputs` or a mapping with
         its fields.
 
-    Returns
-    -------
-    TorchRecInputs
-
     Raises
     ------
     BadInput
