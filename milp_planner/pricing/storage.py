@@ -304,7 +304,8 @@ def runtime_tiers(
     takes all slots (CACHING) or slots · (1 − x) (HYBRID), rounded up to its buckets of 128.
     HBM_ONLY and HOST_ONLY have one tier, HBM_ONLY with the table's own buckets. Values live in
     their tier; keys, scores, digests (17 bytes), a reference counter (4) and a bucket's size
-    field (4) are kept in HBM for the slots of *every* tier.
+    field (4) are kept in HBM for the slots of *every* tier. Parameters as in
+    :func:`torcheasyrec_tiers`.
 
     References
     ----------
