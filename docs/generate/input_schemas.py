@@ -54,6 +54,11 @@ def model_schema() -> Schema:
         "properties": defaults,
         "additionalProperties": False,
     }
+    schema["properties"]["patterns"] = {
+        "description": "Name patterns, and fields that tables so named have, before the defaults.",
+        "type": "object",
+        "additionalProperties": schema["properties"]["defaults"],
+    }
     return schema
 
 

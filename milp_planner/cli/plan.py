@@ -109,7 +109,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 def drawn(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     """The verdict, then tables and ranks, or why there are none."""
     from milp_planner.cli import solve
-    from milp_planner.plans.warnings import hit_warnings, width_warnings
+    from milp_planner.plans.display import hit_warnings, width_warnings
 
     yield from solve.drawn(plan.instance, plan.outcome, everything)
     yield from (*hit_warnings(plan), *width_warnings(plan))

@@ -67,10 +67,8 @@ def run(
     output says so.
     """
     from milp_planner.features.simulate.plan import simulate_plan
-    from milp_planner.features.simulate.tiers import compiled_loops
     from milp_planner.plans.plan_file import read_plan
 
-    compiled_loops()
     found = assume(read_plan(plan), skew)
     traces = read_traces(trace or [], found.model)
     count = itertools.count(1)

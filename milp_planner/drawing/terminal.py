@@ -1,9 +1,11 @@
-"""Terminal tables that always fit: text gives way, figures never do."""
+"""Terminal tables that always fit (figures never give way), and results that show themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from io import StringIO
 
+from rich.console import Console, RenderableType
 from rich.table import Table
 
 from milp_planner.drawing.page import Grid
@@ -72,3 +74,25 @@ def draw_grid(grid: Grid, least: Mapping[str, int] | None = None) -> Table:
         least or {},
         left=[column.name for column in grid.columns if not column.numeric],
     )
+
+
+class Shown:
+    """Base of results that know their drawing."""
+
+    def drawing(self) -> RenderableType:
+        """What the command line prints of it."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return _printed(self.drawing()).export_text(clear=False).rstrip()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        form = '<pre style="line-height:normal;overflow-x:auto">{code}</pre>'
+        return _printed(self.drawing()).export_html(code_format=form, inline_styles=True)
+
+
+def _printed(drawing: RenderableType) -> Console:
+    console = Console(file=StringIO(), width=WIDTH, record=True, force_jupyter=False)
+    console.print(drawing)
+    return console

@@ -47,9 +47,7 @@ class Moves:
 
 
 def compile_instance(
-    options: Options,
-    objective: Objective | str = Objective.STEP_TIME,
-    moves: Moves | None = None,
+    options: Options, objective: Objective | str = Objective.STEP_TIME, moves: Moves | None = None
 ) -> Instance:
     """The Instance of priced options.
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from milp_planner.inputs.cluster import Cluster
-from milp_planner.inputs.interconnect import all_to_all_bandwidth, reduce_scatter_bandwidth
+from milp_planner.inputs.cluster import Cluster, all_to_all_bandwidth, reduce_scatter_bandwidth
 from milp_planner.inputs.model import Workload
 from milp_planner.inputs.table import ELEMENT_BYTES, Table
 from milp_planner.pricing.units import BoolArray, FloatArray, Numbers

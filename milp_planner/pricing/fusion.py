@@ -79,13 +79,12 @@ def fusion_of(
     group = np.full(len(choices), -1, dtype=np.int64)
     names: dict[str, int] = {}
     known: dict[tuple[int, str, bool], int] = {}
-    training = model.workload.mode == "training"
     for option, (choice, owner) in enumerate(zip(choices, columns.table.tolist(), strict=True)):
         if choice.caching_group is None or choice.dist_type is None:
             continue
         key = (owner, choice.dist_type, choice.caching_group)
         if key not in known:
-            name = group_name(model.tables[owner], training, *key[1:])
+            name = group_name(model.tables[owner], model.workload.trains, *key[1:])
             known[key] = names.setdefault(name, len(names))
         group[option] = known[key]
     level = np.where(group >= 0, columns.over * denominator // columns.under, 0)

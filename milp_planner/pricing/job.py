@@ -9,13 +9,17 @@ import numpy as np
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model, Workload
 from milp_planner.inputs.table import Table
-from milp_planner.pricing.access import distinct_rows, unique_fraction
-from milp_planner.pricing.dynamicemb_storage import planner_value_bytes, runtime_value_bytes
 from milp_planner.pricing.exchange import Links, wire_bytes
 from milp_planner.pricing.menu import Site, site_of
 from milp_planner.pricing.options import MODES, SHARDING_TYPES, Choice
+from milp_planner.pricing.popularity import distinct_rows, unique_fraction
 from milp_planner.pricing.profile import Profile
-from milp_planner.pricing.storage import admission_counter, state_multiple
+from milp_planner.pricing.storage import (
+    admission_counter,
+    planner_value_bytes,
+    runtime_value_bytes,
+    state_multiple,
+)
 from milp_planner.pricing.units import BoolArray, FloatArray, IntArray
 
 
@@ -42,9 +46,8 @@ class TableColumns:
 
 def table_columns(model: Model) -> TableColumns:
     """The model's tables as columns; inference keeps no optimizer state."""
-    training = model.workload.mode == "training"
     tables = model.tables
-    optimizers = [t.optimizer if training else "none" for t in tables]
+    optimizers = [model.optimizer_of(t) for t in tables]
     states = [state_multiple(o, t.dim) for o, t in zip(optimizers, tables, strict=True)]
 
     def integers(values: list[int]) -> IntArray:

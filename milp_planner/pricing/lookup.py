@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from milp_planner.pricing.dynamicemb_storage import held_ratio
-from milp_planner.pricing.hit_ratio.estimate import (
+from milp_planner.pricing.hit_ratios import (
     Source,
     has_statistics,
     hit_ratios,
@@ -19,6 +18,7 @@ from milp_planner.pricing.hit_ratio.estimate import (
 )
 from milp_planner.pricing.job import Job, OptionColumns
 from milp_planner.pricing.profile import EfficiencyCurve, Kernel, Profile
+from milp_planner.pricing.storage import held_ratio
 from milp_planner.pricing.units import BoolArray, FloatArray, Numbers
 
 

@@ -8,14 +8,21 @@ from fractions import Fraction
 from typing import get_args
 
 from milp_planner.inputs.cluster import Cluster
-from milp_planner.inputs.constraints import DistType, Mode, ShardingType
 from milp_planner.inputs.model import Model
+from milp_planner.inputs.table import DistType, Mode, ShardingType
 from milp_planner.pricing.exchange import Links
 from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.units import IntArray
 
 SHARDING_TYPES: tuple[ShardingType, ...] = get_args(ShardingType)
 MODES: tuple[Mode, ...] = get_args(Mode)
+TIERED = ("HYBRID", "CACHING")
+"""Modes of two tiers, whose cache ratio is a choice of its own."""
+MODE_OF_KERNEL: dict[str, Mode] = {
+    "dense": "HBM_ONLY", "fused": "HBM_ONLY", "fused_uvm": "HOST_ONLY",
+    "fused_uvm_caching": "CACHING",
+}  # fmt: skip
+"""The mode that each of TorchRec's kernels stands for on a GPU."""
 
 WHOLE_ROWS = frozenset({"table_wise", "column_wise", "table_column_wise"})
 """Sharding types whose shards hold every row."""
@@ -76,7 +83,7 @@ class Choice:
         cut = f":{self.columns}" if self.columns > 1 else ""
         cut += "" if self.even else f"x{self.width}"
         parts = [self.sharding + cut, self.mode]
-        if self.mode in ("HYBRID", "CACHING"):
+        if self.mode in TIERED:
             parts.append(ratio_text(self.ratio))
         if self.dist_type is not None:
             parts.append(self.dist_type)

@@ -19,8 +19,7 @@ from milp_planner.pricing.lookup import bandwidths, hits_of
 from milp_planner.pricing.menu import Menu, menus_of, site_of
 from milp_planner.pricing.options import Entries, Options
 from milp_planner.pricing.profile import Profile, load_profile
-from milp_planner.pricing.shards import exchanged_by, shard_bytes, shard_seconds
-from milp_planner.pricing.split import offsets, shards_of
+from milp_planner.pricing.shards import exchanged_by, offsets, shard_bytes, shard_seconds, shards_of
 from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, picoseconds
 
 

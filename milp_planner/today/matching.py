@@ -16,8 +16,8 @@ from milp_planner.inputs import Model
 from milp_planner.inputs.problems import choice
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource, compile_for, to_model
 from milp_planner.pricing import Options
-from milp_planner.pricing.options import Choice
-from milp_planner.today.rows import TIERED, CurrentTable, TodaySource, read_today
+from milp_planner.pricing.options import TIERED, Choice
+from milp_planner.today.rows import CurrentTable, TodaySource, read_today
 
 _COLUMN_WISE = ("column_wise", "table_column_wise")
 

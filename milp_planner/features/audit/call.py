@@ -12,7 +12,7 @@ from formulations.fusion import mixed_groups, respread
 from formulations.goals import parse_goals
 from formulations.result.check import Verdict, check
 from formulations.result.outcome import found, gap_between
-from milp_planner.drawing.notebook import Shown
+from milp_planner.drawing.terminal import Shown
 from milp_planner.features.explain.moves import MovesInfo, moves_of
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
 from milp_planner.plans.placement import Plan, decode

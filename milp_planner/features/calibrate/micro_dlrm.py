@@ -12,8 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from cuda_routing.torch_path import mix64, signed, unsigned_modulo
-from milp_planner.features.calibrate.machine import ELEMENT, Load
-from milp_planner.features.calibrate.timing import Lap, Sample
+from milp_planner.features.calibrate.machine import ELEMENT, Lap, Load, Sample
 
 SEEDS = (0xA5A5A5A5, 0x5A5A5A5A, 0xC3C3C3C3)
 """One hash seed a feature."""

@@ -8,11 +8,9 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from milp_planner.errors import BadInput
-from milp_planner.features.calibrate.machine import Machine
+from milp_planner.features.calibrate.machine import MAX_SPREAD, Machine, measure
 from milp_planner.features.calibrate.micro_dlrm import Regime
-from milp_planner.features.calibrate.plan import measurement_plan
-from milp_planner.features.calibrate.result import Calibration, calibration
-from milp_planner.features.calibrate.timing import MAX_SPREAD, measure
+from milp_planner.features.calibrate.result import Calibration, calibration, measurement_plan
 from milp_planner.pricing.lookup import tiered_bandwidth
 from milp_planner.pricing.profile import EfficiencyCurve, Profile
 

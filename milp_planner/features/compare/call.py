@@ -11,7 +11,7 @@ from formulations.errors import InstanceError, UnsupportedInstance
 from formulations.interrupt import interruptible
 from formulations.result.check import check
 from formulations.result.outcome import gap_between
-from milp_planner.drawing.notebook import Shown
+from milp_planner.drawing.terminal import Shown
 from milp_planner.features.batch.rows import Claim, best_bound
 from milp_planner.plans.compile import ClusterSource, ModelSource, compile_for
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from formulations import Instance, Placement, UnsupportedInstance
 from formulations.result.outcome import StoppedBy, found
-from milp_planner.drawing.notebook import Shown
+from milp_planner.drawing.terminal import Shown
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.combine import onto

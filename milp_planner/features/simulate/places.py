@@ -9,12 +9,15 @@ import numpy as np
 from formulations.instance import Scope
 from milp_planner.features.simulate.table import TableRun
 from milp_planner.plans.placement import PlacedShard, Plan
-from milp_planner.pricing.dynamicemb_storage import BUCKET_BYTES, COUNTER_BYTES, SLOT_BYTES
 from milp_planner.pricing.exchange import wire_bytes
+from milp_planner.pricing.options import TIERED
 from milp_planner.pricing.storage import (
+    BUCKET_BYTES,
     CACHE_ROW_BYTES,
     CACHE_SLOT_BYTES,
+    COUNTER_BYTES,
     ID_BYTES,
+    SLOT_BYTES,
     admission_counter,
 )
 from milp_planner.pricing.units import FloatArray, IntArray
@@ -68,7 +71,7 @@ def memory_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> tuple[Me
     resources = instance.resources
     filled = [np.zeros(len(resource.capacity)) for resource in resources]
     on_ranks = [i for i, resource in enumerate(resources) if resource.scope is Scope.RANK]
-    cpu_only = all(rank.hbm_bytes == 0 for rank in plan.cluster.ranks)
+    cpu_only = plan.cluster.cpu_only
     for run, bags in zip(runs, outputs.tolist(), strict=True):
         holders = run.job.holders(instance.num_ranks).tolist()
         held, hosted = (most.max(axis=0).tolist() for most in rows_held(run))
@@ -123,7 +126,7 @@ def _tiers(
 ) -> tuple[float, float]:
     """Bytes of one shard's rows in HBM and on the host, with what is kept beside them."""
     job, shape = run.job, run.job.shape
-    row = job.row_bytes(shard.columns[1] - shard.columns[0], plan.model.workload.mode == "training")
+    row = job.row_bytes(shard.columns[1] - shard.columns[0], plan.model.workload.trains)
     if job.table.kind == "dynamicemb":
         near = shape.hbm_buckets * (shape.hbm_slots > 0)
         far = shape.host_buckets * (shape.host_slots > 0)
@@ -224,15 +227,15 @@ def _rows_moved(plan: Plan, run: TableRun) -> FloatArray:
     HBM. TorchRec's kernel on host memory reads a row for every id, as pricing charges; all others
     move each different row of a batch once. Nothing moves without HBM.
     """
-    job, training = run.job, plan.model.workload.mode == "training"
+    job, training = run.job, plan.model.workload.trains
     mode, array = job.placed.mode, job.placed.kind == "torchrec"
-    if all(rank.hbm_bytes == 0 for rank in plan.cluster.ranks):
+    if plan.cluster.cpu_only:
         return np.zeros((len(run.steps), job.ranks))
     uses = 2.0 if training and mode != "CACHING" else 1.0
     if array and mode == "HOST_ONLY":
         return uses * run.ids
     rows = np.array([step.host_hits for step in run.steps]) * uses
-    if mode in ("HYBRID", "CACHING"):
+    if mode in TIERED:
         rows += np.array([step.evicted for step in run.steps])
     if array and mode == "CACHING":
         rows += np.array([step.new for step in run.steps])
@@ -241,7 +244,7 @@ def _rows_moved(plan: Plan, run: TableRun) -> FloatArray:
 
 def _row_bytes(plan: Plan, run: TableRun, columns: IntArray) -> FloatArray:
     """Bytes of a row of each shard, with optimizer state in training."""
-    training = plan.model.workload.mode == "training"
+    training = plan.model.workload.trains
     return np.array([run.job.row_bytes(width, training) for width in columns.tolist()])
 
 

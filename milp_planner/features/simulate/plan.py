@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from milp_planner.errors import BadInput
-from milp_planner.features.simulate.job import job_of
 from milp_planner.features.simulate.places import (
     MemoryInfo,
     hottest,
@@ -18,11 +17,17 @@ from milp_planner.features.simulate.places import (
     memory_of,
     rows_held,
 )
-from milp_planner.features.simulate.table import TableRun, check_trace, replay_table, simulate_table
-from milp_planner.features.simulate.tiers import compiled_loops
+from milp_planner.features.simulate.table import (
+    TableRun,
+    check_trace,
+    job_of,
+    replay_table,
+    simulate_table,
+)
 from milp_planner.plans.placement import Plan
-from milp_planner.pricing.access import distinct_rows
 from milp_planner.pricing.job import traffic_of
+from milp_planner.pricing.options import TIERED
+from milp_planner.pricing.popularity import distinct_rows
 from milp_planner.pricing.units import FloatArray, IntArray
 
 
@@ -178,9 +183,8 @@ def simulate_plan(
     ------
     BadInput
         The plan has no placement, a trace names no table of it or cannot be replayed (see
-        :func:`milp_planner.features.simulate.table.check_trace`), or numba is absent.
+        :func:`milp_planner.features.simulate.table.check_trace`).
     """
-    compiled_loops()
     if not plan.tables:
         raise BadInput("the plan places no table (none was found); there is nothing to simulate")
     traces = traces or {}
@@ -195,7 +199,7 @@ def simulate_plan(
             check_trace(job, traces[job.table.name])
     runs: dict[int, TableRun] = {}
     end = None if time_limit is None else time.perf_counter() + time_limit
-    tiered = [job.placed.mode in ("HYBRID", "CACHING") for job in jobs]
+    tiered = [job.placed.mode in TIERED for job in jobs]
     for index in sorted(range(len(jobs)), key=lambda i: (not tiered[i], -jobs[i].lookups)):
         job, name = jobs[index], names[index]
         if runs and end is not None and time.perf_counter() > end:
@@ -244,7 +248,7 @@ def _uneven(ids: FloatArray) -> float:
 
 def _table_info(run: TableRun, host_link: float) -> TableInfo:
     job, total, hot, (held, _) = run.job, run.total, hottest(run.ids), rows_held(run)
-    tiered = job.placed.mode in ("HYBRID", "CACHING")
+    tiered = job.placed.mode in TIERED
     asked, lookups = total.lookups > 0, job.lookups * job.senders
     distinct = distinct_rows(job.table.access, job.table.rows, job.lookups, job.senders)
     ratios = np.where(asked, total.hits / np.maximum(total.lookups, 1), np.nan)

@@ -15,9 +15,9 @@ from torchrec.distributed.planner.types import (
 
 from formulations import Outcome, Placement, Settings, check, solve
 from milp_planner.errors import BadInput
+from milp_planner.integrations.torchrec.blocks import DdrScope
 from milp_planner.integrations.torchrec.failure import no_plan
 from milp_planner.integrations.torchrec.lift import Lift, lift
-from milp_planner.integrations.torchrec.places import DdrScope
 from milp_planner.integrations.torchrec.problem import Problem, compile_problem
 
 logger = logging.getLogger(__name__)
@@ -132,10 +132,7 @@ class MilpPartitioner(Partitioner):
     """
 
     def __init__(
-        self,
-        settings: Settings | None = None,
-        formulation: str = "auto",
-        ddr: DdrScope = "rank",
+        self, settings: Settings | None = None, formulation: str = "auto", ddr: DdrScope = "rank"
     ) -> None:
         self._settings = settings or Settings(time_limit=1.0, certificate=False)
         self._formulation = formulation

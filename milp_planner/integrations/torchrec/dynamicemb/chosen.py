@@ -9,14 +9,9 @@ from fractions import Fraction
 from typing import Any
 
 from torchrec.distributed.planner.types import ShardingOption
-from torchrec.distributed.types import (
-    EmbeddingModuleShardingPlan,
-    ParameterSharding,
-    ShardingPlan,
-)
+from torchrec.distributed.types import EmbeddingModuleShardingPlan, ParameterSharding, ShardingPlan
 
 from milp_planner.errors import BadInput
-from milp_planner.integrations.torchrec.dynamicemb.arithmetic import hbm_for_values
 from milp_planner.integrations.torchrec.dynamicemb.enumerator import rows_of
 from milp_planner.integrations.torchrec.dynamicemb.marks import (
     KERNEL,
@@ -24,6 +19,7 @@ from milp_planner.integrations.torchrec.dynamicemb.marks import (
     mode_of,
     ratio_of,
 )
+from milp_planner.pricing.storage import hbm_for_values, runtime_value_bytes
 from milp_planner.pricing.units import round_up
 
 
@@ -140,7 +136,9 @@ def _set(options: Any, decision: Decision) -> None:
 
 def _decision(option: Any) -> Decision:
     ratio = ratio_of(option)
-    local = hbm_for_values(rows_of(option), option.dynamicemb_options, ratio)
+    held, bucket = rows_of(option), option.dynamicemb_options.bucket_capacity
+    row = runtime_value_bytes(held.dim, held.element_bytes, held.optimizer)
+    local = hbm_for_values(held.rows, bucket, row, ratio)
     return Decision(
         mode=mode_of(option),
         ratio=ratio,

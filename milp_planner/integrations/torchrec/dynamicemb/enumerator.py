@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any
+from functools import cache
+from typing import Any, Literal
 
+import numpy as np
 from torch import nn
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.shard_estimators import EmbeddingPerfEstimator
@@ -21,20 +23,109 @@ from torchrec.distributed.planner.types import (
 from torchrec.distributed.types import CacheParams, ModuleSharder
 
 from milp_planner.errors import BadInput
-from milp_planner.integrations.torchrec.dynamicemb.arithmetic import (
-    Rows,
-    StorageModel,
-    bandwidth,
-    efficiency,
-    table_bytes,
-)
 from milp_planner.integrations.torchrec.dynamicemb.marks import (
     KERNEL,
     DynamicConstraint,
+    TableOptions,
     optimizer_of,
     ratio_of,
 )
-from milp_planner.integrations.torchrec.once import OncePerSize
+from milp_planner.integrations.torchrec.rating import OncePerSize
+from milp_planner.pricing import lookup
+from milp_planner.pricing.profile import Profile, load_profile
+from milp_planner.pricing.storage import (
+    admission_counter,
+    planner_value_bytes,
+    runtime_tiers,
+    runtime_value_bytes,
+    torcheasyrec_tiers,
+)
+
+StorageModel = Literal["runtime", "torcheasyrec"]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What one rank holds of a table.
+
+    Attributes
+    ----------
+    rows, dim, element_bytes : int
+    optimizer : str
+        As :func:`milp_planner.integrations.torchrec.dynamicemb.marks.optimizer_of`.
+    """
+
+    rows: int
+    dim: int
+    element_bytes: int
+    optimizer: str
+
+
+def table_bytes(
+    held: Rows, options: TableOptions, ratio: Fraction, caching: bool, model: StorageModel
+) -> tuple[int, int]:
+    """HBM and DDR of one rank's rows, keys, scores and admission counter; no buffers.
+
+    Parameters
+    ----------
+    held : Rows
+    options : TableOptions
+        ``bucket_capacity``, and ``admission_counter`` with its own, where there is one.
+    ratio : Fraction
+        Share of the values in HBM, 0 to 1.
+    caching : bool
+    model : {"runtime", "torcheasyrec"}
+        What the runtime allocates, or what TorchEasyRec's planner counts.
+    """
+    value, tiers = {
+        "runtime": (runtime_value_bytes, runtime_tiers),
+        "torcheasyrec": (planner_value_bytes, torcheasyrec_tiers),
+    }[model]
+    found = tiers(
+        _array(held.rows),
+        _array(value(held.dim, held.element_bytes, held.optimizer)),
+        _array(options.bucket_capacity),
+        (_array(ratio.numerator), _array(ratio.denominator)),
+        np.array(caching and (ratio < 1 or model == "torcheasyrec")),
+    )
+    return int(found.hbm) + counter_bytes(options), int(found.ddr)
+
+
+def counter_bytes(options: TableOptions) -> int:
+    """HBM of the admission counter on one rank, with its own bucket size; 0 without one."""
+    counter = getattr(options, "admission_counter", None)
+    if counter is None:
+        return 0
+    return admission_counter(counter.capacity, counter.bucket_capacity)
+
+
+@cache
+def _published() -> Profile:
+    return load_profile("torchrec-default")
+
+
+def efficiency(ratio: Fraction, caching: bool) -> float:
+    """Share x_eff of HBM's bandwidth that a lookup reaches: 1 at ratio 1, else the profile's curve.
+
+    References
+    ----------
+    alibaba/TorchEasyRec, PR 508: fitted on one A10; docs/pricing.md says how little it transfers.
+    """
+    if ratio >= 1:
+        return 1.0
+    curve = _published().caching if caching else _published().hybrid
+    return float(lookup.efficiency(curve, np.array(float(ratio))))
+
+
+def bandwidth(effective: float, hbm: float, host_link: float) -> float:
+    """(x_eff · HBM + (1 − x_eff) · host link) over the kernel's divisor, in the unit of both."""
+    mixed = effective * hbm + (1 - effective) * host_link
+    return mixed / _published().kernel.dynamicemb_divisor
+
+
+def _array(value: int) -> np.ndarray:
+    return np.array(value, dtype=np.int64)
+
 
 TENTHS = tuple(Fraction(tenth, 10) for tenth in range(1, 11))
 

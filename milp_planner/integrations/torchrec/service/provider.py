@@ -26,8 +26,8 @@ from torchrec.distributed.planner.types import (
 from milp_planner.errors import BadInput
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.problems import choice
-from milp_planner.integrations.torchrec.once import speed_up
 from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
+from milp_planner.integrations.torchrec.rating import speed_up
 from milp_planner.integrations.torchrec.service.plan_cache import RememberingPlanner
 from milp_planner.pricing.profile import load_profile
 

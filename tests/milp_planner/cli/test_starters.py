@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from milp_planner.cli.start import STARTERS, write_starters
 from milp_planner.errors import BadInput
 from milp_planner.inputs.files import load_cluster, load_model
-from milp_planner.inputs.starters import STARTERS, write_starters
 
 
 def test_starters_are_valid(tmp_path: Path) -> None:

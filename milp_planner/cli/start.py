@@ -1,12 +1,60 @@
-"""``milp-planner list``: models, clusters, profiles, formulations and suites that ship."""
+"""``milp-planner init`` and ``list``: commented starter files, and all that ships."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from importlib.resources import files
+from pathlib import Path
 from typing import Annotated, Any
 
 from milp_planner.cli import console
 from milp_planner.cli.options import JsonOption, argument
+from milp_planner.errors import BadInput
+from milp_planner.files import check_writable, write_atomically
+
+FolderArgument = Annotated[Path, argument("[FOLDER]", "Folder for the files.")]
+
+
+def init(folder: FolderArgument = Path(), json: JsonOption = False) -> None:
+    """Write commented starter files.
+
+    A model.yaml and a cluster.yaml to start from; nothing is overwritten.
+    """
+    written = [str(path) for path in write_starters(folder)]
+    lines = [f"written: {path}" for path in written]
+    lines.append(f"next: milp-planner plan {' '.join(sorted(written, reverse=True))}")
+    console.tell(json, lambda: {"written": written}, lambda: lines)
+
+
+STARTERS = ("model.yaml", "cluster.yaml")
+"""Names of the starter files."""
+
+
+def write_starters(folder: str | Path) -> tuple[Path, ...]:
+    """Write ``model.yaml`` and ``cluster.yaml`` into a folder.
+
+    Returns
+    -------
+    tuple of Path
+        The files, in the order of ``STARTERS``.
+
+    Raises
+    ------
+    BadInput
+        When the folder is absent or not writable, or one of the files exists already; then
+        nothing is written.
+    """
+    targets = tuple(Path(folder) / name for name in STARTERS)
+    for target in targets:
+        check_writable(target)
+        if target.exists() or target.is_symlink():
+            raise BadInput(f"{target} exists already; move it away or name another folder")
+    for target in targets:
+        write_atomically(
+            target,
+            files("milp_planner.inputs").joinpath("starters", target.name).read_text("utf-8"),
+        )
+    return targets
 
 
 class Kind(StrEnum):
@@ -22,7 +70,7 @@ class Kind(StrEnum):
 KindArgument = Annotated[Kind | None, argument("[KIND]", "What to list; default: everything.")]
 
 
-def run(kind: KindArgument = None, json: JsonOption = False) -> None:
+def list_shipped(kind: KindArgument = None, json: JsonOption = False) -> None:
     """List models, clusters, profiles, formulations and suites.
 
     Models and clusters go by these bare names wherever a command takes one; a model of any size

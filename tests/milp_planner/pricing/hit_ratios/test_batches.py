@@ -7,8 +7,7 @@ import pytest
 
 from milp_planner.features.simulate.streams import drawn
 from milp_planner.features.simulate.tiers import Shape, Tiers
-from milp_planner.pricing.hit_ratio.batches import overfull_hits
-from milp_planner.pricing.hit_ratio.hybrid import hybrid_hits
+from milp_planner.pricing.hybrid import hybrid_hits, overfull_hits
 from milp_planner.pricing.popularity import Popularity, zipf
 
 ROWS = 10_240
@@ -23,7 +22,6 @@ def followed(
 
 def simulated(alpha: float, slots: int, batch: int, batches: int, frequency: bool) -> float:
     """Share of the lookups of the next batch that HBM serves; mean of two runs."""
-    pytest.importorskip("numba")
     found = []
     for seed in (1, 2):
         generator = np.random.default_rng(seed)

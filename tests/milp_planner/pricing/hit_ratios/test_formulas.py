@@ -11,13 +11,13 @@ import pytest
 
 from milp_planner.features.simulate.streams import drawn
 from milp_planner.features.simulate.tiers import Shape, Step, Tiers
-from milp_planner.pricing.hit_ratio.caching import (
+from milp_planner.pricing.hit_ratios import (
     CacheCurve,
     frequency_curve,
     overflow_curve,
     recency_curve,
 )
-from milp_planner.pricing.hit_ratio.hybrid import hybrid_hits
+from milp_planner.pricing.hybrid import hybrid_hits
 from milp_planner.pricing.popularity import zipf
 
 ROWS, BATCH, PASSES = 10_240, 256, 12
@@ -25,7 +25,6 @@ ROWS, BATCH, PASSES = 10_240, 256, 12
 
 def simulated(alpha: float, ratio: float, mode: str, frequency: bool, batch: int = BATCH) -> Step:
     """The last pass over as many lookups as rows, or four batches; the third of larger ones."""
-    pytest.importorskip("numba")
     generator = np.random.default_rng(1)
     stream, ids = drawn(zipf(ROWS, alpha)), generator.permutation(ROWS)
     slots = round(ROWS * ratio)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from milp_planner.inputs.access import Histogram, MissRate, Unknown, Zipf
-from milp_planner.pricing.hit_ratio.estimate import Tier, hit_ratios, unique_hit_ratios
-from milp_planner.pricing.hit_ratio.hybrid import HORIZON, grid, hybrid_hits
+from milp_planner.pricing.hit_ratios import Tier, hit_ratios, unique_hit_ratios
+from milp_planner.pricing.hybrid import HORIZON, grid, hybrid_hits
 from milp_planner.pricing.popularity import zipf
 
 CACHE, HYBRID = Tier("CACHING", False, 100.0), Tier("HYBRID", False, 100.0)
