@@ -140,6 +140,10 @@ class Entries:
     move: IntArray
     """Bytes that travel when the table moves: weights and optimizer state; int64 array [entries].
     """
+    incoming: IntArray
+    outgoing: IntArray
+    """Bytes of ids and of embeddings of one step, these in the table's own element type; int64
+    array [entries]."""
 
 
 @dataclass(frozen=True, eq=False)
