@@ -109,7 +109,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 def drawn(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     """The verdict, then tables and ranks, or why there are none."""
     from milp_planner.cli import solve
+    from milp_planner.features.plan.slowest import draw_slowest, slowest_of
+    from milp_planner.features.plan.tables import MOST_TABLES
     from milp_planner.plans.display import hit_warnings, width_warnings
 
-    yield from solve.drawn(plan.instance, plan.outcome, everything)
+    parts = solve.drawn(plan.instance, plan.outcome, everything)
+    yield next(parts)
+    if len(plan.tables) > MOST_TABLES:  # what is cut short begins with what matters
+        yield draw_slowest(slowest_of(plan))
+    yield from parts
     yield from (*hit_warnings(plan), *width_warnings(plan))

@@ -141,6 +141,8 @@ class Entries:
         Picoseconds a phase.
     move : int64 array [entries]
         Bytes that travel when the table moves: weights and optimizer state.
+    incoming, outgoing : int64 array [entries]
+        Bytes of ids and of embeddings of one step, these in the table's own element type.
     """
 
     first: IntArray
@@ -152,6 +154,8 @@ class Entries:
     ddr: IntArray
     cost: IntArray
     move: IntArray
+    incoming: IntArray
+    outgoing: IntArray
 
 
 @dataclass(frozen=True, eq=False)

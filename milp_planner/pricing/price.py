@@ -136,6 +136,8 @@ def _price_entries(
         ddr=sizes.ddr,
         cost=picoseconds(seconds),
         move=sizes.move,
+        incoming=sizes.incoming,
+        outgoing=sizes.outgoing,
     )
 
 

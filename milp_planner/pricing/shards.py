@@ -159,6 +159,8 @@ class ShardBytes(NamedTuple):
     buffer: IntArray
     ddr: IntArray
     move: IntArray
+    incoming: IntArray
+    outgoing: IntArray
 
 
 class Exchanged(NamedTuple):
@@ -205,20 +207,21 @@ def shard_bytes(
         hbm[dynamic], ddr[dynamic], move[dynamic] = _dynamicemb(
             job.tables, options.at(dynamic), shards.rows[dynamic], model
         )
-    inputs, buffer = _buffers(job, options, shards, exchanged)
+    inputs, output, buffer = _buffers(job, options, shards, exchanged)
     present = shards.rows > 0
+    traffic = np.where(present, inputs, 0), np.where(present, output, 0)
     hbm, buffer = np.where(present, hbm + inputs, 0), np.where(present, buffer, 0)
     ddr = np.where(present, ddr, 0)
     if job.site.cpu_only:
         zero = np.zeros_like(hbm)
-        return ShardBytes(zero, zero, ddr + hbm + buffer, move)
-    return ShardBytes(hbm, buffer, ddr, move)
+        return ShardBytes(zero, zero, ddr + hbm + buffer, move, *traffic)
+    return ShardBytes(hbm, buffer, ddr, move, *traffic)
 
 
 def _buffers(
     job: Job, options: OptionColumns, shards: ShardColumns, exchanged: Exchanged
-) -> tuple[IntArray, IntArray]:
-    """Input buffer, and output buffer at the codec's peak.
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Input buffer, output, and output buffer at the codec's peak.
 
     Nothing is encoded on a single rank or for a replicated table. TorchEasyRec knows neither
     skew, nor deduplication, nor the codec.
@@ -233,7 +236,7 @@ def _buffers(
     element = job.tables.element[options.table]
     output = storage.output_bytes(rows_out, shards.columns, element)
     peak = np.ceil(output * factor).astype(np.int64)
-    return storage.input_bytes(ids), np.where(encoded, peak, output)
+    return storage.input_bytes(ids), output, np.where(encoded, peak, output)
 
 
 def _torchrec(

@@ -29,6 +29,7 @@ from milp_planner.features.explain.staircase import StaircaseInfo, staircase
 from milp_planner.features.explain.tiers import capacity_of, tiers_of
 from milp_planner.features.explain.why import WhyInfo, why
 from milp_planner.features.plan.shortage import ShortageInfo, shortage_of, with_diagnosis
+from milp_planner.features.plan.slowest import SlowestInfo, slowest_of
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import compile_for
 from milp_planner.plans.placement import Plan, decode
@@ -116,6 +117,7 @@ class Answers(Shown):
     of *moves*.
     """
 
+    slowest: SlowestInfo | None = None
     why: WhyInfo | None = None
     staircase: tuple[StaircaseInfo, ...] | None = None
     frontier: FrontierInfo | None = None
@@ -141,7 +143,7 @@ class Answers(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Plain values of the answers there are."""
         found: dict[str, Any] = {}
-        for name in ("why", "frontier", "machines", "replan", "moves", "diff", "robust",
+        for name in ("slowest", "why", "frontier", "machines", "replan", "moves", "diff", "robust",
                      "sensitivity", "why_not"):  # fmt: skip
             value = getattr(self, name)
             if value is not None:
@@ -233,6 +235,8 @@ def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
 def _why(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
     info, better = why(plan.instance, plan.outcome, budget, asked.tables, asked.alternatives)
     found: dict[str, Any] = {"why": info}
+    if not asked.tables and plan.instance.num_ranks > 1:
+        found["slowest"] = slowest_of(plan)
     if better is not None:
         found["better"] = adopt(plan, plan.instance, better, budget.formulation)
     return found
