@@ -1,4 +1,4 @@
-"""What a plan puts on every rank and machine: use against capacity, time in every phase."""
+"""What a plan puts on every rank and machine, how even that is, and which ranks are slowest."""
 
 from __future__ import annotations
 
