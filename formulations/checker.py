@@ -1,753 +1,759 @@
-"""Check a plan, and the proof that none is better, from the files alone.
+"""Check a plan and its proof: one file, Python's standard library only, no solver.
 
     python checker.py plan.json
     python checker.py outcome.json --instance instance.json.gz
 
-Reads an Instance (docs/instance-format.md) and an outcome (docs/outcome.md) and believes nothing in
-them: the plan is checked, its objectives are recomputed, and the certificate is judged by
-docs/proof.md, whose sections stand in [brackets] below. Python's standard library and integers
-only, and no line shared with the solvers and the prover.
-
-Exit status: 0 every claim that can be checked holds; 1 one is refuted; 2 the input cannot be read.
+Written from docs/instance-format.md, docs/outcome.md and docs/proof.md; names and rules are theirs.
+All sums are integers of any size. It exits with 0 and a verdict, with 1 where a claim of the
+outcome is refuted, and with 2 where the input cannot be read.
 """
-# ruff: noqa: B905 (zip and map stop at the shorter)
 
 from __future__ import annotations
 
 import argparse
 import base64
+import gc
 import gzip
 import io
 import json
+import stat
 import sys
 import zlib
-from collections import Counter, defaultdict, namedtuple
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from itertools import chain, cycle, repeat
-from operator import add, gt, mul, sub
+from collections import Counter, namedtuple
+from collections.abc import Iterable, Iterator
+from operator import add, le, mul, sub
+from pathlib import Path
 from typing import Any
 
-MAX_BYTES = 2**29  # longest text that is read or unpacked
+#: Most bytes that are read or unpacked.
+MAX_BYTES = 256 * 2**20
+
+Numbers = tuple[int, ...]
 
 
 class Unreadable(Exception):
-    """The input is malformed; the text says what and where."""
+    """The input is not what the pages describe; nothing is said about its claims."""
 
 
 class Refuted(Exception):
-    """A claim does not hold; the text says which and why."""
+    """A claim of the outcome is not so."""
 
 
-def need(holds: object, sentence: str) -> None:
-    """Refuse malformed input."""
-    if not holds:
-        raise Unreadable(sentence)
-
-
-def refute(wrong: object, sentence: str) -> None:
-    """Refuse a claim."""
-    if wrong:
-        raise Refuted(sentence)
+def need(good: object, sentence: str, error: type[Exception] = Unreadable) -> None:
+    """Refuse to go on."""
+    if not good:
+        raise error(sentence)
 
 
 def shown(value: Any) -> str:
-    """A found value in a sentence: short, and harmless on any terminal."""
-    found = f"a {type(value).__name__}" if isinstance(value, (dict, list)) else ascii(value)
-    return found if len(found) <= 60 else found[:57] + "..."
+    """A found value in a sentence: short, in printable ASCII."""
+    return ascii(value)[:60]
 
 
-# --- Forms of the files: a range is an integer, a set a word, a tuple alternatives, "*" any key ---
-
-AMOUNT, SIGNED, COUNT = range(2**53), range(1 - 2**53, 2**53), range(1, 2**53)
-FACTOR, VALUE = range(1 << 20_000), range(-(1 << 20_000), 1 << 20_000)  # of any size
-RANKS, OBJECTIVES = [[AMOUNT]], {"total", "busiest_rank", "step_time"}
-BY_MACHINE = {"one_machine", "any_rank_of_one_machine"}
-FREE = {"any_rank"} | BY_MACHINE  # kinds of place that leave a choice
-STANDING = {"every_rank", "list", "one_machine"}  # a shard on each rank of a way
-SHARD = {"cost": [SIGNED], "use?": {"*": AMOUNT}, "repeat?": COUNT, "move_bytes?": AMOUNT}
-BLOCK: dict[str, Any] = {"where": ({"every_rank", "cluster"} | FREE, [AMOUNT]), "shards": [SHARD]}
-BLOCK |= {"count?": COUNT, "distinct?": bool, "among?": [AMOUNT]}
-OPTION = {"name": str, "fusion?": {"group": str, "level": SIGNED}, "blocks": [BLOCK]}
-RESOURCE = {"name": str, "scope": {"rank", "machine", "cluster"}, "capacity": (AMOUNT, [AMOUNT])}
-NAMED = {"table": str, "option": str}
-INSTANCE = {"format": {"milp-planner-instance/1"}, "name?": str, "source?": str}
-INSTANCE |= {"reference?": list, "ranks": COUNT, "machines": RANKS, "phases": [str]}
-INSTANCE |= {"time_unit?": str, "objective": OBJECTIVES, "resources": [RESOURCE]}
-INSTANCE |= {"tables": [{"name": str, "options": [OPTION]}], "forbidden?": [NAMED]}
-INSTANCE |= {"pins?": [NAMED | {"ranks?": RANKS}], "max_moved_tables?": AMOUNT}
-INSTANCE |= {"current?": {"*": {"option": str, "ranks": RANKS}}, "max_moved_bytes?": AMOUNT}
-OUTCOME = {"status": {"optimal", "feasible", "infeasible", "unknown"}, "*": object}
-OUTCOME |= {"objective_kind": OBJECTIVES, "objective": (VALUE, None), "bound": (VALUE, None)}
-OUTCOME |= {"certified_bound": (VALUE, None), "objectives?": {"*": (VALUE, None)}}
-OUTCOME |= {"tables": (None, {"*": {"option": str, "ranks": RANKS}})}
-OUTCOME |= {"certificate": (None, {"*": object})}
-SPREAD, LARGEST = {"*": (FACTOR, [FACTOR])}, {"*": [[FACTOR]]}
-VECTOR = {"cost?": SPREAD, "capacity?": SPREAD, "largest_cost?": LARGEST, "largest_use?": LARGEST}
-VECTOR |= {"moved_tables?": FACTOR, "moved_bytes?": FACTOR, "fusion?": {"*": [[VALUE]]}}
-NODE = {"use?": [AMOUNT], "nodes?": [AMOUNT], "table?": AMOUNT, "options?": RANKS}
-NODE |= {"machines?": RANKS}
-CERTIFICATE = {"version": range(2, 3), "kind": {"bound", "infeasible"}, "target?": VALUE}
-CERTIFICATE |= {"vectors": [VECTOR], "nodes": [NODE]}
+def no_number(constant: str) -> None:
+    """Refuse NaN and infinity."""
+    raise Unreadable(f"{constant} is no number")
 
 
-def fit(value: Any, form: Any, what: str) -> None:
-    """Refuse a value that has not the form: an unknown key, 1.0 or true for 1, and so on."""
-    found = fault(value, form)
-    need(found is None, f"{what}{found}")
+class Fields:
+    """The shape of an object: the keys it must have, and those it may have."""
+
+    def __init__(self, needed: dict[str, Any], **more: Any) -> None:
+        self.needed, self.shapes = needed.keys(), needed | more
 
 
-def fault(value: Any, form: Any) -> str | None:
-    """Where and how a value has not the form; None where it has."""
-    if isinstance(form, tuple):
-        kinds = (list, dict, type(None))
-        alike = (f for f in form if all(isinstance(f, k) == isinstance(value, k) for k in kinds))
-        form = next(alike, form[0])
-    if isinstance(form, dict) and isinstance(value, dict):
-        for key in (key for key in form if key[-1] not in "?*" and key not in value):
-            return f": the field {key!r} is missing"
-        for key, entry in value.items():
-            inner = form.get(key, form.get(key + "?", form.get("*")))
-            found = ": unknown" if inner is None or key[-1:] == "?" else fault(entry, inner)
-            if found is not None:
-                return f".{shown(key)[1:-1]}{found}"
-        return None
-    if isinstance(form, list) and isinstance(value, list):
-        inside = ((i, fault(entry, form[0])) for i, entry in enumerate(value))
-        return next((f"[{i}]{found}" for i, found in inside if found is not None), None)
-    if isinstance(form, range):
-        right = type(value) is int and value in form
-    elif isinstance(form, set):
-        right = isinstance(value, str) and value in form
-    else:
-        right = isinstance(value, form) if isinstance(form, type) else value is form is None
-    return None if right else f" is {shown(value)}: of another type, or not allowed there"
+def fits(value: Any, shape: Any) -> bool:
+    """Whether a value has a shape.
+
+    A shape is a range, a type, a set of texts, a tuple of alternatives, [the shape of items],
+    {None: the shape of an object's values}, or Fields.
+    """
+    kind = type(shape)
+    if kind is range:
+        return type(value) is int and value in shape
+    if kind is list:
+        return type(value) is list and all([fits(item, shape[0]) for item in value])
+    if kind is Fields:
+        good = type(value) is dict and shape.needed <= value.keys() <= shape.shapes.keys()
+        return good and all([fits(item, shape.shapes[key]) for key, item in value.items()])
+    if kind is dict:
+        return type(value) is dict and all([fits(item, shape[None]) for item in value.values()])
+    if kind is tuple:
+        return any(fits(value, one) for one in shape)
+    return type(value) is str and value in shape if kind is set else type(value) is shape
 
 
-def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON without duplicate keys."""
-    need(len(dict(pairs)) == len(pairs), "a key appears twice in one object")
-    return dict(pairs)
+def parse(data: bytes | str, what: str) -> Any:
+    """JSON in UTF-8, gzipped or not, without NaN and with no key twice; text is base64 of it."""
 
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        need(len(found := dict(pairs)) == len(pairs), f"{what} has a key twice in an object")
+        return found
 
-def read(data: bytes | str, what: str) -> Any:
-    """JSON, gzipped (as text: and in base64) or not; no duplicate keys, NaN, bottomless nesting."""
     try:
-        data = base64.b64decode(data, validate=True) if isinstance(data, str) else data
-        if data[:2] == b"\x1f\x8b":
+        data = data if isinstance(data, bytes) else base64.b64decode(data, validate=True)
+        if data.startswith(b"\x1f\x8b"):
             data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(MAX_BYTES + 1)
-        need(len(data) <= MAX_BYTES, f"{what}: longer than {MAX_BYTES} bytes")
-        return json.loads(data.decode(), object_pairs_hook=unique, parse_constant=int)
-    except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise Unreadable(f"{what}: not valid JSON ({str(error)[:90]!a})") from None
+        need(len(data) <= MAX_BYTES, f"{what} has more than {MAX_BYTES} bytes")
+        return json.loads(data.decode(), object_pairs_hook=unique, parse_constant=no_number)
+    except (OSError, EOFError, RecursionError, ValueError, zlib.error) as error:
+        raise Unreadable(f"{what} is no JSON: {shown(str(error))}") from error
 
 
-def read_file(path: str) -> Any:
-    """A JSON file, gzipped or not."""
-    with open(path, "rb") as file:
-        return read(file.read(MAX_BYTES + 1), ascii(path))
+# The instance
+AMOUNT, COUNT, SIGNED = range(2**53), range(1, 2**53), range(1 - 2**53, 2**53)
+PLACED = Fields({"option": str, "ranks": [[AMOUNT]]})
+ON_MACHINES = {"any_rank_of_one_machine", "one_machine"}
+FREE = {"any_rank", *ON_MACHINES}
+SHARD = Fields({"cost": [SIGNED]}, use={None: AMOUNT}, repeat=COUNT, move_bytes=AMOUNT)
+BLOCK = {"where": ({"every_rank", "cluster", *FREE}, [AMOUNT]), "shards": [SHARD]}
+OPTION = {"name": str, "blocks": [Fields(BLOCK, count=COUNT, distinct=bool, among=[AMOUNT])]}
+FUSION = Fields({"group": str, "level": SIGNED})
+RESOURCE = {"scope": {"rank", "machine", "cluster"}, "capacity": (AMOUNT, [AMOUNT]), "name": str}
+CHOSEN = {"table": str, "option": str}
+TABLE = Fields({"name": str, "options": [Fields(OPTION, fusion=FUSION)]})
+INSTANCE = Fields(
+    {
+        "format": {"milp-planner-instance/1"}, "ranks": COUNT, "machines": [[AMOUNT]],
+        "phases": [str], "objective": {"total", "busiest_rank", "step_time"},
+        "resources": [Fields(RESOURCE)], "tables": list,
+    },
+    name=str, source=str, time_unit=str, reference=list, forbidden=[Fields(CHOSEN)],
+    pins=[Fields(CHOSEN, ranks=[[AMOUNT]])], current={None: PLACED}, max_moved_tables=AMOUNT,
+    max_moved_bytes=AMOUNT,
+)  # fmt: skip
 
 
-def part(plan: Any, key: str) -> Any:
-    """A part of plan.json, unpacked when it is packed."""
-    value = plan.get(key)
-    if not isinstance(value, dict) or "encoding" not in value:
-        return value
-    fit(value, {"encoding": {"json+gzip+base64"}, "data": str}, key)
-    return read(value["data"], key)
+#: ``weights``, by *coordinate*: costs, resources, and the bytes that move with the option.
+Shard = namedtuple("Shard", "weights uses costs move_bytes")
+#: Shards alike: so many, on any of the ranks, or if not ``free`` one on each; or on no rank.
+Part = namedtuple("Part", "times shard ranks free")
+#: An option of a table; ``home`` is the position of its home block, or -1.
+Option = namedtuple("Option", "name fusion moves blocks home")
 
 
-# --- The Instance ---------------------------------------------------------------------------------
+class Block:
+    """Shards that are placed together; ``runs`` says how many of each.
 
-# A set of ranks is the bits of an integer; the bit after the last rank is for shards on no rank.
-# cost: one a phase; values: one a column; move: bytes that move with it
-Shard = namedtuple("Shard", "cost values move")
-# runs: the shards in order, each with how often it comes in a row
-Block = namedtuple("Block", "where count distinct ways runs")
-# A way to place a block: its ranks, and the sets of ranks (a machine, None for all) that it covers
-Way = namedtuple("Way", "ranks covers")
-# home: index of its home block [Splits]; floor, excess and peak: one a column [The bare rule]
-Option = namedtuple("Option", "name group level blocks home floor excess peak")
+    ``sites`` maps the machine of a block (-1 if it is about none) to what goes where; a block takes
+    ``copies`` of them. No site: no place. Sites of ``even`` blocks are alike but for the ranks.
+    """
 
+    def __init__(
+        self, instance: Instance, where: str, count: int, distinct: bool, *sets: Any
+    ) -> None:
+        among, listed, named, runs = sets
+        self.where, self.distinct, self.runs = where, distinct, runs
+        self.copies = count if where == "one_machine" else 1
+        self.roomy = all(instance.open_to(s, instance.ranks) is instance.ranks for _, s in runs)
+        self.even = self.roomy and named is None
+        regions = {-1: (among or instance.ranks) if where in FREE else listed}
+        if where in ON_MACHINES:
+            regions = {q: instance.machines[q] for q in among or range(len(instance.machines))}
+        self.sites: dict[int, tuple[Part, ...]] = {}
+        for machine, ranks in regions.items():
+            left = ranks
+            if named is not None and where in FREE:
+                left = tuple([rank for rank in ranks if rank in named])
+            parts = self._parts(instance, count, ranks if where == "one_machine" else left)
+            if parts and (left or where not in FREE):
+                self.sites[machine] = parts
+        if where == "one_machine" and distinct and len(self.sites) < count:
+            self.sites = {}
+        values = list(zip(*[shard.weights for _, shard in runs], strict=True))
+        least, most = list(map(min, values)), list(map(max, values))
+        covers = where == "every_rank" or (where == "one_machine" and len(instance.machines) == 1)
+        self.floor = [covers * self.copies * value for value in least]
+        self.excess = list(map(sub, most, least)) if covers else most
+        if where == "cluster":
+            self.excess = self.floor
 
-@cache
-def mask_of(ranks: Sequence[int]) -> int:
-    """A set of ranks, from a tuple or range of them."""
-    return sum(1 << r for r in set(ranks))
+    def _parts(self, instance: Instance, count: int, ranks: Numbers) -> tuple[Part, ...]:
+        """The shards with the ranks they may take of these, or take; () if one has none."""
+        free, parts, start = self.where.startswith("any_rank"), [], 0
+        total = count if free or self.where == "cluster" else len(ranks)
+        for length, shard in self.runs if len(self.runs) > 1 else [(total, self.runs[0][1])]:
+            piece = ranks if free else ranks[start : start + length]
+            fits = piece if self.roomy else instance.open_to(shard, piece)
+            start += length
+            enough = count if self.distinct and len(self.runs) == 1 else 1
+            if len(fits) < (enough if free else len(piece)):
+                return ()
+            parts.append(Part(length, shard, fits, free))
+        return tuple(parts)
 
+    def at_home(self, instance: Instance, home: int) -> tuple[Part, ...]:
+        """A site with the first shard on that machine."""
+        if home in self.sites:
+            return self.sites[home]
+        first, *rest = self.sites[-1]
+        near = tuple([rank for rank in first.ranks if instance.machine_of[rank] == home])
+        return (first._replace(times=1, ranks=near), first._replace(times=first.times - 1), *rest)
 
-def different(values: Iterable[Any], what: str, below: int = 0) -> tuple[Any, ...]:
-    """A non-empty list without repeats; with ``below``, of places."""
-    found = tuple(values)
-    need(0 < len(found) == len(set(found)), f"{what}: none, or one twice")
-    need(not below or max(found) < below, f"{what}: a place must be below {below}")
-    return found
+    def seat(self, instance: Instance, ranks: list[int]) -> Iterator[tuple[Part, list[int]]]:
+        """Each part with the ranks it has of these; :class:`Refuted`: they are no places of it."""
+        sites, start = [], 0
+        for _ in range(self.copies):
+            machine = instance.machine_of.get(ranks[start], -1) if start < len(ranks) else -1
+            sites.append(-1 if -1 in self.sites else machine)
+            need(sites[-1] in self.sites, f"ranks {shown(ranks)} are no place", Refuted)
+            for part in self.sites[sites[-1]]:
+                times = part.times if part.ranks else 0
+                piece, start = ranks[start : start + times], start + times
+                good = set(piece) <= set(part.ranks) if part.free else tuple(piece) == part.ranks
+                need(good and len(piece) == times, f"ranks {shown(ranks)} are no place", Refuted)
+                yield part, piece
+        places = sites if self.where == "one_machine" else ranks
+        apart = len(set(places)) == len(places) or not self.distinct
+        need(apart and start == len(ranks), f"ranks {shown(ranks)} are too many or alike", Refuted)
 
 
 class Instance:
-    """An Instance file. Its columns: the objective's costs, then the resources."""
+    """An instance file, read strictly; :class:`Unreadable` says what is wrong with it."""
 
-    def __init__(self, raw: Any) -> None:
-        fit(raw, INSTANCE, "instance")
-        self.objective, self.ranks = raw["objective"], raw["ranks"]
-        self.machines = [different(m, "machines", self.ranks) for m in raw["machines"]]
-        self.machine_of = {r: q for q, m in enumerate(self.machines) for r in m}
-        parted = sum(map(len, self.machines)) == self.ranks == len(self.machine_of)
-        need(parted, "machines must partition the ranks")
-        self.sets: dict[Any, int] = {q: mask_of(tuple(m)) for q, m in enumerate(self.machines)}
-        self.sets[None] = mask_of(range(self.ranks))
-        self.phases = different(raw["phases"], "phases")
-        costs = self.phases if self.objective == "step_time" else (self.objective,)
-        scope = "cluster" if self.objective == "total" else "rank"
-        self.columns = [(scope, [0] * self.size(scope))] * len(costs)  # a cost's limit is L
-        for resource in raw["resources"]:
-            given, size = resource["capacity"], self.size(resource["scope"])
-            given = given if isinstance(given, list) else [given] * size
-            need(len(given) == size, f"a resource of this scope needs {size} capacities")
-            self.columns.append((resource["scope"], given))
-        self.names = tuple(r["name"] for r in raw["resources"])
-        need(len(self.names) == len(set(self.names)), "resources: a name appears twice")
-        names = chain(zip(repeat("cost"), costs), zip(repeat("use"), self.names))
-        self.column, self.costs = {name: f for f, name in enumerate(names)}, len(costs)
-        self.table = {t["name"]: i for i, t in enumerate(raw["tables"])}
-        need(len(self.table) == len(raw["tables"]), "tables: a name appears twice")
-        self.tables = []
-        for t in raw["tables"]:
-            what = f"table {shown(t['name'])}"
-            different((o["name"] for o in t["options"]), f"{what}: options")
-            self.tables.append([self._option(o, what) for o in t["options"]])
-        self.limits = {k: raw[k] for k in ("max_moved_tables", "max_moved_bytes") if k in raw}
-        self.forbidden = {self._named(f, "forbidden") for f in raw.get("forbidden", [])}
-        self.current = {}  # an option that is gone is None
-        for name, now in raw.get("current", {}).items():
-            t, o = self._named({"table": name, **now}, "current")
-            self.current[t] = o, now["ranks"]
-        self.pins: dict[int, Any] = {}
-        for pin in raw.get("pins", []):
-            t, o = self._named(pin, "pins")
-            need(t not in self.pins and o is not None, "pins: a table twice, or no such option")
-            blocks, ranks = self.tables[t][o].blocks, pin.get("ranks")
-            known = not ranks or max(chain([0], *ranks)) < self.ranks
-            right = known and (ranks is None or len(ranks) == len(blocks))
-            need(right, "pins: not one list of ranks a block")
-            self.pins[t] = o, ranks
+    def __init__(self, document: Any) -> None:
+        need(fits(document, INSTANCE), "the instance is not as its page says")
+        for t, table in enumerate(document["tables"]):
+            need(fits(table, TABLE), f"table {t} of the instance is not as its page says")
+        self.machines = [tuple(ranks) for ranks in document["machines"]]
+        self.machine_of = {rank: q for q, ranks in enumerate(self.machines) for rank in ranks}
+        self.ranks = tuple(range(sum(map(len, self.machines))))
+        good = sorted(self.machine_of) == list(self.ranks) and document["ranks"] == len(self.ranks)
+        need(good and all(self.machines), "machines must part the ranks")
+        self.phases, self.objective = document["phases"], document["objective"]
+        need(len(set(self.phases)) == len(self.phases) > 0, "phases must be different names")
+        self.costs = self.phases if self.objective == "step_time" else [self.objective]
+        self._read_resources(document["resources"])
+        self.current, pins = document.get("current", {}), document.get("pins", [])
+        self.limits = {key: document.get(f"max_{key}") for key in ("moved_tables", "moved_bytes")}
+        need(self.current or set(self.limits.values()) == {None}, "limits on moves need 'current'")
+        self.pins = {pin["table"]: pin for pin in pins}
+        self.barred = {(entry["table"], entry["option"]) for entry in document.get("forbidden", [])}
+        wished = self.barred | {(pin["table"], pin["option"]) for pin in pins}
+        self._blocks: dict[Any, Block] = {}
+        self.tables = {table["name"]: self._options(table) for table in document["tables"]}
+        known = {(name, option.name) for name, options in self.tables.items() for option in options}
+        missing = wished - known or self.current.keys() - self.tables.keys()
+        need(not missing, "pins, forbidden or current name what is not there")
+        sizes = len(document["tables"]), len(pins), sum(map(len, self.tables.values()))
+        once = sizes == (len(self.tables), len(self.pins), len(known))
+        need(once and all(self.tables.values()), "each table needs options, and nothing is twice")
+        self.barred |= {(t, o) for t, o in known if self.pins.get(t, {}).get("option", o) != o}
+        self.groups = {o.fusion[0] for options in self.tables.values() for o in options if o.fusion}
 
-    def size(self, scope: str) -> int:
-        """How many places a scope has."""
-        return {"rank": self.ranks, "machine": len(self.machines)}.get(scope, 1)
+    def _read_resources(self, resources: list[Any]) -> None:
+        """Scopes and places by coordinate; capacities by resource."""
+        self.resources = [item["name"] for item in resources]
+        self._known = set(self.resources)
+        need(len(self._known) == len(resources), "a resource is named twice")
+        cost = "cluster" if self.objective == "total" else "rank"
+        self.scopes = [cost] * len(self.costs) + [item["scope"] for item in resources] + ["cluster"]
+        places = {"rank": self.ranks, "cluster": (0,) * len(self.ranks)}
+        places["machine"] = tuple([self.machine_of[rank] for rank in self.ranks])
+        self.at = [places[scope] for scope in self.scopes]  # by coordinate: each rank's place
+        self.capacities: list[list[int]] = []
+        held: list[Numbers] = [()] * len(self.ranks)
+        for item in resources:
+            amounts, at = item["capacity"], places[item["scope"]]
+            amounts = amounts if type(amounts) is list else [amounts] * (max(at) + 1)
+            need(len(amounts) == max(at) + 1, "a resource has one capacity a place")
+            self.capacities.append(amounts)
+            most = [2**53] if item["scope"] == "cluster" else amounts
+            held = [(*row, most[place]) for row, place in zip(held, at, strict=True)]
+        self._kinds = sorted(set(held))  # of ranks, by what they and their machines hold
+        self._kind = [self._kinds.index(row) for row in held]
 
-    def place(self, scope: str, rank: int) -> int:
-        """The place of a scope that a rank belongs to."""
-        return {"rank": rank, "machine": self.machine_of.get(rank, 0)}.get(scope, 0)
+    def open_to(self, shard: Shard, ranks: Numbers) -> Numbers:
+        """Those of the ranks whose capacities, and whose machine's, the shard does not exceed."""
+        good = [all(map(le, shard.uses, kind)) for kind in self._kinds]
+        return ranks if all(good) else tuple([rank for rank in ranks if good[self._kind[rank]]])
 
-    def _named(self, raw: Any, what: str) -> tuple[int, Any]:
-        need(raw["table"] in self.table, f"{what}: there is no table {shown(raw['table'])}")
-        t = self.table[raw["table"]]
-        return t, next((o for o, x in enumerate(self.tables[t]) if x.name == raw["option"]), None)
+    def _options(self, table: dict[str, Any]) -> list[Option]:
+        pin, now = self.pins.get(table["name"], {}), self.current.get(table["name"])
+        options = []
+        for entry in table["options"]:
+            name, blocks, fusion = entry["name"], entry["blocks"], entry.get("fusion")
+            moves = now is not None and now["option"] != name
+            named = pin.get("ranks") if pin.get("option") == name else None
+            named = [None] * len(blocks) if named is None else named
+            need(len(named) == len(blocks) > 0, "each block needs ranks in a pin, an option blocks")
+            pairs = zip(blocks, named, strict=True)
+            found = tuple([self._block(block, ranks, moves) for block, ranks in pairs])
+            home = next((i for i, block in enumerate(found) if block.where in FREE), -1)
+            fused = (fusion["group"], fusion["level"]) if fusion else None
+            options.append(Option(name, fused, moves, found, home))
+        return options
 
-    def _option(self, raw: Any, what: str) -> Option:
-        what += f", option {shown(raw['name'])}"
-        blocks = [self._block(b, what) for b in raw["blocks"]]
-        need(blocks, f"{what}: a block is needed")
-        floor, excess = [0] * len(self.columns), [0] * len(self.columns)
-        for block in (b for b in blocks if b.where != "cluster"):
-            for f, values in enumerate(zip(*(shard.values for shard, _ in block.runs))):
-                low = min(values) if None in block.ways[0].covers else 0
-                floor[f] += low * block.count
-                excess[f] = max(excess[f], max(values) - low)
-        group, level = (raw.get("fusion", {}).get(k) for k in ("group", "level"))
-        home = next((i for i, b in enumerate(blocks) if b.where in FREE), None)
-        peak = [*map(add, floor, excess)]
-        return Option(raw["name"], group, level, blocks, home, floor, excess, peak)
+    def _block(self, entry: dict[str, Any], named: list[int] | None, moves: bool) -> Block:
+        where, count, among = entry["where"], entry.get("count", 1), entry.get("among")
+        listed = self.ranks if where == "every_rank" else ()
+        if type(where) is list:
+            where, listed = "list", tuple(entry["where"])
+        end = len(self.machines if where in ON_MACHINES else self.ranks)
+        for places in ([None] if where != "list" else [listed]) + [among]:
+            good = places is None or (len(set(places)) == len(places) > 0 and max(places) < end)
+            need(good, "ranks or machines must be different ones in range")
+        need(among is None or where in FREE, "among has no meaning here")
+        need(not listed or count == 1, "count must be 1 where every rank is given")
+        need(max(named or [0]) < len(self.ranks), "ranks of a pin must be in range")
+        runs = self._runs(entry["shards"], moves)
+        total, sizes = sum([length for length, _ in runs]), {len(listed) or count}
+        if where == "one_machine":
+            sizes = {len(self.machines[q]) for q in among or range(len(self.machines))}
+        need(total == 1 or sizes == {total}, "give one shard for all positions, or one a position")
+        for _, shard in runs if where == "cluster" else ():
+            pairs = zip(shard.uses, self.scopes[len(self.costs) :], strict=False)
+            need(all(s == "cluster" for u, s in pairs if u), "on no rank, it may not use that")
+        distinct = entry.get("distinct", where == "one_machine")
+        among, only = among and tuple(among), None if named is None else tuple(named)
+        key = (where, count, distinct, among, listed, only, runs)
+        if key not in self._blocks:
+            self._blocks[key] = Block(self, *key)
+        return self._blocks[key]
 
-    def _block(self, raw: Any, what: str) -> Block:
-        where, count = raw["where"], raw.get("count", 1)
-        where, given = ("list", where) if isinstance(where, list) else (where, raw.get("among"))
-        single = where in ("list", "every_rank")
-        need(where in FREE or "among" not in raw, f"{what}: 'among' has no meaning here")
-        need(not single or count == 1, f"{what}: 'count' has no meaning here")
-        below = self.size("machine" if where in BY_MACHINE else "rank")
-        places = different(range(below) if given is None else given, what, below)
-        ways = [Way(places, tuple(self.sets) * (where == "every_rank"))]
-        if where in BY_MACHINE:
-            covers = (None,) if below == 1 else ()
-            ways = [Way(self.machines[q], (q, *covers) * (where == "one_machine")) for q in places]
-        elif where == "cluster":
-            ways = [Way((self.ranks,), ())]
-        whole = single or where == "one_machine"
-        wanted = {len(way.ranks) for way in ways} if whole else {count}
-        runs: list[tuple[Shard, int]] = []
-        for entry in raw["shards"]:
-            shard = self._shard(entry, where == "cluster", what)
-            before = runs.pop()[1] if runs and runs[-1][0] == shard else 0
-            runs.append((shard, before + entry.get("repeat", 1)))
-        number = sum(n for _, n in runs)
-        need({number} in ({1}, wanted), f"{what}: {number} shards, needed: {wanted}")
-        runs = [(runs[0][0], max(wanted))] if len(runs) == 1 else runs
-        return Block(where, count, raw.get("distinct", where == "one_machine"), ways, runs)
-
-    def _shard(self, raw: Any, free: bool, what: str) -> Shard:
-        cost, use = tuple(raw["cost"]), raw.get("use", {})
-        known = len(cost) == len(self.phases) and use.keys() <= set(self.names)
-        need(known, f"{what}: not one cost a phase, or an unknown resource")
-        need(self.objective == "total" or min(cost) >= 0, f"{what}: a cost is below 0")
-        values = cost if self.objective == "step_time" else (sum(cost),)
-        values += tuple(use.get(name, 0) for name in self.names)
-        uses = [*zip(values, self.columns)][self.costs :]
-        wrong = free and any(u and scope != "cluster" for u, (scope, _) in uses)
-        need(not wrong, f"{what}: a cluster block may use cluster resources only")
-        return Shard(cost, values, raw.get("move_bytes", 0))
-
-
-# --- The plan -------------------------------------------------------------------------------------
-
-Placed = list[tuple[Option, list[list[int]]]]  # of every table: its option, the ranks of blocks
-
-
-def check_plan(instance: Instance, raw: Any) -> dict[str, int]:
-    """The objectives of a plan that keeps every rule of the Instance; else Refuted."""
-    placed: Placed = []
-    for called in raw.keys() ^ instance.table.keys():
-        refute(True, f"table {shown(called)} is only in one of plan and instance")
-    for called, t in instance.table.items():
-        what, ranks = f"table {shown(called)}", raw[called]["ranks"]
-        found = [o for o in instance.tables[t] if o.name == raw[called]["option"]]
-        refute(not found, f"{what} has no such option")
-        refute(len(ranks) != len(found[0].blocks), f"{what}: not one list of ranks a block")
-        for block, where in zip(found[0].blocks, ranks):
-            there = may_stand(block, where)
-            refute(not there, f"{what}: a block ({block.where}) stands where it may not")
-        placed.append((found[0], ranks))
-    check_choices(instance, placed)
-    sums = [[0] * len(caps) for _, caps in instance.columns]
-    cost = [[0] * len(instance.phases) for _ in range(instance.ranks + 1)]
-    for rank, shard, times in seats(instance, placed):
-        cost[rank] = [c + times * own for c, own in zip(cost[rank], shard.cost)]
-        for used, value, (scope, _) in zip(sums, shard.values, instance.columns):
-            if rank < instance.ranks or scope == "cluster":
-                used[instance.place(scope, rank)] += times * value
-    for name, used, (_, caps) in [*zip(instance.column, sums, instance.columns)][instance.costs :]:
-        for place, (u, c) in enumerate(zip(used, caps)):
-            refute(u > c, f"{shown(name[1])} at place {place}: {u} are used, {c} are there")
-    rows, step = [*map(sum, cost)], sum(map(max, zip(*cost[:-1])))
-    return {"total": sum(rows), "busiest_rank": max(rows[:-1]), "step_time": step}
+    def _runs(self, entries: list[Any], moves: bool) -> tuple[tuple[int, Any], ...]:
+        """Shards and how often; neighbours that are equal are one run."""
+        runs: list[tuple[int, Any]] = []
+        for entry in entries:
+            costs, use = tuple(entry["cost"]), entry.get("use", {})
+            need(len(costs) == len(self.phases), "a shard has one cost a phase")
+            need(self.objective == "total" or min(costs) >= 0, "a cost is below 0")
+            need(use.keys() <= self._known, "a shard uses an unknown resource")
+            uses = tuple([use.get(name, 0) for name in self.resources])
+            moved, length = entry.get("move_bytes", 0), entry.get("repeat", 1)
+            lifted = costs if self.objective == "step_time" else (sum(costs),)
+            shard = Shard((*lifted, *uses, moved if moves else 0), uses, costs, moved)
+            if runs and runs[-1][1] == shard:
+                length += runs.pop()[0]
+            runs.append((length, shard))
+        need(runs, "a block needs a shard")
+        return tuple(runs)
 
 
-def may_stand(block: Block, ranks: list[int]) -> bool:
-    """Whether these are places of the block: where, among, count, distinct."""
-    if block.where == "cluster":
-        return not ranks
-    taken: list[Any] = ranks
-    there = True
-    if block.where.startswith("any"):
-        there = any(set(ranks) <= set(way.ranks) for way in block.ways)
-    else:  # one way after the other
-        ways, taken, left = {way.ranks[0]: way.ranks for way in block.ways}, [], [*ranks]
-        while left and left[0] in ways:
-            taken.append(ways[left[0]])
-            there = left[: len(taken[-1])] == [*taken[-1]] and there
-            del left[: len(taken[-1])]
-        there = there and not left
-    apart = not block.distinct or len(set(taken)) == len(taken)
-    return there and apart and len(taken) == block.count
+# The plan
 
 
-def seats(instance: Instance, placed: Placed) -> Iterator[tuple[int, Shard, int]]:
-    """Every shard with its rank, once; beyond the last rank with how often it is there."""
-    for option, ranks in placed:
-        for block, where in zip(option.blocks, ranks):
-            if block.where == "cluster":
-                yield from ((instance.ranks, shard, n) for shard, n in block.runs)
-            else:  # one_machine takes machine after machine
-                shards = chain.from_iterable(repeat(shard, n) for shard, n in block.runs)
-                yield from ((rank, shard, 1) for rank, shard in zip(where, cycle(shards)))
+def check_plan(instance: Instance, tables: Any) -> dict[str, int]:
+    """The three objectives of a plan; :class:`Refuted` says which constraint it does not keep."""
+    need(fits(tables, {None: PLACED}), "tables of the outcome are not as the page says")
+    odd = shown(sorted(tables.keys() ^ instance.tables.keys())[:1])
+    need(odd == "[]", f"a table is only in one of instance and plan: {odd}", Refuted)
+    loads = [[0] * len(instance.phases) for _ in instance.ranks]
+    used = [[0] * len(amounts) for amounts in instance.capacities]
+    total, moved, levels = 0, {"moved_tables": 0, "moved_bytes": 0}, dict[str, int]()
+    for name in instance.tables:
+        option, ranks, moves = _chosen(instance, name, tables[name])
+        fused = option.fusion is None or levels.setdefault(*option.fusion) == option.fusion[1]
+        need(fused, f"fusion group {shown(option.fusion)} is at two levels", Refuted)
+        moved["moved_tables"] += moves
+        pairs = zip(option.blocks, ranks, strict=True)
+        for (times, shard, _, _), taken in [s for b, r in pairs for s in b.seat(instance, r)]:
+            total += times * sum(shard.costs)
+            moved["moved_bytes"] += moves * times * shard.move_bytes
+            for rank in taken:
+                loads[rank] = list(map(add, loads[rank], shard.costs))
+            for k, use in enumerate(shard.uses):
+                at = instance.at[len(instance.costs) + k]
+                for place in [at[rank] for rank in taken] if use else []:
+                    used[k][place] += use
+                if use and not taken:
+                    used[k][0] += times * use
+    for name, amounts, most in zip(instance.resources, used, instance.capacities, strict=True):
+        need(all(map(le, amounts, most)), f"a capacity of {shown(name)} is exceeded", Refuted)
+    for key, most in instance.limits.items():
+        need(most is None or moved[key] <= most, f"max_{key} is exceeded: {moved[key]}", Refuted)
+    peaks = map(max, zip(*loads, strict=True))
+    return {"total": total, "busiest_rank": max(map(sum, loads)), "step_time": sum(peaks)}
 
 
-def check_choices(instance: Instance, placed: Placed) -> None:
-    """Fusion, forbidden options, pins and moves."""
-    levels: dict[Any, Any] = {}
-    moved: Placed = []
-    for t, (option, ranks) in enumerate(placed):
-        o = instance.tables[t].index(option)
-        split = levels.setdefault(option.group, option.level) != option.level
-        refute(split, f"fusion group {shown(option.group)} stands at two levels")
-        pinned, where = instance.pins.get(t, (o, None))
-        apart = pinned != o or not same(where or ranks, ranks)
-        refute(apart or (t, o) in instance.forbidden, f"tables[{t}]: forbidden, or against its pin")
-        before, stood = instance.current.get(t, (o, ranks))
-        if before != o or not same(stood, ranks):
-            moved.append((option, ranks))
-    size = sum(shard.move * times for _, shard, times in seats(instance, moved))
-    for key, found in (("max_moved_tables", len(moved)), ("max_moved_bytes", size)):
-        limit = instance.limits.get(key, found)
-        refute(found > limit, f"{key} is {limit}, the plan moves {found}")
+def _chosen(instance: Instance, table: str, entry: dict[str, Any]) -> tuple[Option, Any, bool]:
+    """The option of a table, its ranks, and whether the table moves."""
+    name, ranks, where = entry["option"], entry["ranks"], f"table {shown(table)}"
+    option = next((option for option in instance.tables[table] if option.name == name), None)
+    if option is None or (table, name) in instance.barred:
+        raise Refuted(f"{where} may not have the option {shown(name)}")
+    need(len(ranks) == len(option.blocks), f"{where} has not one list of ranks a block", Refuted)
+    spread, now = list(map(sorted, ranks)), instance.current.get(table)
+    pinned = instance.pins.get(table, {}).get("ranks", ranks)
+    need(spread == list(map(sorted, pinned)), f"{where} is not on the ranks of its pin", Refuted)
+    return option, ranks, bool(now and (option.moves or spread != list(map(sorted, now["ranks"]))))
 
 
-def same(a: list[list[int]], b: list[list[int]]) -> bool:
-    """Whether placements agree, the ranks of each block as multisets."""
-    return [sorted(x) for x in a] == [sorted(x) for x in b]
+# The certificate: vectors and prices
+FACTORS, ROWS = {None: (int, [int])}, {None: [[int]]}
+VECTOR = Fields(
+    {}, cost=FACTORS, capacity=FACTORS, largest_cost=ROWS, largest_use=ROWS, fusion=ROWS,
+    moved_tables=int, moved_bytes=int,
+)  # fmt: skip
 
 
-# --- The certificate ------------------------------------------------------------------------------
+class Choice:
+    """An option, its position in its table, and its home; None: none, or none that matters."""
 
-# A way with room. parts: shard, ranks, and how many such shards take one of them (0: one on each)
-Places = namedtuple("Places", "ranks covers parts")
-Choice = tuple[int, int | None]  # an option, and the machine of its home (None: not told)
-Allowed = list[tuple[Choice, ...]]  # by table
-EVERYWHERE = -1
+    def __init__(self, position: int, home: int | None, option: Option) -> None:
+        self.position, self.home, self.option = position, home, option
+        self.floor = list(map(sum, zip(*[block.floor for block in option.blocks], strict=True)))
+        self.excess = list(map(max, zip(*[block.excess for block in option.blocks], strict=True)))
+        self.peak = list(map(add, self.floor, self.excess))
 
 
-def least(values: Iterable[Any]) -> Any:
-    """The least of what is there; None where nothing is."""
-    return min((v for v in values if v is not None), default=None)
+def dot(one: Iterable[int], other: Iterable[int]) -> int:
+    """The sum of the products."""
+    return sum(map(mul, one, other))
 
 
 class Vector:
-    """Multipliers of rows and the right-hand side of their sum [Applying a vector]."""
+    """Multipliers of rows: ``limit`` is their right-hand side, :meth:`price` what a choice adds.
 
-    def __init__(self, instance: Instance, raw: Any, bound: int | None) -> None:
-        self.instance, self.right, self.depth = instance, 0, [0] * len(instance.columns)
-        self.rows = [[0] * len(instance.columns) for _ in range(instance.ranks + 1)]
-        self.covers: Any = defaultdict(Counter)  # largest-shard rows by set: of all tables,
-        self.own: Any = defaultdict(lambda: defaultdict(Counter))  # and of each
-        self.tables, self.bytes = raw.get("moved_tables", 0), raw.get("moved_bytes", 0)
-        self.fusion: Any = defaultdict(Counter)  # of each table, by group and level
-        for key, given in raw.items():
-            if key.startswith("moved"):
-                need(f"max_{key}" in instance.limits, f"the instance has no limit on {key}")
-                self.right += given * instance.limits[f"max_{key}"]
-                continue
-            kind = "cost" if "cost" in key else "use"
-            add_rows: Any = self._fuse if key == "fusion" else self._spread
-            add_rows = self._largest if key.startswith("largest") else add_rows
-            need(bound is not None or kind == "use", "vector: costs belong to kind bound")
-            for name, value in given.items():
-                known = key == "fusion" or (kind, name) in instance.column
-                need(known, f"vector: {key} names what is not there")
-                add_rows(instance.column.get((kind, name), name), value)
-        self.right += (bound or 0) * max(self.depth[: instance.costs])  # [Why every row holds]
-        kinds: Any = defaultdict(int)  # ranks of equal multipliers
-        for r, weights in enumerate(self.rows):
-            kinds[tuple(weights)] |= 1 << r
-        self.kinds, self.prices = list(kinds.items()), dict[tuple[int, Choice], int | None]()
+    ``weights`` has the multipliers by rank and coordinate, ``covers`` those of largest-shard rows
+    by machine (-1: all ranks) and coordinate, ``own`` the same by table.
+    """
 
-    def _spread(self, f: int, given: Any) -> None:
-        """A row for every place of a cost or resource."""
-        scope, caps = self.instance.columns[f]
-        spread = given if isinstance(given, list) else [given] * len(caps)
-        right = len(spread) == len(caps) and (scope != "cluster" or spread is not given)
-        need(right, "vector: not one multiplier a place")
-        for r, weights in enumerate(self.rows):
-            on = r < self.instance.ranks or scope == "cluster"
-            weights[f] = spread[self.instance.place(scope, r)] if on else 0
-        self.depth[f] += sum(spread)
-        self.right += sum(map(mul, spread, caps))
+    def __init__(self, instance: Instance, rows: dict[str, Any], capacities: list[Any]) -> None:
+        self.instance, self.rows, zeros = instance, rows, [0] * len(instance.scopes)
+        self.weights = [zeros.copy() for _ in instance.ranks]
+        self.covers: dict[int, list[int]] = {}
+        self.own: dict[tuple[int, int], list[int]] = {}
+        self.fused: Counter[tuple[int, str, int]] = Counter()
+        self._known: dict[Any, Any] = {}
+        limits = zeros.copy()
+        for k, numbers in self._named("cost", "capacity"):
+            at, wide = instance.at[k], type(numbers) is list and instance.scopes[k] != "cluster"
+            factors = numbers if wide else [numbers] * (max(at) + 1)
+            good = len(factors) == max(at) + 1 and all(type(f) is int and f >= 0 for f in factors)
+            need(good, "a vector has a number >= 0, or one a rank or machine")
+            for weights, place in zip(self.weights, at, strict=True):
+                weights[k] += factors[place]
+            limits[k] += dot(factors, capacities[k])
+        for k, entries in self._named("largest_cost", "largest_use"):
+            need(instance.scopes[k] == "rank", "a vector has largest shards of ranks only")
+            for table, factor, machine in self._entries(entries, 2):
+                need(-1 <= machine < len(instance.machines), "a vector has an unknown machine")
+                self.covers.setdefault(machine, zeros.copy())[k] += factor
+                self.own.setdefault((table, machine), zeros.copy())[k] += factor
+                ranks = instance.ranks if machine < 0 else instance.machines[machine]
+                limits[k] += factor * max([capacities[k][rank] for rank in ranks])
+        self.limit = max(limits[: len(instance.costs)]) + sum(limits[len(instance.costs) :])
+        for group, entries in rows.get("fusion", {}).items():
+            need(group in instance.groups, f"a vector has an unknown group {shown(group)}")
+            levels: Counter[int] = Counter()
+            for table, level, factor in self._entries(entries, 3):
+                levels[level] += factor
+                self.fused[table, group, level] += factor
+            self.limit += max(levels.values(), default=0)
+        for key in instance.limits.keys() & rows.keys():
+            good = rows[key] >= 0 and instance.limits[key] is not None
+            need(good, f"a vector has {key}, of which there is no limit, or below 0")
+            self.limit += rows[key] * instance.limits[key]
+        for weights in self.weights:
+            weights[-1] = rows.get("moved_bytes", 0)
+        seen: dict[Any, int] = {}
+        self._like = {-1: -1}  # the first machine with the same multipliers, by machine
+        for q, ranks in enumerate(instance.machines):
+            look = (*[tuple(self.weights[rank]) for rank in ranks], *self.covers.get(q, ()))
+            self._like[q] = seen.setdefault(look, q)
 
-    def _fuse(self, group: str, given: Any) -> None:
-        """Rows of tables at levels of a group, of which a plan has one."""
-        levels: Any = Counter()
-        for row in given:
-            t, level, m = row if len(row) == 3 else (0, 0, -1)
-            need(m >= 0 and t in range(len(self.instance.tables)), f"vector: no fusion row {row}")
-            self.fusion[t][group, level] += m
-            levels[level] += m
-        self.right += max(levels.values(), default=0)
+    def _named(self, of_costs: str, of_resources: str) -> Iterator[tuple[int, Any]]:
+        """Coordinate and multipliers of what two keys of the vector name."""
+        costs, resources = self.instance.costs, self.instance.resources
+        for key, names, first in (of_costs, costs, 0), (of_resources, resources, len(costs)):
+            for name, numbers in self.rows.get(key, {}).items():
+                need(name in names, f"a vector has an unknown {key}: {shown(name)}")
+                yield first + names.index(name), numbers
 
-    def _largest(self, f: int, given: Any) -> None:
-        """Rows of the largest shards of tables, over all ranks or those of a machine."""
-        scope, caps = self.instance.columns[f]
-        for row in given:
-            t, m, about = (*row, None)[:3] if len(row) in (2, 3) else (0, 0, -1)
-            known = t < len(self.instance.tables) and about in self.instance.sets
-            need(known and scope == "rank", f"vector: no largest-shard row {row}")
-            self.own[t][about][f] += m
-            self.covers[about][f] += m
-            self.depth[f] += m
-            inside = self.instance.sets[about]
-            self.right += m * max(c for r, c in enumerate(caps) if inside >> r & 1)
+    def _entries(self, entries: list[list[int]], least: int) -> Iterator[list[int]]:
+        """Rows about tables, with machine -1 where none is named."""
+        for entry in entries:
+            good = least <= len(entry) <= 3 and 0 <= entry[0] < len(self.instance.tables)
+            good = good and entry[-1] >= 0 and (least == 3 or entry[1] >= 0)
+            need(good, f"a vector has a row {shown(entry)}")
+            yield [*entry, -1][:3]
+
+    def price(self, table: int, choice: Choice) -> int:
+        """What the choice adds at least to the left-hand side."""
+        option, home = choice.option, choice.home
+        price = self.rows.get("moved_tables", 0) if option.moves else 0
+        if option.fusion and self.fused:
+            price += self.fused[(table, *option.fusion)]
+        for position, block in enumerate(option.blocks):
+            key = (block, home if position == option.home else None)
+            if key not in self._known:
+                self._known[key] = self._block(*key)
+            price += self._known[key]
+        price += dot(self.own.get((table, -1), ()), choice.excess)
+        if home is not None and option.blocks[option.home].where != "one_machine":
+            first = option.blocks[option.home].runs[0][1]
+            price += dot(self.own.get((table, home), ()), first.weights)
+        return price
+
+    def _block(self, block: Block, home: int | None) -> int:
+        """The least that a block adds, with its first shard at home."""
+        sites = {self._like[q]: q for q in block.sites}.values() if block.even else block.sites
+        least = min([self._site(block, q, block.sites[q]) for q in sites])
+        if home is None:
+            return block.copies * least
+        site = self._site(block, home, block.at_home(self.instance, home))
+        return (block.copies - 1) * least + site
+
+    def _site(self, block: Block, machine: int, parts: tuple[Part, ...]) -> int:
+        price = sum([self._part(part) for part in parts])
+        alone = len(self.instance.machines) == 1
+        for q, row in self.covers.items():
+            here = block.where == "one_machine" and (alone or q == machine)
+            if here or block.where == "every_rank":
+                inside = set(self.instance.ranks if q < 0 else self.instance.machines[q])
+                values = [p.shard.weights for p in parts if not inside.isdisjoint(p.ranks)]
+                price += dot(row, map(min, zip(*values, strict=True)))
+        return price
+
+    def _part(self, part: Part) -> int:
+        times, shard, ranks, free = part
+        if not ranks:
+            scopes = zip(self.weights[0], self.instance.scopes, strict=True)
+            nowhere = [weight if scope == "cluster" else 0 for weight, scope in scopes]
+            return times * dot(nowhere, shard.weights)
+        if (free, ranks) not in self._known:
+            rows = [self.weights[rank] for rank in ranks]
+            columns = [list(map(sum, zip(*rows, strict=True)))]
+            self._known[free, ranks] = list(map(list, set(map(tuple, rows)))) if free else columns
+        least = min([dot(row, shard.weights) for row in self._known[free, ranks]])
+        return times * least if free else least
+
+
+# The certificate: the tree
+LISTS = [[AMOUNT]]
+NODE = Fields({}, use=[AMOUNT], table=AMOUNT, options=LISTS, machines=LISTS, nodes=[AMOUNT])
+TREE = {"version": range(2, 3), "kind": {"bound", "infeasible"}, "vectors": list, "nodes": list}
+CERTIFICATE = Fields(TREE, target=int)
+
+
+class Left:
+    """The choices that a table has left, with least floor and largest peak by coordinate."""
+
+    def __init__(self, choices: list[Choice]) -> None:
+        self.choices = choices
+        self.floor = list(map(min, zip(*[choice.floor for choice in choices], strict=True)))
+        self.peak = list(map(max, zip(*[choice.peak for choice in choices], strict=True)))
 
 
 class Proof:
-    """A certificate of version 2, well formed for an instance [The file]."""
+    """A certificate on its instance, read strictly."""
 
-    def __init__(self, instance: Instance, raw: Any) -> None:
-        fit(raw, CERTIFICATE, "certificate")
-        need(("target" in raw) == (raw["kind"] == "bound"), "certificate: target is for kind bound")
-        self.instance, self.nodes = instance, raw["nodes"]
-        self.bound = raw["target"] - 1 if "target" in raw else None
-        self.vectors = [Vector(instance, v, self.bound) for v in raw["vectors"]]
-        children = [(i, c) for i, node in enumerate(self.nodes) for c in node.get("nodes", [])]
-        once = sorted(c for _, c in children) == list(range(1, len(self.nodes)))
-        need(once and all(i < c for i, c in children), "certificate: its nodes are no tree")
-        used = max(chain([-1], *(node.get("use", ()) for node in self.nodes)))
-        need(used < len(self.vectors), "certificate: a node uses a vector that is not there")
-        told = any("machines" in node for node in self.nodes)
-        told |= any(about is not None for v in self.vectors for about in v.covers)
-        self.homes = [*range(len(instance.machines))] if told else [None]
-        priced = self.bound is not None and instance.objective != "total"
-        self.costs = range(instance.costs if priced else 0)
-        uses = [*enumerate(instance.columns)][instance.costs :]
-        self.tested = [(f, max(caps)) for f, (scope, caps) in uses if scope == "rank"]
-        self.rooms: Any = defaultdict(int)  # ranks by what is there of every resource
-        for r in range(instance.ranks):
-            room = (2**53 if s == "cluster" else c[instance.place(s, r)] for _, (s, c) in uses)
-            self.rooms[tuple(room)] |= 1 << r
-        self.places: dict[tuple[int, int], list[list[Places]]] = {}
+    def __init__(self, instance: Instance, document: Any) -> None:
+        need(fits(document, CERTIFICATE), "the certificate is not as its page says")
+        for key, shape in ("vector", VECTOR), ("node", NODE):
+            for i, item in enumerate(document[f"{key}s"]):
+                need(fits(item, shape), f"{key} {i} of the certificate is not as its page says")
+        self.instance, self.nodes, self.tables = instance, document["nodes"], list(instance.tables)
+        self.target, vectors = document.get("target"), document["vectors"]
+        good = (document["kind"] == "bound") == ("target" in document)
+        need(good, "a bound has a target, and nothing else has")
+        self.top = None if self.target is None else self.target - 1
+        costly = any({"cost", "largest_cost"} & rows.keys() for rows in vectors)
+        need(good and not (costly and self.top is None), "a vector has costs, which have no limit")
+        costs = [[self.top or 0] * len(instance.ranks) for _ in instance.costs]
+        self.vectors = [Vector(instance, rows, costs + instance.capacities) for rows in vectors]
+        parents = {c: i for i, node in enumerate(self.nodes) for c in self._children(node)}
+        good = sorted(parents) == list(range(1, len(self.nodes)))
+        count = sum(len(node.get("nodes", [])) for node in self.nodes)
+        good = good and count == len(parents) and all(i < child for child, i in parents.items())
+        need(good and self.nodes, "each node but the first needs one parent, before it")
+        held = enumerate(instance.capacities, len(costs))
+        self.most = [(k, max(held)) for k, held in held if instance.scopes[k] == "rank"]
+        self.costs = len(costs) if self.target is not None and instance.objective != "total" else 0
 
-    def open_node(self) -> int | None:
-        """A node that stays open [Reading it]; None if the root is closed: the claim is proved."""
-        root: Allowed = [()] * len(self.instance.tables)
-        for t, options in enumerate(self.instance.tables):
-            pinned = self.instance.pins.get(t, (None, None))[0]
-            for o, option in enumerate(options):
-                if pinned in (None, o) and (t, o) not in self.instance.forbidden:
-                    self.places[t, o] = [*self._places(t, o)]
-                    homes = [None] if option.home is None else self.homes
-                    root[t] += tuple((o, q) for q in homes if all(self.places[t, o]))
-        stack = [(0, root)]
-        while stack:
-            i, left = stack.pop()
-            if not self._closes(self.nodes[i], left):
-                children = self._split(self.nodes[i], left)
-                if children is None:
-                    return i
-                stack += [*zip(self.nodes[i]["nodes"], children)][::-1]
+    def _children(self, node: dict[str, Any]) -> list[int]:
+        """The positions of a node's children; what it names must be there."""
+        need(all(use < len(self.vectors) for use in node.get("use", [])), "there is no such vector")
+        kinds, rest = node.keys() & {"options", "machines"}, node.keys() & {"table", "nodes"}
+        need(
+            len(kinds) < 2 and len(rest) == 2 * len(kinds), "a split has one kind, table and nodes"
+        )
+        for kind in kinds:
+            need(node["table"] < len(self.tables), "there is no such table")
+            options = self.instance.tables[self.tables[node["table"]]]
+            end = len(options if kind == "options" else self.instance.machines)
+            need(all(i < end for items in node[kind] for i in items), "a split names no such")
+            need(len(node[kind]) == len(node["nodes"]) > 0, "a split needs one child a list")
+        return list(node.get("nodes", []))
+
+    def open_case(self) -> str | None:
+        """The first node that is not closed, in a sentence; None: the claim is proved."""
+        homes = any("machines" in node for node in self.nodes)
+        homes = homes or any(q >= 0 for vector in self.vectors for q in vector.covers)
+        waiting = [(0, [Left(self._choices(table, homes)) for table in self.tables])]
+        while waiting:
+            position, state = waiting.pop()
+            node, table = self.nodes[position], self.nodes[position].get("table")
+            if self._closed(node.get("use", []), state):
+                continue
+            if table is None:
+                return f"node {position} is open"
+            by_option, free = "options" in node, {None}
+            lists = [
+                set(items) if by_option else free.union(items)
+                for items in node.get("options", node.get("machines"))
+            ]
+            spots = {c: c.position if by_option else c.home for c in state[table].choices}
+            if not set(spots.values()) <= set().union(*lists):
+                return f"node {position} is open: its split leaves a case out"
+            for child, items in reversed(list(zip(node["nodes"], lists, strict=True))):
+                kept = Left([choice for choice, spot in spots.items() if spot in items])
+                waiting.append((child, [*state[:table], kept, *state[table + 1 :]]))
         return None
 
-    def _closes(self, node: Any, allowed: Allowed) -> bool:
-        """Whether no case is left at a node; narrows ``allowed``."""
-        self._bare_rule(allowed)
-        for v in node.get("use", []):
-            if not all(allowed) or self._apply(self.vectors[v], allowed):
-                return True
-            self._bare_rule(allowed)
-        return not all(allowed)
+    def _choices(self, table: str, homes: bool) -> list[Choice]:
+        """Those at the root: of no option that is barred or has a block without a place."""
+        found, of = [], self.instance.machine_of
+        for position, option in enumerate(self.instance.tables[table]):
+            places: Iterable[int | None] = [None]
+            if homes and option.home >= 0:
+                places = sites = option.blocks[option.home].sites
+                places = {of[rank] for rank in sites[-1][0].ranks} if -1 in sites else sites
+            if (table, option.name) not in self.instance.barred and all(
+                b.sites for b in option.blocks
+            ):
+                found += [Choice(position, place, option) for place in places]
+        return found
 
-    def _split(self, node: Any, allowed: Allowed) -> list[Allowed] | None:
-        """What the children allow [Splits]; None where a case is in no list, or at a leaf."""
-        t, by = node.get("table", 0), "machines" in node
-        lists = [{*listed, None} for listed in node.get("machines", node.get("options", ()))]
-        split = {"table", "nodes", "machines" if by else "options"} if lists else set()
-        need(node.keys() - {"use"} == split, "certificate: a node has not the keys of one split")
-        right = len(lists) == len(node.get("nodes", ())) and t < max(1, len(allowed))
-        need(right, "certificate: a split without its table, or not one list a child")
-        if not lists:
-            return None
-        listed, most = (
-            set().union(*lists),
-            self.instance.machines if by else self.instance.tables[t],
-        )
-        need(listed <= {None, *range(len(most))}, "certificate: a split names what is not there")
-        if not all(c[by] in listed for c in allowed[t]):
-            return None
-        kept = [tuple(c for c in allowed[t] if c[by] in case) for case in lists]
-        return [[*allowed[:t], own, *allowed[t + 1 :]] for own in kept]
-
-    def _bare_rule(self, allowed: Allowed) -> None:
-        """[The bare rule]: the rank of an option's largest shard bears it and all floors."""
-        before: Allowed = []
-        while before != allowed and all(allowed):
-            before = allowed[:]
-            rows = [[own[o] for o, _ in cs] for own, cs in zip(self.instance.tables, allowed)]
-            low = [[*map(min, zip(*(x.floor for x in row)))] for row in rows]
-            floors = [*map(sum, zip(*low))]
-            for t, row in enumerate(rows):
-                base = [*map(sub, floors, low[t])]
-                kept = (c for c, x in zip(before[t], row) if self._bears(base, x.peak))
-                allowed[t] = tuple(kept)
-
-    def _bears(self, base: list[int], peak: list[int]) -> bool:
-        cost = sum(base[f] + peak[f] for f in self.costs)
-        fits = all(base[f] + peak[f] <= most for f, most in self.tested)
-        return fits and (not self.costs or cost <= (self.bound or 0))
-
-    def _places(self, t: int, o: int) -> Iterator[list[Places]]:
-        """[Places]: of each block of an option, its ways that have room."""
-        pins = self.instance.pins.get(t, (o, None))[1]
-        for i, block in enumerate(self.instance.tables[t][o].blocks):
-            named = mask_of(tuple(pins[i])) if pins and block.where in FREE else EVERYWHERE
-            stands = block.where in STANDING
-            alike = len(block.runs) == 1 and block.where in FREE
-            apart = block.count if block.distinct and alike else 1
-            found = []
-            for way in (way for way in block.ways if mask_of(way.ranks) & named):
-                parts, start = [], 0
-                for shard, n in block.runs:
-                    ranks = mask_of(way.ranks[start : start + n] if stands else way.ranks)
-                    ranks, room = (ranks if stands else ranks & named), self.open(shard)
-                    wanted = ranks.bit_count() if stands else apart
-                    if (ranks & room).bit_count() >= wanted:
-                        parts.append((shard, ranks & room, 0 if stands else n))
-                    start += n
-                if len(parts) == len(block.runs):
-                    found.append(Places(mask_of(way.ranks), way.covers, parts))
-            short = block.where == "one_machine" and block.distinct and len(found) < block.count
-            yield [] if short else found
-
-    def open(self, shard: Shard) -> int:
-        """The ranks that a shard fits alone; shards on no rank do."""
-        use = shard.values[self.instance.costs :]
-        fits = sum(mask for room, mask in self.rooms.items() if not any(map(gt, use, room)))
-        return fits | 1 << self.instance.ranks
-
-    def _price(self, vector: Vector, t: int, choice: Choice) -> int | None:
-        """[Price]: what a choice adds to the left-hand side at least; None: it has no place."""
-        if (t, choice) not in vector.prices:
-            (o, q), inst = choice, self.instance
-            option, own = inst.tables[t][o], vector.own.get(t, {})
-            move = inst.current.get(t, (o, None))[0] != o
-            excess = (m * option.excess[f] for f, m in own.get(None, {}).items())
-            found = [vector.tables * move, sum(excess)]
-            found.append(vector.fusion[t][option.group, option.level])
-            for i, block in enumerate(option.blocks):
-                near, chief = EVERYWHERE, block.runs[0][0]
-                if i == option.home and q is not None:
-                    near = inst.sets[q]
-                    if block.where not in STANDING:
-                        found.append(sum(m * chief.values[f] for f, m in own.get(q, {}).items()))
-                ways = [(w, self._way(vector, w, near, vector.bytes * move))
-                        for w in self.places[t, o][i]]  # fmt: skip
-                found.append(least(p for w, p in ways if w.ranks & near))
-                if block.where == "one_machine":
-                    found += [least(p for _, p in ways)] * (block.count - 1)
-            vector.prices[t, choice] = None if None in found else sum(found)
-        return vector.prices[t, choice]
-
-    def _way(self, vector: Vector, way: Places, near: int, bytes_: int) -> int | None:
-        """The least price of a block placed in one way, its first shard near."""
-        total, sets = 0, self.instance.sets
-        for about, row in vector.covers.items():
-            for f, m in row.items() if about in way.covers else ():
-                here = (shard.values[f] for shard, mask, _ in way.parts if mask & sets[about])
-                total += m * min(here)
-        for shard, mask, n in way.parts:
-            prices = [(sum(map(mul, weights, shard.values), bytes_ * shard.move), kind & mask)
-                      for weights, kind in vector.kinds if kind & mask]  # fmt: skip
-            if n:
-                first = least(p for p, ranks in prices if ranks & near)
-                if first is None:
-                    return None
-                total += first + (n - 1) * min(p for p, _ in prices)
-                near = EVERYWHERE
-            else:
-                total += sum(p * ranks.bit_count() for p, ranks in prices)
-        return total
-
-    def _apply(self, vector: Vector, allowed: Allowed) -> bool:
-        """[Removal]: a choice costs its own price and the least of the rest.
-
-        True where no choice is left for all tables.
-        """
-        prices: list[dict[Choice, int]] = []
-        for t, choices in enumerate(allowed):
-            found = ((c, self._price(vector, t, c)) for c in choices)
-            prices.append({c: p for c, p in found if p is not None})
-        if not all(prices):
+    def _closed(self, use: list[int], state: list[Left]) -> bool:
+        """Apply the bare rule and vectors to the state; whether nothing is left."""
+        if not self._bare(state):
             return True
-        low = [min(row.values()) for row in prices]
-        slack = vector.right - sum(low)
-        for t, row in enumerate(prices):
-            allowed[t] = tuple(c for c, p in row.items() if p - low[t] <= slack)
-        return slack < 0
+        return any(not (self._apply(self.vectors[v], state) and self._bare(state)) for v in use)
+
+    def _bare(self, state: list[Left]) -> bool:
+        """Remove what cannot stand beside all floors; False: a table has nothing left."""
+        again = True
+        while again and all(left.choices for left in state):
+            again = False
+            floors = list(map(sum, zip(*[left.floor for left in state], strict=True)))
+            for t, left in enumerate(state):
+                others = list(map(sub, floors, left.floor))
+                if not self._fits(others, left.peak):
+                    kept = [choice for choice in left.choices if self._fits(others, choice.peak)]
+                    again = again or len(kept) < len(left.choices)
+                    state[t] = Left(kept)
+        return all(left.choices for left in state)
+
+    def _fits(self, others: list[int], peak: list[int]) -> bool:
+        loads = list(map(add, others, peak))
+        good = self.top is None or not self.costs or sum(loads[: self.costs]) <= self.top
+        return good and all(loads[k] <= most for k, most in self.most)
+
+    def _apply(self, vector: Vector, state: list[Left]) -> bool:
+        """Remove what the sum of rows rules out; False: nothing is possible."""
+        prices = [[vector.price(t, c) for c in left.choices] for t, left in enumerate(state)]
+        slack = vector.limit - sum(map(min, prices))
+        for t, row in enumerate(prices) if slack >= 0 else ():
+            if max(row) > (most := slack + min(row)):
+                pairs = zip(state[t].choices, row, strict=True)
+                state[t] = Left([choice for choice, price in pairs if price <= most])
+        return slack >= 0
 
 
-def check_certificate(instance: Any, certificate: Any) -> str | None:
-    """Judge a certificate by docs/proof.md: None if it proves its claim, else a sentence.
-
-    ``certificate`` is parsed JSON, ``instance`` too or an Instance; Unreadable when malformed.
-    """
-    if isinstance(certificate, dict) and certificate.get("version") == 1:
-        raise Unreadable("a certificate of version 1 (one vector, no tree): solve again")
-    given = instance if isinstance(instance, Instance) else Instance(instance)
-    node = Proof(given, certificate).open_node()
-    return (
-        None if node is None else f"the certificate does not prove its claim: node {node} is open"
-    )
+def check_certificate(document: Any, certificate: Any) -> str | None:
+    """The case that a certificate leaves open, in a sentence; None: it proves its claim."""
+    return Proof(Instance(document), certificate).open_case()
 
 
-# --- The verdict ----------------------------------------------------------------------------------
+# The claims of an outcome
+NULL = type(None)
+VALUE = (range(-(2**63), 2**63), NULL)
+OUTCOME = Fields({
+    "status": {"optimal", "feasible", "infeasible", "unknown"}, "objective": VALUE, "bound": VALUE,
+    "objective_kind": str, "objectives": {None: VALUE}, "tables": (dict, NULL),
+    "bound_source": (Fields({"method": str, "exact": bool}), NULL), "certified_bound": VALUE,
+    "certificate": (dict, NULL),
+})  # fmt: skip
 
 
 def check(document: Any, outcome: Any) -> Iterator[str]:
-    """What holds of an outcome, line by line, the verdict last; else Refuted."""
-    instance = Instance(document)
-    fit(outcome, OUTCOME, "outcome")
-    other = outcome["objective_kind"] != instance.objective
-    refute(other, "the outcome is about another objective")
-    objective, certificate, found = outcome["objective"], outcome["certificate"] or {}, {}
-    if outcome["tables"] is not None:
-        found = check_plan(instance, outcome["tables"])
+    """What holds of an outcome, line by line, the verdict last; or an exception."""
+    need(type(outcome) is dict and OUTCOME.needed <= outcome.keys(), "the outcome lacks a key")
+    claims = {key: outcome[key] for key in OUTCOME.needed}
+    need(fits(claims, OUTCOME), "the outcome is not as its page says")
+    instance, found, proof = Instance(document), dict[str, int](), None
+    if claims["tables"] is not None:
+        found = check_plan(instance, claims["tables"])
         yield "plan: complete; every shard is where it may be, every constraint holds"
-    for kind, value in {**outcome.get("objectives", {}), instance.objective: objective}.items():
-        wrong = f"{shown(kind)} is {found.get(kind)}, the outcome says {value}"
-        refute(value != found.get(kind), wrong)
+    for name, value in [*claims["objectives"].items(), (instance.objective, claims["objective"])]:
+        good, here = found.get(name) == value, f"{shown(name)} is {found.get(name)}"
+        need(good, f"{here}, the outcome says {value}", Refuted)
     if found:
-        yield f"objective: {instance.objective} {objective}, recomputed"
-    proved, certified = certificate.get("target"), outcome["certified_bound"]
-    if certificate:
-        fails = check_certificate(instance, certificate)
-        refute(fails is not None, fails or "")
-        what = "there is no plan" if proved is None else f"no plan costs less than {proved}"
-        yield f"certificate: {what}"
-    refute(certified != proved, f"certified_bound is {certified}, the certificate proves {proved}")
-    yield from verdict(outcome, certificate.get("kind"))
+        yield f"objective: {instance.objective} {claims['objective']}, recomputed"
+    if claims["certificate"] is not None:
+        proof = Proof(instance, claims["certificate"])
+        case, target = proof.open_case(), proof.target
+        need(case is None, f"the certificate does not close: {case}", Refuted)
+        says = "there is no plan" if target is None else f"no plan costs less than {target}"
+        yield f"certificate: {says}"
+    good = claims["objective_kind"] == instance.objective
+    need(good, "the outcome is about another objective", Refuted)
+    yield f"verdict: {verdict(claims, bool(found), proof)}"
 
 
-def verdict(outcome: Any, kind: str | None) -> Iterator[str]:
-    """Whether bound and status agree with the rest, and what stands behind the status."""
-    objective, bound, certified = (outcome[k] for k in ("objective", "bound", "certified_bound"))
-    status, source = outcome["status"], outcome.get("bound_source")
-    word = f"the word of {shown(source.get('method') if isinstance(source, dict) else 'nobody')}"
-    high = max((b for b in (bound, certified) if b is not None), default=0)
-    wrong = objective is not None and (bound, certified) != (None, None) and high > objective
-    refute(wrong, f"a bound of {high} is above the plan's {objective}")
-    low = bound is not None and certified is not None and bound < certified
-    refute(low, f"bound {bound} is below certified_bound {certified}")
-    right = ["infeasible", "unknown"]
-    if objective is not None:
-        right = ["optimal" if bound == objective else "feasible"]
-    refute(status not in right, f"status is {status}, its own figures say {right[-1]}")
-    refute(kind == "infeasible" != status, "the certificate says that there is no plan")
-    if bound is not None and bound != certified:
-        yield f"bound: {bound} is {word}"
-    if status == "infeasible":
-        proved = kind == "infeasible"
-        yield "verdict: " + ("certified infeasible" if proved else f"infeasible, {word}")
-    elif objective is None:
-        yield f"verdict: {status}"
-    elif objective == certified:
-        yield "verdict: certified optimal"
-    else:
-        share = "nothing certified"
-        if certified is not None:  # in hundredths of a percent, rounded up
-            parts = -(10_000 * (certified - objective) // max(1, abs(objective)))
-            share = f"certified to {parts // 100}.{parts % 100:02d}%"
-        yield f"verdict: {status}, {share}" + (f"; optimal is {word}" * (bound == objective))
+def verdict(claims: dict[str, Any], planned: bool, proof: Proof | None) -> str:
+    """What is certified and what is a solver's word, if the claims follow from plan and proof."""
+    objective, bound, status = claims["objective"], claims["bound"], claims["status"]
+    proved, source = proof.target if proof else None, claims["bound_source"] or {}
+    impossible, word = proof is not None and proved is None, shown(source.get("method"))
+    right = ["infeasible"] if impossible else ["infeasible", "unknown"]
+    if planned:
+        exact = bound == objective and (bound == proved or source.get("exact") is True)
+        right = [] if impossible else ["optimal" if exact else "feasible"]
+    below = proved is not None and (bound is None or bound < proved)
+    for wrong, sentence in [
+        (claims["certified_bound"] != proved, f"the certificate proves {proved}"),
+        (below, f"bound is {bound}, below certified_bound"),
+        (planned and bound is not None and bound > objective, f"bound {bound} is above the plan"),
+        (status not in right, f"status is {status}, which does not follow"),
+    ]:
+        need(not wrong, sentence, Refuted)
+    if impossible or (status == "optimal" and proved == objective):
+        return f"certified {status}"
+    text = "nothing certified" if proved is None else f"certified from {proved} on"
+    if planned and proved is not None:
+        parts = -(-10000 * (objective - proved) // max(1, abs(objective)))  # rounded up
+        text = f"certified to {parts // 100}.{parts % 100:02d}%"
+    words = {"optimal": f"; optimal is the word of {word}"}
+    known = f"{status}, {text}" + words.get(status, "")
+    return f"infeasible, the word of {word}" if status == "infeasible" else known
+
+
+def read(path: str) -> Any:
+    """Read a JSON file."""
+    try:
+        need(stat.S_ISREG(Path(path).stat().st_mode), f"{shown(path)} is no regular file")
+        with open(path, "rb") as file:
+            return parse(file.read(MAX_BYTES + 1), shown(path))
+    except (OSError, ValueError) as error:
+        raise Unreadable(f"{shown(path)} cannot be read: {shown(str(error))}") from error
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(description="Check a plan and its proof; see docs/proof.md.")
-    parser.add_argument("file", help="plan.json, or an outcome")
-    parser.add_argument("--instance", help="the instance file, for an outcome")
+    """Check files; 0: a verdict, 1: a claim is refuted, 2: unreadable."""
+    parser = argparse.ArgumentParser(description="Check a plan and its proof.")
+    parser.add_argument("file", help="plan.json, or an outcome beside --instance")
+    parser.add_argument("--instance", help="the instance that the outcome answers")
     options = parser.parse_args(arguments)
+    gc.disable()  # nothing here is cyclic, and there are millions of objects
+    packed = Fields({"encoding": {"json+gzip+base64"}, "data": str})
     try:
-        outcome = read_file(options.file)
-        need(isinstance(outcome, dict), f"{options.file!a} holds no object")
-        document = read_file(options.instance) if options.instance else None
-        if outcome.get("format") == "milp-planner-plan/1":
-            embedded, outcome = part(outcome, "instance"), part(outcome, "outcome")
-            refute(document not in (None, embedded), "the plan embeds another instance")
-            document = embedded
-        need(document is not None, "an outcome needs its instance (--instance FILE)")
-        for line in check(document, outcome):
+        outcome = read(options.file)
+        if type(outcome) is dict and outcome.get("format") == "milp-planner-plan/1":
+            parts = [outcome.get("instance"), outcome.get("outcome")]
+            parts = [parse(p["data"], "a part") if p and fits(p, packed) else p for p in parts]
+        else:
+            need(options.instance, "an outcome needs --instance")
+            parts = [read(options.instance), outcome]
+        for line in check(*parts):
             print(line)
     except Refuted as error:
         print(f"refuted: {error}")
         return 1
-    except (Unreadable, OSError, RecursionError, MemoryError) as error:
-        why = str(error) if isinstance(error, Unreadable) else ascii(error)
-        print(f"cannot be read: {why}", file=sys.stderr)
+    except Unreadable as error:
+        print(f"unreadable: {error}", file=sys.stderr)
         return 2
     return 0
 

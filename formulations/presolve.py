@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance import BlockView, Instance, IntArray, Objective, Scope, Where
 from formulations.instance.seating import pinned_ranks
+
+#: Places that shards of a block take as they like, whatever their order.
+_FREE = (Where.ANY_RANK, Where.ANY_RANK_OF_ONE_MACHINE, Where.CLUSTER)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +40,9 @@ class Presolved:
         return None
 
 
+@lru_cache(maxsize=1)
 def presolve(instance: Instance) -> Presolved:
-    """Find the options worth keeping.
+    """Find the options worth keeping; kept for whoever asks about the same Instance next.
 
     An option fits nowhere when one of its shards exceeds every capacity it may count against, or
     when what it must put at one place exceeds that place. One option dominates another of its
@@ -53,11 +59,11 @@ def presolve(instance: Instance) -> Presolved:
     """
     kept = instance.allowed & _fits(instance)
     replacement = np.where(kept, np.arange(instance.num_options), -1)
-    kinds, bound = _kinds(instance), _bound_to_machines(instance)
+    shapes, bound = _shapes(instance), _bound_to_machines(instance)
     protected = {c.option for c in instance.current} if _limits_moves(instance) else set()
     for table in range(instance.num_tables):
         options = [o for o in instance.options_of(table) if kept[o]]
-        for same in _alike(instance, options, kinds):
+        for same in _alike(instance, options, shapes):
             _dominate(instance, same, protected, bound, replacement)
     kept = kept & (replacement == np.arange(instance.num_options))
     return Presolved(kept, replacement)
@@ -84,27 +90,74 @@ def _limits_moves(instance: Instance) -> bool:
 def _fits(instance: Instance) -> NDArray[np.bool_]:
     """Options whose every block, alone, can be placed, where pins say, bool array [options]."""
     fits = np.ones(instance.num_options, dtype=bool)
-    simple = _shared_every_rank(instance)
-    room = _room_of_all(instance)
-    entry = instance.block_shards[:-1][simple]
-    over = (instance.shard_use[entry] > room).any(axis=1)
-    fits[instance.option_of[simple][over]] = False
-    for index in np.flatnonzero(~simple):
-        option = int(instance.option_of[index])
-        if fits[option] and not _block_fits(instance, instance.block(int(index))):
-            fits[option] = False
+    if not instance.num_blocks:
+        return fits
+    uneven, over = _uneven(instance), (_use(instance) > _room(instance)).any(axis=1)
+    fits[instance.option_of[over & ~uneven]] = False
+    for index in np.flatnonzero(over & uneven):
+        if not _block_fits(instance, instance.block(int(index))):
+            fits[instance.option_of[index]] = False
     for option, ranks in pinned_ranks(instance).items():
         fits[option] &= ranks is not None
     return fits
 
 
-def _shared_every_rank(instance: Instance) -> NDArray[np.bool_]:
-    """Blocks that put one and the same shard on every rank, bool array [blocks]."""
-    return (instance.block_where == Where.EVERY_RANK) & (np.diff(instance.block_shards) == 1)
+def _uneven(instance: Instance) -> NDArray[np.bool_]:
+    """Blocks whose shards differ and have each its place, bool array [blocks]."""
+    free = np.isin(instance.block_where, _FREE)
+    return ~free & (np.diff(instance.block_shards) > 1)
 
 
-def _room_of_all(instance: Instance) -> IntArray:
-    """Most a shard on every rank may use of each resource, int64 array [resources]."""
+def _use(instance: Instance) -> IntArray:
+    """Use of each block's largest shard; where shards differ, of a resource of the cluster that of
+    all; int64 array [blocks, resources]."""
+    first = instance.block_shards[:-1]
+    whole = np.asarray([r.scope == Scope.CLUSTER for r in instance.resources], dtype=bool)
+    use = np.maximum.reduceat(instance.shard_use, first, axis=0)
+    several = np.diff(instance.block_shards) > 1
+    if whole.any():
+        total = instance.shard_use[:, whole] * instance.shard_repeat[:, None]
+        use[np.ix_(several, whole)] = np.add.reduceat(total, first, axis=0)[several]
+    return use
+
+
+def _room(instance: Instance) -> IntArray:
+    """Most that a shard of each block may use at the roomiest place open to it, where blocks are
+    alike or free; int64 array [blocks, resources]."""
+    alike = (np.diff(instance.block_shards) == 1).astype(np.int64)
+    kinds = np.stack(
+        [instance.block_where, instance.block_places, instance.block_count * alike], axis=1
+    )
+    kinds, kind_of = np.unique(kinds, axis=0, return_inverse=True)
+    room = [_room_of(instance, Where(w), places, count) for w, places, count in kinds.tolist()]
+    return np.asarray(room, dtype=np.int64)[kind_of.ravel()]
+
+
+def _room_of(instance: Instance, where: Where, places: int, alike: int) -> list[int]:
+    """:func:`_room` of blocks of one kind; ``alike`` counts equal shards (machines), 0: unequal."""
+    among = None if places < 0 else instance.place_sets[places]
+    if where == Where.EVERY_RANK:
+        return _room_of_all(instance)
+    found = []
+    for resource in instance.resources:
+        if resource.scope == Scope.CLUSTER:
+            times = {Where.LIST: len(among or ()), Where.ONE_MACHINE: 1}.get(where, alike)
+            found.append(int(resource.capacity[0]) // max(1, times))
+            continue
+        machine = resource.scope == Scope.MACHINE
+        room = resource.capacity[instance.machine_of] if machine else resource.capacity
+        if where in (Where.LIST, Where.ANY_RANK):
+            open_ = room if among is None else room[list(among)]
+            found.append(int(open_.min() if where == Where.LIST else open_.max()))
+            continue
+        machines = range(len(instance.machines)) if among is None else among
+        least = np.min if where == Where.ONE_MACHINE else np.max
+        found.append(max(int(least(room[list(instance.machines[m])])) for m in machines))
+    return found
+
+
+def _room_of_all(instance: Instance) -> list[int]:
+    """Most a shard on every rank may use of each resource."""
     sizes = np.asarray([len(m) for m in instance.machines])
     room = []
     for resource in instance.resources:
@@ -114,56 +167,59 @@ def _room_of_all(instance: Instance) -> IntArray:
             room.append(int((resource.capacity // sizes).min()))
         else:
             room.append(int(resource.capacity[0]) // instance.num_ranks)
-    return np.asarray(room, dtype=np.int64)
+    return room
 
 
 def _block_fits(instance: Instance, block: BlockView) -> bool:
+    """Whether unequal shards in a given order fit: on given ranks, or on some machine's."""
     use = instance.shard_use[block.entries]
     for index, resource in enumerate(instance.resources):
         if resource.scope == Scope.CLUSTER:
-            times = instance.positions(block) if block.shared else 1
-            if block.where == Where.ONE_MACHINE:
-                times = 1
-            if int(use[:, index].sum()) * times > int(resource.capacity[0]):
+            if int(use[:, index].sum()) > int(resource.capacity[0]):
                 return False
             continue
-        capacity = resource.capacity
-        if resource.scope == Scope.MACHINE:
-            capacity = capacity[instance.machine_of]
-        if not _shards_fit(instance, block, use[:, index], capacity):
+        machine = resource.scope == Scope.MACHINE
+        room = resource.capacity[instance.machine_of] if machine else resource.capacity
+        rooms = (room[list(ranks)] for ranks in _orders(instance, block))
+        if not any((use[:, index] <= each).all() for each in rooms):
             return False
     return True
 
 
-def _shards_fit(instance: Instance, block: BlockView, use: IntArray, room: IntArray) -> bool:
-    """Whether each single shard fits at a rank it may take (``room``: int64 array [ranks])."""
-    if block.where in (Where.EVERY_RANK, Where.LIST):
-        places = np.arange(instance.num_ranks) if block.places is None else list(block.places)
-        return bool((use <= room[places]).all())
-    if block.where == Where.ANY_RANK:
-        allowed = room if block.places is None else room[list(block.places)]
-        return int(use.max()) <= int(allowed.max())
+def _orders(instance: Instance, block: BlockView) -> list[Sequence[int]]:
+    """Ranks that the shards of a block may take in their order."""
+    if block.where == Where.EVERY_RANK:
+        return [range(instance.num_ranks)]
+    if block.where == Where.LIST:
+        return [block.places or ()]
     machines = range(len(instance.machines)) if block.places is None else block.places
-    ranks = [list(instance.machines[m]) for m in machines]
-    if block.where == Where.ONE_MACHINE:
-        return any(bool((use <= room[r]).all()) for r in ranks)
-    return any(int(use.max()) <= int(room[r].max()) for r in ranks)
+    return [instance.machines[m] for m in machines]
 
 
-def _alike(instance: Instance, options: list[int], kinds: NDArray[np.int8]) -> list[list[int]]:
-    """Options of one table grouped by kinds of place and shape; groups of two or more."""
-    groups: dict[tuple[object, ...], list[int]] = {}
-    distinct = instance.block_distinct & (instance.block_count > 1)
+def _alike(instance: Instance, options: list[int], shapes: IntArray) -> list[list[int]]:
+    """Options of one table grouped by the shapes of their blocks; groups of two or more."""
+    groups: dict[bytes, list[int]] = {}
+    first = instance.option_blocks
     for option in options:
-        lo, hi = int(instance.option_blocks[option]), int(instance.option_blocks[option + 1])
-        runs = instance.shard_repeat[instance.block_shards[lo] : instance.block_shards[hi]]
-        key = (
-            kinds[lo:hi].tobytes(), instance.block_count[lo:hi].tobytes(),
-            distinct[lo:hi].tobytes(), instance.block_places[lo:hi].tobytes(),
-            np.diff(instance.block_shards[lo : hi + 1]).tobytes(), runs.tobytes(),
-        )  # fmt: skip
-        groups.setdefault(key, []).append(option)
+        groups.setdefault(shapes[first[option] : first[option + 1]].tobytes(), []).append(option)
     return [g for g in groups.values() if len(g) > 1]
+
+
+def _shapes(instance: Instance) -> IntArray:
+    """A number for the kind of place and the run lengths of each block, int64 array [blocks]."""
+    first, sizes = instance.block_shards, np.diff(instance.block_shards)
+    repeat = instance.shard_repeat
+    runs: dict[bytes, int] = {}
+    run = np.where(sizes == 1, repeat[np.minimum(first[:-1], len(repeat) - 1)], 0)
+    for block in np.flatnonzero(sizes > 1):
+        text = repeat[first[block] : first[block + 1]].tobytes()
+        run[block] = runs.setdefault(text, len(runs))
+    distinct = instance.block_distinct & (instance.block_count > 1)
+    columns = (
+        _kinds(instance), instance.block_count, distinct, instance.block_places, sizes, run,
+    )  # fmt: skip
+    rows = np.stack([np.asarray(c, dtype=np.int64) for c in columns], axis=1)
+    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _kinds(instance: Instance) -> NDArray[np.int8]:
@@ -195,34 +251,40 @@ def _dominate(
     replacement: IntArray,
 ) -> None:
     """Point every dominated option of the list to one that dominates it and is itself kept."""
-    price = np.stack([_price(instance, o, bound) for o in options])
     ids = np.asarray(options)
+    price = _price(instance, ids, bound)
     group, level = instance.option_group[ids], instance.option_level[ids]
     free = group < 0
     same = (group[:, None] == group) & (level[:, None] == level)
     better = (price[:, None, :] <= price[None, :, :]).all(axis=2) & (free[:, None] | same)
     strict = better & ~(better.T & (ids[:, None] >= ids))
-    for column, option in enumerate(options):
-        by = np.flatnonzero(strict[:, column])
-        if len(by) and option not in protected:
-            replacement[option] = options[int(by[0])]
+    first = strict.argmax(axis=0)
+    for column in np.flatnonzero(strict.any(axis=0)):
+        if options[column] not in protected:
+            replacement[options[column]] = options[int(first[column])]
     for option in options:
         while replacement[replacement[option]] != replacement[option]:
             replacement[option] = replacement[replacement[option]]
 
 
-def _price(instance: Instance, option: int, bound: NDArray[np.bool_]) -> IntArray:
+def _price(instance: Instance, options: IntArray, bound: NDArray[np.bool_]) -> IntArray:
     """Uses, costs and (where moves are limited) moving bytes of all shard entries in a row, and
-    which blocks are bound to one machine.
+    which blocks are bound to one machine, of options of one shape.
 
     Phases count one by one only under ``step_time``; elsewhere their sum is what ranks carry.
     """
-    first, last = int(instance.option_blocks[option]), int(instance.option_blocks[option + 1])
-    lo, hi = int(instance.block_shards[first]), int(instance.block_shards[last])
-    cost = instance.shard_cost[lo:hi]
+    block = _runs(instance.option_blocks, options).reshape(len(options), -1)
+    entry = _runs(instance.block_shards, block.ravel()).reshape(len(options), -1)
+    cost = instance.shard_cost[entry]
     if instance.objective != Objective.STEP_TIME:
-        cost = cost.sum(axis=1)
-    parts = [instance.shard_use[lo:hi].ravel(), cost.ravel(), bound[first:last].astype(np.int64)]
+        cost = cost.sum(axis=2)
+    parts = [instance.shard_use[entry], cost, bound[block].astype(np.int64)]
     if instance.max_moved_bytes is not None:
-        parts.append(instance.shard_move[lo:hi])
-    return np.concatenate(parts)
+        parts.append(instance.shard_move[entry])
+    return np.concatenate([p.reshape(len(options), -1) for p in parts], axis=1)
+
+
+def _runs(first: IntArray, owners: IntArray) -> IntArray:
+    """What ``first[o] … first[o + 1] - 1`` lists for owner after owner, int64 array."""
+    start, length = first[owners], first[owners + 1] - first[owners]
+    return np.repeat(start - np.cumsum(length) + length, length) + np.arange(length.sum())

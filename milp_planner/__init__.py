@@ -20,10 +20,9 @@ from milp_planner.version import __version__
 
 if TYPE_CHECKING:
     from milp_planner.features.audit.call import audit
-    from milp_planner.features.check import check
     from milp_planner.features.compare.call import compare
     from milp_planner.features.explain.call import explain
-    from milp_planner.features.plan.call import plan
+    from milp_planner.features.plan.call import check, plan
     from milp_planner.features.report.page import report
     from milp_planner.features.simulate.plan import simulate_plan as simulate
     from milp_planner.features.verify import verify
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from milp_planner.integrations.exports import write as export
     from milp_planner.plans.placement import Plan
     from milp_planner.plans.plan_file import read_plan
+
 
 __all__ = [
     "Cluster",
@@ -54,7 +54,7 @@ _HOME = {
     "Cluster": ("milp_planner.inputs", "Cluster"),
     "Plan": ("milp_planner.plans.placement", "Plan"),
     "audit": ("milp_planner.features.audit.call", "audit"),
-    "check": ("milp_planner.features.check", "check"),
+    "check": ("milp_planner.features.plan.call", "check"),
     "compare": ("milp_planner.features.compare.call", "compare"),
     "explain": ("milp_planner.features.explain.call", "explain"),
     "export": ("milp_planner.integrations.exports", "write"),

@@ -1,4 +1,4 @@
-"""Outputs appear whole or not at all: written to a temporary name, then renamed."""
+"""Outputs: values as JSON, files that appear whole or not at all (renamed when written)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from milp_planner.errors import BadInput
 
@@ -90,6 +92,14 @@ def _put_back(target: Path, old: bytes | None) -> None:
             target.unlink()
         else:
             target.write_bytes(old)
+
+
+class Facts:
+    """Base of frozen values (dataclasses) that drawings show and ``--json`` prints."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return asdict(self)  # type: ignore[call-overload]
 
 
 def write_json(path: str | Path, value: object) -> Path:

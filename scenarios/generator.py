@@ -21,7 +21,7 @@ ROWS = (10**4, 10**8)
 """Range of the rows, drawn log-uniformly: every power of ten equally often."""
 
 POOLING = (1.0, 50.0)
-"""Range of the pooling factor, drawn log-uniformly: a mean of 49/ln 50 = 12.5, beside the 13.6
+"""Range of the pooling factor, drawn log-uniformly: a mean of 49/ln 50 = 12.5, next to the 13.6
 of the 788 production-like tables of facebookresearch/dlrm_datasets (2022)."""
 
 ALPHA = (0.6, 1.2)

@@ -68,7 +68,7 @@ _COMMAND = re.compile(r"^\s*(?:\$ )?milp-planner ([a-z][a-z-]*)(.*)$", re.MULTIL
 def test_commands_shown_exist(page: Path) -> None:
     """Every command line in a code block names a command that there is, and options it takes."""
     from docs.generate.cli import parameters
-    from milp_planner.cli.commands import COMMANDS
+    from milp_planner.cli.main import COMMANDS
 
     known = {command.name: command for command in COMMANDS}
     for block in re.findall(r"```(?:bash|sh|console)?\n(.*?)```", page.read_text("utf-8"), re.S):

@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from milp_planner.cli.commands import COMMANDS
+from milp_planner.cli.main import COMMANDS
 from milp_planner.files import write_json
 
 HERE = Path(__file__).parent

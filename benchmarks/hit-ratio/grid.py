@@ -1,6 +1,6 @@
 """HYBRID's fluid on a grid of Zipf exponents, rows, batches and cache ratios.
 
-Rewrites milp_planner/pricing/hit_ratio/hybrid.json (a minute).
+Rewrites milp_planner/pricing/hybrid.json (a minute).
 
 python benchmarks/hit-ratio/grid.py
 """
@@ -12,7 +12,7 @@ from importlib import resources
 from itertools import product
 from pathlib import Path
 
-from milp_planner.pricing.hit_ratio.hybrid import HORIZON, hybrid_hits
+from milp_planner.pricing.hybrid import HORIZON, hybrid_hits
 from milp_planner.pricing.popularity import zipf
 
 ALPHA = [round(0.1 * i, 1) for i in range(21)]
@@ -32,7 +32,7 @@ def main() -> None:
         ]
         axes = [batches, ALPHA, ROWS, RATIO] if name == "lfu" else [ALPHA, ROWS, RATIO]
         document[name] = {"axes": axes, "values": [round(1e4 * value) for value in values]}
-    target = Path(str(resources.files("milp_planner.pricing.hit_ratio") / "hybrid.json"))
+    target = Path(str(resources.files("milp_planner.pricing") / "hybrid.json"))
     target.write_text(json.dumps(document, separators=(",", ":")) + "\n", encoding="utf-8")
 
 

@@ -23,8 +23,8 @@ import numpy as np
 from milp_planner.features.simulate.streams import drawn
 from milp_planner.features.simulate.tiers import Shape, Tiers
 from milp_planner.inputs.access import Zipf
-from milp_planner.pricing.hit_ratio.estimate import FITS, Tier, hit_ratios
-from milp_planner.pricing.hit_ratio.hybrid import long_run
+from milp_planner.pricing.hit_ratios import FITS, Tier, hit_ratios
+from milp_planner.pricing.hybrid import long_run
 from milp_planner.pricing.popularity import zipf
 
 ROWS, BUCKET, SEEDS = 51_200, 1024, (1, 2)

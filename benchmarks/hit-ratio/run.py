@@ -20,10 +20,13 @@ import numpy as np
 
 from milp_planner.features.simulate.streams import drawn
 from milp_planner.features.simulate.tiers import Shape, TierMode, Tiers
-from milp_planner.pricing.hit_ratio.batches import overfull_hits
-from milp_planner.pricing.hit_ratio.caching import frequency_curve, overflow_curve, recency_curve
-from milp_planner.pricing.hit_ratio.estimate import FITS
-from milp_planner.pricing.hit_ratio.hybrid import hybrid_hits
+from milp_planner.pricing.hit_ratios import (
+    FITS,
+    frequency_curve,
+    overflow_curve,
+    recency_curve,
+)
+from milp_planner.pricing.hybrid import hybrid_hits, overfull_hits
 from milp_planner.pricing.popularity import Popularity, zipf
 
 ROWS = 20_480

@@ -1,6 +1,6 @@
 """The simulator's hit ratios at Zipf exponents of 1.8 and more, for which no formula is claimed.
 
-Rewrites milp_planner/pricing/hit_ratio/simulated.json (2 minutes).
+Rewrites milp_planner/pricing/simulated.json (2 minutes).
 
 python benchmarks/hit-ratio/table.py
 """
@@ -53,7 +53,7 @@ def main() -> None:
         axes = [BATCHES, ALPHAS, [*RATIOS, 1.0]]
         name = f"{mode.lower()}-{score}"
         document[name] = {"axes": axes, "values": [round(1e4 * value) for value in values]}
-    target = resources.files("milp_planner.pricing.hit_ratio") / "simulated.json"
+    target = resources.files("milp_planner.pricing") / "simulated.json"
     text = json.dumps(document, separators=(",", ":"))
     Path(str(target)).write_text(text + "\n", encoding="utf-8")
 

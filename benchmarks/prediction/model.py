@@ -24,7 +24,7 @@ import numpy as np
 from benchmarks.prediction.workload import FEATURES, Point
 from milp_planner.inputs.access import Zipf
 from milp_planner.pricing import lookup
-from milp_planner.pricing.hit_ratio.estimate import Tier, hit_ratios
+from milp_planner.pricing.hit_ratios import Tier, hit_ratios
 from milp_planner.pricing.profile import Profile, load_profile
 
 ROW_BYTES = np.array([0, 8, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512])

@@ -19,8 +19,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.prediction.model import Fitted, fit
 from benchmarks.prediction.workload import WIDEST, Point, points, probe
-from milp_planner.features.calibrate.machine import last_level_cache, processor
-from milp_planner.features.calibrate.timing import Sample, measure
+from milp_planner.features.calibrate.machine import Sample, last_level_cache, measure, processor
 from milp_planner.features.calibrate.torch_machine import keep_freed_memory
 
 ROWS = 2_000_000

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from milp_planner.features.calibrate.machine import Load
+from milp_planner.features.calibrate.machine import Lap, Load, Probe
 from milp_planner.features.calibrate.micro_dlrm import DENSE, MicroDlrm, Shape
-from milp_planner.features.calibrate.timing import Lap, Probe
 
 FEATURES = 3
 WIDEST = 256

@@ -16,8 +16,7 @@ from typing import Any, get_args, get_origin
 
 from typer.models import ArgumentInfo, Context
 
-from milp_planner.cli.commands import COMMANDS
-from milp_planner.cli.main import EPILOG
+from milp_planner.cli.main import COMMANDS, EPILOG
 
 _HEAD = """# Command line
 

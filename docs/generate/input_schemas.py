@@ -1,4 +1,4 @@
-"""JSON schemas of the two input files, for editors that complete and check as one types.
+"""JSON schemas of the two input files, for editors that complete and check as you type.
 
 The schemas describe what people write, shorthands included; the classes stay the judge (bounds
 across fields, sizes and ratios in text are only checked there). ``python -m
@@ -53,6 +53,11 @@ def model_schema() -> Schema:
         "type": "object",
         "properties": defaults,
         "additionalProperties": False,
+    }
+    schema["properties"]["patterns"] = {
+        "description": "Name patterns, and fields that tables so named have, before the defaults.",
+        "type": "object",
+        "additionalProperties": schema["properties"]["defaults"],
     }
     return schema
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from milp_planner.inputs import access, cluster, constraints, interconnect, model
+from milp_planner.inputs import access, cluster, model, table
 from milp_planner.inputs.spec import Spec
 
 CLASSES: dict[str, type[Spec]] = {
@@ -30,13 +30,13 @@ CLASSES: dict[str, type[Spec]] = {
         access.MissRate,
         access.Sample,
         access.MeasuredSkew,
-        constraints.Constraints,
-        constraints.Pin,
+        table.Constraints,
+        table.Pin,
         cluster.Cluster,
         cluster.Machine,
         cluster.Rank,
         cluster.Reservations,
-        interconnect.Interconnect,
+        cluster.Interconnect,
     )
 }
 """Every class of the two files, by name."""
@@ -73,7 +73,7 @@ def _default(info: FieldInfo) -> str:
 
 
 def _plain(value: Any) -> str:
-    if value == constraints.TENTHS:
+    if value == table.TENTHS:
         return "tenths"
     if value is None or isinstance(value, bool):
         return {None: "none", True: "true", False: "false"}[value]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from formulations.instance import BlockView, Instance, IntArray, Objective, Scope, Where
 from formulations.model.partition import by_class, by_machine
+from formulations.proof.alike import own_alike, possible_alike
 from formulations.proof.measures import measures
 from formulations.proof.rows import FREE, HOME, Layout, Rows
 
@@ -13,18 +16,23 @@ from formulations.proof.rows import FREE, HOME, Layout, Rows
 Terms = dict[int, int]
 
 
+@lru_cache(maxsize=2)
 def build_rows(instance: Instance, apart: bool = False) -> Rows:
-    """Rows with like ranks pooled, or (``apart``) pooled within each machine only.
+    """Rows with like ranks pooled, or (``apart``) pooled within each machine only; kept for the
+    next question about the same Instance.
 
     Parameters
     ----------
     instance : Instance
     apart : bool
     """
-    return _Builder(instance, apart).build()
+    builder = _Builder(instance, apart)
+    return builder.alike() if builder.uniform else builder.build()
 
 
 class _Builder:
+    """Attribute ``uniform``: whether all ranks are alike, none has a name, and none is a home."""
+
     def __init__(self, instance: Instance, apart: bool) -> None:
         self._instance, self._apart = instance, apart
         self._cells = by_machine(instance) if apart else by_class(instance)
@@ -34,6 +42,14 @@ class _Builder:
         fused = np.unique(np.stack([c[named] for c in columns], axis=1), axis=0)
         self._fused = {(t, g, level): i for i, (t, g, level) in enumerate(fused.tolist())}
         self._layout = self._lay_out()
+        self._pins = {p.option: p.ranks for p in instance.pins if p.ranks is not None}
+        self.uniform = (
+            not apart and not self._pins and self._cells.count == 1 and instance.num_options > 0
+        )
+
+    def _unpack(self) -> None:
+        """What is asked for shard by shard, as lists."""
+        instance = self._instance
         self._cost = self._measures.value[:, : len(self._measures.costs)].tolist()
         self._value = self._measures.value.tolist()
         self._use = instance.shard_use.tolist()
@@ -42,7 +58,6 @@ class _Builder:
         self._cell_of = self._cells.cell_of.tolist()
         self._sizes = self._cells.cell_size.tolist()
         self._groups = self._cells.cell_group.tolist()
-        self._pins = {p.option: p.ranks for p in instance.pins if p.ranks is not None}
         self._now = {c.table: c.option for c in instance.current}
         self._room = self._rooms()
         self._own: list[Terms] = []
@@ -70,8 +85,21 @@ class _Builder:
             rooms.append([int(r.capacity[place.get(r.scope, 0)]) for r in self._instance.resources])
         return rooms
 
+    def alike(self) -> Rows:
+        """All options at once; only where :attr:`uniform`."""
+        instance = self._instance
+        row, amount, length = own_alike(instance, self._measures, self._layout, self._fused)
+        none = np.zeros(0, dtype=np.int64)
+        return Rows(
+            instance, self._cells, self._apart, self._measures, self._layout,
+            np.append(0, np.cumsum(length)), row, amount, none, none, none,
+            np.asarray([instance.num_options]), np.full(instance.num_options, -1),
+            possible_alike(instance), self._limits(), list(self._fused),
+        )  # fmt: skip
+
     def build(self) -> Rows:
         instance = self._instance
+        self._unpack()
         possible = instance.allowed.copy()
         for option in range(instance.num_options):
             self._own.append({})

@@ -185,7 +185,8 @@ def _placement(instance: Instance, top: Reader) -> Placement:
     missing = [n for n in instance.table_names if n not in tables]
     if missing:
         raise InstanceError(f"{top.what}: table {missing[0]!r} is missing from tables")
-    extra = [n for n in tables if n not in set(instance.table_names)]
+    names = set(instance.table_names)
+    extra = [n for n in tables if n not in names]
     if extra:
         raise InstanceError(top.unknown("table", extra[0], list(instance.table_names)))
     options, ranks = [], []

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from milp_planner.printable import printable
+from milp_planner.errors import printable
 
 if TYPE_CHECKING:
     from pathlib import Path

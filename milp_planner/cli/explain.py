@@ -172,7 +172,7 @@ def _say_unfound(status: str, output: Path | None) -> None:
 def _show(read: Plan, answers: Answers, everything: bool, json: bool) -> None:
     from milp_planner.features.explain.call import answers_to_dict
     from milp_planner.features.explain.draw import draw_answers
-    from milp_planner.plans.warnings import hit_warnings
+    from milp_planner.plans.display import hit_warnings
 
     console.tell(
         json, lambda: answers_to_dict(read, answers),

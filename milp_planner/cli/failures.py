@@ -13,8 +13,7 @@ from dataclasses import asdict
 
 import typer
 
-from milp_planner.errors import BadInput, PlannerError
-from milp_planner.printable import NEAREST, printable
+from milp_planner.errors import NEAREST, BadInput, PlannerError, printable
 
 OK, FALLS_SHORT, BAD_INPUT, NO_PLAN, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 70, 130
 

@@ -6,13 +6,14 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import wraps
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from milp_planner.cli import failures
-from milp_planner.cli.commands import COMMANDS
 from milp_planner.cli.work import abandoned, let_go
 from milp_planner.version import __version__
 
@@ -20,6 +21,50 @@ EPILOG = (
     "Exit codes: 0 ok · 1 infeasible or falls short · 2 bad input · 3 no plan found in the limit "
     "(time, work or memory) · 70 internal error · 130 interrupted (best plan kept)."
 )
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of ``milp-planner``."""
+
+    name: str
+    """As typed."""
+    place: str
+    """Module of ``milp_planner.cli`` and its function with the command's options and docstring."""
+    panel: str
+    """Heading under which ``--help`` lists it."""
+
+    def load(self) -> Callable[..., None]:
+        """Import the function behind the command (its module imports nothing heavy)."""
+        module, function = self.place.split(":")
+        command: Callable[..., None] = getattr(
+            import_module(f"milp_planner.cli.{module}"), function
+        )
+        return command
+
+
+COMMANDS = (
+    Command("plan", "plan:plan", "Plan"),
+    Command("compare", "compare:run", "Plan"),
+    Command("check", "checks:check", "Plan"),
+    Command("solve", "plan:solve", "Plan"),
+    Command("batch", "batch:run", "Plan"),
+    Command("verify", "checks:verify", "Judge"),
+    Command("audit", "audit:run", "Judge"),
+    Command("explain", "explain:run", "Judge"),
+    Command("report", "report:run", "Judge"),
+    Command("simulate", "simulate:run", "Judge"),
+    Command("route", "route:run", "Judge"),
+    Command("export", "trainers:export", "Trainers"),
+    Command("import-plan", "trainers:import_plan", "Trainers"),
+    Command("import-stats", "trainers:import_stats", "Trainers"),
+    Command("import-torchrec", "torchrec:import_torchrec", "Trainers"),
+    Command("torchrec-dry-run", "torchrec:torchrec_dry_run", "Trainers"),
+    Command("calibrate", "calibrate:run", "Start"),
+    Command("list", "start:list_shipped", "Start"),
+    Command("init", "start:init", "Start"),
+)
+"""A new command is a function with its options, in a file of this folder, and one line here."""
 
 
 def build() -> typer.Typer:

@@ -102,14 +102,13 @@ ProfileOption = Annotated[
         " .yaml file, such as calibrate writes; default: the cluster's.",
     ),
 ]
-TimeLimitOption = Annotated[
-    float, option("--time-limit SECONDS", "Wall-clock limit of the solve.", positive)
-]
+_LIMIT = "Wall-clock limit of search, proof and finishing; reading, pricing and writing come on top"
+TimeLimitOption = Annotated[float, option("--time-limit SECONDS", f"{_LIMIT}.", positive)]
 OtherTimeLimitOption = Annotated[
     float | None,
     option(
         "--time-limit SECONDS",
-        "Wall-clock limit of the solve; default: 60, or none with --work-limit.",
+        f"{_LIMIT}; default: 60, or none with --work-limit.",
         positive,
     ),
 ]

@@ -80,8 +80,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     from milp_planner.features.explain.answers import Answers, Asked, answer
     from milp_planner.features.explain.budget import Budget
     from milp_planner.features.explain.call import merged, read_answers
-    from milp_planner.features.report.info import report_of
-    from milp_planner.features.report.page import render
+    from milp_planner.features.report.page import render, report_of
     from milp_planner.plans.plan_file import read_plan
 
     questions = parse_questions(ask or [])

@@ -116,35 +116,39 @@ def draw(info: RouteInfo) -> list[RenderableType]:
     said = f"use {info.advice.rule.dist_type}: {info.advice.reason}"
     parts: list[RenderableType] = [head, _rules(info), rest]
     if info.hottest:
-        parts.append(_hot_keys(info))
+        parts += _hot_keys(info)
     return [*parts, said, *([info.advice.advice] if info.advice.advice else [])]
 
 
 def _rules(info: RouteInfo) -> RenderableType:
-    from rich.table import Table
-
+    from milp_planner.drawing.page import fitting_grid
     from milp_planner.drawing.units import show_bytes
 
-    table = Table("dist_type")
-    for name in ("max/mean", "Gini", "busiest rank", "its bytes a step", "max/mean, dedup"):
-        table.add_column(name, justify="right")
-    for rule, found in info.balances.items():
-        table.add_row(
+    rows = [
+        [
             rule.dist_type, f"{found.max_over_mean:.3f}", f"{found.gini:.3f}",
             f"{found.hottest_rank} ({found.loads.max():.1%})",
             show_bytes(info.hot_rank_bytes(rule)), f"{info.after_dedup[rule].max_over_mean:.3f}",
-        )  # fmt: skip
-    return table
+        ]
+        for rule, found in info.balances.items()
+    ]  # fmt: skip
+    headers = (
+        "dist_type",
+        "max/mean",
+        "Gini",
+        "busiest rank",
+        "its bytes a step",
+        "max/mean, dedup",
+    )
+    return fitting_grid(headers, rows, {}, left=("dist_type",))
 
 
-def _hot_keys(info: RouteInfo) -> RenderableType:
-    from rich.table import Table
+def _hot_keys(info: RouteInfo) -> list[RenderableType]:
+    from milp_planner.drawing.page import fitting_grid
 
-    table = Table("hottest keys", title="their rank under each dist_type", title_justify="left")
-    table.add_column("share", justify="right")
-    for rule in info.balances:
-        table.add_column(rule.dist_type, justify="right")
-    for hot in info.hottest:
-        ranks = [str(hot.owner[rule]) for rule in info.balances]
-        table.add_row(str(hot.key), f"{hot.share:.2%}", *ranks)
-    return table
+    rows = [
+        [str(hot.key), f"{hot.share:.2%}", *(str(hot.owner[rule]) for rule in info.balances)]
+        for hot in info.hottest
+    ]
+    headers = ("hottest keys", "share", *(rule.dist_type for rule in info.balances))
+    return ["their rank under each dist_type", fitting_grid(headers, rows, {}, left=headers[:1])]

@@ -67,10 +67,8 @@ def run(
     output says so.
     """
     from milp_planner.features.simulate.plan import simulate_plan
-    from milp_planner.features.simulate.tiers import compiled_loops
     from milp_planner.plans.plan_file import read_plan
 
-    compiled_loops()
     found = assume(read_plan(plan), skew)
     traces = read_traces(trace or [], found.model)
     count = itertools.count(1)
@@ -159,25 +157,33 @@ def draw(info: SimulationInfo) -> list[RenderableType]:
 
 
 def _table(tables: list[TableInfo]) -> RenderableType:
-    from rich.table import Table
+    from milp_planner.drawing.page import fitting_grid
 
-    from milp_planner.drawing.units import shorten_all
-
-    table = Table("table", "mode")
-    for name in ("hit ratio", "source", "hot rank (peak)", "HBM rows a rank", "sample"):
-        table.add_column(name, justify="right")
-    names = shorten_all([row.name for row in tables], 24)
-    for name, row in zip(names, tables, strict=True):
+    headers = (
+        "table",
+        "mode",
+        "hit ratio",
+        "source",
+        "hot rank (peak)",
+        "HBM rows a rank",
+        "sample",
+    )
+    rows = []
+    for row in tables:
         tiered = row.hit is not None
-        mode = f"{row.mode} {row.cache_ratio}" if tiered else row.mode
-        hit = f"{row.predicted_hit:.3f} → {row.hit:.3f}" if tiered else ""
         held = f"{row.predicted_slots:,.0f} → {row.held:,.0f}" if row.mode != "HOST_ONLY" else ""
-        table.add_row(
-            name, mode, hit, row.hit_source if tiered else "",
-            f"{row.predicted_hot:.2f} → {row.hot:.2f} ({row.hot_peak:.2f})", held,
-            "all rows" if row.sampled == 1 else f"{row.sampled:.2%}",
-        )  # fmt: skip
-    return table
+        rows.append(
+            [
+                row.name,
+                f"{row.mode} {row.cache_ratio}" if tiered else row.mode,
+                f"{row.predicted_hit:.3f} → {row.hit:.3f}" if tiered else "",
+                row.hit_source if tiered else "",
+                f"{row.predicted_hot:.2f} → {row.hot:.2f} ({row.hot_peak:.2f})",
+                held,
+                "all rows" if row.sampled == 1 else f"{row.sampled:.2%}",
+            ]
+        )
+    return fitting_grid(headers, rows, {"table": 12}, left=headers[:2])
 
 
 def _memory(info: MemoryInfo) -> str:

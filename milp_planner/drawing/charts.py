@@ -12,17 +12,11 @@ WIDTH = 920
 
 @dataclass
 class Drawing:
-    """An SVG picture under construction.
-
-    Attributes
-    ----------
-    title, about : str
-        Its accessible name and description.
-    height : float
-    """
+    """An SVG picture under construction."""
 
     title: str
     about: str
+    """Its accessible name and description."""
     height: float
     width: float = WIDTH
     parts: list[str] = field(default_factory=list)
@@ -149,24 +143,17 @@ class LogScale(Scale):
 
 @dataclass(frozen=True)
 class Line:
-    """One series: its points as (x, y) and its colour's number, or a style of its own.
-
-    Attributes
-    ----------
-    name : str
-        In the legend; empty: not there.
-    lower : bool
-        Whether it is drawn lighter.
-    straight : bool
-        Whether it goes from point to point, not in steps.
-    """
+    """One series: its points as (x, y) and its colour's number, or a style of its own."""
 
     name: str
+    """In the legend; empty: not there."""
     points: Points
     colour: int = 0
     lower: bool = False
+    """Whether it is drawn lighter."""
     style: str = ""
     straight: bool = False
+    """Whether it goes from point to point, not in steps."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def show_amount(amount: int | None, unit: str) -> str:
 
 
 def memory_name(resource: str) -> str:
-    """The memory that a resource limits: ``hbm:NAME``, one a collective, all limit the HBM."""
+    """The memory that a resource limits: ``hbm:NAME``, one per collective, all limit the HBM."""
     return resource.partition(":")[0]
 
 

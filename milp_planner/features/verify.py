@@ -18,10 +18,11 @@ from formulations.result.verify import verify as verify_outcome
 from milp_planner.errors import BadInput, PlannerError
 from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.placement import Plan
-from milp_planner.plans.plan_file import is_plan, plan_from_dict, read_document
+from milp_planner.plans.plan_file import is_plan, plan_from_dict, read_document, uncollected
 from milp_planner.pricing import price
 
 
+@uncollected()
 def verify(
     source: Plan | Outcome | str | Path, instance: Instance | str | Path | None = None
 ) -> Verification:

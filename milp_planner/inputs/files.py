@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,8 +17,7 @@ from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import Loc, explain, likeliest_first, show_path
 from milp_planner.inputs.spec import Spec
-from milp_planner.inputs.strict_yaml import Document, plain_scalar, read_yaml
-from milp_planner.inputs.text_files import neighbour, read_text
+from milp_planner.inputs.strict_yaml import Document, neighbour, plain_scalar, read_text, read_yaml
 
 AnySpec = TypeVar("AnySpec", bound=Spec)
 
@@ -90,13 +90,22 @@ def build(
 
 
 def _as_written(path: Loc, data: Any) -> Loc:
-    """The path of the field in the file, undoing ``defaults`` and ``machines: N``."""
+    """The path of the field in the file, undoing ``patterns``, ``defaults``, ``machines: N``."""
     candidates = [path]
     if path[:1] == ("tables",):
+        candidates += [("patterns", key, *path[2:]) for key in _matching(path, data)]
         candidates.append(("defaults", *path[2:]))
     if path[:1] == ("machines",):
         candidates += [(*path[:2], *path[-1:]), path[-1:]]
     return next((each for each in candidates if _is_there(each, data)), path)
+
+
+def _matching(path: Loc, data: Any) -> list[str]:
+    """The patterns that the table at a path matches."""
+    if not _is_there((*path[:2], "name"), data) or not isinstance(data.get("patterns"), dict):
+        return []
+    name = str(data["tables"][path[1]]["name"])
+    return [pattern for pattern in data["patterns"] if fnmatchcase(name, str(pattern))]
 
 
 def _is_there(path: Loc, data: Any) -> bool:
@@ -157,7 +166,7 @@ def with_tables(document: Document, folder: Path) -> Document:
 
 
 def read_csv(path: Path) -> Document:
-    """Tables from a CSV file: one header line of field names, one line a table.
+    """Tables from a CSV file: one header line of field names, one line per table.
 
     Nested fields have dotted names (``access.kind``), lists are written ``a|b``, an empty cell
     leaves the field at its default.
@@ -171,7 +180,7 @@ def read_csv(path: Path) -> Document:
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     tables: list[Any] = []
     problems: list[Problem] = []
-    lines: dict[tuple[str | int, ...], int] = {(): 1}
+    lines: dict[Loc, int] = {(): 1}
     try:
         header = [cell.strip() for cell in next(reader, [])]
         _check_header(header, file)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
-from milp_planner.inputs.constraints import TENTHS, RatioGrid
-from milp_planner.inputs.problems import choice, explain, likeliest_first, problem_at, problems_at
+from milp_planner.inputs.problems import (
+    Loc,
+    choice,
+    explain,
+    likeliest_first,
+    problem_at,
+    problems_at,
+)
 from milp_planner.inputs.spec import Count, Spec, as_tuple
-from milp_planner.inputs.table import Dtype, Name, Table
+from milp_planner.inputs.table import TENTHS, Dtype, Name, RatioGrid, Table
 
 StorageModel = Literal["runtime", "torcheasyrec"]
 Fusion = Literal["honoured", "free"]
@@ -41,6 +49,11 @@ class Workload(Spec):
     cache_ratios: RatioGrid = TENTHS
     """Default cache-ratio grid of all tables."""
 
+    @property
+    def trains(self) -> bool:
+        """Whether there are backward phases and optimizer states."""
+        return self.mode == "training"
+
 
 __all__ = ["Model", "Table", "Workload"]
 
@@ -61,32 +74,21 @@ class Model(Spec):
 
     @model_validator(mode="before")
     @classmethod
-    def _apply_defaults(cls, data: Any) -> Any:
-        """``defaults: {dim: 128}`` gives every table the fields it does not write itself."""
-        if not isinstance(data, dict) or "defaults" not in data:
+    def _fill_in(cls, data: Any) -> Any:
+        """``defaults: {dim: 128}`` gives every table the fields it does not write itself;
+        ``patterns: {"user_*": {dim: 64}}`` those so named, before the defaults."""
+        if not isinstance(data, dict) or data.keys().isdisjoint(("defaults", "patterns")):
             return data
-        defaults = data["defaults"]
-        if not isinstance(defaults, dict):
-            raise problem_at("allowed: a mapping of table fields", "defaults")
-        allowed = [each for each in Table.model_fields if each != "name"]
-        unknown = [str(name) for name in defaults if name not in allowed]
-        if unknown:
-            raise problems_at(
-                [
-                    (f"unknown field; {choice(name, allowed)}", ("defaults", name))
-                    for name in unknown
-                ]
-            )
-        rest = {key: value for key, value in data.items() if key != "defaults"}
-        tables = data.get("tables")
-        if isinstance(tables, list | tuple):
-            if defaults and not tables:  # they would never be checked
-                raise problem_at("there are no tables to take them; leave them out", "defaults")
-            _check_untaken(defaults, tables)
-            rest["tables"] = [
-                {**defaults, **table} if isinstance(table, dict) else table for table in tables
-            ]
-        return rest
+        rest = {key: value for key, value in data.items() if key not in ("defaults", "patterns")}
+        patterns, tables = data.get("patterns", {}), data.get("tables")
+        if not isinstance(patterns, dict):
+            raise problem_at("allowed: a mapping of name patterns to table fields", "patterns")
+        layers = [(str(key), fields, ("patterns", key)) for key, fields in patterns.items()]
+        for pattern, fields, path in (*layers, ("*", data.get("defaults", {}), ("defaults",))):
+            _check_names(fields, path)
+            if isinstance(tables, list | tuple):
+                tables = _filled(tables, pattern, fields, path)
+        return rest if tables is None else {**rest, "tables": tables}
 
     @field_validator("tables", mode="after")
     @classmethod
@@ -107,6 +109,10 @@ class Model(Spec):
         """Bytes of all weights, without optimizer state."""
         return sum(table.weight_bytes for table in self.tables)
 
+    def optimizer_of(self, table: Table) -> str:
+        """The optimizer whose state is kept: none in inference."""
+        return table.optimizer if self.workload.trains else "none"
+
     def table(self, name: str) -> Table:
         """The table of that name.
 
@@ -121,19 +127,38 @@ class Model(Spec):
         raise KeyError(name)
 
 
-def _check_untaken(defaults: dict[str, Any], tables: list[Any] | tuple[Any, ...]) -> None:
-    """Refuse a wrong default even where every table writes the field itself."""
+def _check_names(fields: Any, path: Loc) -> None:
+    """Refuse what is no mapping of table fields."""
+    if not isinstance(fields, dict):
+        raise problem_at("allowed: a mapping of table fields", *path)
+    allowed = [each for each in Table.model_fields if each != "name"]
+    unknown = [str(name) for name in fields if name not in allowed]
+    if unknown:
+        raise problems_at(
+            [(f"unknown field; {choice(name, allowed)}", (*path, name)) for name in unknown]
+        )
+
+
+def _filled(tables: Sequence[Any], pattern: str, fields: dict[str, Any], path: Loc) -> list[Any]:
+    """Tables, those whose names match with the fields that they do not write themselves."""
+    takes = [isinstance(t, dict) and fnmatchcase(str(t.get("name")), pattern) for t in tables]
+    if fields and not any(takes) and all(isinstance(t, dict) for t in tables):
+        raise problem_at("there are no tables to take them; leave them out", *path)
+    _check_untaken(fields, [t for t, take in zip(tables, takes, strict=True) if take], path)
+    return [{**fields, **t} if take else t for t, take in zip(tables, takes, strict=True)]
+
+
+def _check_untaken(fields: dict[str, Any], tables: list[dict[str, Any]], at: Loc) -> None:
+    """Refuse a wrong field even where every table that may take it writes it itself."""
     untaken = {
-        name: value
-        for name, value in defaults.items()
-        if all(isinstance(table, dict) and name in table for table in tables)
+        name: value for name, value in fields.items() if all(name in table for table in tables)
     }
     try:
         table = {"name": "any", "rows": 1, "dim": 1, **untaken}
         Table.model_validate(table, context={"folder": None})  # no file of keys is read
     except ValidationError as error:
         found = [
-            (explain(Table, finding), ("defaults", *path))
+            (explain(Table, finding), (*at, *path))
             for finding, path in likeliest_first(Table, error)
             if finding["loc"]  # else the fields together, which no table has so
         ]

@@ -14,6 +14,7 @@ from milp_planner.errors import Problem
 from milp_planner.inputs.quantities import show
 
 Loc = tuple[str | int, ...]
+"""Where a value sits in a document: mapping keys and list positions from the root."""
 
 _EXPECTED = {
     "int_type": "a whole number",

@@ -15,6 +15,7 @@ from pydantic import (
     PlainSerializer,
     ValidationError,
     WithJsonSchema,
+    model_validator,
 )
 
 from milp_planner.errors import BadInput
@@ -33,6 +34,14 @@ class Spec(BaseModel):
         populate_by_name=True,
         use_attribute_docstrings=True,
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain(cls, data: Any) -> Any:
+        """NumPy's scalars and arrays stand for plain numbers and lists."""
+        if not isinstance(data, dict):
+            return data
+        return {key: _plain(value) for key, value in data.items()}
 
     @classmethod
     def from_dict(cls, data: Any, where: str = "") -> Self:
@@ -67,6 +76,12 @@ class Spec(BaseModel):
         """SHA-256 (hexadecimal) of the canonical JSON of ``to_dict``: equal content, equal text."""
         canonical = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return value.tolist() if type(value).__module__ == "numpy" else value
 
 
 def as_tuple(value: Any) -> Any:

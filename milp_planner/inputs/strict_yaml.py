@@ -1,4 +1,4 @@
-"""A strict YAML reader that remembers the line of every field.
+"""Reading files strictly: text with sentences instead of tracebacks, YAML with lines of fields.
 
 YAML 1.1 turns ``no`` into false, ``010`` into 8, ``1:30`` into 90 and leaves ``1e6`` as text.
 Here plain scalars are null, true, false, decimal numbers or text; what merely looks like one of
@@ -7,17 +7,18 @@ the traps above is an error, as are duplicate keys, tags, anchors and merge keys
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import yaml
 
+from formulations.regular_file import read_regular
 from milp_planner.errors import CHECK, BadInput, Problem
-
-Path = tuple[str | int, ...]
-"""Where a value sits in the document: mapping keys and list positions from the root."""
+from milp_planner.inputs.problems import Loc, nearest
 
 MAX_DEPTH = 50
 """Levels of nesting that are read; the inputs need eight."""
@@ -39,35 +40,24 @@ _TRAPS = (
         re.compile(r"yes|no|on|off|True|False|TRUE|FALSE|YES|NO|ON|OFF|Yes|No|On|Off"),
         "which YAML readers disagree about; write true or false, or quote it as text",
     ),
-    (
-        re.compile(r"[-+]?\.(inf|nan)", re.IGNORECASE),
-        "which is not a finite number",
-    ),
+    (re.compile(r"[-+]?\.(inf|nan)", re.IGNORECASE), "which is not a finite number"),
 )
 
 
 @dataclass(frozen=True)
 class Document:
-    """A parsed file: plain values and the line each of them starts on.
-
-    Attributes
-    ----------
-    file : str
-        Name of the file, as error sentences print it.
-    data : object
-        Plain values: dict, list, str, int, float, bool or None.
-    lines : dict
-        Line (from 1) of every value by its path; empty where the format has none (JSON).
-    parts : dict
-        Documents whose data was put in at a path, for instance a CSV file of tables.
-    """
+    """A parsed file: plain values and the line each of them starts on."""
 
     file: str
+    """Name of the file, as error sentences print it."""
     data: Any
-    lines: dict[Path, int] = field(default_factory=dict)
-    parts: dict[Path, Document] = field(default_factory=dict)
+    """Plain values: dict, list, str, int, float, bool or None."""
+    lines: dict[Loc, int] = field(default_factory=dict)
+    """Line (from 1) of every value by its path; empty where the format has none (JSON)."""
+    parts: dict[Loc, Document] = field(default_factory=dict)
+    """Documents whose data was put in at a path, for instance a CSV file of tables."""
 
-    def place(self, path: Path) -> tuple[str, int | None]:
+    def place(self, path: Loc) -> tuple[str, int | None]:
         """File and line of the value at ``path``, or of its nearest ancestor that is written."""
         for prefix, part in self.parts.items():
             if path[: len(prefix)] == prefix and not self.is_written(path):
@@ -77,12 +67,12 @@ class Document:
                 return self.file, self.lines[path[:length]]
         return self.file, None
 
-    def where(self, path: Path) -> str:
+    def where(self, path: Loc) -> str:
         """``file:line`` of a place, or only the file where it has no lines."""
         file, line = self.place(path)
         return file if line is None else f"{file}:{line}"
 
-    def is_written(self, path: Path) -> bool:
+    def is_written(self, path: Loc) -> bool:
         """Whether this file itself (not a part of it) has a value at ``path``."""
         return path in self.lines
 
@@ -117,7 +107,7 @@ class _Reader:
     def __init__(self, file: str, events: Iterator[Any]) -> None:
         self.file = file
         self.events = events
-        self.lines: dict[Path, int] = {}
+        self.lines: dict[Loc, int] = {}
         self.problems: list[Problem] = []
 
     def document(self) -> Document:
@@ -135,7 +125,7 @@ class _Reader:
             raise BadInput.of(self.problems, CHECK)
         return Document(self.file, data, self.lines)
 
-    def value(self, event: Any, path: Path) -> Any:
+    def value(self, event: Any, path: Loc) -> Any:
         """The value that begins with an event."""
         self.refuse_extras(event)
         self.lines.setdefault(path, event.start_mark.line + 1)
@@ -153,7 +143,7 @@ class _Reader:
             self.note(event, str(error))
             return None
 
-    def mapping(self, path: Path) -> dict[str, Any]:
+    def mapping(self, path: Loc) -> dict[str, Any]:
         """The fields up to the end of a mapping, each name once."""
         result: dict[str, Any] = {}
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
@@ -165,7 +155,7 @@ class _Reader:
             result[key] = self.value(next(self.events), (*path, key))
         return result
 
-    def sequence(self, path: Path) -> list[Any]:
+    def sequence(self, path: Loc) -> list[Any]:
         """The values up to the end of a list."""
         result: list[Any] = []
         while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
@@ -235,3 +225,42 @@ def plain_scalar(text: str) -> bool | int | float | str | None:
 def _one_line(error: yaml.MarkedYAMLError) -> str:
     parts = [part for part in (error.context, error.problem) if part]
     return ", ".join(" ".join(part.split()) for part in parts) or "unreadable"
+
+
+MAX_BYTES = 64 * 2**20
+"""Largest input file that is read."""
+
+
+def neighbour(path: Path) -> str | None:
+    """The file in the same folder whose name is nearest."""
+    with contextlib.suppress(OSError):
+        close = nearest(path.name, sorted(each.name for each in path.parent.iterdir()))
+        return str(path.parent / close) if close else None
+    return None
+
+
+def read_text(path: Path, alike: Callable[[Path], str | None] = neighbour) -> str:
+    """The UTF-8 text of a file; ``alike`` finds what may have been meant by a missing one.
+
+    Raises
+    ------
+    BadInput
+        When it is missing (with the nearest name in its folder), a folder, a pipe or device,
+        unreadable, too large or not UTF-8.
+    """
+    try:
+        raw = read_regular(path, MAX_BYTES)
+    except FileNotFoundError:
+        close = alike(path)
+        hint = f"; did you mean {close}?" if close else ""
+        raise BadInput(f"{path}: no such file{hint}") from None
+    except IsADirectoryError:
+        raise BadInput(f"{path}: is a folder; allowed: a file") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise BadInput(f"{path}: cannot be read: {reason}") from None
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise BadInput(f"{path}:{line}: not UTF-8 text (byte {error.start})") from None

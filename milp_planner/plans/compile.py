@@ -32,24 +32,17 @@ _WHERE = {
 
 @dataclass(frozen=True)
 class Moves:
-    """Limits on what may move against a plan in production.
-
-    Attributes
-    ----------
-    current : dict of table name to (option name, ranks of each block)
-    max_tables, max_bytes : int, optional
-        None: no limit.
-    """
+    """Limits on what may move against a plan in production."""
 
     current: dict[str, tuple[str, tuple[tuple[int, ...], ...]]]
+    """Dict of table name to (option name, ranks of each block)."""
     max_tables: int | None = None
     max_bytes: int | None = None
+    """None: no limit."""
 
 
 def compile_instance(
-    options: Options,
-    objective: Objective | str = Objective.STEP_TIME,
-    moves: Moves | None = None,
+    options: Options, objective: Objective | str = Objective.STEP_TIME, moves: Moves | None = None
 ) -> Instance:
     """The Instance of priced options.
 
@@ -124,7 +117,7 @@ def regrouped(ranks: tuple[tuple[int, ...], ...], pinned: bool) -> tuple[tuple[i
 
 
 def _blocks(options: Options) -> _Blocks:
-    """One block an option, or one a shard where every shard's rank is pinned."""
+    """One block an option, or one per shard where every shard's rank is pinned."""
     choices, first = options.choices, options.entries.first
     pinned = np.array([c.pinned is not None for c in choices], dtype=np.bool_)
     times = np.where(pinned, np.diff(first), 1)

@@ -1,12 +1,20 @@
-"""A plan in a notebook: a few lines of text, a short table, a frame."""
+"""A plan in a notebook: a few lines of text, a short table, a frame, a figure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from milp_planner.drawing.units import show_cost, show_gap, show_ranks
+import numpy as np
+
+from formulations.instance import Scope
+from milp_planner.drawing.units import memory_name, show_cost, show_gap, show_ranks
+from milp_planner.errors import BadInput
+from milp_planner.pricing.hit_ratios import Source, hit_ratios, tier_of
+from milp_planner.pricing.options import BY_COLUMN, TIERED
+from milp_planner.pricing.storage import held_ratio
 
 if TYPE_CHECKING:
     from milp_planner.plans.placement import Plan
@@ -50,7 +58,7 @@ def as_html(plan: Plan) -> str:
 
 
 def to_frame(plan: Plan) -> Any:
-    """One row a table, as a pandas DataFrame indexed by the table's name.
+    """One row per table, as a pandas DataFrame indexed by the table's name.
 
     Columns: option, kind, sharding_type, mode, cache_ratio (float), column_shards, dist_type,
     ranks (list), hbm_bytes and ddr_bytes (over all its shards), slowest_rank_ms (its largest time
@@ -107,7 +115,7 @@ def _rows(plan: Plan, most: int) -> list[Sequence[str]]:
             t.name,
             t.sharding_type if t.column_shards == 1 else f"{t.sharding_type}:{t.column_shards}",
             t.mode,
-            str(t.cache_ratio) if t.mode in ("HYBRID", "CACHING") else "",
+            str(t.cache_ratio) if t.mode in TIERED else "",
             show_ranks([rank for block in t.ranks for rank in block], ranks),
         )
         for t in plan.tables[:most]
@@ -117,3 +125,128 @@ def _rows(plan: Plan, most: int) -> list[Sequence[str]]:
 def _rest(plan: Plan, most: int) -> list[str]:
     left = len(plan.tables) - most
     return [f"  … and {left:,} more tables"] if left > 0 else []
+
+
+def draw_plan(plan: Plan) -> Any:
+    """Two panels over the ranks: milliseconds stacked by phase, memory in percent.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        It shows itself in a notebook; ``savefig`` writes it.
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib, saying what to install.
+    BadInput
+        For a plan that places nothing.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError:
+        raise ImportError("plot() needs matplotlib: pip install 'milp-planner[plot]'") from None
+
+    class Shown(Figure):
+        def _repr_png_(self) -> bytes:
+            buffer = BytesIO()
+            self.savefig(buffer, format="png")
+            return buffer.getvalue()
+
+    verdict, instance = plan.verdict, plan.instance
+    if verdict is None or verdict.loads is None:
+        raise BadInput("plot: the plan places nothing")
+    figure = Shown(figsize=(9, 5), layout="constrained")
+    times, memory = figure.subplots(2, 1, sharex=True)
+    ranks = np.arange(instance.num_ranks)
+    below = np.zeros(len(ranks))
+    for phase, name in enumerate(instance.phases):
+        height = verdict.loads.cost[:, phase] / 1e9
+        times.bar(ranks, height, bottom=below, width=0.9, label=name)
+        below += height
+    times.set_ylabel("ms")
+    times.set_title(f"{plan.model.name} on {plan.cluster.name}: time of every rank", loc="left")
+    for resource, use in zip(instance.resources, verdict.loads.use, strict=True):
+        share = 100 * use / np.maximum(1, resource.capacity)
+        if resource.scope == Scope.MACHINE:
+            share = share[instance.machine_of]
+        if resource.scope != Scope.CLUSTER:
+            label = f"{memory_name(resource.name).upper()} of the {resource.scope.value}"
+            memory.plot(ranks, share, ".-", drawstyle="steps-mid", label=label)
+    memory.set(ylabel="% full", xlabel="rank", ylim=(0, 105))
+    memory.xaxis.get_major_locator().set_params(integer=True)
+    for axis in (times, memory):
+        axis.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+NAMED = 3
+"""Tables a sentence names."""
+
+
+def hit_ratio_of(plan: Plan, index: int) -> tuple[float, Source]:
+    """Hit ratio of one placed table in HYBRID or CACHING as pricing has it, and its source."""
+    table, placed, ranks = plan.model.tables[index], plan.tables[index], plan.cluster.num_ranks
+    lookups = plan.model.workload.batch_per_rank * table.lookups_per_sample * ranks
+    x, ratio = placed.cache_ratio, np.array([float(placed.cache_ratio)])
+    if table.kind == "dynamicemb":
+        slots = (x.numerator, x.denominator)
+        ratio = np.atleast_1d(held_ratio(table.rows, ranks, table.bucket_capacity, slots))
+    tier = tier_of(table, placed.mode, float(lookups))
+    found = hit_ratios(table.access, table.rows, ratio, tier)
+    return float(found.values[0]), found.sources[0]
+
+
+def hit_sources(plan: Plan) -> dict[str, Source]:
+    """Source of the hit ratio of every placed table whose price rests on one, by its name.
+
+    A price rests on it where the profile's curve is over hit ratios or replaced by them, and where
+    a prefetch pays for misses.
+    """
+    found: dict[str, Source] = {}
+    workload, profile = plan.model.workload, plan.profile
+    for index, placed in enumerate(plan.tables):
+        curve = profile.hybrid
+        if placed.mode == "CACHING":
+            curve = profile.caching if placed.kind == "dynamicemb" else profile.uvm_caching
+        prefetched = placed.mode == "CACHING" and workload.prefetch_pipeline
+        if placed.mode in TIERED and (prefetched or curve.follows_hits):
+            found[placed.name] = hit_ratio_of(plan, index)[1]
+    return found
+
+
+def hit_warnings(plan: Plan) -> list[str]:
+    """A sentence for each source that is no checked formula; measured curves need none."""
+    sources, told = hit_sources(plan), []
+    for source, what in (
+        ("table", "Hit ratios beyond the region of the formulas, from the simulator's table"),
+        ("unchecked", "Hit ratios outside the region that was checked (see `simulate`)"),
+    ):
+        names = [name for name, found in sources.items() if found == source]
+        if names:
+            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            told.append(f"{what}: {', '.join(names[:NAMED])}{more}")
+    return told
+
+
+def width_warnings(plan: Plan) -> list[str]:
+    """A sentence about placed tables whose ``column_widths`` had no effect: none could be used.
+
+    A width may be too narrow for the number of ranks, or the sharding types that cut columns are
+    not offered. Pinned tables ask for one option, which is no surprise.
+    """
+    first, names = plan.instance.table_options, plan.instance.option_names
+    unused = [
+        placed.name
+        for index, (table, placed) in enumerate(zip(plan.model.tables, plan.tables, strict=False))
+        if table.constraints.column_widths is not None
+        and table.constraints.pin is None
+        and not any(
+            name.startswith(tuple(BY_COLUMN)) for name in names[first[index] : first[index + 1]]
+        )
+    ]
+    if not unused:
+        return []
+    more = f" and {len(unused) - NAMED} more" if len(unused) > NAMED else ""
+    named = ", ".join(unused[:NAMED]) + more
+    return [f"No column shard of the asked-for column_widths is possible on this cluster: {named}"]

@@ -18,17 +18,22 @@ from formulations.result.placement import Placement
 from milp_planner.errors import BadInput
 from milp_planner.inputs import quantities
 from milp_planner.inputs.cluster import Cluster
-from milp_planner.inputs.constraints import DistType, Mode, ShardingType
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.spec import Spec, as_tuple
-from milp_planner.inputs.table import Table
+from milp_planner.inputs.table import DistType, Mode, ShardingType, Table
 from milp_planner.plans.display import as_html, as_text, to_frame
-from milp_planner.pricing.dynamicemb_storage import runtime_value_bytes
-from milp_planner.pricing.fusion import group_name
 from milp_planner.pricing.menu import menus_of
-from milp_planner.pricing.options import BY_MACHINE, WHOLE_ROWS, Choice, Options, kernel_of
+from milp_planner.pricing.options import (
+    BY_MACHINE,
+    WHOLE_ROWS,
+    Choice,
+    Options,
+    group_name,
+    kernel_of,
+)
 from milp_planner.pricing.profile import Profile
-from milp_planner.pricing.units import ceil_div
+from milp_planner.pricing.storage import hbm_for_values, runtime_value_bytes
+from milp_planner.pricing.units import round_up
 
 TierRatio = Annotated[
     Fraction,
@@ -133,13 +138,13 @@ class Plan:
         return write_plan(self, path)
 
     def to_frame(self) -> Any:
-        """One row a table; see :func:`milp_planner.plans.display.to_frame` (needs pandas)."""
+        """One row per table; see :func:`milp_planner.plans.display.to_frame` (needs pandas)."""
         return to_frame(self)
 
     def plot(self) -> Any:
-        """Time and memory of every rank; see :func:`milp_planner.plans.plot.draw_plan` (needs
+        """Time and memory of every rank; see :func:`milp_planner.plans.display.draw_plan` (needs
         matplotlib)."""
-        from milp_planner.plans.plot import draw_plan
+        from milp_planner.plans.display import draw_plan
 
         return draw_plan(self)
 
@@ -228,10 +233,6 @@ def decode(options: Options, instance: Instance, outcome: Outcome) -> Plan:
         What ``instance`` was compiled from.
     instance : Instance
     outcome : Outcome
-
-    Returns
-    -------
-    Plan
     """
     tables = placed_tables(options.model, options.cluster, instance, outcome.placement)
     return Plan(options.model, options.cluster, options.profile, instance, outcome, tables)
@@ -249,14 +250,14 @@ def placed_tables(
     """
     if placement is None:
         return ()
-    cpu_only = all(rank.hbm_bytes == 0 for rank in cluster.ranks)
     found = []
     for index, (table, menu) in enumerate(zip(model.tables, menus_of(model, cluster), strict=True)):
         option = instance.option_names[int(placement.options[index])]
         if option not in menu.names:
             raise BadInput(f"table {table.name!r} has no option {option!r} on {cluster.name!r}")
         choice = menu.choices[menu.names.index(option)]
-        dynamic = table.kind == "dynamicemb"
+        dynamic, room = table.kind == "dynamicemb", -(-table.rows // cluster.num_ranks)
+        row = runtime_value_bytes(table.dim, table.element_bytes, model.optimizer_of(table))
         found.append(
             PlacedTable(
                 name=table.name,
@@ -264,15 +265,17 @@ def placed_tables(
                 kind=table.kind,
                 sharding_type=choice.sharding,
                 mode=choice.mode,
-                kernel=kernel_of(table.kind, choice.sharding, choice.mode, cpu_only),
+                kernel=kernel_of(table.kind, choice.sharding, choice.mode, cluster.cpu_only),
                 cache_ratio=choice.ratio,
                 dist_type=choice.dist_type,
                 column_shards=choice.columns,
                 column_width=choice.width,
                 fusion_group=_group(table, model, choice),
                 fusion_caching=choice.caching_group,
-                capacity_per_rank=_capacity(table, cluster) if dynamic else None,
-                hbm_for_values=_hbm_for_values(table, model, cluster, choice) if dynamic else None,
+                capacity_per_rank=int(round_up(room, table.bucket_capacity)) if dynamic else None,
+                hbm_for_values=hbm_for_values(room, table.bucket_capacity, row, choice.ratio)
+                if dynamic
+                else None,
                 ranks=tuple(tuple(block) for block in placement.to_lists(index)),
             )
         )
@@ -282,22 +285,7 @@ def placed_tables(
 def _group(table: Table, model: Model, choice: Choice) -> str | None:
     if choice.caching_group is None or choice.dist_type is None:
         return None
-    training = model.workload.mode == "training"
-    return group_name(table, training, choice.dist_type, choice.caching_group)
-
-
-def _capacity(table: Table, cluster: Cluster) -> int:
-    """Rows a rank of a dynamicemb table: ceil(rows / ranks), up to its bucket capacity."""
-    room = -(-table.rows // cluster.num_ranks)
-    return int(ceil_div(room, table.bucket_capacity)) * table.bucket_capacity
-
-
-def _hbm_for_values(table: Table, model: Model, cluster: Cluster, choice: Choice) -> int:
-    """``local_hbm_for_values`` of one rank: the ratio's share of the value bytes, rounded up."""
-    optimizer = table.optimizer if model.workload.mode == "training" else "none"
-    row = runtime_value_bytes(table.dim, table.element_bytes, optimizer)
-    ratio = choice.ratio
-    return -(-_capacity(table, cluster) * row * ratio.numerator // ratio.denominator)
+    return group_name(table, model.workload.trains, choice.dist_type, choice.caching_group)
 
 
 def _positions(instance: Instance, placement: Placement, table: int) -> Iterator[tuple[int, int]]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import gc
 import gzip
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -184,6 +187,19 @@ def is_plan(document: dict[str, Any]) -> bool:
     return document.get("format") == FORMAT
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without Python's collector of cycles: it would walk a million small values time and again."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
+@uncollected()
 def read_plan(path: str | Path) -> Plan:
     """Read a plan.json; what it claims is for :func:`milp_planner.verify` to judge.
 
@@ -195,6 +211,7 @@ def read_plan(path: str | Path) -> Plan:
     return plan_from_dict(read_document(path), str(path))
 
 
+@uncollected()
 def write_plan(plan: Plan, path: str | Path) -> Path:
     """Write a plan.json, whole or not at all."""
     return write_json(path, plan_to_dict(plan))

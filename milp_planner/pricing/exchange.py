@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from milp_planner.inputs.cluster import Cluster
-from milp_planner.inputs.interconnect import all_to_all_bandwidth, reduce_scatter_bandwidth
+from milp_planner.inputs.cluster import Cluster, all_to_all_bandwidth, reduce_scatter_bandwidth
 from milp_planner.inputs.model import Workload
 from milp_planner.inputs.table import ELEMENT_BYTES, Table
 from milp_planner.pricing.units import BoolArray, FloatArray, Numbers
@@ -29,31 +28,20 @@ class Links:
     """What the interconnect gives each kind of collective, bytes per second of a rank's buffer.
 
     Infinite where nothing has to move (a single rank, a single machine).
-
-    Attributes
-    ----------
-    all_to_all : float
-        Over all ranks: table-, column- and table-column-wise outputs, and sequences row-wise.
-    reduce_scatter : float
-        Over all ranks (and the all-gather that mirrors it): pooled outputs row-wise.
-    local : float
-        Reduce-scatter inside one machine: the first step of table-row-wise.
-    local_all_to_all : float
-        All-to-all inside one machine: the same for sequences.
-    across : float
-        One rank's way to the other machines: the second step of table-row-wise.
-    all_reduce : float
-        Bytes of gradient per second of an all-reduce over all ranks (data-parallel).
-    machines : int
-    ranks : int
     """
 
     all_to_all: float
+    """Over all ranks: table-, column- and table-column-wise outputs, and sequences row-wise."""
     reduce_scatter: float
+    """Over all ranks (and the all-gather that mirrors it): pooled outputs row-wise."""
     local: float
+    """Reduce-scatter inside one machine: the first step of table-row-wise."""
     local_all_to_all: float
+    """All-to-all inside one machine: the same for sequences."""
     across: float
+    """One rank's way to the other machines: the second step of table-row-wise."""
     all_reduce: float
+    """Bytes of gradient per second of an all-reduce over all ranks (data-parallel)."""
     machines: int
     ranks: int
 

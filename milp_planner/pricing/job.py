@@ -9,13 +9,17 @@ import numpy as np
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model, Workload
 from milp_planner.inputs.table import Table
-from milp_planner.pricing.access import distinct_rows, unique_fraction
-from milp_planner.pricing.dynamicemb_storage import planner_value_bytes, runtime_value_bytes
 from milp_planner.pricing.exchange import Links, wire_bytes
 from milp_planner.pricing.menu import Site, site_of
 from milp_planner.pricing.options import MODES, SHARDING_TYPES, Choice
+from milp_planner.pricing.popularity import distinct_rows, unique_fraction
 from milp_planner.pricing.profile import Profile
-from milp_planner.pricing.storage import admission_counter, state_multiple
+from milp_planner.pricing.storage import (
+    admission_counter,
+    planner_value_bytes,
+    runtime_value_bytes,
+    state_multiple,
+)
 from milp_planner.pricing.units import BoolArray, FloatArray, IntArray
 
 
@@ -42,9 +46,8 @@ class TableColumns:
 
 def table_columns(model: Model) -> TableColumns:
     """The model's tables as columns; inference keeps no optimizer state."""
-    training = model.workload.mode == "training"
     tables = model.tables
-    optimizers = [t.optimizer if training else "none" for t in tables]
+    optimizers = [model.optimizer_of(t) for t in tables]
     states = [state_multiple(o, t.dim) for o, t in zip(optimizers, tables, strict=True)]
 
     def integers(values: list[int]) -> IntArray:
@@ -88,7 +91,7 @@ class OptionColumns:
     group_ranks: IntArray
 
     def at(self, index: IntArray) -> OptionColumns:
-        """The same columns gathered by option index (one row a shard entry)."""
+        """The same columns gathered by option index (one row per shard entry)."""
         return OptionColumns(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
 
     def is_sharding(self, *names: str) -> BoolArray:
@@ -125,26 +128,18 @@ def choice_code(choice: Choice, ranks: int) -> tuple[int, int, int, int, int]:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One pricing run.
-
-    Attributes
-    ----------
-    model, cluster, profile, links
-        As given to :func:`milp_planner.pricing.price`.
-    site : Site
-    tables : TableColumns
-        The model's tables as arrays.
-    traffic : Traffic
-        What one step asks of each of them.
-    """
+    """One pricing run."""
 
     model: Model
     cluster: Cluster
     profile: Profile
     links: Links
+    """As given to :func:`milp_planner.pricing.price`."""
     site: Site
     tables: TableColumns
+    """The model's tables as arrays."""
     traffic: Traffic
+    """What one step asks of each of them."""
 
     @property
     def workload(self) -> Workload:
@@ -168,27 +163,18 @@ def job_of(model: Model, cluster: Cluster, profile: Profile, links: Links) -> Jo
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
-    """Per table, of one rank's batch; float arrays [tables].
-
-    Attributes
-    ----------
-    ids : array
-        Ids, deduplicated where the workload says so and the output is a sequence.
-    raw_ids : array
-        Ids before deduplication.
-    outputs : array
-        Embeddings: poolings with an id (pooled) or ids (sequence).
-    dedup_lookups : array
-        ``raw_ids`` where ids are deduplicated, else 0.
-    distinct : array
-        Distinct rows the global batch touches.
-    """
+    """Per table, of one rank's batch; float arrays [tables]."""
 
     ids: FloatArray
+    """Ids, deduplicated where the workload says so and the output is a sequence."""
     raw_ids: FloatArray
+    """Ids before deduplication."""
     outputs: FloatArray
+    """Embeddings: poolings with an id (pooled) or ids (sequence)."""
     dedup_lookups: FloatArray
+    """``raw_ids`` where ids are deduplicated, else 0."""
     distinct: FloatArray
+    """Distinct rows the global batch touches."""
 
 
 def traffic_of(model: Model, ranks: int, needs_distinct: bool) -> Traffic:

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from milp_planner.pricing.dynamicemb_storage import held_ratio
-from milp_planner.pricing.hit_ratio.estimate import (
+from milp_planner.pricing.hit_ratios import (
     Source,
     has_statistics,
     hit_ratios,
@@ -19,6 +18,7 @@ from milp_planner.pricing.hit_ratio.estimate import (
 )
 from milp_planner.pricing.job import Job, OptionColumns
 from milp_planner.pricing.profile import EfficiencyCurve, Kernel, Profile
+from milp_planner.pricing.storage import held_ratio
 from milp_planner.pricing.units import BoolArray, FloatArray, Numbers
 
 
@@ -109,28 +109,21 @@ def prefetch_seconds(misses: FloatArray, row_bytes: Numbers, profile: Profile) -
 
 
 class Hits(NamedTuple):
-    """How an option's HBM tier serves lookups; arrays [options].
-
-    Attributes
-    ----------
-    ratio : float array
-        Share of the lookups it serves; of the rows it holds where nothing is known of the access.
-    unique : float array
-        Share of a step's distinct rows that a cache holds, where a prefetch asks for it; else of
-        all rows.
-    cover : float array
-        Rows it holds over the distinct rows of a step.
-    known : bool array
-        Whether the table has access statistics.
-    source : list of str
-        Where each ratio comes from; ``none`` for modes of one tier, and where no price asks for it.
-    """
+    """How an option's HBM tier serves lookups; arrays [options]."""
 
     ratio: FloatArray
+    """Share of the lookups it serves; of the rows it holds where nothing is known of the access;
+    float array."""
     unique: FloatArray
+    """Share of a step's distinct rows that a cache holds, where a prefetch asks for it; else of all
+    rows; float array."""
     cover: FloatArray
+    """Rows it holds over the distinct rows of a step; float array."""
     known: BoolArray
+    """Whether the table has access statistics; bool array."""
     source: list[Source]
+    """Where each ratio comes from; ``none`` for modes of one tier, and where no price asks for it.
+    """
 
 
 def hits_of(job: Job, columns: OptionColumns) -> Hits:

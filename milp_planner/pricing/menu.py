@@ -9,15 +9,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 from milp_planner.inputs.cluster import Cluster
-from milp_planner.inputs.constraints import (
-    COLUMN_STEP,
-    Constraints,
-    DistType,
-    Mode,
-    ShardingType,
-)
 from milp_planner.inputs.model import Model
-from milp_planner.inputs.table import Table
+from milp_planner.inputs.table import COLUMN_STEP, Constraints, DistType, Mode, ShardingType, Table
 from milp_planner.pricing.options import BY_MACHINE, SHARDING_TYPES, WHOLE_ROWS, Choice
 
 LEAST_WIDTH = 32
@@ -60,18 +53,12 @@ SEQUENCE_TYPES: tuple[ShardingType, ...] = (
 
 @dataclass(frozen=True)
 class Site:
-    """What the legality of a choice depends on in a cluster.
-
-    Attributes
-    ----------
-    machine_ranks : tuple of tuples of int
-        Ranks of each machine.
-    cpu_only : bool
-        Whether no rank has HBM: everything then lives in DDR.
-    """
+    """What the legality of a choice depends on in a cluster."""
 
     machine_ranks: tuple[tuple[int, ...], ...]
+    """Ranks of each machine."""
     cpu_only: bool
+    """Whether no rank has HBM: everything then lives in DDR."""
 
     @property
     def ranks(self) -> int:
@@ -81,7 +68,7 @@ class Site:
 
 def site_of(cluster: Cluster) -> Site:
     """The site that a cluster is."""
-    return Site(cluster.machine_ranks, all(rank.hbm_bytes == 0 for rank in cluster.ranks))
+    return Site(cluster.machine_ranks, cluster.cpu_only)
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,42 @@
-"""Options: every legal way to place every table, and its price."""
+"""Options: every legal way to place every table, its price, and which tables it is bound to.
+
+Fusion groups: dynamicemb tables with equal grouped keys share one cache ratio. The runtime puts
+tables whose grouped key agrees into one module and spreads the group's HBM over all of them in
+proportion. Of tables that agree in every other field there are exactly two groups: one with
+``caching`` off (HOST_ONLY at level 0, HYBRID between, HBM_ONLY at the top) and one with it on
+(CACHING between, HBM_ONLY at the top).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
 
 from milp_planner.inputs.cluster import Cluster
-from milp_planner.inputs.constraints import DistType, Mode, ShardingType
 from milp_planner.inputs.model import Model
+from milp_planner.inputs.table import DistType, Mode, ShardingType, Table
 from milp_planner.pricing.exchange import Links
 from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.units import IntArray
 
+if TYPE_CHECKING:
+    from milp_planner.pricing.job import OptionColumns
+
+
 SHARDING_TYPES: tuple[ShardingType, ...] = get_args(ShardingType)
 MODES: tuple[Mode, ...] = get_args(Mode)
+TIERED = ("HYBRID", "CACHING")
+"""Modes of two tiers, whose cache ratio is a choice of its own."""
+MODE_OF_KERNEL: dict[str, Mode] = {
+    "dense": "HBM_ONLY", "fused": "HBM_ONLY", "fused_uvm": "HOST_ONLY",
+    "fused_uvm_caching": "CACHING",
+}  # fmt: skip
+"""The mode that each of TorchRec's kernels stands for on a GPU."""
 
 WHOLE_ROWS = frozenset({"table_wise", "column_wise", "table_column_wise"})
 """Sharding types whose shards hold every row."""
@@ -27,48 +48,32 @@ BY_MACHINE = frozenset({"table_row_wise", "grid_shard"})
 
 @dataclass(frozen=True)
 class Choice:
-    """Sharding type, mode, cache ratio, routing and place of one option.
-
-    Attributes
-    ----------
-    sharding : str
-        One of ``SHARDING_TYPES``.
-    mode : str
-        One of ``MODES``.
-    ratio : Fraction
-        Cache ratio; 0 for HOST_ONLY, 1 for HBM_ONLY.
-    width : int
-        Columns of a shard (of all but the last, which may be narrower).
-    columns : int
-        Column shards.
-    even : bool
-        Whether no narrower width gives as many shards (else the name states the width).
-    dist_type : str or None
-        Routing rule of a dynamicemb table.
-    caching_group : bool or None
-        Which of its two fusion groups a dynamicemb option joins; None: it fuses with nothing.
-    machine_ranks : int
-        Ranks of a machine where the rows are split inside one; else 0.
-    machines : tuple of int, optional
-        The machines allowed; None: all.
-    ranks : tuple of int, optional
-        The only ranks allowed; None: all.
-    pinned : tuple of int, optional
-        The rank of every shard, in shard order.
-    """
+    """Sharding type, mode, cache ratio, routing and place of one option."""
 
     sharding: ShardingType
+    """One of ``SHARDING_TYPES``."""
     mode: Mode
+    """One of ``MODES``."""
     ratio: Fraction
+    """Cache ratio; 0 for HOST_ONLY, 1 for HBM_ONLY."""
     width: int
+    """Columns of a shard (of all but the last, which may be narrower)."""
     columns: int = 1
+    """Column shards."""
     even: bool = True
+    """Whether no narrower width gives as many shards (else the name states the width)."""
     dist_type: DistType | None = None
+    """Routing rule of a dynamicemb table."""
     caching_group: bool | None = None
+    """Which of its two fusion groups a dynamicemb option joins; None: it fuses with nothing."""
     machine_ranks: int = 0
+    """Ranks of a machine where the rows are split inside one; else 0."""
     machines: tuple[int, ...] | None = None
+    """The machines allowed; None: all."""
     ranks: tuple[int, ...] | None = None
+    """The only ranks allowed; None: all."""
     pinned: tuple[int, ...] | None = None
+    """The rank of every shard, in shard order."""
 
     @property
     def name(self) -> str:
@@ -76,7 +81,7 @@ class Choice:
         cut = f":{self.columns}" if self.columns > 1 else ""
         cut += "" if self.even else f"x{self.width}"
         parts = [self.sharding + cut, self.mode]
-        if self.mode in ("HYBRID", "CACHING"):
+        if self.mode in TIERED:
             parts.append(ratio_text(self.ratio))
         if self.dist_type is not None:
             parts.append(self.dist_type)
@@ -115,83 +120,61 @@ PHASES = ("fwd_compute", "fwd_comms", "bwd_compute", "bwd_comms", "prefetch")
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """Priced shards of all options, one row a run of equal shards, in option order.
-
-    Attributes
-    ----------
-    first : int64 array [options + 1]
-        Rows of option o are ``first[o] … first[o+1] − 1``.
-    repeat : int64 array [entries]
-        Shards in the run.
-    rows, columns : int64 array [entries]
-        Of each shard.
-    hbm : int64 array [entries]
-        Bytes of HBM, exchange buffer excluded.
-    buffer : int64 array [entries]
-        Bytes of HBM of the exchange buffer (output, at the codec's peak).
-    ddr : int64 array [entries]
-    cost : int64 array [entries, 5]
-        Picoseconds a phase.
-    move : int64 array [entries]
-        Bytes that travel when the table moves: weights and optimizer state.
-    """
+    """Priced shards of all options, one row per run of equal shards, in option order."""
 
     first: IntArray
+    """Rows of option o are ``first[o] … first[o+1] − 1``; int64 array [options + 1]."""
     repeat: IntArray
+    """Shards in the run; int64 array [entries]."""
     rows: IntArray
     columns: IntArray
+    """Of each shard; int64 array [entries]."""
     hbm: IntArray
+    """Bytes of HBM, exchange buffer excluded; int64 array [entries]."""
     buffer: IntArray
+    """Bytes of HBM of the exchange buffer (output, at the codec's peak); int64 array [entries]."""
     ddr: IntArray
+    """Int64 array [entries]."""
     cost: IntArray
+    """Picoseconds a phase; int64 array [entries, 5]."""
     move: IntArray
+    """Bytes that travel when the table moves: weights and optimizer state; int64 array [entries].
+    """
+    incoming: IntArray
+    outgoing: IntArray
+    """Bytes of ids and of embeddings of one step, these in the table's own element type; int64
+    array [entries]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """All options of a model on a cluster.
-
-    Attributes
-    ----------
-    model, cluster, profile
-        What was priced.
-    links : Links
-        Bottleneck bandwidths used.
-    first : int64 array [tables + 1]
-        Options of table t are ``first[t] … first[t+1] − 1``.
-    choices : sequence of Choice [options]
-    names : sequence of str [options]
-        Unique in a table.
-    group : int64 array [options]
-        Fusion group, −1 for none.
-    level : int64 array [options]
-        Level in it: the cache ratio times ``level_denominator``.
-    groups : tuple of str
-        Names of the fusion groups.
-    level_denominator : int
-    collective : int64 array [options]
-        Index in ``collectives`` of the exchange the option's buffers belong to, −1 for none.
-    collectives : tuple of str
-    entries : Entries
-    refused : dict
-        Sentences by table: what was not offered, and why.
-    """
+    """All options of a model on a cluster."""
 
     model: Model
     cluster: Cluster
     profile: Profile
+    """What was priced."""
     links: Links
+    """Bottleneck bandwidths used."""
     first: IntArray
+    """Options of table t are ``first[t] … first[t+1] − 1``; int64 array [tables + 1]."""
     choices: Sequence[Choice]
     names: Sequence[str]
+    """Unique in a table."""
     group: IntArray
+    """Fusion group, −1 for none; int64 array [options]."""
     level: IntArray
+    """Level in it: the cache ratio times ``level_denominator``; int64 array [options]."""
     groups: tuple[str, ...]
+    """Names of the fusion groups."""
     level_denominator: int
     collective: IntArray
+    """Index in ``collectives`` of the exchange the option's buffers belong to, −1 for none; int64
+    array [options]."""
     collectives: tuple[str, ...]
     entries: Entries
     refused: dict[str, tuple[str, ...]]
+    """Sentences by table: what was not offered, and why."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -215,3 +198,96 @@ class Options:
         """Fusion group of an option, None where it fuses with nothing."""
         index = int(self.group[option])
         return None if index < 0 else self.groups[index]
+
+
+def group_name(table: Table, training: bool, dist_type: str, caching: bool) -> str:
+    """Name of a fusion group: every field of the grouped key, in words.
+
+    Parameters
+    ----------
+    table : Table
+    training : bool
+    dist_type : str
+    caching : bool
+        Which of the two groups.
+
+    References
+    ----------
+    NVIDIA/recsys-examples, ``corelib/dynamicemb`` (grouped key of batched tables). Output kind
+    and weighting are added: such tables live in different TorchRec modules.
+    """
+    fields = {
+        "training": str(training).lower(),
+        "caching": str(caching).lower(),
+        "external_storage": table.external_storage or "none",
+        "index_type": table.index_type,
+        "dist_type": dist_type,
+        "score_strategy": table.score_strategy,
+        "admit_strategy": table.admit_strategy or "none",
+        "dim": str(table.dim),
+        "dtype": table.dtype,
+        "optimizer": table.optimizer,
+        "output": table.output,
+        "weighted": str(table.weighted).lower(),
+    }
+    return "dynamicemb[" + ",".join(f"{key}={value}" for key, value in fields.items()) + "]"
+
+
+def level_denominator(model: Model) -> int:
+    """Least common denominator of all cache ratios of a model: levels are ratios over it."""
+    grids: Iterable[tuple[Fraction, ...]] = (
+        model.workload.cache_ratios,
+        *(t.constraints.cache_ratios for t in model.tables if t.constraints.cache_ratios),
+    )
+    return math.lcm(*{ratio.denominator for grid in grids for ratio in grid})
+
+
+def fusion_of(
+    model: Model, choices: Sequence[Choice], columns: OptionColumns, denominator: int
+) -> tuple[IntArray, IntArray, tuple[str, ...]]:
+    """Group and level of every option.
+
+    Returns
+    -------
+    group : int64 array [options]
+        Index in ``names``, −1 where the option fuses with nothing.
+    level : int64 array [options]
+        Cache ratio times ``denominator``.
+    names : tuple of str
+    """
+    group = np.full(len(choices), -1, dtype=np.int64)
+    names: dict[str, int] = {}
+    known: dict[tuple[int, str, bool], int] = {}
+    for option, (choice, owner) in enumerate(zip(choices, columns.table.tolist(), strict=True)):
+        if choice.caching_group is None or choice.dist_type is None:
+            continue
+        key = (owner, choice.dist_type, choice.caching_group)
+        if key not in known:
+            name = group_name(model.tables[owner], model.workload.trains, *key[1:])
+            known[key] = names.setdefault(name, len(names))
+        group[option] = known[key]
+    level = np.where(group >= 0, columns.over * denominator // columns.under, 0)
+    return group, level, tuple(names)
+
+
+def collectives_of(model: Model, columns: OptionColumns) -> tuple[IntArray, tuple[str, ...]]:
+    """One collective for each library, kind of output and sharding type.
+
+    TorchRec exchanges the outputs of all tables of a module that share a sharding type in one
+    call; a replicated table exchanges none.
+
+    Returns
+    -------
+    index : int64 array [options]
+        −1 for none.
+    names : tuple of str
+        Such as ``torchrec/sequence/row_wise``.
+    """
+    kinds: dict[str, int] = {}
+    owner = [kinds.setdefault(f"{t.kind}/{t.output}", len(kinds)) for t in model.tables]
+    kind = np.array(owner, dtype=np.int64)[columns.table]
+    used, index = np.unique(kind * len(SHARDING_TYPES) + columns.sharding, return_inverse=True)
+    names = list(kinds)
+    labels = [divmod(int(code), len(SHARDING_TYPES)) for code in used]
+    index = np.where(columns.is_sharding("data_parallel"), -1, index)
+    return index, tuple(f"{names[k]}/{SHARDING_TYPES[s]}" for k, s in labels)

@@ -13,14 +13,18 @@ from milp_planner.inputs.cluster import Cluster, mismatches
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
 from milp_planner.pricing.exchange import Links, links_of
-from milp_planner.pricing.fusion import collectives_of, fusion_of, level_denominator
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, choice_code, job_of
 from milp_planner.pricing.lookup import bandwidths, hits_of
 from milp_planner.pricing.menu import Menu, menus_of, site_of
-from milp_planner.pricing.options import Entries, Options
+from milp_planner.pricing.options import (
+    Entries,
+    Options,
+    collectives_of,
+    fusion_of,
+    level_denominator,
+)
 from milp_planner.pricing.profile import Profile, load_profile
-from milp_planner.pricing.shards import exchanged_by, shard_bytes, shard_seconds
-from milp_planner.pricing.split import offsets, shards_of
+from milp_planner.pricing.shards import exchanged_by, offsets, shard_bytes, shard_seconds, shards_of
 from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, picoseconds
 
 
@@ -36,10 +40,6 @@ def price(
         Default: the one the cluster names.
     links : Links, optional
         Default: bottlenecks of the cluster's interconnect.
-
-    Returns
-    -------
-    Options
 
     Raises
     ------
@@ -137,6 +137,8 @@ def _price_entries(
         ddr=sizes.ddr,
         cost=picoseconds(seconds),
         move=sizes.move,
+        incoming=sizes.incoming,
+        outgoing=sizes.outgoing,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
@@ -135,8 +134,8 @@ def load_profile(name: str | Path) -> Profile:
         return build(Profile, read_document(Path(name), _alike), listed_by=CHECK)
     names = profile_names()
     if text not in names:
-        near = difflib.get_close_matches(text, names, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        close = nearest(text, names)
+        hint = f"; did you mean {close!r}?" if close else ""
         raise BadInput(
             f"unknown hardware profile {text!r}{hint} "
             f"(there are: {', '.join(names)}; or the path of a .yaml file)"

@@ -1,17 +1,20 @@
-"""Bytes of one shard: TorchRec tables, and what both kinds keep with their rows.
+"""Bytes of one shard: TorchRec tables, dynamicemb tables, and what both keep with their rows.
 
 Everything is exact: ratios are pairs of integers, every rounding is upwards unless a formula
-rounds otherwise, and no float touches a byte.
+rounds otherwise, and no float touches a byte. dynamicemb shards are counted as the runtime uses
+them and as TorchEasyRec does; both take a cache ratio x = p/q as integers, 0 (HOST_ONLY) and 1
+(HBM_ONLY) included, and return the table itself: buffers and the admission counter come on top.
 """
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
-from milp_planner.pricing.units import FloatArray, IntArray, ceil_div, round_up
+from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, Integers, ceil_div, round_up
 
 ID_BYTES = 8
 """Bytes of one id on the wire and in an input buffer."""
@@ -20,8 +23,6 @@ CACHE_ROW_BYTES = 4
 """Index entry a cached table keeps for each of its rows."""
 CACHE_SLOT_BYTES = 16
 """Id and age a cache keeps for each of its slots."""
-
-_COUNTER_SLOT_BYTES = 17
 
 
 def state_multiple(optimizer: str, dim: int) -> Fraction:
@@ -97,7 +98,7 @@ def torchrec_cache(
     """HBM of a cached shard: its weights in the cache, and what the cache keeps with them.
 
     The cache holds the ratio c of the *table's* bytes, rounded to a byte, of which the shard has
-    its share, rounded up. In addition: an index entry of 4 bytes a row and 16 bytes a slot.
+    its share, rounded up. In addition: an index entry of 4 bytes a row and 16 bytes per slot.
 
     Parameters
     ----------
@@ -141,7 +142,7 @@ def ceil_div_product(value: IntArray, numerator: IntArray, denominator: IntArray
 def admission_counter(capacity: int, bucket: int = 1024) -> int:
     """HBM bytes of a dynamicemb admission counter on one rank.
 
-    ceil(align16(capacity) · (17 + 4/bucket)): key, score and digest a slot, 4 bytes a bucket.
+    ceil(align16(capacity) · (17 + 4/bucket)): key, score and digest a slot, 4 bytes per bucket.
 
     Parameters
     ----------
@@ -155,4 +156,172 @@ def admission_counter(capacity: int, bucket: int = 1024) -> int:
     TorchEasyRec, ``tzrec/utils/dynamicemb_util.py``.
     """
     slots = int(round_up(capacity, 16))
-    return _COUNTER_SLOT_BYTES * slots + int(ceil_div(4 * slots, bucket))
+    return SLOT_BYTES * slots + int(ceil_div(4 * slots, bucket))
+
+
+ALIGN = 16
+SLOT_BYTES = 8 + 8 + 1
+"""Key, score and digest of one slot."""
+COUNTER_BYTES = 4
+"""The runtime's reference counter of one slot."""
+BUCKET_BYTES = 4
+"""Size field of one bucket."""
+HBM_BUCKET = 1024
+"""Slots of a bucket in the HBM tier of HYBRID and in a cache."""
+HOST_BUCKET = 128
+"""Slots of a bucket in the host tier."""
+OVERFLOW_SLOTS = 3 * 1024
+"""Slots a cache adds for rows that found their bucket full."""
+ROWWISE_STATE_BYTES = 16
+"""Optimizer state the runtime keeps for a row under row-wise Adagrad."""
+
+
+class Tiers(NamedTuple):
+    """Bytes in both tiers, int64 arrays."""
+
+    hbm: IntArray
+    ddr: IntArray
+    values_hbm: IntArray
+    """The part of ``hbm`` that holds values: what ``local_hbm_for_values`` is set to."""
+
+
+def planner_value_bytes(dim: int, element_bytes: int, optimizer: str) -> int:
+    """Bytes of one row with its state in TorchEasyRec: roundup16(ceil(dim · (1 + opt) · element)).
+
+    opt is 0 for none and SGD, 2 for Adam, 1/dim for row-wise Adagrad, else 1.
+    """
+    state = {"none": 0, "sgd": 0, "adam": 2 * dim, "rowwise_adagrad": 1}.get(optimizer, dim)
+    return int(round_up((dim + state) * element_bytes, ALIGN))
+
+
+def runtime_value_bytes(dim: int, element_bytes: int, optimizer: str) -> int:
+    """Bytes of one row with its state in the dynamicemb runtime, rounded up to 16.
+
+    State: none and SGD 0, Adam two rows, row-wise Adagrad 16 bytes, else (Adagrad) one row.
+
+    References
+    ----------
+    NVIDIA/recsys-examples, ``corelib/dynamicemb`` (optimizer state sizes).
+    """
+    row = dim * element_bytes
+    state = {"none": 0, "sgd": 0, "adam": 2 * row, "rowwise_adagrad": ROWWISE_STATE_BYTES}
+    return int(round_up(row + state.get(optimizer, row), ALIGN))
+
+
+def hbm_for_values(rows: int, bucket: int, value_bytes: int, ratio: Fraction) -> int:
+    """``local_hbm_for_values`` of one rank: the ratio of the values of all slots, rounded up.
+
+    ``rows`` are those of the rank; it has slots for them in whole buckets.
+    """
+    return math.ceil(int(round_up(rows, bucket)) * value_bytes * ratio)
+
+
+def torcheasyrec_tiers(
+    rows: IntArray,
+    value_bytes: IntArray,
+    bucket: IntArray,
+    ratio: tuple[IntArray, IntArray],
+    keeps_all: BoolArray,
+) -> Tiers:
+    """A shard as TorchEasyRec's planner counts it.
+
+    With a = rows rounded up to 16 (at least 16): HBM = ceil(a · (vb·x + 8 + 8 + 1 + 4/bucket)) in
+    every mode; DDR = ceil(a · vb) under CACHING, ceil(a · vb · (1 − x)) otherwise.
+
+    Parameters
+    ----------
+    rows, value_bytes, bucket : int64 array
+        Rows a rank, bytes a row with state, slots of a bucket.
+    ratio : pair of int64 arrays
+        x as numerator and denominator.
+    keeps_all : bool array
+        Whether the host holds every row (CACHING).
+
+    References
+    ----------
+    alibaba/TorchEasyRec, ``tzrec/utils/dynamicemb_util.py``. Exact where the original multiplies
+    floats: at x = 0.1 the original may be one byte above.
+    """
+    over, under = ratio
+    a = np.maximum(round_up(rows, ALIGN), ALIGN)
+    values = a * value_bytes
+    # ceil(values·p/q + 17a + 4a/bucket) over the common denominator of the two fractions
+    whole, rest = values * over // under, values * over % under
+    buckets, part = BUCKET_BYTES * a // bucket, BUCKET_BYTES * a % bucket
+    fraction = ceil_div(rest * bucket + part * under, under * bucket)
+    hbm = SLOT_BYTES * a + whole + buckets + fraction
+    ddr = np.where(keeps_all, values, ceil_div(values * (under - over), under))
+    return Tiers(hbm, ddr, whole + (rest > 0))
+
+
+def hbm_slots(rows: Integers, bucket: Integers, ratio: tuple[Integers, Integers]) -> IntArray:
+    """Slots of one rank's HBM tier, in whole buckets, without a cache's overflow slots.
+
+    S = rows rounded up to the table's bucket capacity; ceil(S · x) rounded up to buckets of 1024
+    (at x = 1: of the table's own capacity), 0 at x = 0.
+
+    Parameters
+    ----------
+    rows, bucket : int or int64 array
+        Rows a rank, slots of a bucket of the table.
+    ratio : pair of ints or int64 arrays
+        x as numerator and denominator.
+    """
+    over, under = ratio
+    own: IntArray = np.where(over == under, bucket, np.int64(HBM_BUCKET))
+    return round_up(ceil_div(round_up(rows, bucket) * over, under), own)
+
+
+def held_ratio(
+    rows: Integers, ranks: int, bucket: Integers, ratio: tuple[Integers, Integers]
+) -> FloatArray:
+    """Share of a table's rows that its HBM tiers really have slots for, at most 1; float array.
+
+    The cache ratio, but for small tables, whose slots round up to a bucket on every rank.
+
+    Parameters
+    ----------
+    rows : int or int64 array
+        Rows of the whole table, split over ``ranks``.
+    bucket, ratio
+        As :func:`hbm_slots`.
+    """
+    slots = hbm_slots(ceil_div(rows, ranks), bucket, ratio) * ranks
+    return np.minimum(slots / rows, 1.0)
+
+
+def runtime_tiers(
+    rows: IntArray,
+    value_bytes: IntArray,
+    bucket: IntArray,
+    ratio: tuple[IntArray, IntArray],
+    keeps_all: BoolArray,
+) -> Tiers:
+    """A shard as the dynamicemb runtime really uses memory.
+
+    Slots a rank: rows rounded up to the bucket capacity. The HBM tier takes ceil(slots · x) of
+    them, rounded up to its buckets of 1024 (a cache adds 3 · 1024 overflow slots); the host tier
+    takes all slots (CACHING) or slots · (1 − x) (HYBRID), rounded up to its buckets of 128.
+    HBM_ONLY and HOST_ONLY have one tier, HBM_ONLY with the table's own buckets. Values live in
+    their tier; keys, scores, digests (17 bytes), a reference counter (4) and a bucket's size
+    field (4) are kept in HBM for the slots of *every* tier. Parameters as in
+    :func:`torcheasyrec_tiers`.
+
+    References
+    ----------
+    NVIDIA/recsys-examples, ``corelib/dynamicemb`` (``key_value_table``, caching storage).
+    """
+    over, under = ratio
+    slots = round_up(rows, bucket)
+    hbm_bucket: IntArray = np.where(over == under, bucket, np.int64(HBM_BUCKET))
+    hot = hbm_slots(rows, bucket, ratio)
+    hot = np.where(keeps_all & (over > 0), hot + OVERFLOW_SLOTS, hot)
+    rest = np.where(keeps_all, slots, slots - slots * over // under)
+    cold = round_up(rest, HOST_BUCKET)
+    metadata = (
+        (SLOT_BYTES + COUNTER_BYTES) * (hot + cold)
+        + BUCKET_BYTES * (hot // hbm_bucket)
+        + BUCKET_BYTES * (cold // HOST_BUCKET)
+    )
+    values_hbm = hot * value_bytes
+    return Tiers(values_hbm + metadata, cold * value_bytes, values_hbm)

@@ -16,25 +16,19 @@ from milp_planner.inputs import Model
 from milp_planner.inputs.problems import choice
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource, compile_for, to_model
 from milp_planner.pricing import Options
-from milp_planner.pricing.options import Choice
-from milp_planner.today.rows import TIERED, CurrentTable, TodaySource, read_today
+from milp_planner.pricing.options import TIERED, Choice
+from milp_planner.today.rows import CurrentTable, TodaySource, read_today
 
 _COLUMN_WISE = ("column_wise", "table_column_wise")
 
 
 @dataclass(frozen=True, eq=False)
 class Today:
-    """The plan of today on an Instance.
-
-    Attributes
-    ----------
-    placement : Placement
-    verdict : Verdict
-        Its solver-free check: it may not fit, but its ranks belong to its options.
-    """
+    """The plan of today on an Instance."""
 
     placement: Placement
     verdict: Verdict
+    """Its solver-free check: it may not fit, but its ranks belong to its options."""
 
 
 def compile_today(

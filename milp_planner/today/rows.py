@@ -13,12 +13,13 @@ from typing import get_args
 from formulations import InstanceError
 from formulations.instance import strict_json
 from milp_planner.errors import BadInput
-from milp_planner.inputs.constraints import DistType, Mode, Pin, ShardingType
 from milp_planner.inputs.problems import choice
 from milp_planner.inputs.quantities import parse_ratio
-from milp_planner.inputs.text_files import read_text
+from milp_planner.inputs.strict_yaml import read_text
+from milp_planner.inputs.table import DistType, Mode, Pin, ShardingType
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import read_plan
+from milp_planner.pricing.options import TIERED
 from milp_planner.today.torchrec_stats import StatsTable, is_stats, read_stats
 
 #: A plan object, a file of one, or what each table is pinned to (a trainer's file read back).
@@ -26,38 +27,26 @@ TodaySource = Plan | str | Path | Mapping[str, Pin]
 COLUMNS = ("table", "mode", "ratio", "sharding_type", "ranks", "dist_type", "column_width")
 #: Columns a CSV may leave out.
 OPTIONAL = ("ratio", "ranks", "dist_type", "column_width")
-TIERED = ("HYBRID", "CACHING")
 _ALIASES = {"cache_ratio": "ratio", "sharding": "sharding_type", "sharding type": "sharding_type"}
 
 
 @dataclass(frozen=True)
 class CurrentTable:
-    """What runs today for one table; None where it is not said.
-
-    Attributes
-    ----------
-    where : str
-        What error sentences call the row.
-    table, mode, sharding_type : str
-    ratio : Fraction or None
-        Of HYBRID and CACHING.
-    ranks : tuple of int or None
-        In shard order.
-    dist_type : str or None
-    column_width : int or None
-    fusion_caching : bool or None
-        The ``caching`` flag of its fusion group.
-    """
+    """What runs today for one table; None where it is not said."""
 
     where: str
+    """What error sentences call the row."""
     table: str
     mode: str
     sharding_type: str
     ratio: Fraction | None = None
+    """Of HYBRID and CACHING."""
     ranks: tuple[int, ...] | None = None
+    """In shard order."""
     dist_type: str | None = None
     column_width: int | None = None
     fusion_caching: bool | None = None
+    """The ``caching`` flag of its fusion group."""
 
 
 def read_today(source: TodaySource) -> list[CurrentTable]:

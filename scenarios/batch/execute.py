@@ -18,7 +18,7 @@ from scenarios import catalog
 from scenarios.batch.scenario import Scenario, versions
 
 FAILED, NOT_COVERED = "failed", "not_covered"
-"""Statuses beside those of an Outcome: an error, and an Instance the formulation refuses."""
+"""Statuses besides those of an Outcome: an error, and an Instance the formulation refuses."""
 
 
 def execute(scenario: Scenario, key: str) -> dict[str, Any]:

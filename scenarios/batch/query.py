@@ -7,26 +7,28 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from milp_planner.features.batch.rows import rows_of
+from milp_planner.features.batch.curves import rows_of
 from scenarios.batch.record import check_record
 from scenarios.batch.store import Record, latest
 from scenarios.batch.suite import AXES
 
 LABELS = ("key", "suite", "model", "cluster", "objective_kind", "formulation", "seed")
 ANSWERS = (
-    "status", "stopped_by", "objective", "bound", "bound_source", "certified_bound", "gap",
+    "status", "stopped_by", "objective", "bound", "bound_source", "certified_bound",
     "seconds", "pricing_seconds", "solver", "ranks", "tables", "note", "finished",
 )  # fmt: skip
 OBJECTIVES = ("total", "busiest_rank", "step_time")
 HEADROOM = ("hbm", "ddr")
-BEST = ("best", "best_bound", "best_gap")
+BEST = {"best": "best", "best_bound": "best_bound", "gap": "best_gap", "own_gap": "gap"}
+"""Columns that depend on other rows, and a row's own gap: names in the table and in ``Row``."""
 COLUMNS = (
     *LABELS, "options", *AXES, *ANSWERS, *OBJECTIVES, *(f"{m}_headroom" for m in HEADROOM),
     "error", "version", "plan", *BEST,
 )  # fmt: skip
 """Columns of the table ``results``; sizes in bytes, times in picoseconds but for ``seconds``.
 ``best`` and ``best_bound`` are those of all scenarios with the same inputs and objective, and
-``best_gap`` is measured to that bound, so it is known for formulations that prove nothing.
+``gap`` is measured to that bound, so it is known for formulations that prove nothing; ``own_gap``
+is measured to the scenario's own ``bound``.
 ``options`` is JSON: ``json_extract(options, '$.hbm_bins_per_device')`` asks for one of them."""
 
 _READING = {
@@ -49,7 +51,7 @@ def connect(folder: str | Path) -> sqlite3.Connection:
     slots = ", ".join("?" * len(COLUMNS))
     records = [check_record(record, folder) for record in latest(folder).values()]
     rows = (
-        [*_row(record), *(getattr(row, name) for name in BEST)]
+        [*_row(record), *(getattr(row, name) for name in BEST.values())]
         for record, row in zip(records, rows_of(records), strict=True)
     )
     connection.executemany(f"insert into results values ({slots})", rows)

@@ -22,7 +22,7 @@ from scenarios.batch.suite import Suite
 
 Engine = Literal["local", "ray"]
 SUITE_FILE = "suite.json"
-"""The suite as read, beside the results."""
+"""The suite as read, next to the results."""
 
 
 @dataclass(frozen=True)

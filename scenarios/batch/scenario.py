@@ -26,7 +26,7 @@ from scenarios.batch.suite import Suite
 from scenarios.batch.vary import vary_cluster, vary_model
 
 SOLVERS = ("ortools", "highspy", "pulp")
-"""Packages whose version decides what comes out, beside our own."""
+"""Packages whose version decides what comes out, besides our own."""
 
 
 _Names = tuple[str, str, str, tuple[tuple[str, Any], ...], tuple[str, ...], int]
@@ -183,7 +183,7 @@ def _options(suite: Suite, formulation: str) -> Iterator[tuple[tuple[str, Any], 
 
 
 def _located(name: str, folder: str) -> str:
-    """A path beside the suite made absolute; a name stays a name."""
+    """A path next to the suite made absolute; a name stays a name."""
     beside = Path(folder) / name
     looks_like_path = Path(name).suffix.lower() in (".yaml", ".yml", ".json")
     if name.startswith(catalog.GENERATED) or not (looks_like_path or len(Path(name).parts) > 1):

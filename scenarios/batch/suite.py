@@ -12,12 +12,11 @@ from formulations import registry
 from formulations.errors import InstanceError
 from formulations.instance import Objective
 from milp_planner.errors import BadInput
-from milp_planner.inputs.constraints import DistType, Mode, ShardingType
 from milp_planner.inputs.files import build, read_document
 from milp_planner.inputs.model import Fusion, StorageModel
 from milp_planner.inputs.problems import choice, nearest, problem_at
 from milp_planner.inputs.spec import Bytes, Count, Percent, Spec, as_tuple
-from milp_planner.inputs.table import Name
+from milp_planner.inputs.table import DistType, Mode, Name, ShardingType
 from milp_planner.pricing.profile import profile_names
 
 
@@ -122,7 +121,7 @@ class Assertion(Spec):
 
 
 CHECKS = ("optimal", "hbm_headroom", "ddr_headroom", "max_gap", "max_milliseconds")
-"""What an assertion may ask of a plan beside its being there."""
+"""What an assertion may ask of a plan besides its being there."""
 
 
 class Suite(Spec):
@@ -133,9 +132,9 @@ class Suite(Spec):
     description: str = ""
     """What it is for."""
     models: Annotated[tuple[Text, ...], _List, Field(min_length=1)]
-    """Shipped names, ``generated:…``, or paths of YAML files beside the suite."""
+    """Shipped names, ``generated:…``, or paths of YAML files next to the suite."""
     clusters: Annotated[tuple[Text, ...], _List, Field(min_length=1)]
-    """Shipped names, or paths of YAML files beside the suite."""
+    """Shipped names, or paths of YAML files next to the suite."""
     sweep: Sweep = Sweep()
     """Axes that change models and clusters."""
     only_tables: Annotated[tuple[Name, ...], _List] = ()

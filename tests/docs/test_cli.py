@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from docs.generate import cli as reference
-from milp_planner.cli.commands import COMMANDS
-from milp_planner.cli.main import run
+from milp_planner.cli.main import COMMANDS, run
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 

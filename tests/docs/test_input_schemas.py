@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from docs.generate.input_schemas import cluster_schema, model_schema, write_schemas
-from milp_planner.inputs.starters import STARTERS, write_starters
+from milp_planner.cli.start import STARTERS, write_starters
 from scenarios.catalog import clusters, models
 from tests.milp_planner.inputs import builders
 

@@ -445,6 +445,14 @@ class TestSplits:
             )
 
 
+def test_a_tree_needs_a_root() -> None:
+    """No nodes prove nothing, nor is there a node without a parent before it."""
+    document, certificate = worked_example()
+    for nodes in ([], [{}, {}], [{"table": 0, "options": [[0, 1]], "nodes": [0]}]):
+        with pytest.raises(checker.Unreadable):
+            proves(document, certificate | {"nodes": nodes})
+
+
 class TestNoTables:
     """An instance without tables."""
 

@@ -123,6 +123,7 @@ def infeasible_bound() -> Document:
     [
         ({"objective": 21}, "busiest_rank"),
         ({"objectives": {"total": 43}}, "total"),
+        ({"objectives": {"busiest_rank": 21}}, "busiest_rank"),
         ({"bound": 23}, "above the plan"),
         ({"bound": 21}, "below certified_bound"),
         ({"certified_bound": 21}, "the certificate proves 22"),

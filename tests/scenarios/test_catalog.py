@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from milp_planner.cli.start import write_starters
 from milp_planner.errors import BadInput
-from milp_planner.inputs.starters import write_starters
 from scenarios.catalog import clusters, find_cluster, find_model, models
 from scenarios.generator import generate
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from milp_planner.inputs.interconnect import all_to_all_bandwidth
+from milp_planner.inputs.cluster import all_to_all_bandwidth
 from scenarios.catalog import Entry, clusters, find_cluster, find_model, models
 
 LISTS = {

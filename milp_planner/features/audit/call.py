@@ -12,7 +12,7 @@ from formulations.fusion import mixed_groups, respread
 from formulations.goals import parse_goals
 from formulations.result.check import Verdict, check
 from formulations.result.outcome import found, gap_between
-from milp_planner.drawing.notebook import Shown
+from milp_planner.drawing.page import Shown
 from milp_planner.features.explain.moves import MovesInfo, moves_of
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
 from milp_planner.plans.placement import Plan, decode
@@ -129,10 +129,6 @@ def audit(  # noqa: PLR0913 - the keywords of a public call
         As in :func:`milp_planner.plan`.
     on_start : callable, optional
         Called with the formulation's name when solving begins.
-
-    Returns
-    -------
-    Audit
 
     Raises
     ------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from milp_planner.features.audit.call import Audit
 from milp_planner.features.explain.moves import MovesInfo, moves_rows, stuck_text
 from milp_planner.features.plan.tables import table_loads, tables_of
 from milp_planner.features.plan.verdict import MEANING
+from milp_planner.files import Facts
 
 #: Places, ranks and tables named before the rest is left out.
 MOST = 5
@@ -36,15 +37,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Overfull:
-    """A place that holds more than it can.
-
-    Attributes
-    ----------
-    resource, scope : str
-    place, used, capacity : int
-    tables : tuple of Share
-        The largest contributions there.
-    """
+    """A place that holds more than it can."""
 
     resource: str
     scope: str
@@ -52,6 +45,7 @@ class Overfull:
     used: int
     capacity: int
     tables: tuple[Share, ...]
+    """The largest contributions there."""
 
     @property
     def over(self) -> int:
@@ -61,99 +55,61 @@ class Overfull:
 
 @dataclass(frozen=True)
 class SlowRank:
-    """A rank that others wait for.
-
-    Attributes
-    ----------
-    rank : int
-    phases : tuple of str
-        The phases in which it is the slowest (all of them for ``busiest_rank``, where every rank
-        above the best plan known is listed).
-    excess : int
-        Time it adds over the mean of all ranks: summed over those phases, or of its whole.
-    tables : tuple of Share
-        Where its time goes in those phases.
-    """
+    """A rank that others wait for."""
 
     rank: int
     phases: tuple[str, ...]
+    """The phases in which it is the slowest (all of them for ``busiest_rank``, where every rank
+    above the best plan known is listed)."""
     excess: int
+    """Time it adds over the mean of all ranks: summed over those phases, or of its whole."""
     tables: tuple[Share, ...]
+    """Where its time goes in those phases."""
 
 
 @dataclass(frozen=True)
 class Gain:
-    """A table that is faster in the best plan found.
-
-    Attributes
-    ----------
-    table, option, better : str
-        Its option in the audited plan and in the best one.
-    cost, better_cost : int
-        Its largest time on one rank under each.
-    """
+    """A table that is faster in the best plan found."""
 
     table: str
     option: str
     better: str
+    """Its option in the audited plan and in the best one."""
     cost: int
     better_cost: int
+    """Its largest time on one rank under each."""
 
 
 @dataclass(frozen=True)
-class AuditInfo:
-    """All figures of an audit; None is unknown.
-
-    Attributes
-    ----------
-    fits : bool
-    violations : tuple of str
-    objective_kind : str
-    objective : int or None
-        Of the audited plan, fit or not.
-    objectives : dict
-    bound : int or None
-        No plan of these tables on this cluster can be below it.
-    bound_method : str or None
-    best : int or None
-        Objective of the best plan found.
-    best_status, best_standing : str
-    distance, saving : float or None
-        (objective − bound) and (objective − best), each over the objective.
-    as_run : dict or None
-        Objectives of what the runtime makes of a plan that mixes ratios in a fusion group, and
-        whether that fits.
-    overfull : tuple of Overfull
-    slow : tuple of SlowRank
-    gains : tuple of Gain
-        The tables with the largest difference to the best plan found, where that is better.
-    way : MovesInfo or None
-        The moves to the best plan found, in an order that fits on the way.
-    time_unit : str
-    """
+class AuditInfo(Facts):
+    """All figures of an audit; None is unknown."""
 
     fits: bool
     violations: tuple[str, ...]
     objective_kind: str
     objective: int | None
+    """Of the audited plan, fit or not."""
     objectives: dict[str, int]
     bound: int | None
+    """No plan of these tables on this cluster can be below it."""
     bound_method: str | None
     best: int | None
+    """Objective of the best plan found."""
     best_status: str
     best_standing: str
     distance: float | None
     saving: float | None
+    """(objective − bound) and (objective − best), each over the objective."""
     as_run: dict[str, Any] | None
+    """Objectives of what the runtime makes of a plan that mixes ratios in a fusion group, and
+    whether that fits."""
     overfull: tuple[Overfull, ...]
     slow: tuple[SlowRank, ...]
     gains: tuple[Gain, ...]
+    """The tables with the largest difference to the best plan found, where that is better."""
     way: MovesInfo | None
+    """The moves to the best plan found, in an order that fits on the way."""
     time_unit: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def audit_of(audit: Audit) -> AuditInfo:

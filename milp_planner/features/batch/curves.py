@@ -1,13 +1,189 @@
-"""What a batch says of its formulations as curves: performance profiles, cactus, bins and gap."""
+"""Every scenario of a batch as one row, and what the rows say of formulations as curves.
+
+Performance profiles, cactus, the DP's bins against the gap.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any, NamedTuple
 
-from milp_planner.features.batch.rows import SOLVED, Row
+from formulations.result.outcome import gap_between
+from milp_planner.drawing.units import show_axis
+
+Record = Mapping[str, Any]
+SOLVED = ("optimal", "infeasible")
+"""Statuses that are proofs."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One scenario."""
+
+    model: str
+    cluster: str
+    axes: dict[str, Any]
+    """Value of each swept axis."""
+    objective_kind: str
+    formulation: str
+    options: dict[str, Any]
+    """Settings of the formulation that the suite gives."""
+    seed: int
+    status: str
+    """Of the Outcome, or ``failed``, ``not_covered``."""
+    objective: int | None
+    bound: int | None
+    """Picoseconds."""
+    certified_bound: int | None
+    """Of the scenario's own certificate."""
+    gap: float | None
+    """Of the scenario's own bound."""
+    best: int | None
+    """The least objective that any scenario found for the same inputs and objective."""
+    best_bound: int | None
+    """The largest bound that any proved for them and no plan refutes."""
+    seconds: float | None
+    pricing_seconds: float | None
+    headroom: dict[str, float]
+    """Least share of each resource that the plan leaves free."""
+    note: str
+    """What the solver or the error says."""
+
+    @property
+    def series(self) -> str:
+        """Formulation and settings: what is compared with what."""
+        return " ".join([self.formulation, *(f"{k}={v}" for k, v in self.options.items())])
+
+    @property
+    def instance(self) -> str:
+        """The inputs and the objective, as text; equal for what is comparable."""
+        return _instance(self.model, self.cluster, self.axes, self.objective_kind)
+
+    @property
+    def above_best(self) -> float | None:
+        """(objective − best)/max(1, |best|), None without a plan."""
+        if self.objective is None or self.best is None:
+            return None
+        return (self.objective - self.best) / max(1, abs(self.best))
+
+    @property
+    def certified_gap(self) -> float | None:
+        """(objective − certified bound)/max(1, |objective|), None where either is unknown."""
+        return gap_between(self.objective, self.certified_bound)
+
+    @property
+    def best_gap(self) -> float | None:
+        """(objective − best bound)/max(1, |objective|), None where either is unknown."""
+        return gap_between(self.objective, self.best_bound)
+
+
+def rows_of(records: Sequence[Record]) -> tuple[Row, ...]:
+    """One row a record, in their order."""
+    groups: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        groups[_of(record)].append(record)
+    best = {name: _best(group) for name, group in groups.items()}
+    bound = {name: _best_bound(group, best[name]) for name, group in groups.items()}
+    return tuple(_row(record, best[_of(record)], bound[_of(record)]) for record in records)
+
+
+def contradictions(rows: Sequence[Row]) -> tuple[str, ...]:
+    """One sentence for every instance whose scenarios cannot all be right; there should be none."""
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row.instance].append(row)
+    found = []
+    for name, group in groups.items():
+        best = group[0].best
+        if best is None:
+            continue
+        found += [
+            f"{name}: {row.series} proved it infeasible, another found a plan"
+            for row in group
+            if row.status == "infeasible"
+        ]
+        found += [
+            f"{name}: the bound of {row.series}, {row.bound}, is above a plan's {best}"
+            for row in group
+            if row.bound is not None and row.bound > best
+        ]
+    return tuple(found)
+
+
+def _row(record: Record, best: int | None, bound: int | None) -> Row:
+    error = record.get("error")
+    note = record.get("note") or ""
+    return Row(
+        model=record["model"],
+        cluster=record["cluster"],
+        axes=dict(record["axes"]),
+        objective_kind=record["objective_kind"],
+        formulation=record["formulation"],
+        options=dict(record.get("options") or {}),
+        seed=record["seed"],
+        status=record["status"],
+        objective=record.get("objective"),
+        bound=record.get("bound"),
+        certified_bound=record.get("certified_bound"),
+        gap=record.get("gap"),
+        best=best,
+        best_bound=bound,
+        seconds=record.get("seconds"),
+        pricing_seconds=record.get("pricing_seconds"),
+        headroom=dict(record.get("headroom") or {}),
+        note=f"{error['type']}: {error['message']}" if error else note,
+    )
+
+
+def _of(record: Record) -> str:
+    return _instance(record["model"], record["cluster"], record["axes"], record["objective_kind"])
+
+
+def _instance(model: str, cluster: str, axes: Mapping[str, Any], objective: str) -> str:
+    swept = "".join(f", {name} {show_axis(name, value)}" for name, value in axes.items())
+    return f"{model} on {cluster}{swept}, {objective}"
+
+
+def _best(group: Sequence[Record]) -> int | None:
+    return min((r["objective"] for r in group if r.get("objective") is not None), default=None)
+
+
+def _best_bound(group: Sequence[Record], best: int | None) -> int | None:
+    known = [r for r in group if r.get("bound") is not None]
+    exact = [str(r.get("bound_source")).endswith(", exact") for r in known]
+    found = best_bound(
+        (Claim(r["bound"], r["formulation"], e) for r, e in zip(known, exact, strict=True)), best
+    )
+    return None if found is None else found.bound
+
+
+class Claim(NamedTuple):
+    """A bound that one formulation proved: no plan costs less than ``bound``."""
+
+    bound: int
+    by: str
+    """The method, such as ``cpsat``."""
+    exact: bool
+    """Whether it was derived in integers (else in floating point)."""
+
+
+def best_bound(claims: Iterable[Claim], objective: int | None) -> Claim | None:
+    """The largest bound; among equals one derived in integers.
+
+    Parameters
+    ----------
+    claims
+        Bounds on one Instance.
+    objective
+        Of the best plan known, which refutes a larger bound in floating point; None without one.
+        (A larger one in integers is an error of ours and is not hidden.)
+    """
+    valid = (c for c in claims if c.exact or objective is None or c.bound <= objective)
+    return max(valid, key=lambda claim: (claim.bound, claim.exact), default=None)
+
 
 BINS = "bins_per_device"
 """How the settings end that count the DP's bins."""
@@ -15,17 +191,11 @@ BINS = "bins_per_device"
 
 @dataclass(frozen=True)
 class Curve:
-    """One series: a step function.
-
-    Attributes
-    ----------
-    series : str
-    points : tuple of (float, float)
-        The value is reached at that place and kept until the next point.
-    """
+    """One series: a step function."""
 
     series: str
     points: tuple[tuple[float, float], ...]
+    """The value is reached at that place and kept until the next point."""
 
     def at(self, place: float) -> float:
         """The value at a place; 0 before the first point."""
@@ -39,38 +209,25 @@ class Profile:
     ρ(τ), the share of the problems on which a series is within the factor τ of the best series.
     A problem is an instance and a seed on which some series succeeded; failing is a factor of
     infinity.
-
-    Attributes
-    ----------
-    measure : str
-        ``objective`` (best: the least known of the instance) or ``seconds`` (until the proof).
-    objective_kind : str or None
-        The objective asked for; None for all together.
-    problems : int
-    curves : tuple of Curve
-        Points (τ, ρ).
     """
 
     measure: str
+    """``objective`` (best: the least known of the instance) or ``seconds`` (until the proof)."""
     objective_kind: str | None
+    """The objective asked for; None for all together."""
     problems: int
     curves: tuple[Curve, ...]
+    """Points (τ, ρ)."""
 
 
 @dataclass(frozen=True)
 class Cactus:
-    """How many scenarios are proved (optimal or infeasible) within a time each.
-
-    Attributes
-    ----------
-    scenarios : dict of series to int
-        How many there are.
-    curves : tuple of Curve
-        Points (seconds, number proved); only series that proved anything.
-    """
+    """How many scenarios are proved (optimal or infeasible) within a time each."""
 
     scenarios: dict[str, int]
+    """How many there are; dict of series to int."""
     curves: tuple[Curve, ...]
+    """Points (seconds, number proved); only series that proved anything."""
 
 
 @dataclass(frozen=True)
@@ -84,40 +241,24 @@ class BinsPoint:
 
 @dataclass(frozen=True)
 class BinsColumn:
-    """All scenarios with one number of bins.
-
-    Attributes
-    ----------
-    bins, scenarios : int
-    found : int
-        How many have a plan (and a bound to hold it against).
-    exact : int
-        How many of those have gap 0.
-    median, worst : float or None
-        Gap of those found.
-    seconds : float
-        Median time of all.
-    """
+    """All scenarios with one number of bins."""
 
     bins: int
     scenarios: int
     found: int
+    """How many have a plan (and a bound to hold it against)."""
     exact: int
+    """How many of those have gap 0."""
     median: float | None
     worst: float | None
+    """Gap of those found."""
     seconds: float | None
+    """Median time of all."""
 
 
 @dataclass(frozen=True)
 class Bins:
-    """Bins against gap, for one setting and one objective.
-
-    Attributes
-    ----------
-    option, objective_kind : str
-    points : tuple of BinsPoint
-    columns : tuple of BinsColumn
-    """
+    """Bins against gap, for one setting and one objective."""
 
     option: str
     objective_kind: str
@@ -127,19 +268,13 @@ class Bins:
 
 @dataclass(frozen=True)
 class Swept:
-    """The objective against one axis that the suite sweeps.
-
-    Attributes
-    ----------
-    axis, objective_kind : str
-    curves : tuple of Curve
-        One a formulation and its settings: (value of the axis, median objective in picoseconds of
-        the scenarios there that have a plan).
-    """
+    """The objective against one axis that the suite sweeps."""
 
     axis: str
     objective_kind: str
     curves: tuple[Curve, ...]
+    """One a formulation and its settings: (value of the axis, median objective in picoseconds of
+    the scenarios there that have a plan)."""
 
 
 def sweeps_of(rows: Sequence[Row]) -> tuple[Swept, ...]:

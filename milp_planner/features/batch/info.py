@@ -16,105 +16,73 @@ from milp_planner.features.batch.curves import (
     Bins,
     Cactus,
     Profile,
+    Record,
+    Row,
     Swept,
     bins_of,
     cactus_of,
+    contradictions,
     profiles_of,
+    rows_of,
     sweeps_of,
 )
-from milp_planner.features.batch.rows import Record, Row, contradictions, rows_of
 
 STATUSES = ("optimal", "feasible", "infeasible", "unknown", "not_covered", "failed")
 
 
 @dataclass(frozen=True)
 class AssertionInfo:
-    """An assertion after a run.
-
-    Attributes
-    ----------
-    name : str
-        What it says.
-    holds : bool or None
-        For every scenario; None: for all that were run, but some were not.
-    scenarios : int
-        How many it speaks of.
-    broken : tuple of str
-        One sentence a scenario where it does not hold.
-    missing : int
-        Scenarios that were not run.
-    """
+    """An assertion after a run."""
 
     name: str
+    """What it says."""
     holds: bool | None
+    """For every scenario; None: for all that were run, but some were not."""
     scenarios: int
+    """How many it speaks of."""
     broken: tuple[str, ...]
+    """One sentence a scenario where it does not hold."""
     missing: int = 0
+    """Scenarios that were not run."""
 
 
 @dataclass(frozen=True)
 class SummaryRow:
-    """One series under one objective.
-
-    Attributes
-    ----------
-    series, objective_kind : str
-    counts : dict of status to int
-    equal : int
-        How many plans are as good as the best known of their instance.
-    worst : float or None
-        Largest (objective − best known)/best known.
-    certified_gap : float or None
-        Median gap of its plans to the bounds that their own certificates prove.
-    gap : float or None
-        Median gap of its plans to the best bound of any formulation.
-    seconds : float
-        Solving, in sum.
-    """
+    """One series under one objective."""
 
     series: str
     objective_kind: str
     counts: dict[str, int]
+    """Dict of status to int."""
     equal: int
+    """How many plans are as good as the best known of their instance."""
     worst: float | None
+    """Largest (objective − best known)/best known."""
     certified_gap: float | None
+    """Median gap of its plans to the bounds that their own certificates prove."""
     gap: float | None
+    """Median gap of its plans to the best bound of any formulation."""
     seconds: float
+    """Solving, in sum."""
 
 
 @dataclass(frozen=True)
 class BatchInfo:
-    """One batch.
-
-    Attributes
-    ----------
-    name, description : str
-        Of the suite.
-    scenarios : int
-        Of the suite; ``len(rows)`` of them have a result.
-    versions : tuple of str
-        Of milp-planner, in the results.
-    finished : str
-        When the last result was made; empty without one.
-    summary : tuple of SummaryRow
-    assertions : tuple of AssertionInfo
-    contradictions : tuple of str
-        Results that cannot all be right.
-    profiles : tuple of Profile
-    cactus : Cactus
-    bins : tuple of Bins
-    sweeps : tuple of Swept
-    rows : tuple of Row
-    """
+    """One batch."""
 
     name: str
     description: str
+    """Of the suite."""
     scenarios: int
+    """Of the suite; ``len(rows)`` of them have a result."""
     versions: tuple[str, ...]
+    """Of milp-planner, in the results."""
     finished: str
+    """When the last result was made; empty without one."""
     summary: tuple[SummaryRow, ...]
     assertions: tuple[AssertionInfo, ...]
     contradictions: tuple[str, ...]
+    """Results that cannot all be right."""
     profiles: tuple[Profile, ...]
     cactus: Cactus
     bins: tuple[Bins, ...]

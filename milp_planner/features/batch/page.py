@@ -37,9 +37,8 @@ from milp_planner.drawing.units import (
     show_percent,
     show_seconds,
 )
-from milp_planner.features.batch.curves import Bins, Cactus, Profile, Swept
+from milp_planner.features.batch.curves import Bins, Cactus, Profile, Row, Swept
 from milp_planner.features.batch.info import BatchInfo
-from milp_planner.features.batch.rows import Row
 
 LEAST = 1e-4
 """Shares below 0.01% are drawn as 0.01%: a logarithmic axis has no zero."""

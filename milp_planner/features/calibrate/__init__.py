@@ -3,11 +3,18 @@
 torch is needed to measure and loads then; fitting a sweep needs none.
 """
 
-from milp_planner.features.calibrate.fit import Fit, fit_sweep, fitted_profile
+from milp_planner.features.calibrate.machine import TooNoisy
 from milp_planner.features.calibrate.result import Calibration
 from milp_planner.features.calibrate.run import calibrate, find_machine
-from milp_planner.features.calibrate.sweep import Sweep, SweepPoint, read_sweep, shipped
-from milp_planner.features.calibrate.timing import TooNoisy
+from milp_planner.features.calibrate.sweep import (
+    Fit,
+    Sweep,
+    SweepPoint,
+    fit_sweep,
+    fitted_profile,
+    read_sweep,
+    shipped,
+)
 
 __all__ = [
     "Calibration", "Fit", "Sweep", "SweepPoint", "TooNoisy", "calibrate", "find_machine",

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from milp_planner.errors import BadInput
-from milp_planner.features.calibrate.machine import ELEMENT, Load
-from milp_planner.features.calibrate.timing import Lap, Probe
+from milp_planner.features.calibrate.machine import ELEMENT, Lap, Load, Probe
 from milp_planner.features.calibrate.torch_machine import TorchMachine, need_memory, need_torch
 
 NEAR_BYTES, FAR_BYTES = 2**32, 2**32
@@ -52,11 +51,7 @@ class CudaMachine(TorchMachine):
         def prepare(number: int) -> Any:
             draw = self._generator(number)
             slots = self._torch.randperm(len(near), generator=draw)[:missing].to(self.device)
-            return (
-                self._ids(hits, len(near), draw),
-                self._ids(rest, len(far), draw).cpu(),
-                slots,
-            )
+            return (self._ids(hits, len(near), draw), self._ids(rest, len(far), draw).cpu(), slots)
 
         def run(drawn: Any, _lap: Lap) -> None:
             inside, outside, slots = drawn
@@ -160,9 +155,7 @@ def _table(mode: str, ratio: float, device: Any) -> Any:
         DynamicEmbTableOptions,
         EmbOptimType,
     )
-    from dynamicemb.batched_dynamicemb_tables import (  # type: ignore[import-not-found]
-        BatchedDynamicEmbeddingTablesV2,
-    )
+    from dynamicemb.batched_dynamicemb_tables import BatchedDynamicEmbeddingTablesV2  # type: ignore[import-not-found]
 
     options = DynamicEmbTableOptions(
         index_type=torch.int64,

@@ -1,12 +1,167 @@
-"""What calibration needs of a machine: two memory tiers, a clock, and probes on them."""
+"""What calibration needs of a machine: two memory tiers, a clock, probes, and how these are timed.
+
+Timings are repeated and interleaved: every round runs every probe once, in a shuffled order. A
+machine's drift (frequency, neighbours, temperature) then falls on all probes alike instead of on
+whichever was measured last. What is kept is the median of the rounds and how far they spread.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from statistics import median, quantiles
+from typing import TYPE_CHECKING, Any, Protocol
 
-from milp_planner.features.calibrate.timing import Probe
+import numpy as np
+
+from milp_planner.errors import PlannerError
+
+if TYPE_CHECKING:
+    from milp_planner.features.calibrate.sweep import SweepPoint
+
+MAX_SPREAD = 0.25
+"""Repeats may differ by this much, half their interquartile range over the median."""
+Lap = Callable[[str], None]
+"""Ends a named part of a probe's run: called with the part's name, it reads the clock."""
+
+
+class TooNoisy(PlannerError):
+    """Measurements that contradict themselves or each other: nothing is fitted to them."""
+
+    exit_code = 1
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One thing to time."""
+
+    name: str
+    """Unique in its plan."""
+    prepare: Callable[[int], Any]
+    """Called untimed with the round's number, fresh in every round; its result goes to ``run``."""
+    run: Callable[[Any, Lap], None]
+    """What is timed; gets the prepared value and a :data:`Lap`."""
+    times: int = 1
+    """How often ``run`` repeats its work inside; the time is divided by it."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Seconds of one probe over the rounds."""
+
+    name: str
+    seconds: tuple[float, ...]
+    """One value a round."""
+    parts: dict[str, tuple[float, ...]]
+    """The same by part, for probes that mark parts."""
+
+    @property
+    def median(self) -> float:
+        """Median seconds."""
+        return median(self.seconds)
+
+    @property
+    def ms(self) -> float:
+        """Median milliseconds."""
+        return 1e3 * self.median
+
+    @property
+    def spread(self) -> float:
+        """Half the interquartile range over the median; 0 for fewer than two rounds."""
+        if len(self.seconds) < 2:
+            return 0.0
+        low, _, high = quantiles(self.seconds, n=4, method="inclusive")
+        return (high - low) / 2 / self.median
+
+    def part(self, name: str) -> float:
+        """Median seconds of one part."""
+        return median(self.parts[name])
+
+
+def measure(
+    probes: Sequence[Probe],
+    rounds: int,
+    now: Callable[[], float],
+    *,
+    warmups: int = 1,
+    seed: int = 0,
+    on_step: Callable[[str], None] | None = None,
+) -> dict[str, Sample]:
+    """Time every probe once a round.
+
+    Parameters
+    ----------
+    probes
+        With distinct names.
+    rounds : int
+        Timed rounds, after ``warmups`` untimed ones.
+    now : callable
+        The clock in seconds; on an accelerator it waits for queued work first.
+    seed : int
+        Of the order within each round.
+    on_step : callable, optional
+        Called with a probe's name after each run.
+
+    Returns
+    -------
+    dict
+        A :class:`Sample` by name.
+    """
+    order = np.random.default_rng(seed)
+    taken: dict[str, list[tuple[float, dict[str, float]]]] = {p.name: [] for p in probes}
+    for number in range(-warmups, rounds):
+        for index in order.permutation(len(probes)):
+            probe = probes[index]
+            timed = _once(probe, number + warmups, now)
+            if number >= 0:
+                taken[probe.name].append(timed)
+            if on_step is not None:
+                on_step(probe.name)
+    return {name: _sample(name, runs) for name, runs in taken.items()}
+
+
+def quiet(times: Sequence[Sample | SweepPoint], limit: float) -> None:
+    """Refuse times whose repeats differ too much.
+
+    Raises
+    ------
+    TooNoisy
+        Naming the worst, its spread, the limit, and the others beyond it.
+    """
+    noisy = sorted((t for t in times if t.spread > limit), key=lambda t: -t.spread)
+    if noisy:
+        worst, *others = noisy
+        more = f"; beyond it, too: {', '.join(t.name for t in others)}" if others else ""
+        raise TooNoisy(
+            f"{worst.name}: its repeats spread by ±{worst.spread:.0%} around {worst.ms:.3g} ms; "
+            f"allowed: ±{limit:.0%} (is something else running? --max-spread moves the limit){more}"
+        )
+
+
+def _once(probe: Probe, number: int, now: Callable[[], float]) -> tuple[float, dict[str, float]]:
+    parts: dict[str, float] = {}
+    prepared = probe.prepare(number)
+    start = last = now()
+
+    def lap(part: str) -> None:
+        nonlocal last
+        moment = now()
+        parts[part] = parts.get(part, 0.0) + (moment - last) / probe.times
+        last = moment
+
+    probe.run(prepared, lap)
+    return (now() - start) / probe.times, parts
+
+
+def _sample(name: str, runs: list[tuple[float, dict[str, float]]]) -> Sample:
+    parts = runs[0][1] if runs else {}
+    return Sample(
+        name,
+        tuple(seconds for seconds, _ in runs),
+        {part: tuple(found[part] for _, found in runs) for part in parts},
+    )
+
 
 ELEMENT = 4
 """Bytes of a table element (fp32)."""
@@ -14,18 +169,12 @@ ELEMENT = 4
 
 @dataclass(frozen=True)
 class Load:
-    """One lookup call: bags of equally many ids, every bag summed to one output row.
-
-    Attributes
-    ----------
-    bags : int
-        Output rows.
-    pooling : int
-        Ids a bag.
-    """
+    """One lookup call: bags of equally many ids, every bag summed to one output row."""
 
     bags: int
+    """Output rows."""
     pooling: int
+    """Ids a bag."""
 
     @property
     def ids(self) -> int:

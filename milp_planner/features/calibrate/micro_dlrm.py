@@ -7,13 +7,13 @@ they show where the bottleneck moves. After MLPerf EDU's micro-DLRM-DRAM; the co
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from cuda_routing.torch_path import mix64, signed, unsigned_modulo
-from milp_planner.features.calibrate.machine import ELEMENT, Load
-from milp_planner.features.calibrate.timing import Lap, Sample
+from milp_planner.features.calibrate.machine import ELEMENT, Lap, Load, Sample
+from milp_planner.files import Facts
 
 SEEDS = (0xA5A5A5A5, 0x5A5A5A5A, 0xC3C3C3C3)
 """One hash seed a feature."""
@@ -28,26 +28,17 @@ RATE = 1e-6
 
 @dataclass(frozen=True)
 class Shape:
-    """One model of the pair.
-
-    Attributes
-    ----------
-    name : str
-    rows : tuple of int
-        Rows of each feature's table; features of equal rows share one table.
-    dim : int
-        Floats a row.
-    load : Load
-        Samples of a step, ids a feature and sample.
-    hashed : bool
-        Whether a step hashes raw ids to rows; else its ids are rows already.
-    """
+    """One model of the pair."""
 
     name: str
     rows: tuple[int, ...]
+    """Rows of each feature's table; features of equal rows share one table."""
     dim: int
+    """Floats a row."""
     load: Load
+    """Samples of a step, ids a feature and sample."""
     hashed: bool = True
+    """Whether a step hashes raw ids to rows; else its ids are rows already."""
 
     @property
     def small(self) -> bool:
@@ -217,52 +208,33 @@ NEAR_CEILING = 0.5
 
 
 @dataclass(frozen=True)
-class Regime:
-    """One shape's step against the machine's ceilings.
-
-    Attributes
-    ----------
-    shape : str
-    seconds, spread : float
-        Median of the forward step, and its relative spread.
-    shares : dict
-        Share of the forward step by part: embedding (hash and lookup), mlp, rest (concatenation).
-    training_seconds, training_spread : float
-        The same of the training step.
-    training_shares : dict
-        Embedding there includes the sparse gradient and the update of the rows.
-    bandwidth : float
-        Bytes of the step (rows read, weights) per second of the whole step.
-    lookup_bandwidth : float
-        Bytes of the rows read per second of the embedding part.
-    intensity : float
-        Floating-point operations per byte.
-    flops : float
-        Operations per second of the whole step.
-    ceiling : float
-        Operations per second that the roofline allows at this intensity.
-    name : str
-        Of the forward step: ``memory`` (lookups take most of it, and reach half the gather
-        bandwidth), ``lookup overhead`` (they take most of it and do not), ``MLP``, or ``mixed``.
-    """
+class Regime(Facts):
+    """One shape's step against the machine's ceilings."""
 
     shape: str
     seconds: float
     spread: float
+    """Median of the forward step, and its relative spread."""
     shares: dict[str, float]
+    """Share of the forward step by part: embedding (hash and lookup), mlp, rest (concatenation)."""
     training_seconds: float
     training_spread: float
+    """The same of the training step."""
     training_shares: dict[str, float]
+    """Embedding there includes the sparse gradient and the update of the rows."""
     bandwidth: float
+    """Bytes of the step (rows read, weights) per second of the whole step."""
     lookup_bandwidth: float
+    """Bytes of the rows read per second of the embedding part."""
     intensity: float
+    """Floating-point operations per byte."""
     flops: float
+    """Operations per second of the whole step."""
     ceiling: float
+    """Operations per second that the roofline allows at this intensity."""
     name: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+    """Of the forward step: ``memory`` (lookups take most of it, and reach half the gather
+    bandwidth), ``lookup overhead`` (they take most of it and do not), ``MLP``, or ``mixed``."""
 
 
 def regime(

@@ -1,4 +1,4 @@
-"""A calibration's measurements turned into a hardware profile."""
+"""What a calibration measures, and its measurements turned into a hardware profile."""
 
 from __future__ import annotations
 
@@ -8,13 +8,91 @@ from typing import Any, cast
 import yaml
 
 from milp_planner.features.calibrate.cuda_machine import MOVED_BYTES
-from milp_planner.features.calibrate.fit import fit_sweep, fitted_profile
-from milp_planner.features.calibrate.machine import Machine
+from milp_planner.features.calibrate.machine import Machine, Probe, Sample, TooNoisy, quiet
 from milp_planner.features.calibrate.micro_dlrm import SHAPES, Regime, regime
-from milp_planner.features.calibrate.plan import DIM, MeasurementPlan
-from milp_planner.features.calibrate.sweep import Mode, Sweep, SweepPoint
-from milp_planner.features.calibrate.timing import Probe, Sample, TooNoisy, quiet
+from milp_planner.features.calibrate.sweep import Mode, Sweep, SweepPoint, fit_sweep, fitted_profile
 from milp_planner.pricing.profile import Profile, Spreadable, load_profile
+
+DIM = 256
+"""Floats of a row (1 KB): wide enough that memory and not dispatch is measured."""
+NARROW = (32, 64, 128)
+"""Narrower rows, for the penalties."""
+HITS = (0.25, 0.5, 0.75, 0.9, 0.97)
+"""Shares of the lookups in the near tier at which the tiered modes are measured."""
+RATIOS = (0.1, 0.4, 0.7)
+"""Cache ratios at which dynamicemb tables are measured."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeasurementPlan:
+    """Probes by what they are for."""
+
+    tiers: dict[tuple[str, float], Probe]
+    """By (mode, share of lookups in the near tier), at :data:`DIM` floats per row."""
+    widths: dict[int, Probe]
+    """HOST_ONLY on a CPU, HBM_ONLY on a GPU, by narrower row."""
+    launch: Probe
+    lookup_training: Probe
+    matmul: Probe
+    """One each; ``matmul_flops`` belongs to the last."""
+    matmul_flops: float
+    copy: tuple[Probe, float] | None
+    """And its bytes; None where no link lies between the tiers."""
+    forward: dict[str, Probe]
+    training: dict[str, Probe]
+    """Micro-DLRM steps by shape."""
+    runtime: dict[tuple[str, float], Probe]
+    """dynamicemb tables by (mode, cache ratio), where the library is there."""
+    rounds: int
+    """Timed rounds."""
+
+    @property
+    def probes(self) -> list[Probe]:
+        """All of them."""
+        single = [self.launch, self.lookup_training, self.matmul]
+        copies = [self.copy[0]] if self.copy else []
+        lookups = [*self.tiers.values(), *self.widths.values()]
+        steps = [*self.forward.values(), *self.training.values()]
+        return [*lookups, *single, *copies, *steps, *self.runtime.values()]
+
+
+def measurement_plan(machine: Machine, quick: bool) -> MeasurementPlan:
+    """Every probe of a calibration.
+
+    Parameters
+    ----------
+    machine : Machine
+    quick : bool
+        Fewer points and rounds: for a first look, not for a profile to keep.
+    """
+    hits = HITS[1:2] if quick else HITS
+    tiers = {("HBM_ONLY", 1.0): machine.lookup("HBM_ONLY", 1.0, DIM),
+             ("HOST_ONLY", 0.0): machine.lookup("HOST_ONLY", 0.0, DIM)}  # fmt: skip
+    for mode in ("CACHING", "HYBRID"):
+        tiers |= {(mode, hit): machine.lookup(mode, hit, DIM) for hit in hits}
+    whole = ("HOST_ONLY", 0.0) if machine.device == "cpu" else ("HBM_ONLY", 1.0)
+    matmul, flops = machine.matmul()
+    return MeasurementPlan(
+        tiers=tiers,
+        widths={dim: machine.lookup(*whole, dim) for dim in NARROW},
+        launch=machine.launch(),
+        lookup_training=machine.lookup_training(DIM),
+        matmul=matmul,
+        matmul_flops=flops,
+        copy=machine.copy(),
+        forward={name: machine.step(name, False) for name in SHAPES},
+        training={name: machine.step(name, True) for name in SHAPES},
+        runtime=_runtime(machine, RATIOS[:1] if quick else RATIOS),
+        rounds=5 if quick else 31,
+    )
+
+
+def _runtime(machine: Machine, ratios: tuple[float, ...]) -> dict[tuple[str, float], Probe]:
+    keys = [("HBM_ONLY", 1.0), ("HOST_ONLY", 0.0)]
+    keys += [(mode, ratio) for mode in ("CACHING", "HYBRID") for ratio in ratios]
+    probes = {key: machine.runtime(*key) for key in keys}
+    return {key: probe for key, probe in probes.items() if probe is not None}
+
 
 APART = 1.2
 """The near tier must be faster than the far one by this factor, or nothing separates them."""
@@ -22,32 +100,21 @@ APART = 1.2
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Profile, what it was fitted to, and where the two micro-DLRMs spend their step.
-
-    Attributes
-    ----------
-    profile : Profile
-    sweep : Sweep
-        Times of the tiers, in the form that ``calibrate --raw`` reads.
-    regimes : tuple of Regime
-    samples : dict
-        Every measured :class:`~milp_planner.features.calibrate.timing.Sample`.
-    peak_flops, gather_bandwidth : float
-        The roofline: a matrix product; rows read from the far tier.
-    facts : dict
-        The machine.
-    seconds : float
-        Wall time of the measurement, what was prepared between its runs included.
-    """
+    """Profile, what it was fitted to, and where the two micro-DLRMs spend their step."""
 
     profile: Profile
     sweep: Sweep
+    """Times of the tiers, in the form that ``calibrate --raw`` reads."""
     regimes: tuple[Regime, ...]
     samples: dict[str, Sample]
+    """Every measured :class:`~milp_planner.features.calibrate.machine.Sample`."""
     peak_flops: float
     gather_bandwidth: float
+    """The roofline: a matrix product; rows read from the far tier."""
     facts: dict[str, object]
+    """The machine."""
     seconds: float
+    """Wall time of the measurement, what was prepared between its runs included."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: everything measured and everything made of it."""
@@ -115,10 +182,7 @@ def calibration(
 
 def _ends(plan: MeasurementPlan, samples: dict[str, Sample]) -> tuple[Sample, Sample]:
     """Lookups in the near tier alone, and in the far tier alone."""
-    return (
-        samples[plan.tiers["HBM_ONLY", 1.0].name],
-        samples[plan.tiers["HOST_ONLY", 0.0].name],
-    )
+    return (samples[plan.tiers["HBM_ONLY", 1.0].name], samples[plan.tiers["HOST_ONLY", 0.0].name])
 
 
 def _profile(

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rich.console import RenderableType
-from rich.table import Table
 
+from milp_planner.drawing.page import fitting_grid
 from milp_planner.errors import BadInput
-from milp_planner.features.calibrate.machine import Machine
+from milp_planner.features.calibrate.machine import MAX_SPREAD, Machine, measure
 from milp_planner.features.calibrate.micro_dlrm import Regime
-from milp_planner.features.calibrate.plan import measurement_plan
-from milp_planner.features.calibrate.result import Calibration, calibration
-from milp_planner.features.calibrate.timing import MAX_SPREAD, measure
+from milp_planner.features.calibrate.result import Calibration, calibration, measurement_plan
 from milp_planner.pricing.lookup import tiered_bandwidth
 from milp_planner.pricing.profile import EfficiencyCurve, Profile
 
@@ -104,18 +102,19 @@ def draw(found: Calibration) -> list[RenderableType]:
 
 def draw_curves(profile: Profile) -> RenderableType:
     """Bandwidths, and x_eff of the tiered modes, each with its spread."""
-    table = Table("", title=profile.name, title_justify="left")
-    for name in ("x", "x_eff", "GB/s", "±"):
-        table.add_column(name, justify="right")
-    for name in ("hbm", "ddr", "host_link"):
-        rate = getattr(profile, name)
-        table.add_row(name, "", "", f"{rate / 1e9:.4g}", _spread(profile, name))
+    rows = [
+        (name, "", "", f"{getattr(profile, name) / 1e9:.4g}", _spread(profile, name))
+        for name in ("hbm", "ddr", "host_link")
+    ]
     for name in ("caching", "hybrid"):
         curve: EfficiencyCurve = getattr(profile, name)
-        for x, x_eff in curve.points:
-            table.add_row(f"{name} over {curve.over}", f"{x:g}", *_reached(profile, x_eff, name))
-    table.add_row("host_only", "0", *_reached(profile, profile.host_only, "host_only"))
-    return table
+        rows += [
+            (f"{name} over {curve.over}", f"{x:g}", *_reached(profile, x_eff, name))
+            for x, x_eff in curve.points
+        ]
+    rows.append(("host_only", "0", *_reached(profile, profile.host_only, "host_only")))
+    name = profile.name
+    return fitting_grid((name, "x", "x_eff", "GB/s", "±"), rows, {name: 20}, left=(name,))
 
 
 def _reached(profile: Profile, x_eff: float, name: str) -> tuple[str, str, str]:
@@ -131,22 +130,20 @@ def _spread(profile: Profile, name: str) -> str:
 
 
 def _regimes(regimes: tuple[Regime, ...]) -> RenderableType:
-    table = Table(
-        "micro-DLRM", title="where a forward step goes, and a training step", title_justify="left"
-    )
-    for name in ("ms", "embedding", "MLP", "rest", "GB/s", "GFLOP/s, roof", "bound by"):
-        table.add_column(name, justify="right")
+    rows = []
     for each in regimes:
         roof = f"{each.flops / 1e9:.3g}, {each.ceiling / 1e9:.3g}"
-        table.add_row(
-            each.shape, f"{1e3 * each.seconds:.3g}", *_shares(each.shares),
-            f"{each.bandwidth / 1e9:.3g}", roof, each.name,
-        )  # fmt: skip
-        table.add_row(
-            "  in training", f"{1e3 * each.training_seconds:.3g}", *_shares(each.training_shares),
-            "", "", "",
-        )  # fmt: skip
-    return table
+        rows += [
+            [each.shape, f"{1e3 * each.seconds:.3g}", *_shares(each.shares),
+             f"{each.bandwidth / 1e9:.3g}", roof, each.name],
+            ["  in training", f"{1e3 * each.training_seconds:.3g}", *_shares(each.training_shares),
+             "", "", ""],
+        ]  # fmt: skip
+    headers = (
+        "micro-DLRM, forward step", "ms", "embedding", "MLP", "rest", "GB/s", "GFLOP/s, roof",
+        "bound by",
+    )  # fmt: skip
+    return fitting_grid(headers, rows, {}, left=headers[:1])
 
 
 def _shares(shares: dict[str, float]) -> tuple[str, ...]:

@@ -10,20 +10,23 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import dataclass, field
 from importlib import resources
+from itertools import pairwise
+from math import hypot
 from pathlib import Path
 from statistics import median
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BeforeValidator, Field
 
 from milp_planner.errors import BadInput
+from milp_planner.features.calibrate.machine import MAX_SPREAD, TooNoisy, quiet
 from milp_planner.inputs.files import build, read_document
 from milp_planner.inputs.problems import choice
 from milp_planner.inputs.spec import Bandwidth, Spec, as_tuple
-from milp_planner.inputs.strict_yaml import plain_scalar
-from milp_planner.inputs.text_files import read_text
-from milp_planner.pricing.profile import Positive, Share
+from milp_planner.inputs.strict_yaml import plain_scalar, read_text
+from milp_planner.pricing.profile import EfficiencyCurve, Positive, Profile, Share, Spreadable
 
 Mode = Literal["HBM_ONLY", "CACHING", "HYBRID", "HOST_ONLY"]
 Over = Literal["cache_ratio", "hit_ratio", "batch_cover"]
@@ -142,3 +145,170 @@ def _from_csv(file: Path) -> Sweep:
         points.append(SweepPoint.from_dict(row, f"{file}:{number}").to_dict())
     data = {"name": file.stem, "source": f"the file {file.name}", "points": points}
     return Sweep.from_dict(data, str(file))
+
+
+SLACK = 0.03
+"""Relative difference of two times that is no contradiction even where no spread is stated."""
+_FIELDS: dict[Mode, Spreadable] = {"CACHING": "caching", "HYBRID": "hybrid"}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a sweep says about a profile."""
+
+    curves: dict[str, EfficiencyCurve]
+    """:class:`~milp_planner.pricing.profile.EfficiencyCurve` by mode (CACHING, HYBRID)."""
+    host_only: float | None
+    """x_eff of HOST_ONLY."""
+    divisor: float | None
+    """Of dynamicemb lookups, where the sweep states the bytes moved."""
+    spread: dict[Spreadable, float] = field(default_factory=dict)
+    """Relative spread of x_eff by the profile's field names, where the sweep states spreads."""
+
+
+def fit_sweep(sweep: Sweep, base: Profile, max_spread: float = MAX_SPREAD) -> Fit:
+    """Fit the curve of every mode that the sweep has.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        With at least one HBM_ONLY time, which x_eff = 1 stands for.
+    base : Profile
+        Bandwidths where the sweep states none.
+    max_spread : float
+        Above this relative spread of a time nothing is fitted.
+
+    Raises
+    ------
+    BadInput
+        Without an HBM_ONLY time, or with an x that its mode cannot have.
+    TooNoisy
+        Where a time spreads too far, or times contradict each other beyond their spread: a tiered
+        lookup faster than HBM or slower than the host link, or slower at a larger x.
+    """
+    quiet(sweep.points, max_spread)
+    hbm, link = sweep.hbm or base.hbm, sweep.host_link or base.host_link
+    if link >= hbm:
+        raise BadInput(
+            f"{sweep.name}: host_link ({link / 1e9:.4g} GB/s) is not below hbm "
+            f"({hbm / 1e9:.4g} GB/s): nothing separates the tiers"
+        )
+    reference = _single(sweep, "HBM_ONLY", 1.0)
+    if reference is None:
+        raise BadInput(f"{sweep.name}: needs one point of mode HBM_ONLY (x = 1) to compare with")
+    host = _single(sweep, "HOST_ONLY", 0.0)
+    share = link / hbm
+    curves: dict[str, EfficiencyCurve] = {}
+    spread: dict[Spreadable, float] = {}
+    for mode in _FIELDS:
+        points = sorted((p for p in sweep.points if p.mode == mode), key=lambda p: p.x)
+        if not points:
+            continue
+        if host is not None and points[0].x > 0:
+            points.insert(0, host)
+        _check_order(sweep, mode, points)
+        curves[mode] = EfficiencyCurve(
+            over=sweep.over.get(mode, "cache_ratio"),
+            points=tuple((p.x, _x_eff(sweep, p, reference, share)) for p in points),
+            origin=sweep.source,
+        )
+        spread[_FIELDS[mode]] = _relative(points, reference, share)
+    host_only = None if host is None else _x_eff(sweep, host, reference, share)
+    if host_only:
+        spread["host_only"] = _relative([cast(SweepPoint, host)], reference, share)
+    divisor = None if sweep.moved_bytes is None else hbm * reference.ms / 1e3 / sweep.moved_bytes
+    known = {name: min(value, 0.99) for name, value in spread.items() if value > 0}
+    return Fit(curves, host_only, divisor, known)
+
+
+def fitted_profile(sweep: Sweep, base: Profile, max_spread: float = MAX_SPREAD) -> Profile:
+    """The base profile with everything the sweep determines put in its place.
+
+    Parameters as in :func:`fit_sweep`.
+
+    Raises
+    ------
+    BadInput, TooNoisy
+        As :func:`fit_sweep`.
+    """
+    fit = fit_sweep(sweep, base, max_spread)
+    hbm, link = sweep.hbm or base.hbm, sweep.host_link or base.host_link
+    kernel = base.kernel
+    if fit.divisor is not None:
+        kernel = kernel.model_copy(update={"dynamicemb_divisor": fit.divisor})
+    origin = {**base.origin}
+    stated = {"hbm": sweep.hbm, "host_link": sweep.host_link, "host_only": fit.host_only}
+    origin.update({name: sweep.source for name, value in stated.items() if value is not None})
+    made = base.model_copy(
+        update={
+            "name": sweep.name,
+            "description": f"x_eff fitted to a sweep: {sweep.source}",
+            "hbm": hbm,
+            "host_link": link,
+            "kernel": kernel,
+            "caching": fit.curves.get("CACHING", base.caching),
+            "hybrid": fit.curves.get("HYBRID", base.hybrid),
+            "host_only": base.host_only if fit.host_only is None else fit.host_only,
+            "spread": {**base.spread, **fit.spread},
+            "origin": origin,
+        }
+    )
+    return Profile.from_dict(made.to_dict())
+
+
+def _single(sweep: Sweep, mode: Mode, x: float) -> SweepPoint | None:
+    """The one point of a mode that has a single place."""
+    found = [point for point in sweep.points if point.mode == mode]
+    for point in found:
+        if point.x != x:
+            raise BadInput(f"{sweep.name}: {mode} at x = {point.x:g}; allowed: {x:g}")
+    if len(found) > 1:
+        raise BadInput(f"{sweep.name}: {len(found)} points of mode {mode}; allowed: one")
+    return found[0] if found else None
+
+
+def _check_order(sweep: Sweep, mode: Mode, points: list[SweepPoint]) -> None:
+    for below, above in pairwise(points):
+        if above.x == below.x:
+            raise BadInput(
+                f"{sweep.name}: two points of mode {mode} at x = {below.x:g}; allowed: one (in a "
+                "CSV file, repeats are merged)"
+            )
+        allowed = _allowed(below, above)
+        if above.ms > below.ms * allowed:
+            raise TooNoisy(
+                f"{sweep.name}: {mode} takes {above.ms:.3g} ms at x = {above.x:g} but "
+                f"{below.ms:.3g} ms at x = {below.x:g}, more than their spread explains: "
+                "these times contradict each other and nothing is fitted to them"
+            )
+
+
+def _x_eff(sweep: Sweep, point: SweepPoint, reference: SweepPoint, share: float) -> float:
+    speed = reference.ms / point.ms
+    allowed = _allowed(point, reference)
+    if speed > allowed or speed * allowed < share:
+        limit = "faster than HBM_ONLY" if speed > 1 else "slower than the host link alone"
+        raise TooNoisy(
+            f"{sweep.name}: {point.name} takes {point.ms:.3g} ms, which is "
+            f"{limit} ({reference.ms if speed > 1 else reference.ms / share:.3g} ms): these times "
+            "contradict the bandwidths and nothing is fitted to them"
+        )
+    return round(min(max((speed - share) / (1 - share), 0.0), 1.0), 6)
+
+
+def _allowed(first: SweepPoint, second: SweepPoint) -> float:
+    """Ratio of two times that is no contradiction; a spread beyond the usual limit earns no more.
+
+    Whoever moves that limit accepts noise, not a table that is faster than HBM.
+    """
+    return 1 + SLACK + 2 * hypot(min(first.spread, MAX_SPREAD), min(second.spread, MAX_SPREAD))
+
+
+def _relative(points: list[SweepPoint], reference: SweepPoint, share: float) -> float:
+    """Spread of a curve's x_eff over x_eff itself, both summed over its points.
+
+    Point by point it would say nothing where x_eff is next to 0.
+    """
+    speeds = [reference.ms / point.ms for point in points]
+    error = sum(v * hypot(p.spread, reference.spread) for v, p in zip(speeds, points, strict=True))
+    return error / max(sum(max(v - share, 0.0) for v in speeds), 1e-9)

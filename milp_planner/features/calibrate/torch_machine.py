@@ -19,13 +19,14 @@ from typing import Any
 from milp_planner.errors import BadInput, MissingExtra
 from milp_planner.features.calibrate.machine import (
     ELEMENT,
+    Lap,
     Load,
+    Probe,
     available_memory,
     last_level_cache,
     processor,
 )
 from milp_planner.features.calibrate.micro_dlrm import SHAPES, SMALL, MicroDlrm
-from milp_planner.features.calibrate.timing import Lap, Probe
 
 LAUNCHES = 200
 """Calls of the smallest lookup that one timing spans."""

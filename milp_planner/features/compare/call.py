@@ -11,8 +11,8 @@ from formulations.errors import InstanceError, UnsupportedInstance
 from formulations.interrupt import interruptible
 from formulations.result.check import check
 from formulations.result.outcome import gap_between
-from milp_planner.drawing.notebook import Shown
-from milp_planner.features.batch.rows import Claim, best_bound
+from milp_planner.drawing.page import Shown
+from milp_planner.features.batch.curves import Claim, best_bound
 from milp_planner.plans.compile import ClusterSource, ModelSource, compile_for
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Comparison(Shown):
     cluster: str = ""
 
     def drawing(self) -> RenderableType:
-        """A section an objective, a row a formulation."""
+        """A section an objective, a row per formulation."""
         from milp_planner.features.compare.facts import comparison_of, draw_comparison
 
         return draw_comparison(comparison_of(self))

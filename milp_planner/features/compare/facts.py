@@ -30,38 +30,25 @@ _HEAD = re.compile(rb'\A\s*\{\s*"format"\s*:\s*"milp-planner-comparison/')
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """One formulation, asked for one objective; None where there is no plan.
-
-    Attributes
-    ----------
-    label, asked, status : str
-    feasible : bool or None
-        By the solver-free check on the Instance.
-    objectives : dict
-        Its plan under all three.
-    gap : float or None
-        To the best bound of any formulation.
-    bound : int or None
-        Its own.
-    seconds : float or None
-    note : str
-    bins : int or None
-        HBM bins per device of a DP that was run with several.
-    trace : tuple of TracePoint
-        What it knew at each moment, the end included.
-    """
+    """One formulation, asked for one objective; None where there is no plan."""
 
     label: str
     asked: str
     status: str
     feasible: bool | None
+    """By the solver-free check on the Instance."""
     objectives: dict[str, int]
+    """Its plan under all three."""
     gap: float | None
+    """To the best bound of any formulation."""
     bound: int | None
+    """Its own."""
     seconds: float | None
     note: str
     bins: int | None = None
+    """HBM bins per device of a DP that was run with several."""
     trace: tuple[TracePoint, ...] = ()
+    """What it knew at each moment, the end included."""
 
     def known(self, what: str) -> tuple[tuple[float, int], ...]:
         """(seconds, value) of each better ``objective`` or ``bound``, in time."""
@@ -76,46 +63,30 @@ class ComparisonRow:
 
 @dataclass(frozen=True)
 class BoundInfo:
-    """The bound that the gaps of one section are to.
-
-    Attributes
-    ----------
-    bound : int
-        The largest of any row.
-    by : str
-        The method it comes from.
-    exact : bool or None
-        Whether it was derived in integers, else in floating point; None in files of before.
-    certified : int or None
-        The largest that a certificate re-derives, at most ``bound``.
-    """
+    """The bound that the gaps of one section are to."""
 
     bound: int
+    """The largest of any row."""
     by: str
+    """The method it comes from."""
     exact: bool | None = None
+    """Whether it was derived in integers, else in floating point; None in files of before."""
     certified: int | None = None
+    """The largest that a certificate re-derives, at most ``bound``."""
 
 
 @dataclass(frozen=True)
 class ComparisonInfo:
-    """All rows of a comparison.
-
-    Attributes
-    ----------
-    model, cluster : str
-        Names; may be empty.
-    rows : tuple of ComparisonRow
-    bounds : dict of objective to BoundInfo or None
-    fingerprints : dict of objective to str
-        Of the Instances compared on.
-    time_unit : str
-    """
+    """All rows of a comparison."""
 
     model: str
     cluster: str
+    """Names; may be empty."""
     rows: tuple[ComparisonRow, ...]
     bounds: dict[str, BoundInfo | None]
+    """Dict of objective to BoundInfo or None."""
     fingerprints: dict[str, str]
+    """Of the Instances compared on; dict of objective to str."""
     time_unit: str
 
     def best(self, asked: str) -> int | None:

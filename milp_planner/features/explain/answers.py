@@ -8,16 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from formulations import Instance, Placement, UnsupportedInstance
 from formulations.result.outcome import StoppedBy, found
-from milp_planner.drawing.notebook import Shown
+from milp_planner.drawing.page import Shown
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
-from milp_planner.features.explain.combine import onto
-from milp_planner.features.explain.diff import DiffInfo, diff
-from milp_planner.features.explain.frontier import FrontierInfo, grid_frontier
-from milp_planner.features.explain.moves import MovesInfo, moves
+from milp_planner.features.explain.memory import (
+    FrontierInfo,
+    StaircaseInfo,
+    capacity_of,
+    grid_frontier,
+    staircase,
+    tiers_of,
+)
+from milp_planner.features.explain.moves import DiffInfo, MovesInfo, diff, moves
 from milp_planner.features.explain.perturb import options_of
 from milp_planner.features.explain.replan import ReplanInfo, replan
-from milp_planner.features.explain.robust import WEIGHTED, WORST, RobustInfo, robust
+from milp_planner.features.explain.robust import WEIGHTED, WORST, RobustInfo, onto, robust
 from milp_planner.features.explain.sensitivity import SensitivityInfo, sensitivity
 from milp_planner.features.explain.smallest import (
     LeastInfo,
@@ -25,9 +30,8 @@ from milp_planner.features.explain.smallest import (
     fewest_machines,
     least_memory,
 )
-from milp_planner.features.explain.staircase import StaircaseInfo, staircase
-from milp_planner.features.explain.tiers import capacity_of, tiers_of
 from milp_planner.features.explain.why import WhyInfo, why
+from milp_planner.features.plan.ranks import SlowestInfo, slowest_of
 from milp_planner.features.plan.shortage import ShortageInfo, shortage_of, with_diagnosis
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import compile_for
@@ -47,64 +51,43 @@ SHOWN = ("dp", "greedy", "uniform")
 
 @dataclass(frozen=True)
 class Asked:
-    """What the questions are asked with.
-
-    Attributes
-    ----------
-    tables : tuple of str
-        Of *why*; empty: all.
-    alternatives : int
-        Of *why*, for each table.
-    extras : tuple of int
-        Of the staircase, in bytes.
-    grid : int
-        Of the frontier: equal steps of each tier.
-    target : int or None
-        Of *smallest*, in picoseconds.
-    machines : int
-        Of *smallest*: the most to try.
-    limits : tuple of int
-        Of *replan*.
-    by : str
-        ``tables`` or ``bytes``.
-    model, cluster : optional
-        Of *replan*: as they are now.
-    today : optional
-        Of *moves*: the plan run today, as :func:`milp_planner.audit` takes it.
-    against : Plan or None
-        Of *diff*: the second plan.
-    scenarios : tuple of (model or None, cluster or None)
-        Of *robust*, besides the plan's own; None: the plan's.
-    weights : tuple of int
-        Of *robust*, the plan's own scenario first; empty: 1 each.
-    worst : bool
-        Of *robust*: against the worst scenario instead of their sum.
-    spread : float
-        Of *sensitivity*: relative, of what the profile gives none for.
-    draws : int
-        Of *sensitivity*: of all prices at once.
-    common : bool
-        Of *sensitivity*: also one plan for all draws.
-    """
+    """What the questions are asked with."""
 
     tables: tuple[str, ...] = ()
+    """Of *why*; empty: all."""
     alternatives: int = 3
+    """Of *why*, for each table."""
     extras: tuple[int, ...] = ()
+    """Of the staircase, in bytes."""
     grid: int = 4
+    """Of the frontier: equal steps of each tier."""
     target: int | None = None
+    """Of *smallest*, in picoseconds."""
     machines: int = 16
+    """Of *smallest*: the most to try."""
     limits: tuple[int, ...] = (0, 1, 2, 4, 8)
+    """Of *replan*."""
     by: str = "tables"
+    """``tables`` or ``bytes``."""
     model: Model | None = None
     cluster: Cluster | None = None
+    """Of *replan*: as they are now."""
     today: TodaySource | None = None
+    """Of *moves*: the plan run today, as :func:`milp_planner.audit` takes it."""
     against: Plan | None = None
+    """Of *diff*: the second plan."""
     scenarios: tuple[tuple[Model | None, Cluster | None], ...] = ()
+    """Of *robust*, besides the plan's own; None: the plan's."""
     weights: tuple[int, ...] = ()
+    """Of *robust*, the plan's own scenario first; empty: 1 each."""
     worst: bool = False
+    """Of *robust*: against the worst scenario instead of their sum."""
     spread: float = 0.2
+    """Of *sensitivity*: relative, of what the profile gives none for."""
     draws: int = 20
+    """Of *sensitivity*: of all prices at once."""
     common: bool = False
+    """Of *sensitivity*: also one plan for all draws."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,6 +99,7 @@ class Answers(Shown):
     of *moves*.
     """
 
+    slowest: SlowestInfo | None = None
     why: WhyInfo | None = None
     staircase: tuple[StaircaseInfo, ...] | None = None
     frontier: FrontierInfo | None = None
@@ -141,7 +125,7 @@ class Answers(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Plain values of the answers there are."""
         found: dict[str, Any] = {}
-        for name in ("why", "frontier", "machines", "replan", "moves", "diff", "robust",
+        for name in ("slowest", "why", "frontier", "machines", "replan", "moves", "diff", "robust",
                      "sensitivity", "why_not"):  # fmt: skip
             value = getattr(self, name)
             if value is not None:
@@ -233,6 +217,8 @@ def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
 def _why(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
     info, better = why(plan.instance, plan.outcome, budget, asked.tables, asked.alternatives)
     found: dict[str, Any] = {"why": info}
+    if not asked.tables and plan.instance.num_ranks > 1:
+        found["slowest"] = slowest_of(plan)
     if better is not None:
         found["better"] = adopt(plan, plan.instance, better, budget.formulation)
     return found

@@ -43,10 +43,6 @@ def explain(
     settings : Settings, optional
         Other limits and wishes.
 
-    Returns
-    -------
-    Answers
-
     Raises
     ------
     BadInput

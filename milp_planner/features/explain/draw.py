@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from milp_planner.drawing.page import Cell, Grid, Values, columns, rows
-from milp_planner.drawing.terminal import draw_grid, fitting_grid
+from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, fitting_grid, rows
 from milp_planner.drawing.units import (
     UNKNOWN,
     show_amount,
@@ -19,14 +18,14 @@ from milp_planner.drawing.units import (
 from milp_planner.features.explain.draw_sensitivity import draw_sensitivity
 from milp_planner.features.explain.moves import draw_moves
 from milp_planner.features.explain.replan import change_text, draw_diff, draw_replan
+from milp_planner.features.plan.ranks import draw_slowest
 from milp_planner.features.plan.shortage import draw_shortage
 
 if TYPE_CHECKING:
     from milp_planner.features.explain.answers import Answers
-    from milp_planner.features.explain.frontier import FrontierInfo, FrontierPoint
+    from milp_planner.features.explain.memory import FrontierInfo, FrontierPoint, StaircaseInfo
     from milp_planner.features.explain.robust import RobustInfo
     from milp_planner.features.explain.smallest import LeastInfo, MachinesInfo
-    from milp_planner.features.explain.staircase import StaircaseInfo
     from milp_planner.features.explain.why import Alternative, WhyInfo
 
 MOST_TABLES = 20
@@ -34,27 +33,25 @@ MOST_TABLES = 20
 
 def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
     """Every answer there is, one after another."""
+    drawn: dict[str, Callable[[Any], RenderableType]] = {
+        "slowest": draw_slowest,
+        "why": lambda info: _draw_why(info, everything),
+        "staircase": draw_staircase,
+        "frontier": draw_frontier,
+        "smallest": _draw_least,
+        "machines": draw_machines,
+        "replan": draw_replan,
+        "moves": lambda info: draw_moves(info, everything),
+        "diff": lambda info: draw_diff(info, everything),
+        "robust": draw_robust,
+        "sensitivity": draw_sensitivity,
+        "why_not": draw_shortage,
+    }
     parts: list[RenderableType] = []
-    if answers.why is not None:
-        parts.append(_draw_why(answers.why, everything))
-    parts += [draw_staircase(info) for info in answers.staircase or ()]
-    if answers.frontier is not None:
-        parts.append(draw_frontier(answers.frontier))
-    parts += [_draw_least(info) for info in answers.smallest or ()]
-    if answers.machines is not None:
-        parts.append(draw_machines(answers.machines))
-    if answers.replan is not None:
-        parts.append(draw_replan(answers.replan))
-    if answers.moves is not None:
-        parts.append(draw_moves(answers.moves, everything))
-    if answers.diff is not None:
-        parts.append(draw_diff(answers.diff, everything))
-    if answers.robust is not None:
-        parts.append(draw_robust(answers.robust))
-    if answers.sensitivity is not None:
-        parts.append(draw_sensitivity(answers.sensitivity))
-    if answers.why_not is not None:
-        parts.append(draw_shortage(answers.why_not))
+    for name, draw in drawn.items():
+        value = getattr(answers, name)
+        values = value if isinstance(value, tuple) else (value,)
+        parts += [draw(each) for each in values if each is not None]
     spaced = [item for part in parts for item in (part, Text(""))]
     return Group(*spaced[:-1])
 
@@ -272,7 +269,7 @@ def draw_robust(info: RobustInfo) -> RenderableType:
 
 
 def robust_grid(info: RobustInfo) -> Grid:
-    """A row a scenario."""
+    """A row per scenario."""
     unit = info.time_unit
     values: Values = [
         [

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from milp_planner.drawing.page import Cell, Grid, Values, columns, rows
-from milp_planner.drawing.terminal import draw_grid
+from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, rows
 from milp_planner.drawing.units import UNKNOWN, show_cost, show_gap
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ from milp_planner.drawing.page import (
 )
 from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap, show_ranks
 from milp_planner.features.explain.answers import Answers
-from milp_planner.features.explain.diff import DiffInfo
 from milp_planner.features.explain.draw import (
     cost_text,
     grid_text,
@@ -39,8 +38,14 @@ from milp_planner.features.explain.draw_sensitivity import (
     remarks,
     sensitivity_grid,
 )
-from milp_planner.features.explain.frontier import FrontierInfo
-from milp_planner.features.explain.moves import MovesInfo, moves_rows, moves_text, stuck_text
+from milp_planner.features.explain.memory import FrontierInfo, StaircaseInfo
+from milp_planner.features.explain.moves import (
+    DiffInfo,
+    MovesInfo,
+    moves_rows,
+    moves_text,
+    stuck_text,
+)
 from milp_planner.features.explain.page_curves import (
     draw_frontier,
     draw_moves,
@@ -51,7 +56,6 @@ from milp_planner.features.explain.replan import ReplanInfo, pays_text, replan_g
 from milp_planner.features.explain.robust import RobustInfo
 from milp_planner.features.explain.sensitivity import SensitivityInfo
 from milp_planner.features.explain.smallest import LeastInfo, MachinesInfo
-from milp_planner.features.explain.staircase import StaircaseInfo
 from milp_planner.features.explain.why import WhyInfo
 
 if TYPE_CHECKING:

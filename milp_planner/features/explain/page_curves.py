@@ -10,10 +10,9 @@ from milp_planner.drawing.charts import WIDTH, Drawing, Line, Mark, Scale, chart
 from milp_planner.drawing.units import show_amount, show_cost
 
 if TYPE_CHECKING:
-    from milp_planner.features.explain.frontier import FrontierInfo, FrontierPoint
+    from milp_planner.features.explain.memory import FrontierInfo, FrontierPoint, StaircaseInfo
     from milp_planner.features.explain.moves import MovesInfo
     from milp_planner.features.explain.replan import ReplanInfo
-    from milp_planner.features.explain.staircase import StaircaseInfo
 
 #: Plans this many times worse than every point of the frontier are named, not drawn.
 _FAR = 3

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 import numpy as np
 
 from formulations import Instance
 from milp_planner.errors import BadInput
+from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.access import (
     Access,
@@ -33,29 +34,18 @@ SKEW = "skew"
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """Something prices are made from.
-
-    Attributes
-    ----------
-    name : str
-        A field of the profile (bandwidths, ``launch_seconds``, ``host_only``; ``caching``,
-        ``hybrid``, ``uvm_caching``: the whole x_eff curve), a link of the cluster, or ``skew``:
-        the power that all tables' access statistics are raised to
-        (:func:`milp_planner.features.explain.perturb.steeper`).
-    spread : float
-        Relative: 0.2 is ±20%.
-    measured : bool
-        Whether the profile says so; else the spread is assumed.
-    """
+class Parameter(Facts):
+    """Something prices are made from."""
 
     name: str
+    """A field of the profile (bandwidths, ``launch_seconds``, ``host_only``; ``caching``,
+    ``hybrid``, ``uvm_caching``: the whole x_eff curve), a link of the cluster, or ``skew``: the
+    power that all tables' access statistics are raised to
+    (:func:`milp_planner.features.explain.perturb.steeper`)."""
     spread: float
+    """Relative: 0.2 is ±20%."""
     measured: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+    """Whether the profile says so; else the spread is assumed."""
 
 
 def parameters(plan: Plan, assumed: float) -> tuple[Parameter, ...]:

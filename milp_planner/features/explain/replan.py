@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -12,8 +12,7 @@ from rich.text import Text
 from formulations import Instance, Placement
 from formulations.result.check import check, moved_bytes, moved_tables
 from formulations.result.outcome import BoundSource, StoppedBy, found
-from milp_planner.drawing.page import Cell, Grid, Values, columns, rows
-from milp_planner.drawing.terminal import draw_grid, fitting_grid
+from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, fitting_grid, rows
 from milp_planner.drawing.units import (
     UNKNOWN,
     show_amount,
@@ -23,9 +22,9 @@ from milp_planner.drawing.units import (
     show_seconds,
 )
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.budget import Budget
-from milp_planner.features.explain.diff import carried
-from milp_planner.features.explain.monotone import Answer, solve_grid
+from milp_planner.features.explain.budget import Answer, Budget, solve_grid
+from milp_planner.features.explain.moves import carried
+from milp_planner.files import Facts
 from milp_planner.plans.compile import (
     ClusterSource,
     ModelSource,
@@ -36,29 +35,20 @@ from milp_planner.plans.compile import (
 from milp_planner.plans.placement import Plan, decode
 
 if TYPE_CHECKING:
-    from milp_planner.features.explain.diff import DiffInfo
+    from milp_planner.features.explain.moves import DiffInfo
 
 LIMITS = ("tables", "bytes")
 
 
 @dataclass(frozen=True)
 class ReplanStep:
-    """The best plan within one limit.
-
-    Attributes
-    ----------
-    limit : int
-        Tables, or bytes, that may move.
-    moved_tables, moved_bytes : int or None
-        That do; None without a plan.
-    status : str
-    objective, bound : int or None
-    gap : float or None
-    """
+    """The best plan within one limit."""
 
     limit: int
+    """Tables, or bytes, that may move."""
     moved_tables: int | None
     moved_bytes: int | None
+    """That do; None without a plan."""
     status: str
     objective: int | None
     bound: int | None
@@ -66,33 +56,20 @@ class ReplanStep:
 
 
 @dataclass(frozen=True)
-class ReplanInfo:
-    """The objective against what may move.
-
-    Attributes
-    ----------
-    by : str
-        ``tables`` or ``bytes``: what ``limit`` counts.
-    objective_kind, time_unit : str
-    now : int or None
-        Objective of the plan in production on the new model and cluster; None where it no longer
-        fits there.
-    new_tables : tuple of str
-        Tables the plan in production does not have: placing them is free.
-    steps : tuple of ReplanStep
-        Ascending.
-    """
+class ReplanInfo(Facts):
+    """The objective against what may move."""
 
     by: str
+    """``tables`` or ``bytes``: what ``limit`` counts."""
     objective_kind: str
     time_unit: str
     now: int | None
+    """Objective of the plan in production on the new model and cluster; None where it no longer
+    fits there."""
     new_tables: tuple[str, ...]
+    """Tables the plan in production does not have: placing them is free."""
     steps: tuple[ReplanStep, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+    """Ascending."""
 
 
 def replan(

@@ -11,9 +11,8 @@ import numpy as np
 from formulations import Instance, Placement
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
-from milp_planner.features.explain.combine import onto
 from milp_planner.features.explain.perturb import Parameter, parameters, repriced, same_prices
-from milp_planner.features.explain.robust import RobustInfo, robust
+from milp_planner.features.explain.robust import RobustInfo, onto, robust
 from milp_planner.features.explain.trial import (
     CHANGES,
     SAME,
@@ -33,61 +32,40 @@ SCENARIOS = 8
 
 @dataclass(frozen=True)
 class Common:
-    """One plan for the prices as they are and the first draws, judged on all draws.
-
-    Attributes
-    ----------
-    robust : RobustInfo
-    now : int or None
-        Its objective at the prices as they are; None where no common plan was found.
-    draws : tuple of Trial
-        The same draws, with this plan kept; empty without one.
-    """
+    """One plan for the prices as they are and the first draws, judged on all draws."""
 
     robust: RobustInfo
     now: int | None
+    """Its objective at the prices as they are; None where no common plan was found."""
     draws: tuple[Trial, ...]
+    """The same draws, with this plan kept; empty without one."""
 
 
 @dataclass(frozen=True)
 class SensitivityInfo:
-    """What wrong prices do to a plan.
-
-    Attributes
-    ----------
-    objective_kind, time_unit : str
-    now : int
-        Objective of the plan at the prices as they are.
-    bound : int or None
-        No plan goes below it there.
-    better : int or None
-        Objective there of the best plan that turned up and beats the plan at its own prices, too;
-        such a plan is no sign of sensitivity.
-    assumed : float
-        Spread of the parameters for which the profile gives none.
-    seed, asked : int
-        Of the draws: the seed, and how many were asked for; fewer were made where time ran out.
-    singles : tuple of Single
-    untried : tuple of str
-        Parameters that time did not suffice for.
-    draws : tuple of Trial
-        All parameters at once, each uniform within its spread.
-    common : Common or None
-        Where a robust plan was asked for.
-    """
+    """What wrong prices do to a plan."""
 
     objective_kind: str
     time_unit: str
     now: int
+    """Objective of the plan at the prices as they are."""
     bound: int | None
+    """No plan goes below it there."""
     better: int | None
+    """Objective there of the best plan that turned up and beats the plan at its own prices, too;
+    such a plan is no sign of sensitivity."""
     assumed: float
+    """Spread of the parameters for which the profile gives none."""
     seed: int
     asked: int
+    """Of the draws: the seed, and how many were asked for; fewer were made where time ran out."""
     singles: tuple[Single, ...]
     untried: tuple[str, ...]
+    """Parameters that time did not suffice for."""
     draws: tuple[Trial, ...]
+    """All parameters at once, each uniform within its spread."""
     common: Common | None
+    """Where a robust plan was asked for."""
 
     @property
     def summary(self) -> Summary:
@@ -210,21 +188,15 @@ HALVINGS = 4
 
 @dataclass(frozen=True)
 class Side:
-    """One parameter lowered, or raised, alone.
-
-    Attributes
-    ----------
-    end : Trial
-        At the end of its spread.
-    same_at, changes_at : float or None
-        Relative changes (−0.1: 10% less): the largest tried before ``changes_at`` at which the plan
-        is proved best, and the smallest tried at which it changes or no longer fits. None where
-        that is not known, or ``end`` shows no change; not all between was tried.
-    """
+    """One parameter lowered, or raised, alone."""
 
     end: Trial
+    """At the end of its spread."""
     same_at: float | None = None
     changes_at: float | None = None
+    """Relative changes (−0.1: 10% less): the largest tried before ``changes_at`` at which the plan
+    is proved best, and the smallest tried at which it changes or no longer fits. None where that is
+    not known, or ``end`` shows no change; not all between was tried."""
 
 
 @dataclass(frozen=True)
@@ -238,24 +210,15 @@ class Single:
 
 @dataclass
 class Search:
-    """The solves, sharing one budget.
-
-    Attributes
-    ----------
-    plan : Plan
-    judge : Judge
-    budget : Budget
-    here : Instance
-        At the prices as they are.
-    proved : bool
-        Whether the plan is proved best there.
-    """
+    """The solves, sharing one budget."""
 
     plan: Plan
     judge: Judge
     budget: Budget
     here: Instance
+    """At the prices as they are."""
     proved: bool
+    """Whether the plan is proved best there."""
 
     def singles(
         self, known: Sequence[Parameter], budget: Budget

@@ -8,7 +8,8 @@ from typing import Any
 from formulations import Instance, Status
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
-from milp_planner.features.explain.tiers import capacity_of, peak, scope_of, uniform
+from milp_planner.features.explain.memory import capacity_of, peak, scope_of, uniform
+from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.cluster import ranks_needed
 from milp_planner.plans.compile import compile_for, to_cluster, to_model
@@ -16,35 +17,24 @@ from milp_planner.plans.compile import compile_for, to_cluster, to_model
 
 @dataclass(frozen=True)
 class LeastInfo:
-    """The least uniform capacity of one tier that reaches a target, the others as given.
-
-    Attributes
-    ----------
-    tier, scope, objective_kind, time_unit : str
-    target : int or None
-        Objective to reach; None: any plan at all.
-    least : int or None
-        A capacity of every place known to do; None: none was found.
-    too_small : int or None
-        The largest capacity proved too small; None: none was.
-    objective : int or None
-        Of the plan at ``least``.
-    impossible : bool
-        Proved: no capacity up to ``searched`` reaches the target.
-    searched : int
-        The largest capacity tried.
-    """
+    """The least uniform capacity of one tier that reaches a target, the others as given."""
 
     tier: str
     scope: str
     objective_kind: str
     time_unit: str
     target: int | None
+    """Objective to reach; None: any plan at all."""
     least: int | None
+    """A capacity of every place known to do; None: none was found."""
     too_small: int | None
+    """The largest capacity proved too small; None: none was."""
     objective: int | None
+    """Of the plan at ``least``."""
     impossible: bool
+    """Proved: no capacity up to ``searched`` reaches the target."""
     searched: int
+    """The largest capacity tried."""
 
     @property
     def proved(self) -> bool:
@@ -60,51 +50,31 @@ class LeastInfo:
 
 @dataclass(frozen=True)
 class MachineTry:
-    """One number of machines: does it reach the target?
-
-    Attributes
-    ----------
-    machines : int
-    status : str
-        Of the solve.
-    objective, bound : int or None
-    reaches : bool or None
-        None: neither proved nor refuted in the time given.
-    """
+    """One number of machines: does it reach the target?"""
 
     machines: int
     status: str
+    """Of the solve."""
     objective: int | None
     bound: int | None
     reaches: bool | None
+    """None: neither proved nor refuted in the time given."""
 
 
 @dataclass(frozen=True)
-class MachinesInfo:
-    """The fewest machines of one kind that reach a target.
-
-    Attributes
-    ----------
-    target : int or None
-    fewest : int or None
-        None: none up to the last try.
-    proved : bool
-        Whether every smaller number was refuted (and, without a fewest, every number tried).
-    tries : tuple of MachineTry
-        Ascending, up to the first that reaches the target. Step time need not fall with machines,
-        so a larger number may miss it again.
-    """
+class MachinesInfo(Facts):
+    """The fewest machines of one kind that reach a target."""
 
     objective_kind: str
     time_unit: str
     target: int | None
     fewest: int | None
+    """None: none up to the last try."""
     proved: bool
+    """Whether every smaller number was refuted (and, without a fewest, every number tried)."""
     tries: tuple[MachineTry, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+    """Ascending, up to the first that reaches the target. Step time need not fall with machines, so
+    a larger number may miss it again."""
 
 
 def least_memory(
@@ -246,7 +216,7 @@ def reaches(
 def _enough(instance: Instance, tier: str) -> int:
     """Capacity that every place would need if every table took its largest option there."""
     from formulations.bounds.own import total_use
-    from milp_planner.features.explain.tiers import resources_of
+    from milp_planner.features.explain.memory import resources_of
 
     columns = total_use(instance)[:, resources_of(instance, tier)].max(axis=1)
     spans = zip(instance.table_options[:-1], instance.table_options[1:], strict=True)

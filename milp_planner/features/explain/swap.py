@@ -15,62 +15,42 @@ from formulations.result.placement import fixed_ranks, machine_ranks
 
 @dataclass(frozen=True)
 class Shortage:
-    """What one place lacks.
-
-    Attributes
-    ----------
-    resource, scope : str
-    place : int
-        Rank or machine number, 0 for the cluster.
-    short_by : int
-        Bytes (the instance's unit).
-    """
+    """What one place lacks."""
 
     resource: str
     scope: str
     place: int
+    """Rank or machine number, 0 for the cluster."""
     short_by: int
+    """Bytes (the instance's unit)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Swap:
-    """What came of it.
-
-    Attributes
-    ----------
-    placement : Placement
-        With the option at the best places found for it, fit or not.
-    objective : int or None
-        When it fits.
-    lacks : tuple of Shortage
-        The largest shortage of each resource.
-    clashes : tuple of str
-        ``fusion`` and ``moves``, where broken.
-    """
+    """What came of it."""
 
     placement: Placement
+    """With the option at the best places found for it, fit or not."""
     objective: int | None
+    """When it fits."""
     lacks: tuple[Shortage, ...]
+    """The largest shortage of each resource."""
     clashes: tuple[str, ...]
+    """``fusion`` and ``moves``, where broken."""
 
 
 @dataclass(frozen=True, eq=False)
 class Piles:
-    """What lies where, table by table to be added and taken away.
-
-    Attributes
-    ----------
-    use : int64 array [ranks, resources]
-    cost : int64 array [ranks, phases]
-    off_use : int64 array [resources]
-        Of blocks on no rank.
-    off_cost : int64 array [phases]
-    """
+    """What lies where, table by table to be added and taken away."""
 
     use: IntArray
+    """Int64 array [ranks, resources]."""
     cost: IntArray
+    """Int64 array [ranks, phases]."""
     off_use: IntArray
+    """Of blocks on no rank; int64 array [resources]."""
     off_cost: IntArray
+    """Int64 array [phases]."""
 
     def copy(self) -> Piles:
         """Arrays of its own."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,49 +11,35 @@ from formulations import Instance, Placement, Status
 from formulations.result.certificate import Certificate
 from formulations.result.check import check
 from milp_planner.features.explain.budget import Budget
-from milp_planner.features.explain.staircase import relaxed_bound, usable_certificate
+from milp_planner.features.explain.memory import relaxed_bound, usable_certificate
+from milp_planner.files import Facts
 
 SAME, CHANGES, OPEN, UNFIT = "same", "changes", "open", "unfit"
 
 
 @dataclass(frozen=True)
-class Trial:
-    """A plan at other prices, and the best plan there.
-
-    Attributes
-    ----------
-    factors : dict of parameter to float
-        What each was multiplied by.
-    status : str
-        Of what is known of the best plan there.
-    kept : int or None
-        Objective of the plan as it is; None where it no longer fits.
-    objective, bound : int or None
-        Of the best plan known, and what no plan goes below.
-    regret : (float, float or None) or None
-        Least and most that (kept − optimum)/optimum can be: against ``objective`` and against
-        ``bound``. None where the plan no longer fits, or there is none.
-    verdict : str
-        ``same``: proved best as before; ``changes``: a plan is better here that is not better at
-        the plan's own prices, so the prices are why; ``open``: neither is known; ``unfit``: the
-        plan no longer fits.
-    tables : int or None
-        Tables that have another option in the best plan known. Ranks do not count: equal ranks
-        may be renamed.
-    """
+class Trial(Facts):
+    """A plan at other prices, and the best plan there."""
 
     factors: dict[str, float]
+    """What each was multiplied by; dict of parameter to float."""
     status: str
+    """Of what is known of the best plan there."""
     kept: int | None
+    """Objective of the plan as it is; None where it no longer fits."""
     objective: int | None
     bound: int | None
+    """Of the best plan known, and what no plan goes below."""
     regret: tuple[float, float | None] | None
+    """Least and most that (kept − optimum)/optimum can be: against ``objective`` and against
+    ``bound``. None where the plan no longer fits, or there is none."""
     verdict: str
+    """``same``: proved best as before; ``changes``: a plan is better here that is not better at the
+    plan's own prices, so the prices are why; ``open``: neither is known; ``unfit``: the plan no
+    longer fits."""
     tables: int | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+    """Tables that have another option in the best plan known. Ranks do not count: equal ranks may
+    be renamed."""
 
 
 class Judge:
@@ -175,29 +160,19 @@ def regret_of(
 
 
 @dataclass(frozen=True)
-class Summary:
-    """Many trials in a few numbers.
-
-    Attributes
-    ----------
-    draws, same, changes, open, unfit : int
-        How many there are, and how many of each verdict.
-    least, most : tuple of (float or None)
-        Median and largest of the least, and of the most, that the regret can be; over the trials
-        where the plan fits. None where there is none, or the most of one is unknown.
-    """
+class Summary(Facts):
+    """Many trials in a few numbers."""
 
     draws: int
     same: int
     changes: int
     open: int
     unfit: int
+    """How many there are, and how many of each verdict."""
     least: tuple[float | None, float | None]
     most: tuple[float | None, float | None]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+    """Median and largest of the least, and of the most, that the regret can be; over the trials
+    where the plan fits. None where there is none, or the most of one is unknown."""
 
 
 def summary_of(trials: Sequence[Trial]) -> Summary:

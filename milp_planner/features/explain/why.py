@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from formulations import Instance, InstanceError, Outcome, Placement, Status
 from formulations.bounds.own import usable
@@ -17,6 +16,7 @@ from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.swap import Piles, Shortage, piles, swap
 from milp_planner.features.plan.tables import tables_of
+from milp_planner.files import Facts
 from milp_planner.inputs.problems import choice
 
 #: Tables asked about where none is named.
@@ -25,41 +25,28 @@ MOST = 40
 
 @dataclass(frozen=True)
 class Alternative:
-    """One option that was not chosen.
-
-    Attributes
-    ----------
-    option : str
-    bound : int or None
-        No plan with it costs less; None when no plan has it at all.
-    bound_from : str
-        ``certificate`` (re-derived in integers from the plan's multipliers) or ``re-solved``.
-    cost : int or None
-        Of the best plan found that uses it, everything else placed anew.
-    status : str
-        ``optimal``: ``cost`` is proved best; ``feasible``: ``bound`` ≤ best ≤ ``cost``;
-        ``infeasible``: proved that no plan has it; ``unknown``: only the bound is known.
-    beside : int or None
-        The objective with every other table left where it is; None when it does not fit there.
-    lacks : tuple of Shortage
-        What it lacks there; empty when it fits, or breaks something else (``clashes``).
-    clashes : tuple of str
-        What else it breaks there: ``fusion``, ``moves``; ``places`` when it needs more of them than
-        there are.
-    forbidden_by : tuple of str
-        When no plan has it: the constraints in conflict with it (resource names, ``fusion``,
-        ``pins``, ``forbidden``, ``moves``); empty when that was not found out in time.
-    """
+    """One option that was not chosen."""
 
     option: str
     bound: int | None
+    """No plan with it costs less; None when no plan has it at all."""
     bound_from: str
+    """``certificate`` (re-derived in integers from the plan's multipliers) or ``re-solved``."""
     cost: int | None
+    """Of the best plan found that uses it, everything else placed anew."""
     status: str
+    """``optimal``: ``cost`` is proved best; ``feasible``: ``bound`` ≤ best ≤ ``cost``;
+    ``infeasible``: proved that no plan has it; ``unknown``: only the bound is known."""
     beside: int | None
+    """The objective with every other table left where it is; None when it does not fit there."""
     lacks: tuple[Shortage, ...]
+    """What it lacks there; empty when it fits, or breaks something else (``clashes``)."""
     clashes: tuple[str, ...]
+    """What else it breaks there: ``fusion``, ``moves``; ``places`` when it needs more of them than
+    there are."""
     forbidden_by: tuple[str, ...]
+    """When no plan has it: the constraints in conflict with it (resource names, ``fusion``,
+    ``pins``, ``forbidden``, ``moves``); empty when that was not found out in time."""
 
 
 @dataclass(frozen=True)
@@ -74,32 +61,19 @@ class TableWhy:
 
 
 @dataclass(frozen=True)
-class WhyInfo:
-    """Every table asked about.
-
-    Attributes
-    ----------
-    objective_kind, time_unit : str
-    objective : int
-        Of the plan.
-    bound : int or None
-        Of the plan.
-    tables : tuple of TableWhy
-        As asked; all of the instance, or of more than ``MOST`` the costliest.
-    left : int
-        Tables of the instance that were not asked about.
-    """
+class WhyInfo(Facts):
+    """Every table asked about."""
 
     objective_kind: str
     time_unit: str
     objective: int
+    """Of the plan."""
     bound: int | None
+    """Of the plan."""
     tables: tuple[TableWhy, ...]
+    """As asked; all of the instance, or of more than ``MOST`` the costliest."""
     left: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+    """Tables of the instance that were not asked about."""
 
 
 def why(

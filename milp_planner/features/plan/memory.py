@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from milp_planner.drawing.charts import WIDTH, Drawing, Scale
 from milp_planner.drawing.units import memory_name, show_amount, show_share
 from milp_planner.features.plan.ranks import FOLD_ABOVE
 from milp_planner.features.plan.tables import MODES, facets_of, table_loads
+from milp_planner.files import Facts
 
 #: Of tables whose option's name says no mode (TorchRec's, the literature's).
 OTHER = "other"
@@ -20,22 +20,14 @@ OTHER = "other"
 
 @dataclass(frozen=True)
 class TierMemory:
-    """One resource of ranks or machines.
-
-    Attributes
-    ----------
-    resource, scope : str
-    modes : tuple of str
-        What the stacks are of: modes in use, in a fixed order.
-    used : tuple [places] of tuple [modes] of int
-        Bytes of each mode at each place.
-    capacity : tuple [places] of int
-    """
+    """One resource of ranks or machines."""
 
     resource: str
     scope: str
     modes: tuple[str, ...]
+    """What the stacks are of: modes in use, in a fixed order."""
     used: tuple[tuple[int, ...], ...]
+    """Bytes of each mode at each place."""
     capacity: tuple[int, ...]
 
     @property
@@ -48,7 +40,7 @@ class TierMemory:
 
 
 @dataclass(frozen=True)
-class MemoryInfo:
+class MemoryInfo(Facts):
     """All tiers with places; cluster-wide resources are in the verdict only."""
 
     tiers: tuple[TierMemory, ...]
@@ -65,10 +57,6 @@ class MemoryInfo:
                 if known is None or max(tier.share) > max(known.share):
                     fullest[name] = tier
         return tuple(fullest.values())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def memory_of(instance: Instance, placement: Placement) -> MemoryInfo:

@@ -6,8 +6,7 @@ A table on its way counts at both ends: its new shards are filled while the old 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,48 +15,31 @@ from formulations import Instance, Placement
 from formulations.instance import Current, IntArray, Scope
 from formulations.result.check import check, moved_bytes, moved_tables
 from milp_planner.features.plan.tables import table_loads
+from milp_planner.files import Facts
 
 
 @dataclass(frozen=True)
 class Move:
-    """One step: these tables leave their old places for the new ones.
-
-    Attributes
-    ----------
-    tables : tuple of str
-        One table, or several that share a cache ratio and so must change together.
-    bytes : int
-        That travel.
-    objective : int or None
-        Of the plan after the step; None where that plan mixes cache ratios in a fusion group.
-    """
+    """One step: these tables leave their old places for the new ones."""
 
     tables: tuple[str, ...]
+    """One table, or several that share a cache ratio and so must change together."""
     bytes: int
+    """That travel."""
     objective: int | None
+    """Of the plan after the step; None where that plan mixes cache ratios in a fusion group."""
 
 
 @dataclass(frozen=True)
-class Migration:
-    """The way from one placement to another.
-
-    Attributes
-    ----------
-    before : int
-        Objective before the first step.
-    moves : tuple of Move
-        In an order that never exceeds a capacity.
-    stuck : tuple of str
-        Tables for which no such order was found: memory is too tight to hold old and new at once.
-    """
+class Migration(Facts):
+    """The way from one placement to another."""
 
     before: int
+    """Objective before the first step."""
     moves: tuple[Move, ...]
+    """In an order that never exceeds a capacity."""
     stuck: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+    """Tables for which no such order was found: memory is too tight to hold old and new at once."""
 
 
 def migration(

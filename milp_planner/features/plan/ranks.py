@@ -1,20 +1,31 @@
-"""What a plan puts on every rank and machine: use against capacity, time in every phase."""
+"""What a plan puts on every rank and machine, how even that is, and which ranks are slowest."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from formulations import Instance, Placement, Scope
-from formulations.instance import Resource
+from formulations import Instance, Placement
+from formulations.instance import IntArray, Resource, Scope
 from formulations.result.check import Loads, compute_loads
-from milp_planner.drawing.units import memory_name, show_amount, show_ranks, show_share, time_unit
+from milp_planner.drawing.page import fitting_grid
+from milp_planner.drawing.units import (
+    memory_name,
+    show_amount,
+    show_bytes,
+    show_ranks,
+    show_share,
+    show_time,
+    time_unit,
+)
+from milp_planner.files import Facts
+from milp_planner.plans.placement import Plan
+from milp_planner.pricing import price
 
 #: Above this many ranks, rows stand for machines.
 FOLD_ABOVE = 64
@@ -31,78 +42,50 @@ class Usage:
 
 @dataclass(frozen=True)
 class RankRow:
-    """One rank.
-
-    Attributes
-    ----------
-    rank, machine : int
-    usage : tuple of Usage
-        Of the resources that ranks have.
-    phases : tuple of int
-        Time in each phase.
-    cost : int
-        Their sum.
-    critical : tuple of bool
-        For each phase, whether no rank is slower in it.
-    """
+    """One rank."""
 
     rank: int
     machine: int
     usage: tuple[Usage, ...]
+    """Of the resources that ranks have."""
     phases: tuple[int, ...]
+    """Time in each phase."""
     cost: int
+    """Their sum."""
     critical: tuple[bool, ...]
+    """For each phase, whether no rank is slower in it."""
 
 
 @dataclass(frozen=True)
 class MachineRow:
-    """One machine: its own resources, and the extremes over its ranks.
-
-    Attributes
-    ----------
-    machine : int
-    ranks : tuple of int
-    usage : tuple of Usage
-        Of the resources that machines have.
-    fullest : tuple of Usage
-        Of each rank resource, the rank with the largest share in use.
-    phases : tuple of int
-        Largest time of its ranks in each phase.
-    cost : int
-        Largest sum of its ranks.
-    """
+    """One machine: its own resources, and the extremes over its ranks."""
 
     machine: int
     ranks: tuple[int, ...]
     usage: tuple[Usage, ...]
+    """Of the resources that machines have."""
     fullest: tuple[Usage, ...]
+    """Of each rank resource, the rank with the largest share in use."""
     phases: tuple[int, ...]
+    """Largest time of its ranks in each phase."""
     cost: int
+    """Largest sum of its ranks."""
 
 
 @dataclass(frozen=True)
-class RanksInfo:
-    """All ranks and machines of a plan.
-
-    Attributes
-    ----------
-    phases : tuple of str
-    rows : tuple of RankRow
-    machines : tuple of MachineRow
-    barriers : tuple of int
-        Largest time over all ranks in each phase: their sum is ``step_time``.
-    time_unit : str
-    """
+class RanksInfo(Facts):
+    """All ranks and machines of a plan."""
 
     phases: tuple[str, ...]
     rows: tuple[RankRow, ...]
     machines: tuple[MachineRow, ...]
     barriers: tuple[int, ...]
+    """Largest time over all ranks in each phase: their sum is ``step_time``."""
     time_unit: str
 
     @property
     def folded(self) -> bool:
-        """Whether people see a row a machine instead of a row a rank."""
+        """Whether people see a row per machine instead of a row per rank."""
         return len(self.rows) > FOLD_ABOVE
 
     def busiest(self, count: int) -> tuple[RankRow, ...]:
@@ -114,13 +97,9 @@ class RanksInfo:
                 chosen.add(slowest[0])
         return tuple(row for row in self.rows if row.rank in chosen)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
-
 
 def by_memory(usage: Iterable[Usage]) -> dict[str, Usage]:
-    """The fullest resource of each memory: ``hbm:NAME``, one a collective, limit the same HBM."""
+    """The fullest resource of each memory: ``hbm:NAME``, one per collective, limit the same HBM."""
     fullest: dict[str, Usage] = {}
     for use in usage:
         name = memory_name(use.resource)
@@ -285,3 +264,121 @@ def _time(info: RanksInfo, value: int) -> str:
         return f"{value:,}"
     size = _unit(info)[1]
     return f"{value / size:.4g}" if size > 1 else str(value)
+
+
+#: Ranks shown, and tables named of each.
+RANKS, TABLES = 5, 4
+
+
+@dataclass(frozen=True)
+class SlowRow:
+    """One rank."""
+
+    rank: int
+    time: int
+    """Its number, and picoseconds over all phases."""
+    incoming: int | None
+    outgoing: int | None
+    """Bytes of ids and of embeddings of a step, these in the tables' own element type; None where
+    this version does not offer the plan's options."""
+    tables: tuple[tuple[str, int], ...]
+    """Those that take most of its time."""
+
+
+@dataclass(frozen=True)
+class Evenness:
+    """Mean and largest value over all ranks."""
+
+    what: str
+    """``time``, a memory, ``in`` or ``out``."""
+    mean: float
+    most: int
+    rank: int
+    """The largest, and where."""
+
+    @property
+    def above(self) -> float:
+        """How much the largest lies above the mean, as a share of it."""
+        return self.most / self.mean - 1 if self.mean else 0.0
+
+
+@dataclass(frozen=True)
+class SlowestInfo(Facts):
+    """The slowest ranks, the slowest first, and how even all are."""
+
+    rows: tuple[SlowRow, ...]
+    evenness: tuple[Evenness, ...]
+
+
+def slowest_of(plan: Plan) -> SlowestInfo:
+    """The slowest ranks of a plan that has tables."""
+    instance, placement = plan.instance, plan.outcome.placement
+    assert placement is not None
+    loads = compute_loads(instance, placement)
+    time, traffic = loads.cost.sum(axis=1), _traffic(plan, placement)
+    slowest = np.argsort(-time, kind="stable")[:RANKS].tolist()
+    shares = _shares(instance, placement)
+    rows = tuple(
+        SlowRow(rank, int(time[rank]), *_at(traffic, rank), _largest(instance, shares[:, rank]))
+        for rank in slowest
+    )
+    found = {"time": time}
+    for resource, use in zip(instance.resources, loads.use, strict=True):
+        if resource.scope == Scope.RANK:
+            found.setdefault(memory_name(resource.name), use)
+    if traffic is not None:
+        found |= {"in": traffic[:, 0], "out": traffic[:, 1]}
+    return SlowestInfo(rows, tuple(
+        Evenness(what, float(values.mean()), int(values.max()), int(values.argmax()))
+        for what, values in found.items()
+    ))  # fmt: skip
+
+
+def _traffic(plan: Plan, placement: Placement) -> IntArray | None:
+    """Bytes in and out of every rank, int64 array [ranks, 2]."""
+    options = price(plan.model, plan.cluster, plan.profile)
+    if tuple(options.names) != plan.instance.option_names:
+        return None
+    columns = np.stack([options.entries.incoming, options.entries.outgoing], axis=1)
+    counted = replace(plan.instance, phases=("in", "out"), shard_cost=columns)
+    return compute_loads(counted, placement).cost
+
+
+def _at(traffic: IntArray | None, rank: int) -> tuple[int | None, int | None]:
+    return (None, None) if traffic is None else (int(traffic[rank, 0]), int(traffic[rank, 1]))
+
+
+def _shares(instance: Instance, placement: Placement) -> IntArray:
+    """Time of every table on every rank, int64 array [tables, ranks]."""
+    return np.stack([
+        compute_loads(instance, placement, [table]).cost.sum(axis=1)
+        for table in range(instance.num_tables)
+    ])  # fmt: skip
+
+
+def _largest(instance: Instance, times: IntArray) -> tuple[tuple[str, int], ...]:
+    order = np.argsort(-times, kind="stable")[:TABLES].tolist()
+    return tuple((instance.table_names[t], int(times[t])) for t in order if times[t])
+
+
+def draw_slowest(info: SlowestInfo) -> RenderableType:
+    """A row a rank with its top tables, then a line a measure."""
+    rows = [
+        [
+            str(row.rank), show_time(row.time), show_bytes(row.incoming), show_bytes(row.outgoing),
+            ", ".join(f"{name} {show_time(time)}" for name, time in row.tables),
+        ]
+        for row in info.rows
+    ]  # fmt: skip
+    headers = ("rank", "time", "in", "out", "most of it")
+    grid = fitting_grid(headers, rows, {"most of it": 40}, ("most of it",), folded=("most of it",))
+    told = [
+        f"{each.what}: mean {_show(each, each.mean)}, most {_show(each, each.most)} on rank "
+        f"{each.rank}, {each.above:.1%} above the mean"
+        for each in info.evenness
+    ]
+    return Group(Text("the slowest ranks", style="bold"), grid, *map(Text, told))
+
+
+def _show(each: Evenness, value: float) -> str:
+    return show_time(round(value)) if each.what == "time" else show_bytes(round(value))

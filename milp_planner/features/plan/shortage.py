@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,41 +21,32 @@ from milp_planner.drawing.page import (
     Section,
     Values,
     columns,
+    fitting_grid,
     rows,
     sentence,
 )
-from milp_planner.drawing.terminal import fitting_grid
 from milp_planner.drawing.units import UNKNOWN, show_amount
+from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
 
 
 @dataclass(frozen=True)
 class Tier:
-    """One resource, the others left as they are.
-
-    Attributes
-    ----------
-    resource, scope : str
-    smallest, largest : int
-        Capacity of its places now.
-    needed : int or None
-        Least capacity at every place with which a plan exists; None: none is known.
-    short_by : int or None
-        How much the smallest place is short.
-    helps : bool
-        False: proved that no capacity of this resource alone helps.
-    proved : bool
-        Whether ``needed`` is exact, or what ``helps`` says is certain.
-    """
+    """One resource, the others left as they are."""
 
     resource: str
     scope: str
     smallest: int
     largest: int
+    """Capacity of its places now."""
     needed: int | None
+    """Least capacity at every place with which a plan exists; None: none is known."""
     short_by: int | None
+    """How much the smallest place is short."""
     helps: bool
+    """False: proved that no capacity of this resource alone helps."""
     proved: bool
+    """Whether ``needed`` is exact, or what ``helps`` says is certain."""
     at_least: int | None = None
     """Proved: less than this is never enough."""
     memory: int | None = None
@@ -63,36 +54,22 @@ class Tier:
 
 
 @dataclass(frozen=True)
-class ShortageInfo:
-    """All answers to an infeasible plan.
-
-    Attributes
-    ----------
-    tiers : tuple of Tier
-    drop : tuple of str or None
-        Tables whose removal suffices; ``drop_proved``: no fewer do.
-    drop_impossible : bool
-        Proved: dropping tables never suffices.
-    conflict_tables, conflict_constraints : tuple of str
-        Tables and constraints without a plan among themselves; empty when none was isolated.
-    irreducible : bool
-        Whether leaving out any one of them leaves a plan.
-    smallest : bool
-        Whether no fewer tables conflict.
-    """
+class ShortageInfo(Facts):
+    """All answers to an infeasible plan."""
 
     tiers: tuple[Tier, ...]
     drop: tuple[str, ...] | None
+    """Tables whose removal suffices; ``drop_proved``: no fewer do."""
     drop_proved: bool
     drop_impossible: bool
+    """Proved: dropping tables never suffices."""
     conflict_tables: tuple[str, ...]
     conflict_constraints: tuple[str, ...]
+    """Tables and constraints without a plan among themselves; empty when none was isolated."""
     irreducible: bool
+    """Whether leaving out any one of them leaves a plan."""
     smallest: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+    """Whether no fewer tables conflict."""
 
 
 def shortage_of(detail: Mapping[str, Any]) -> ShortageInfo | None:

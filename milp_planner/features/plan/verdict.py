@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from rich.panel import Panel
@@ -12,6 +12,7 @@ from rich.text import Text
 from formulations import Instance, Outcome, Scope
 from formulations.result.check import Loads, check
 from formulations.result.words import certified_gap, standing
+from milp_planner.drawing.charts import WIDTH, Drawing, Scale
 from milp_planner.drawing.units import (
     memory_name,
     show_amount,
@@ -19,7 +20,11 @@ from milp_planner.drawing.units import (
     show_gap,
     show_seconds,
     show_share,
+    show_time,
+    time_unit,
 )
+from milp_planner.features.plan.ranks import RankRow, RanksInfo
+from milp_planner.files import Facts
 
 MEANING = {
     "step_time": "the embedding part of a step, barriers between phases, no overlap",
@@ -39,23 +44,16 @@ STOPPED = {
 
 @dataclass(frozen=True)
 class Tightest:
-    """The place of one resource with the largest share in use.
-
-    Attributes
-    ----------
-    resource, scope : str
-        Such as ``hbm`` and ``rank``.
-    place : int
-        Rank or machine number (0 for the cluster).
-    used, capacity : int
-        Bytes (the instance's unit).
-    """
+    """The place of one resource with the largest share in use."""
 
     resource: str
     scope: str
+    """Such as ``hbm`` and ``rank``."""
     place: int
+    """Rank or machine number (0 for the cluster)."""
     used: int
     capacity: int
+    """Bytes (the instance's unit)."""
 
     @property
     def headroom(self) -> int:
@@ -64,47 +62,33 @@ class Tightest:
 
 
 @dataclass(frozen=True)
-class VerdictInfo:
-    """What was found and what is known about it; None is unknown, never 0.
-
-    Attributes
-    ----------
-    status, stopped_by, formulation : str
-    standing : str
-        The status with what stands behind it: ``certified optimal``.
-    objective_kind : str
-        ``total``, ``busiest_rank`` or ``step_time``.
-    objective, bound, certified_bound : int or None
-        In the instance's time unit.
-    bound_method : str or None
-        Who derived the bound; ``bound_exact`` tells integers from floating point.
-    certified_infeasible : bool
-        Whether a certificate proves that no plan exists.
-    certified_gap, gap : float or None
-        (objective − bound)/max(1, |objective|), of the certified bound and of ``bound``.
-    objectives : dict
-        The plan under all three objectives; empty without one.
-    tightest : tuple of Tightest
-        One for each resource that limits anything.
-    seconds : float
-    """
+class VerdictInfo(Facts):
+    """What was found and what is known about it; None is unknown, never 0."""
 
     status: str
     standing: str
+    """The status with what stands behind it: ``certified optimal``."""
     stopped_by: str
     formulation: str
     objective_kind: str
+    """``total``, ``busiest_rank`` or ``step_time``."""
     objective: int | None
     bound: int | None
     bound_method: str | None
+    """Who derived the bound; ``bound_exact`` tells integers from floating point."""
     bound_exact: bool | None
     certified_bound: int | None
+    """In the instance's time unit."""
     certified_infeasible: bool
+    """Whether a certificate proves that no plan exists."""
     certified_gap: float | None
     gap: float | None
+    """(objective − bound)/max(1, |objective|), of the certified bound and of ``bound``."""
     objectives: dict[str, int]
+    """The plan under all three objectives; empty without one."""
     time_unit: str
     tightest: tuple[Tightest, ...]
+    """One for each resource that limits anything."""
     seconds: float
     note: str
 
@@ -135,10 +119,6 @@ class VerdictInfo:
             if known is None or place.used * known.capacity > known.used * place.capacity:
                 found[name] = place
         return tuple(found.values())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def verdict_of(instance: Instance, outcome: Outcome) -> VerdictInfo:
@@ -273,3 +253,60 @@ def _tightest(place: Tightest, unit: str) -> Text:
 
 def _line(text: str, style: str = "") -> Text:
     return Text(text, style=style)
+
+
+#: Ranks drawn; of more the busiest, and who sets a barrier.
+MOST_RANKS = 32
+_LEFT, _RIGHT, _TOP, _ROW = 84, 150, 8, 22.0
+
+
+def timeline_svg(info: RanksInfo) -> Drawing:
+    """A row per rank; full colour where the rank sets the barrier, pale where it waits."""
+    rows = info.rows if len(info.rows) <= MOST_RANKS else info.busiest(MOST_RANKS)
+    total = sum(info.barriers)
+    most = max(row.cost for row in info.rows)
+    slowest = [row.rank for row in info.rows if row.cost == most]
+    also = f" and {len(slowest) - 1} more" if len(slowest) > 1 else ""
+    about = (
+        f"Step time {show_cost(total, info.time_unit)}. Busiest: rank {slowest[0]}{also} "
+        f"with {show_cost(most, info.time_unit)} of work."
+    )
+    foot = _TOP + _ROW * len(rows)
+    drawing = Drawing("Time of each rank in each phase, with barriers", about, foot + 44)
+    across = Scale(0, max(1, total), _LEFT, WIDTH - _RIGHT)
+    edges = [0, *accumulate(info.barriers)]
+    for index, row in enumerate(rows):
+        _row(drawing, info, row, across, edges, _TOP + index * _ROW, row.cost == most)
+    for edge in edges:
+        drawing.line([(across.at(edge), _TOP - 5), (across.at(edge), foot + 3)], "barrier")
+    unit = time_unit([total])
+    for tick in across.ticks(6):
+        words = show_time(round(tick), unit) if info.time_unit == "ps" else f"{tick:,.0f}"
+        drawing.text(across.at(tick), foot + 19, words, "middle")
+    drawing.text(WIDTH - _RIGHT, foot + 38, "time from the start of the step", "end", "label")
+    return drawing
+
+
+def _row(
+    drawing: Drawing, info: RanksInfo, row: RankRow, across: Scale, edges: list[int], y: float,
+    busiest: bool,
+) -> None:  # fmt: skip
+    style = "strong" if busiest else ""
+    drawing.text(_LEFT - 8, y + 15, f"rank {row.rank}", "end", style)
+    drawing.rect(
+        across.start, y + 2, across.stop - across.start, _ROW - 5, "room",
+        f"rank {row.rank} works {show_cost(row.cost, info.time_unit)}",
+    )  # fmt: skip
+    for phase, value in enumerate(row.phases):
+        if not value:
+            continue
+        critical = row.critical[phase]
+        tip = f"rank {row.rank}, {info.phases[phase]}: {show_cost(value, info.time_unit)}"
+        x = across.at(edges[phase])
+        drawing.rect(
+            x, y + 2, across.at(edges[phase] + value) - x, _ROW - 5,
+            f"p{phase % 6}" + ("" if critical else " waits"),
+            tip + (" (slowest)" if critical else ""),
+        )  # fmt: skip
+    words = show_cost(row.cost, info.time_unit) + (" busiest" if busiest else "")
+    drawing.text(WIDTH - _RIGHT + 10, y + 15, words, "start", style)

@@ -9,12 +9,15 @@ import numpy as np
 from formulations.instance import Scope
 from milp_planner.features.simulate.table import TableRun
 from milp_planner.plans.placement import PlacedShard, Plan
-from milp_planner.pricing.dynamicemb_storage import BUCKET_BYTES, COUNTER_BYTES, SLOT_BYTES
 from milp_planner.pricing.exchange import wire_bytes
+from milp_planner.pricing.options import TIERED
 from milp_planner.pricing.storage import (
+    BUCKET_BYTES,
     CACHE_ROW_BYTES,
     CACHE_SLOT_BYTES,
+    COUNTER_BYTES,
     ID_BYTES,
+    SLOT_BYTES,
     admission_counter,
 )
 from milp_planner.pricing.units import FloatArray, IntArray
@@ -22,27 +25,18 @@ from milp_planner.pricing.units import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class MemoryInfo:
-    """One kind of memory, at every place that has it: embedding tables and their buffers.
-
-    Attributes
-    ----------
-    memory : str
-        HBM or DDR.
-    place : str
-        rank or machine.
-    predicted : tuple of int
-        Bytes that the plan reserves at each place.
-    simulated : tuple of int
-        Bytes filled at each place, at the most of all counted steps.
-    fullest : int
-        Place with the most simulated bytes.
-    """
+    """One kind of memory, at every place that has it: embedding tables and their buffers."""
 
     memory: str
+    """HBM or DDR."""
     place: str
+    """rank or machine."""
     predicted: tuple[int, ...]
+    """Bytes that the plan reserves at each place."""
     simulated: tuple[int, ...]
+    """Bytes filled at each place, at the most of all counted steps."""
     fullest: int
+    """Place with the most simulated bytes."""
 
 
 def memory_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> tuple[MemoryInfo, ...]:
@@ -68,7 +62,7 @@ def memory_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> tuple[Me
     resources = instance.resources
     filled = [np.zeros(len(resource.capacity)) for resource in resources]
     on_ranks = [i for i, resource in enumerate(resources) if resource.scope is Scope.RANK]
-    cpu_only = all(rank.hbm_bytes == 0 for rank in plan.cluster.ranks)
+    cpu_only = plan.cluster.cpu_only
     for run, bags in zip(runs, outputs.tolist(), strict=True):
         holders = run.job.holders(instance.num_ranks).tolist()
         held, hosted = (most.max(axis=0).tolist() for most in rows_held(run))
@@ -121,9 +115,9 @@ def rows_held(run: TableRun) -> tuple[FloatArray, FloatArray]:
 def _tiers(
     plan: Plan, run: TableRun, shard: PlacedShard, held: float, hosted: float
 ) -> tuple[float, float]:
-    """Bytes of one shard's rows in HBM and on the host, with what is kept beside them."""
+    """Bytes of one shard's rows in HBM and on the host, with what is kept for them."""
     job, shape = run.job, run.job.shape
-    row = job.row_bytes(shard.columns[1] - shard.columns[0], plan.model.workload.mode == "training")
+    row = job.row_bytes(shard.columns[1] - shard.columns[0], plan.model.workload.trains)
     if job.table.kind == "dynamicemb":
         near = shape.hbm_buckets * (shape.hbm_slots > 0)
         far = shape.host_buckets * (shape.host_slots > 0)
@@ -155,28 +149,22 @@ def _buffers(
 
 @dataclass(frozen=True, eq=False)
 class RankLoads:
-    """All tables together, of the last steps that every table has counted; float arrays.
-
-    Attributes
-    ----------
-    ids, exchange, host_link : array [steps, ranks]
-        Ids received; bytes of ids in and embeddings out; bytes between host and HBM.
-    expected_ids, expected_exchange : array [ranks]
-        What pricing expects a step. It charges hot rows whose ids are not known to every rank of
-        the table, since any of them may be the busiest.
-    even_ids : float
-        Ids a step on each rank if no row were hot.
-    table_link : array [tables]
-        Bytes a step between host and HBM of each table, all ranks and all its steps.
-    """
+    """All tables together, of the last steps that every table has counted; float arrays."""
 
     ids: FloatArray
     exchange: FloatArray
     host_link: FloatArray
+    """Ids received; bytes of ids in and embeddings out; bytes between host and HBM; array [steps,
+    ranks]."""
     expected_ids: FloatArray
     expected_exchange: FloatArray
+    """What pricing expects a step. It charges hot rows whose ids are not known to every rank of the
+    table, since any of them may be the busiest; array [ranks]."""
     even_ids: float
+    """Ids a step on each rank if no row were hot."""
     table_link: FloatArray
+    """Bytes a step between host and HBM of each table, all ranks and all its steps; array [tables].
+    """
 
 
 def loads_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> RankLoads:
@@ -224,15 +212,15 @@ def _rows_moved(plan: Plan, run: TableRun) -> FloatArray:
     HBM. TorchRec's kernel on host memory reads a row for every id, as pricing charges; all others
     move each different row of a batch once. Nothing moves without HBM.
     """
-    job, training = run.job, plan.model.workload.mode == "training"
+    job, training = run.job, plan.model.workload.trains
     mode, array = job.placed.mode, job.placed.kind == "torchrec"
-    if all(rank.hbm_bytes == 0 for rank in plan.cluster.ranks):
+    if plan.cluster.cpu_only:
         return np.zeros((len(run.steps), job.ranks))
     uses = 2.0 if training and mode != "CACHING" else 1.0
     if array and mode == "HOST_ONLY":
         return uses * run.ids
     rows = np.array([step.host_hits for step in run.steps]) * uses
-    if mode in ("HYBRID", "CACHING"):
+    if mode in TIERED:
         rows += np.array([step.evicted for step in run.steps])
     if array and mode == "CACHING":
         rows += np.array([step.new for step in run.steps])
@@ -241,7 +229,7 @@ def _rows_moved(plan: Plan, run: TableRun) -> FloatArray:
 
 def _row_bytes(plan: Plan, run: TableRun, columns: IntArray) -> FloatArray:
     """Bytes of a row of each shard, with optimizer state in training."""
-    training = plan.model.workload.mode == "training"
+    training = plan.model.workload.trains
     return np.array([run.job.row_bytes(width, training) for width in columns.tolist()])
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from milp_planner.errors import BadInput
-from milp_planner.features.simulate.job import job_of
 from milp_planner.features.simulate.places import (
     MemoryInfo,
     hottest,
@@ -18,135 +16,103 @@ from milp_planner.features.simulate.places import (
     memory_of,
     rows_held,
 )
-from milp_planner.features.simulate.table import TableRun, check_trace, replay_table, simulate_table
-from milp_planner.features.simulate.tiers import compiled_loops
+from milp_planner.features.simulate.table import (
+    TableRun,
+    check_trace,
+    job_of,
+    replay_table,
+    simulate_table,
+)
+from milp_planner.files import Facts
 from milp_planner.plans.placement import Plan
-from milp_planner.pricing.access import distinct_rows
 from milp_planner.pricing.job import traffic_of
+from milp_planner.pricing.options import TIERED
+from milp_planner.pricing.popularity import distinct_rows
 from milp_planner.pricing.units import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
 class TableInfo:
-    """One table, predicted and simulated.
-
-    Attributes
-    ----------
-    name, mode, cache_ratio
-        As placed.
-    sampled : float
-        Share of the rows that stood for all; 1 where every row was simulated.
-    exchange_part : float
-        Share of each rank's lookups in the simulated exchange; with de-duplication below 1 its
-        ids are an upper estimate.
-    warmup : float
-        Lookups a row before counting.
-    predicted_hit, hit_source
-        Hit ratio of pricing, and its source (formula, table, unchecked, curve, none).
-    hit, unique_hit : float or None
-        Simulated share of lookups, and of a batch's different rows, served from HBM.
-    predicted_unique_fraction, unique_fraction : float, float or None
-        Different rows of a global batch over its lookups.
-    predicted_ids, ids : float
-        Ids a step on the busiest rank.
-    predicted_hot, hot, hot_peak : float
-        Busiest rank over the mean: predicted, simulated over all batches, highest batch.
-    predicted_slots, held : float
-        Rows a rank's HBM has room for, and the most any rank held (see :func:`rows_held`).
-    pcie_bytes : float
-        Bytes a step between host and HBM, all ranks.
-    evicted, lost, bypassed : float
-        Rows a step pushed out of HBM, pushed out of the host, and not cached for want of a slot.
-    rank_hit : tuple of float or None
-        Hit ratio of each rank of the split.
-    growth : tuple of float
-        Rows in HBM after each counted batch, all ranks.
-    hot_over_time : tuple of float
-        Busiest rank over the mean, each counted batch.
-    hit_over_time : tuple of float
-        Hit ratio of each counted batch; empty where no tier serves a part.
-    evicted_over_time : tuple of float
-        Rows pushed out of HBM in each counted batch.
-    """
+    """One table, predicted and simulated."""
 
     name: str
     mode: str
     cache_ratio: str
+    """As placed."""
     sampled: float
+    """Share of the rows that stood for all; 1 where every row was simulated."""
     exchange_part: float
+    """Share of each rank's lookups in the simulated exchange; with de-duplication below 1 its ids
+    are an upper estimate."""
     warmup: float
+    """Lookups a row before counting."""
     predicted_hit: float
     hit_source: str
+    """Hit ratio of pricing, and its source (formula, table, unchecked, curve, none)."""
     hit: float | None
     unique_hit: float | None
+    """Simulated share of lookups, and of a batch's different rows, served from HBM."""
     predicted_unique_fraction: float
     unique_fraction: float | None
+    """Different rows of a global batch over its lookups."""
     predicted_ids: float
     ids: float
+    """Ids a step on the busiest rank."""
     predicted_hot: float
     hot: float
     hot_peak: float
+    """Busiest rank over the mean: predicted, simulated over all batches, highest batch."""
     predicted_slots: float
     held: float
+    """Rows a rank's HBM has room for, and the most any rank held (see :func:`rows_held`)."""
     pcie_bytes: float
+    """Bytes a step between host and HBM, all ranks."""
     evicted: float
     lost: float
     bypassed: float
+    """Rows a step pushed out of HBM, pushed out of the host, and not cached for want of a slot."""
     rank_hit: tuple[float | None, ...]
+    """Hit ratio of each rank of the split."""
     growth: tuple[float, ...]
+    """Rows in HBM after each counted batch, all ranks."""
     hot_over_time: tuple[float, ...]
+    """Busiest rank over the mean, each counted batch."""
     hit_over_time: tuple[float, ...]
+    """Hit ratio of each counted batch; empty where no tier serves a part."""
     evicted_over_time: tuple[float, ...]
+    """Rows pushed out of HBM in each counted batch."""
 
 
 @dataclass(frozen=True)
-class SimulationInfo:
-    """A simulated plan.
-
-    Attributes
-    ----------
-    name : str
-        Model and cluster.
-    batches, seed : int
-    tables : tuple of TableInfo
-    rank_ids : tuple of float
-        Ids a step on each rank, all tables, mean over batches.
-    rank_pcie_bytes : tuple of float
-        Bytes a step between host and HBM of each rank.
-    predicted_exchange, exchange : float
-        Bytes a step on the busiest rank, all tables: ids in, embeddings out.
-    predicted_hot, hot, hot_peak : float
-        Ids of the busiest rank over the mean, all tables: predicted, over all batches, highest
-        batch.
-    hot_over_time, exchange_over_time, pcie_over_time : tuple of float
-        Of the busiest rank in each of the last batches that every table has counted: ids over the
-        mean, bytes exchanged, bytes between host and HBM.
-    memory : tuple of MemoryInfo
-        HBM of every rank and DDR of every machine; empty where tables are left.
-    left : int
-        Tables that there was no time for; totals are of the others.
-    """
+class SimulationInfo(Facts):
+    """A simulated plan."""
 
     name: str
+    """Model and cluster."""
     batches: int
     seed: int
     tables: tuple[TableInfo, ...]
     rank_ids: tuple[float, ...]
+    """Ids a step on each rank, all tables, mean over batches."""
     rank_pcie_bytes: tuple[float, ...]
+    """Bytes a step between host and HBM of each rank."""
     predicted_exchange: float
     exchange: float
+    """Bytes a step on the busiest rank, all tables: ids in, embeddings out."""
     predicted_hot: float
     hot: float
     hot_peak: float
+    """Ids of the busiest rank over the mean, all tables: predicted, over all batches, highest
+    batch."""
     hot_over_time: tuple[float, ...]
     exchange_over_time: tuple[float, ...]
     pcie_over_time: tuple[float, ...]
+    """Of the busiest rank in each of the last batches that every table has counted: ids over the
+    mean, bytes exchanged, bytes between host and HBM."""
     memory: tuple[MemoryInfo, ...]
+    """HBM of every rank and DDR of every machine; empty where tables are left."""
     left: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as JSON values."""
-        return asdict(self)
+    """Tables that there was no time for; totals are of the others."""
 
 
 def simulate_plan(
@@ -163,7 +129,7 @@ def simulate_plan(
     ----------
     plan : Plan
     batches : int
-        Steps that are counted; the tiers are warmed up with 30 lookups a row before.
+        Steps that are counted; the tiers are warmed up with 30 lookups per row before.
     seed : int
     traces : mapping of table name to int64 array, optional
         Keys in order, in place of lookups drawn from the table's statistics.
@@ -178,9 +144,8 @@ def simulate_plan(
     ------
     BadInput
         The plan has no placement, a trace names no table of it or cannot be replayed (see
-        :func:`milp_planner.features.simulate.table.check_trace`), or numba is absent.
+        :func:`milp_planner.features.simulate.table.check_trace`).
     """
-    compiled_loops()
     if not plan.tables:
         raise BadInput("the plan places no table (none was found); there is nothing to simulate")
     traces = traces or {}
@@ -195,7 +160,7 @@ def simulate_plan(
             check_trace(job, traces[job.table.name])
     runs: dict[int, TableRun] = {}
     end = None if time_limit is None else time.perf_counter() + time_limit
-    tiered = [job.placed.mode in ("HYBRID", "CACHING") for job in jobs]
+    tiered = [job.placed.mode in TIERED for job in jobs]
     for index in sorted(range(len(jobs)), key=lambda i: (not tiered[i], -jobs[i].lookups)):
         job, name = jobs[index], names[index]
         if runs and end is not None and time.perf_counter() > end:
@@ -244,7 +209,7 @@ def _uneven(ids: FloatArray) -> float:
 
 def _table_info(run: TableRun, host_link: float) -> TableInfo:
     job, total, hot, (held, _) = run.job, run.total, hottest(run.ids), rows_held(run)
-    tiered = job.placed.mode in ("HYBRID", "CACHING")
+    tiered = job.placed.mode in TIERED
     asked, lookups = total.lookups > 0, job.lookups * job.senders
     distinct = distinct_rows(job.table.access, job.table.rows, job.lookups, job.senders)
     ratios = np.where(asked, total.hits / np.maximum(total.lookups, 1), np.nan)

@@ -19,21 +19,14 @@ from milp_planner.pricing.units import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Independent lookups; rows are numbered by falling popularity.
-
-    Attributes
-    ----------
-    rows : int
-        Rows that can be drawn.
-    edges : float array [classes + 1]
-        Rows before each class of equal popularity, and all of them.
-    mass : float array [classes + 1]
-        Share of the lookups before each class, and 1.
-    """
+    """Independent lookups; rows are numbered by falling popularity."""
 
     rows: int
+    """Rows that can be drawn."""
     edges: FloatArray
+    """Rows before each class of equal popularity, and all of them; float array [classes + 1]."""
     mass: FloatArray
+    """Share of the lookups before each class, and 1; float array [classes + 1]."""
 
     def draw(self, lookups: int, generator: np.random.Generator) -> IntArray:
         """Rows of that many lookups, int64 array."""
@@ -145,7 +138,7 @@ LOOKUPS = {
 decimal at most."""
 
 REUSE = np.array([1.0, 2.0, 3.4, *(1.44 * 2.0**i for i in range(2, 15)), 1.44 * 2.0**15])
-"""Mean lookups of a row in each class: the fitted part. They give 7.5 and 12.5 lookups a row
+"""Mean lookups of a row in each class: the fitted part. They give 7.5 and 12.5 lookups per row
 where the source states 7.6 and 12.7, and its share of rows in each class to 0.01."""
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from cuda_routing.rules import fmix64
-from milp_planner.errors import BadInput
-from milp_planner.pricing.dynamicemb_storage import HBM_BUCKET, HOST_BUCKET
+from milp_planner.features.simulate import loops
+from milp_planner.pricing.storage import HBM_BUCKET, HOST_BUCKET
 from milp_planner.pricing.units import IntArray
 
 TierMode = Literal["HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY"]
@@ -17,26 +17,18 @@ TierMode = Literal["HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY"]
 
 @dataclass(frozen=True)
 class Shape:
-    """Tiers of one rank of a table.
-
-    Attributes
-    ----------
-    mode : str
-        HBM_ONLY, HYBRID, CACHING or HOST_ONLY.
-    hbm_slots, host_slots : int
-        Rounded up to whole buckets; a cache's host holds every row.
-    frequency : bool
-        Evict the row looked up least often (LFU) instead of the one not used longest (LRU).
-    hbm_bucket, host_bucket : int
-        Slots of a bucket.
-    """
+    """Tiers of one rank of a table."""
 
     mode: TierMode
+    """HBM_ONLY, HYBRID, CACHING or HOST_ONLY."""
     hbm_slots: int
     host_slots: int = 0
+    """Rounded up to whole buckets; a cache's host holds every row."""
     frequency: bool = False
+    """Evict the row looked up least often (LFU) instead of the one not used longest (LRU)."""
     hbm_bucket: int = HBM_BUCKET
     host_bucket: int = HOST_BUCKET
+    """Slots of a bucket."""
 
     @property
     def hbm_buckets(self) -> int:
@@ -51,37 +43,26 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What one batch did; int64 arrays [ranks].
-
-    Attributes
-    ----------
-    lookups, unique
-        Lookups, and different rows among them.
-    hits, unique_hits
-        Of those, served from HBM as it was when the batch began.
-    host_hits, new
-        Different rows found on the host; found nowhere.
-    evicted
-        Rows pushed out of HBM (HYBRID: to the host; CACHING: written back).
-    dropped
-        Rows pushed out of a full host bucket and lost.
-    bypassed
-        Rows of the batch for which a cache's bucket had no slot left.
-    in_hbm, on_host
-        Rows held after the batch (a cache's host: every row seen, counted over all ranks alike).
-    """
+    """What one batch did; int64 arrays [ranks]."""
 
     lookups: IntArray
     unique: IntArray
+    """Lookups, and different rows among them."""
     hits: IntArray
     unique_hits: IntArray
+    """Of those, served from HBM as it was when the batch began."""
     host_hits: IntArray
     new: IntArray
+    """Different rows found on the host; found nowhere."""
     evicted: IntArray
+    """Rows pushed out of HBM (HYBRID: to the host; CACHING: written back)."""
     dropped: IntArray
+    """Rows pushed out of a full host bucket and lost."""
     bypassed: IntArray
+    """Rows of the batch for which a cache's bucket had no slot left."""
     in_hbm: IntArray
     on_host: IntArray
+    """Rows held after the batch (a cache's host: every row seen, counted over all ranks alike)."""
 
     def __add__(self, other: Step) -> Step:
         """Counts of both batches; rows held after the second."""
@@ -108,21 +89,14 @@ class Step:
 
 
 class Tier(NamedTuple):
-    """Slots of one tier on all ranks, bucket after bucket, as the compiled loops take them.
-
-    Attributes
-    ----------
-    held : int32 array [slots]
-        Row in each slot.
-    filled : int64 array [buckets]
-        Slots in use: a bucket's first ones.
-    first : int
-        Place of the first slot: those of HBM come before those of the host.
-    """
+    """Slots of one tier on all ranks, bucket after bucket, as the compiled loops take them."""
 
     held: np.ndarray
+    """Row in each slot; int32 array [slots]."""
     filled: np.ndarray
+    """Slots in use: a bucket's first ones; int64 array [buckets]."""
     first: int
+    """Place of the first slot: those of HBM come before those of the host."""
 
 
 class Tiers:
@@ -178,24 +152,17 @@ class Tiers:
         self._kept = np.empty((4, 0), np.int32)
 
     def step(self, batch: IntArray) -> Step:
-        """Look up the rows of one batch (indices, repeated as they come) and update the tiers.
-
-        Raises
-        ------
-        BadInput
-            Numba is not installed.
-        """
-        loops = compiled_loops()
+        """Look up the rows of one batch (indices, repeated as they come) and update the tiers."""
         self.now += 1
         missing, homes = self._scratch(len(batch))[:2]
         seen = np.zeros((self.ranks, 3, 2), np.int64)
         misses = loops.look_up(
-            self._rows, self._scores, batch, self.now, self._score(loops), self._hbm.held.size,
+            self._rows, self._scores, batch, self.now, self._score, self._hbm.held.size,
             loops.IN_HBM if self.shape.mode == "CACHING" else loops.ON_HOST,
             self._rank_of, missing, homes, seen,
         )  # fmt: skip
         lookups, (found, host_hits, new) = seen.sum(axis=2), seen[:, :, 1].T
-        moved = self._insert(loops, missing[:misses], homes[:misses])
+        moved = self._insert(missing[:misses], homes[:misses])
         self._hold(host_hits, new, *moved)
         return Step(
             lookups.sum(axis=1), found + host_hits + new, lookups[:, loops.IN_HBM].copy(),
@@ -224,7 +191,8 @@ class Tiers:
         """Rows now on the host and not in HBM, ascending."""
         return np.flatnonzero(self._rows[:, 0] >= self._hbm.held.size)
 
-    def _score(self, loops: Any) -> int:
+    @property
+    def _score(self) -> int:
         """Column of the rows that holds their scores."""
         return int(loops.COUNT if self.shape.frequency else loops.STAMP)
 
@@ -235,7 +203,7 @@ class Tiers:
         return self._kept
 
     def _insert(
-        self, loops: Any, missing: np.ndarray, homes: np.ndarray
+        self, missing: np.ndarray, homes: np.ndarray
     ) -> tuple[IntArray, IntArray, IntArray]:
         """Bring missing rows into HBM, what they push out to the host: evicted, dropped, bypassed.
 
@@ -246,21 +214,21 @@ class Tiers:
             rows[missing, loops.PLACE] = 0
             return none, none, none
         if self.shape.mode == "CACHING":
-            _, (evicted, bypassed) = self._place(loops, missing, homes, 0, self._hbm.held.size)
+            _, (evicted, bypassed) = self._place(missing, homes, 0, self._hbm.held.size)
             return evicted, none, bypassed
-        lost, left = self._place(loops, missing, homes, 0, -1)
+        lost, left = self._place(missing, homes, 0, -1)
         evicted = dropped = left.sum(axis=0)
         if self.shape.mode == "HYBRID":
             moving, homes = self._kept[:2, : len(lost)]
             loops.send(lost, self._home_host, moving, homes)
-            lost, left = self._place(loops, moving, homes, 1, -1)
+            lost, left = self._place(moving, homes, 1, -1)
             dropped = left.sum(axis=0)
         if self.shape.frequency:
             rows[lost, loops.COUNT] = 0
         return evicted, dropped, none
 
     def _place(
-        self, loops: Any, keys: np.ndarray, homes: np.ndarray, host: int, away: int
+        self, keys: np.ndarray, homes: np.ndarray, host: int, away: int
     ) -> tuple[np.ndarray, IntArray]:
         """Insert rows into HBM or the host: who left; by rank, victims and rows without a slot."""
         tier, start = (self._hbm, self._host)[host], self._starts[host]
@@ -269,28 +237,10 @@ class Tiers:
         busy = loops.by_bucket(keys, homes, start, grouped)
         size = loops.insert(
             self._rows, grouped, start, homes[:busy], tier, self._scores,
-            self.now if self.shape.mode == "CACHING" else -1, self._score(loops), away, leaving,
+            self.now if self.shape.mode == "CACHING" else -1, self._score, away, leaving,
             moved,
         )  # fmt: skip
         return leaving[:size], moved.T
-
-
-def compiled_loops() -> Any:
-    """The compiled loops.
-
-    Raises
-    ------
-    BadInput
-        Numba is not installed; the sentence says how to install it.
-    """
-    try:
-        from milp_planner.features.simulate import loops
-    except ModuleNotFoundError as error:
-        if error.name != "numba":
-            raise
-        sentence = "the simulator needs numba, which is not installed: pip install numba"
-        raise BadInput(sentence) from None
-    return loops
 
 
 def _bucket(hashed: np.ndarray, buckets: int, capacity: int) -> np.ndarray:

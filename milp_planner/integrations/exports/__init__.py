@@ -7,15 +7,23 @@ whose files say more than placements also has ``workload(text, model)`` and ``un
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from fractions import Fraction
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pydantic import ValidationError
+
+from formulations import InstanceError
+from formulations.instance import strict_json
 from milp_planner.errors import BadInput
-from milp_planner.inputs.problems import choice
+from milp_planner.inputs.model import Model
+from milp_planner.inputs.problems import choice, nearest, problems_of
+from milp_planner.inputs.quantities import parse_fraction, show
+from milp_planner.inputs.table import Pin, Table
 
 if TYPE_CHECKING:
-    from milp_planner.inputs.constraints import Pin
-    from milp_planner.inputs.model import Model
     from milp_planner.plans.placement import Plan
 
 FORMATS = {
@@ -95,3 +103,117 @@ def unread(text: str, to: str) -> list[str]:
     """What a file says and neither pins nor workload hold, in sentences."""
     reader = getattr(get(to), "unread", None)
     return [] if reader is None else list(reader(text))
+
+
+MANY = 12
+"""Error sentences list table names up to this many."""
+
+
+def with_pins(model: Model, pins: Mapping[str, Pin]) -> Model:
+    """A copy of a model with its tables pinned; tables not named stay free.
+
+    Raises
+    ------
+    BadInput
+        For a table the model does not have, or a pin its other constraints exclude.
+    """
+    for name in pins:
+        known(model, name, "pins")
+    document = model.to_dict()
+    for table in document["tables"]:
+        if table["name"] in pins:
+            table["constraints"]["pin"] = pins[table["name"]].to_dict()
+    return Model.from_dict(document, "pinned model")
+
+
+def with_workload(model: Model, changes: Mapping[str, Any]) -> Model:
+    """A copy of a model with fields of its workload changed.
+
+    Raises
+    ------
+    BadInput
+        For values that a workload cannot have.
+    """
+    document = model.to_dict()
+    document["workload"] |= changes
+    return Model.from_dict(document, "workload as read")
+
+
+def pin(where: str, **fields: Any) -> Pin:
+    """A pin of values read from a file.
+
+    Raises
+    ------
+    BadInput
+        For values that no pin can have.
+    """
+    try:
+        return Pin(**fields)
+    except ValidationError as error:
+        raise BadInput.of(problems_of(Pin, error, where)) from None
+
+
+def known(model: Model, name: Any, where: str) -> Table:
+    """The model's table of that name.
+
+    Raises
+    ------
+    BadInput
+        With the nearest table name.
+    """
+    for table in model.tables:
+        if table.name == name:
+            return table
+    names = [table.name for table in model.tables]
+    if len(names) <= MANY:
+        raise BadInput(f"{where}: unknown table {str(name)!r}; {choice(str(name), names)}")
+    close = nearest(str(name), names)
+    hint = f"; did you mean {close}?" if close else ""
+    raise BadInput(
+        f"{where}: unknown table {str(name)!r} (the model has {len(names)} tables){hint}"
+    )
+
+
+def one_of(value: Any, allowed: Mapping[str, Any] | tuple[str, ...], where: str) -> Any:
+    """A value that must be among the allowed ones; its meaning where they map to something.
+
+    Raises
+    ------
+    BadInput
+        With the nearest allowed value.
+    """
+    if not isinstance(value, str) or value not in allowed:
+        raise BadInput(f"{where}: found {show(value)}; {choice(str(value), allowed)}")
+    return allowed[value] if isinstance(allowed, Mapping) else value
+
+
+def json_of(text: str, what: str) -> Any:
+    """Parsed JSON, read strictly: no duplicate keys, no NaN.
+
+    Raises
+    ------
+    BadInput
+    """
+    try:
+        return strict_json.parse(text.encode(), what, floats=True)
+    except InstanceError as error:
+        raise BadInput(str(error)) from None
+
+
+def proper_ratio(value: Any, where: str) -> Fraction:
+    """A cache ratio strictly between 0 and 1, from a number or text such as ``"1/3"``.
+
+    Raises
+    ------
+    BadInput
+    """
+    try:
+        if isinstance(value, float) and math.isfinite(value):
+            ratio = Fraction(str(value))  # as it prints, however many digits that takes
+        else:
+            ratio = parse_fraction(value, "a number between 0 and 1")
+    except ValueError as error:
+        raise BadInput(f"{where}: {error}") from None
+    if not 0 < ratio < 1:
+        raise BadInput(f"{where}: found {show(value)}; allowed: above 0 and below 1")
+    return ratio

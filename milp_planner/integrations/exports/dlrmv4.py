@@ -1,6 +1,6 @@
 """MLPerf DLRMv4's environment: where tables go, and what a plan was priced for; written and read.
 
-Three variables place; batch, exchange, codec, deduplication and memory stand beside them.
+Three variables place tables; others give batch, exchange, codec, deduplication and memory.
 
 References
 ----------
@@ -19,9 +19,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.constraints import Pin
 from milp_planner.inputs.model import Model, Workload
-from milp_planner.integrations.exports.pins import known, one_of
+from milp_planner.inputs.table import Pin
+from milp_planner.integrations.exports import known, one_of
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import SHARDING_TYPES
 

@@ -11,17 +11,18 @@ NVIDIA/recsys-examples, ``corelib/dynamicemb``: ``DynamicEmbTableOptions``.
 
 from __future__ import annotations
 
-import json
+import math
 from fractions import Fraction
 from typing import Any
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.constraints import Pin
+from milp_planner.files import json_text
 from milp_planner.inputs.model import Model
-from milp_planner.inputs.table import Table
-from milp_planner.integrations.exports.pins import PROPER, json_of, known, one_of, pin
+from milp_planner.inputs.table import Pin, Table
+from milp_planner.integrations.exports import json_of, known, one_of, pin
 from milp_planner.plans.placement import PlacedTable, Plan
-from milp_planner.pricing.dynamicemb_storage import runtime_value_bytes
+from milp_planner.pricing.options import TIERED
+from milp_planner.pricing.storage import runtime_value_bytes
 
 FORMAT = "milp-planner-dynamicemb/1"
 DIST_TYPES = ("continuous", "roundrobin", "hash_roundrobin")
@@ -53,7 +54,7 @@ def document(plan: Plan) -> dict[str, Any]:
 
 def write(plan: Plan) -> str:
     """The document as indented JSON."""
-    return json.dumps(document(plan), indent=1) + "\n"
+    return json_text(document(plan))
 
 
 def notes(plan: Plan) -> list[str]:
@@ -131,7 +132,7 @@ def _entry(plan: Plan, placed: PlacedTable) -> dict[str, Any]:
             "embedding_dtype": table.dtype,
             "index_type": table.index_type,
             "score_strategy": table.score_strategy.upper(),
-            "training": plan.model.workload.mode == "training",
+            "training": plan.model.workload.trains,
             "external_storage": table.external_storage,
             "admit_strategy": table.admit_strategy,
             "admission_capacity": table.admission_capacity,
@@ -174,19 +175,12 @@ def _share(table: Table, options: dict[str, Any], model: Model, world: int) -> F
             f"{where}: max_capacity {capacity} on {world} ranks holds fewer than its "
             f"{table.rows} rows"
         )
-    training = model.workload.mode == "training"
-    row = runtime_value_bytes(
-        table.dim, table.element_bytes, table.optimizer if training else "none"
-    )
+    row = runtime_value_bytes(table.dim, table.element_bytes, model.optimizer_of(table))
     total = capacity * row
     if local >= total:
         return Fraction(1)
     share = Fraction(local, total).limit_denominator(FINEST)
-    return (
-        share
-        if -(-total * share.numerator // share.denominator) == local
-        else Fraction(local, total)
-    )
+    return share if math.ceil(total * share) == local else Fraction(local, total)
 
 
 def _pin(table: Table, options: dict[str, Any], share: Fraction) -> Pin:
@@ -201,7 +195,7 @@ def _pin(table: Table, options: dict[str, Any], share: Fraction) -> Pin:
         raise BadInput(f"{where}: caching needs local_hbm_for_values above 0")
     ends = {Fraction(0): "HOST_ONLY", Fraction(1): "HBM_ONLY"}
     mode = ends.get(share, "CACHING" if caching else "HYBRID")
-    ratio = share if mode in PROPER else None
+    ratio = share if mode in TIERED else None
     return pin(where, mode=mode, sharding_type="row_wise", cache_ratio=ratio, dist_type=dist)
 
 

@@ -2,31 +2,24 @@
 
 The names are those of ``ShardingPlan._serialize`` of TorchRec 1.8.0 (``plan`` → module path →
 table → ``sharding_type``, ``compute_kernel``, ``ranks``, ``shards``), with ``cache_load_factor``
-beside them. :mod:`milp_planner.integrations.torchrec.sharding_plan` turns it into the object.
+added. :mod:`milp_planner.integrations.torchrec.sharding_plan` turns it into the object.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.constraints import Pin
+from milp_planner.files import json_text
 from milp_planner.inputs.model import Model
-from milp_planner.inputs.table import Table
-from milp_planner.integrations.exports.pins import PROPER, json_of, known, one_of, pin, proper_ratio
+from milp_planner.inputs.table import Pin, Table
+from milp_planner.integrations.exports import json_of, known, one_of, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
-from milp_planner.pricing.options import BY_COLUMN, SHARDING_TYPES
+from milp_planner.pricing.options import BY_COLUMN, MODE_OF_KERNEL, SHARDING_TYPES, TIERED
 
 FORMAT = "milp-planner-torchrec/1"
-_MODES = {
-    "dense": "HBM_ONLY",
-    "fused": "HBM_ONLY",
-    "fused_uvm": "HOST_ONLY",
-    "fused_uvm_caching": "CACHING",
-}
 
 
 def document(plan: Plan, modules: Mapping[str, str] | str = "") -> dict[str, Any]:
@@ -37,7 +30,7 @@ def document(plan: Plan, modules: Mapping[str, str] | str = "") -> dict[str, Any
     plan : Plan
     modules : str or mapping of table name to str
         Path of the module that holds the tables inside the model given to
-        ``DistributedModelParallel``: one for all, or one a table.
+        ``DistributedModelParallel``: one for all, or one per table.
     """
     placed = [table for table in plan.tables if table.kind == "torchrec"]
     paths = {
@@ -59,7 +52,7 @@ def document(plan: Plan, modules: Mapping[str, str] | str = "") -> dict[str, Any
 
 def write(plan: Plan) -> str:
     """The document as indented JSON."""
-    return json.dumps(document(plan), indent=1) + "\n"
+    return json_text(document(plan))
 
 
 def notes(plan: Plan) -> list[str]:
@@ -120,7 +113,7 @@ def _parse(text: str) -> dict[str, Any]:
 
 
 def _device(plan: Plan) -> str:
-    return "cuda" if any(rank.hbm_bytes for rank in plan.cluster.ranks) else "cpu"
+    return "cpu" if plan.cluster.cpu_only else "cuda"
 
 
 def _entry(plan: Plan, placed: PlacedTable) -> dict[str, Any]:
@@ -129,7 +122,7 @@ def _entry(plan: Plan, placed: PlacedTable) -> dict[str, Any]:
         "sharding_type": placed.sharding_type,
         "compute_kernel": placed.kernel,
         "ranks": [shard.rank for shard in shards],
-        "cache_load_factor": float(placed.cache_ratio) if placed.mode in PROPER else None,
+        "cache_load_factor": float(placed.cache_ratio) if placed.mode in TIERED else None,
     }
     if placed.sharding_type == "data_parallel":
         return entry
@@ -153,7 +146,7 @@ def _entry(plan: Plan, placed: PlacedTable) -> dict[str, Any]:
 def _pin(table: Table, entry: dict[str, Any]) -> Pin:
     where = f"table {table.name!r}"
     kind = one_of(entry.get("sharding_type"), SHARDING_TYPES, f"{where}: sharding_type")
-    mode = one_of(entry.get("compute_kernel"), _MODES, f"{where}: compute_kernel")
+    mode = one_of(entry.get("compute_kernel"), MODE_OF_KERNEL, f"{where}: compute_kernel")
     ranks = entry.get("ranks")
     if not isinstance(ranks, list) or not all(type(r) is int and r >= 0 for r in ranks):
         raise BadInput(f"{where}: ranks must be a list of whole numbers from 0")
@@ -174,7 +167,7 @@ def _pin(table: Table, entry: dict[str, Any]) -> Pin:
 
 
 def _shards(table: Table, entry: dict[str, Any], kind: str, ranks: int) -> list[list[int]]:
-    """Sizes of the shards; they must cover the table, one a rank listed."""
+    """Sizes of the shards; they must cover the table, one per rank listed."""
     where = f"table {table.name!r}"
     if kind == "data_parallel":
         return [[table.rows, table.dim]]

@@ -20,19 +20,12 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.constraints import Pin
 from milp_planner.inputs.model import Model
-from milp_planner.inputs.table import Table
-from milp_planner.integrations.exports.pins import known, one_of, pin, proper_ratio
+from milp_planner.inputs.table import Pin, Table
+from milp_planner.integrations.exports import known, one_of, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
-from milp_planner.pricing.options import SHARDING_TYPES
+from milp_planner.pricing.options import MODE_OF_KERNEL, SHARDING_TYPES
 
-_KERNELS = {
-    "dense": "HBM_ONLY",
-    "fused": "HBM_ONLY",
-    "fused_uvm": "HOST_ONLY",
-    "fused_uvm_caching": "CACHING",
-}
 #: The fields read and written, by message: (name, type, repeated); proto2, so absence is known.
 _FIELDS = {
     "Config": [("feature_configs", "FeatureConfig", True)],
@@ -49,7 +42,7 @@ _SCORES = {"timestamp": "TIMESTAMP", "step": "STEP", "lfu": "LFU", "customized":
 
 
 def write(plan: Plan) -> str:
-    """``feature_configs`` blocks to merge into a pipeline config, one a feature.
+    """``feature_configs`` blocks to merge into a pipeline config, one per feature.
 
     Raises
     ------
@@ -192,7 +185,7 @@ def _read_feature(table: Table, feature: Any) -> Pin:
     return pin(
         where,
         sharding_type=_only(feature, "sharding_types", SHARDING_TYPES, where),
-        mode=_only(feature, "compute_kernels", _KERNELS, where),
+        mode=_only(feature, "compute_kernels", MODE_OF_KERNEL, where),
     )
 
 

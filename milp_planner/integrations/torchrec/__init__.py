@@ -18,11 +18,14 @@ except ImportError as error:
 
 from milp_planner.integrations.torchrec.failure import NoPlan
 from milp_planner.integrations.torchrec.lift import Lift
-from milp_planner.integrations.torchrec.measure import measured_pooling
 from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
 from milp_planner.integrations.torchrec.plugins import MilpPartitioner, MilpProposer
 from milp_planner.integrations.torchrec.problem import Problem, compile_problem
-from milp_planner.integrations.torchrec.reference import TorchRecInputs, load_inputs
+from milp_planner.integrations.torchrec.reference import (
+    TorchRecInputs,
+    load_inputs,
+    measured_pooling,
+)
 
 __all__ = [
     "Lift",

@@ -6,16 +6,144 @@ Where each kind may go follows TorchRec 1.8.0's ``GreedyPerfPartitioner``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
+from typing import Literal
 
 from torchrec.distributed.planner.types import Shard as TorchShard
-from torchrec.distributed.planner.types import ShardingOption
+from torchrec.distributed.planner.types import ShardingOption, Topology
 
-from formulations import Block, Shard, Where
+from formulations import Block, Scope, Shard, Where
 from milp_planner.errors import BadInput
-from milp_planner.integrations.torchrec.places import USABLE, Places
+from milp_planner.inputs.problems import choice
 from milp_planner.integrations.torchrec.rating import Phased, whole_bytes
+
+Together = Sequence[Sequence[str]]
+
+
+def groups_of(together: Together, tables: Mapping[str, Sequence[ShardingOption]]) -> dict[str, int]:
+    """The group of each table that is in one.
+
+    Raises
+    ------
+    BadInput
+        For unknown tables, tables in two groups, groups of fewer than two, and tables of towers.
+    """
+    found: dict[str, int] = {}
+    for index, group in enumerate(together):
+        if isinstance(group, str) or len(set(group)) < 2:
+            raise BadInput(f"together: found {group!r}; allowed: two different tables or more")
+        for name in group:
+            if name not in tables:
+                raise BadInput(f"together: unknown table {name!r}; {choice(name, tables)}")
+            if name in found:
+                raise BadInput(f"together: table {name!r} is named twice")
+            if any(option.dependency for option in tables[name]):
+                raise BadInput(
+                    f"together: table {name!r} is a tower's, which shares a host already"
+                )
+            found[name] = index
+    return found
+
+
+def whole(table: str, options: Sequence[ShardingOption]) -> list[ShardingOption]:
+    """Options that put the whole table on one rank.
+
+    Raises
+    ------
+    BadInput
+        When it has none.
+    """
+    kept = [o for o in options if o.partition_by == "device" and len(o.shards) == 1]
+    if not kept:
+        raise BadInput(f"together: table {table!r} has no option on a single rank (table_wise)")
+    return kept
+
+
+def copies(
+    name: str, group: int, ranks: int
+) -> Iterator[tuple[str, tuple[int, ...], tuple[str, int]]]:
+    """Name, rank and tie of an option on every rank."""
+    for rank in range(ranks):
+        yield f"{name}@{rank}", (rank,), (f"together#{group}", rank)
+
+
+DdrScope = Literal["rank", "machine"]
+Capacity = tuple[str, Scope, list[int]]
+
+#: Name of the extra resource that keeps shards off ranks whose reservations exceed their memory.
+USABLE = "usable"
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where shards may sit and what is there."""
+
+    machines: tuple[tuple[int, ...], ...]
+    """Partition of the ranks. Hosts (``local_world_size`` ranks) when DDR is pooled by machine,
+    else the groups that TorchRec places machine-bound shards on."""
+    groups: tuple[tuple[int, ...], ...]
+    """Runs of ``intra_group_size`` ranks (a host, or a pod of hosts): where table_row_wise and
+    table_column_wise shards go. A remainder shorter than a group takes none."""
+    resources: tuple[Capacity, ...]
+    usable: bool
+    """Whether every rank can hold something; if not, each shard takes one unit of :data:`USABLE`,
+    which ranks overbooked by reservations have none of."""
+
+    @property
+    def ranks(self) -> int:
+        """Ranks in the topology."""
+        return sum(len(machine) for machine in self.machines)
+
+    @property
+    def groups_are_machines(self) -> bool:
+        """Whether the groups are exactly the machines, so that machine kinds can name them."""
+        return self.groups == self.machines
+
+
+def places(topology: Topology, ddr: DdrScope = "rank", with_ssd: bool = False) -> Places:
+    """Read machines and capacities from a Topology (after reservations).
+
+    Parameters
+    ----------
+    topology : Topology
+        Capacities are taken device by device, so they may differ.
+    ddr : {"rank", "machine"}
+        ``rank`` is TorchRec's own rule; ``machine`` pools the DDR of a host's ranks.
+    with_ssd : bool
+        Whether some shard uses SSD.
+    """
+    group, host = topology.intra_group_size, topology.local_world_size
+    world = topology.world_size
+    tiers = ("hbm", "ddr", "ssd") if with_ssd else ("hbm", "ddr")
+    storage = [device.storage for device in topology.devices]
+    free = {tier: [math.floor(getattr(s, tier)) for s in storage] for tier in tiers}
+    machines = _runs(world, host if ddr == "machine" else group)
+    resources: list[Capacity] = []
+    for tier in tiers:
+        per_rank = [max(0, amount) for amount in free[tier]]
+        if tier == "ddr" and ddr == "machine":
+            pooled = [max(0, sum(free[tier][r] for r in machine)) for machine in machines]
+            resources.append((tier, Scope.MACHINE, pooled))
+        else:
+            resources.append((tier, Scope.RANK, per_rank))
+    overbooked = [any(free[tier][rank] < 0 for tier in tiers) for rank in range(world)]
+    if any(overbooked):
+        resources.append((USABLE, Scope.RANK, [0 if bad else 2**40 for bad in overbooked]))
+    return Places(
+        machines=machines,
+        groups=tuple(run for run in _runs(world, group) if len(run) == group),
+        resources=tuple(resources),
+        usable=not any(overbooked),
+    )
+
+
+def _runs(world: int, size: int) -> tuple[tuple[int, ...], ...]:
+    starts = range(0, world, size)
+    return tuple(tuple(range(start, min(start + size, world))) for start in starts)
+
 
 Group = tuple[int, ...]
 
@@ -35,10 +163,6 @@ def blocks(
     group : tuple of int, optional
         Confine a machine-placed option to these ranks (for tables that must share a machine, or
         groups that are not the Instance's machines), or a single shard to one rank.
-
-    Returns
-    -------
-    list of Block
 
     Raises
     ------

@@ -23,28 +23,19 @@ TIERS = ("hbm", "ddr", "ssd")
 
 @dataclass(frozen=True)
 class Shortfall:
-    """What one tier lacks.
-
-    Attributes
-    ----------
-    tier : str
-        ``hbm``, ``ddr`` or ``ssd``.
-    scope : str
-        ``rank`` or ``machine``.
-    capacity : int
-        Bytes in all places together, after reservations.
-    needed : int
-        Bytes that the leanest options of all tables take, over all places together.
-    least : Least or None
-        The least uniform capacity at which a plan exists, the other tiers as they are; None when
-        it was not asked for.
-    """
+    """What one tier lacks."""
 
     tier: str
+    """``hbm``, ``ddr`` or ``ssd``."""
     scope: str
+    """``rank`` or ``machine``."""
     capacity: int
+    """Bytes in all places together, after reservations."""
     needed: int
+    """Bytes that the leanest options of all tables take, over all places together."""
     least: Least | None = None
+    """The least uniform capacity at which a plan exists, the other tiers as they are; None when it
+    was not asked for."""
 
     @property
     def short_by(self) -> int:

@@ -31,25 +31,18 @@ SMALLEST_WIDTH = 32
 
 @dataclass(frozen=True)
 class Lift:
-    """Which extra options to try for every table.
-
-    Attributes
-    ----------
-    column_widths : "all" or sequence of int
-        Columns of a column shard. ``"all"``: every divisor of a table's dim that is a multiple of
-        4 and at least :data:`SMALLEST_WIDTH`. Widths that do not divide a table's dim are skipped
-        for that table. Empty: TorchRec's single width.
-    load_factors : sequence of float
-        Cache load factors, each strictly between 0 and 1, tried for caching kernels beside the
-        one TorchRec would use. Empty: only that one.
-    cache_bytes : sequence of int
-        The same as bytes of a table's weights in its caches over all ranks, for those who cap a
-        cache in bytes; skipped for tables that are no larger.
-    """
+    """Which extra options to try for every table."""
 
     column_widths: str | Sequence[int] = ()
+    """Columns of a column shard. ``"all"``: every divisor of a table's dim that is a multiple of 4
+    and at least :data:`SMALLEST_WIDTH`. Widths that do not divide a table's dim are skipped for
+    that table. Empty: TorchRec's single width."""
     load_factors: Sequence[float] = ()
+    """Cache load factors, each strictly between 0 and 1, tried for caching kernels besides the one
+    TorchRec would use. Empty: only that one."""
     cache_bytes: Sequence[int] = ()
+    """The same as bytes of a table's weights in its caches over all ranks, for those who cap a
+    cache in bytes; skipped for tables that are no larger."""
 
     def __post_init__(self) -> None:
         widths, factors = self.column_widths, self.load_factors

@@ -30,16 +30,19 @@ from torchrec.distributed.types import ModuleSharder, ShardingPlan
 
 from formulations import Outcome, Placement, Settings, solve
 from milp_planner.errors import BadInput
-from milp_planner.integrations.exports.pins import one_of
+from milp_planner.integrations.exports import one_of
+from milp_planner.integrations.torchrec.blocks import DdrScope, Together
 from milp_planner.integrations.torchrec.dynamicemb.marks import FusionRule
 from milp_planner.integrations.torchrec.failure import no_plan
 from milp_planner.integrations.torchrec.lift import Lift, lift
-from milp_planner.integrations.torchrec.once import speed_up
-from milp_planner.integrations.torchrec.places import DdrScope
 from milp_planner.integrations.torchrec.problem import Problem, compile_problem
-from milp_planner.integrations.torchrec.rating import RatingName, torchrec_rating
-from milp_planner.integrations.torchrec.summary import guilty, summary
-from milp_planner.integrations.torchrec.together import Together
+from milp_planner.integrations.torchrec.rating import (
+    RatingName,
+    guilty,
+    speed_up,
+    summary,
+    torchrec_rating,
+)
 
 logger = logging.getLogger(__name__)
 

@@ -15,9 +15,9 @@ from torchrec.distributed.planner.types import (
 
 from formulations import Outcome, Placement, Settings, check, solve
 from milp_planner.errors import BadInput
+from milp_planner.integrations.torchrec.blocks import DdrScope
 from milp_planner.integrations.torchrec.failure import no_plan
 from milp_planner.integrations.torchrec.lift import Lift, lift
-from milp_planner.integrations.torchrec.places import DdrScope
 from milp_planner.integrations.torchrec.problem import Problem, compile_problem
 
 logger = logging.getLogger(__name__)
@@ -124,7 +124,7 @@ class MilpPartitioner(Partitioner):
     ----------
     settings : formulations.Settings, optional
         For each proposal; default 1 s on all cores. TorchRec's default proposers make about 30
-        proposals a table, so keep the limit short beside them.
+        proposals per table, so keep the limit short with those.
     formulation : str
         Name in :data:`formulations.registry.FORMULATIONS`.
     ddr : {"rank", "machine"}
@@ -132,10 +132,7 @@ class MilpPartitioner(Partitioner):
     """
 
     def __init__(
-        self,
-        settings: Settings | None = None,
-        formulation: str = "auto",
-        ddr: DdrScope = "rank",
+        self, settings: Settings | None = None, formulation: str = "auto", ddr: DdrScope = "rank"
     ) -> None:
         self._settings = settings or Settings(time_limit=1.0, certificate=False)
         self._formulation = formulation

@@ -12,11 +12,18 @@ from torchrec.distributed.planner.types import ShardingOption, Topology
 
 from formulations import Instance, InstanceBuilder, Placement
 from milp_planner.errors import BadInput
-from milp_planner.integrations.torchrec.blocks import blocks
+from milp_planner.integrations.torchrec.blocks import (
+    DdrScope,
+    Places,
+    Together,
+    blocks,
+    copies,
+    groups_of,
+    places,
+    whole,
+)
 from milp_planner.integrations.torchrec.dynamicemb import marks
-from milp_planner.integrations.torchrec.places import DdrScope, Places, places
 from milp_planner.integrations.torchrec.rating import RatingName, phased
-from milp_planner.integrations.torchrec.together import Together, copies, groups_of, whole
 from milp_planner.pricing.options import BY_COLUMN, SHARDING_TYPES
 
 
@@ -146,10 +153,6 @@ def compile_problem(
     together : sequence of sequences of str
         Tables that share a rank, whichever; each whole.
 
-    Returns
-    -------
-    Problem
-
     Raises
     ------
     BadInput
@@ -212,9 +215,7 @@ def identity(option: ShardingOption) -> tuple[object, ...]:
     )
 
 
-def _by_table(
-    search_space: Sequence[ShardingOption],
-) -> Iterator[tuple[str, list[ShardingOption]]]:
+def _by_table(search_space: Sequence[ShardingOption]) -> Iterator[tuple[str, list[ShardingOption]]]:
     """Options of each table under its name, or its full path where names repeat."""
     tables: dict[str, list[ShardingOption]] = {}
     for option in search_space:

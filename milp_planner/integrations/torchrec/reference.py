@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from torch import nn
+from torchrec import KeyedJaggedTensor
 from torchrec.distributed.planner.types import (
     Enumerator,
     ParameterConstraints,
@@ -28,29 +30,19 @@ from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
 
 @dataclass(frozen=True)
 class TorchRecInputs:
-    """Everything TorchRec's planner is given, as the user's own function returns it.
-
-    Attributes
-    ----------
-    module : nn.Module
-        May be on the meta device.
-    topology : Topology
-    sharders : list of ModuleSharder, optional
-        None: TorchRec's default sharders.
-    batch_size : int, optional
-    constraints : dict, optional
-        ``ParameterConstraints`` by table name.
-    enumerator, storage_reservation : optional
-        None: TorchRec's defaults.
-    """
+    """Everything TorchRec's planner is given, as the user's own function returns it."""
 
     module: nn.Module
+    """May be on the meta device."""
     topology: Topology
     sharders: list[ModuleSharder[nn.Module]] | None = None
+    """None: TorchRec's default sharders."""
     batch_size: int | None = None
     constraints: dict[str, ParameterConstraints] | None = None
+    """``ParameterConstraints`` by table name."""
     enumerator: Enumerator | None = None
     storage_reservation: StorageReservation | None = None
+    """None: TorchRec's defaults."""
 
     def planner(self, **more: Any) -> MilpShardingPlanner:
         """A planner for these inputs; ``more`` as in ``MilpShardingPlanner``."""
@@ -77,10 +69,6 @@ def load_inputs(reference: str) -> TorchRecInputs:
         The function takes no arguments and returns a :class:`TorchRecInputs` or a mapping with
         its fields.
 
-    Returns
-    -------
-    TorchRecInputs
-
     Raises
     ------
     BadInput
@@ -100,7 +88,7 @@ def load_inputs(reference: str) -> TorchRecInputs:
 
 
 def _guarded(call: Callable[[], Any], what: str) -> Any:
-    """Run the user's own code; whatever it raises is told in one sentence with its line.
+    """Run the user's own code; whatever it raises is reported in one sentence with its line.
 
     Raises
     ------
@@ -164,3 +152,52 @@ def _inputs(result: object, reference: str) -> TorchRecInputs:
         if name not in result:
             raise BadInput(f"{reference} returned no {name!r}; it is required")
     return TorchRecInputs(**result)
+
+
+def measured_pooling(
+    batches: Iterable[KeyedJaggedTensor],
+    tables: Iterable[Any],
+    constraints: Mapping[str, ParameterConstraints] | None = None,
+) -> dict[str, ParameterConstraints]:
+    """Constraints with the pooling factors that some batches show.
+
+    A pooling factor is the mean number of ids that a sample has in a feature (for sequence tables
+    its mean length). TorchRec wants one for each feature of a table, in the order of its
+    ``feature_names``, and plans with 1 where it gets none.
+
+    Parameters
+    ----------
+    batches : iterable of KeyedJaggedTensor
+        Local batches, as one rank gets them.
+    tables : iterable of EmbeddingBagConfig or EmbeddingConfig
+        As ``embedding_bag_configs()`` or ``embedding_configs()`` of a collection lists them.
+    constraints : mapping of table name to ParameterConstraints, optional
+        Kept, in copies; only their ``pooling_factors`` are replaced.
+
+    Returns
+    -------
+    dict of table name to ParameterConstraints
+
+    Raises
+    ------
+    BadInput
+        Without samples, and for a feature that no batch has.
+    """
+    ids: dict[str, int] = {}
+    samples: dict[str, int] = {}
+    for batch in batches:
+        for key in batch.keys():  # noqa: SIM118 (a KeyedJaggedTensor is no mapping)
+            lengths = batch[key].lengths()
+            ids[key] = ids.get(key, 0) + int(lengths.sum())
+            samples[key] = samples.get(key, 0) + lengths.numel()
+    found = {name: copy.copy(limit) for name, limit in (constraints or {}).items()}
+    for table in tables:
+        missing = [name for name in table.feature_names if not samples.get(name)]
+        if missing:
+            raise BadInput(
+                f"table {table.name!r}: no batch has a sample of feature {missing[0]!r}; found: "
+                f"{', '.join(sorted(samples)) or 'no features'}"
+            )
+        limit = found.setdefault(table.name, ParameterConstraints())
+        limit.pooling_factors = [ids[name] / samples[name] for name in table.feature_names]
+    return found

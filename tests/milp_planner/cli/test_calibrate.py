@@ -41,7 +41,7 @@ def test_the_profile_prices_a_plan(
     (tmp_path / "cpu.yaml").write_text(CPU_CLUSTER)
     done = cli("calibrate", "-o", "mine.yaml")
     assert done.code == 0
-    assert "where a forward step goes" in done.out and "--profile mine.yaml" in done.out
+    assert "micro-DLRM, forward step" in done.out and "--profile mine.yaml" in done.out
     raw = json.loads((tmp_path / "mine.raw.json").read_text())
     assert raw["profile"] == load_profile(tmp_path / "mine.yaml").to_dict()
     planned = cli("plan", "model.yaml", cluster, "--profile", "mine.yaml", "--json")

@@ -133,3 +133,19 @@ main()
     outcome = read_plan(tmp_path / "plan.json").outcome
     assert outcome.placement is not None and outcome.stopped_by == "interrupted"
     assert outcome.seconds < 80
+
+
+def test_an_interrupted_audit_keeps_the_better_plan(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Code 130; -o holds what was found by then, better than the plan audited."""
+    patient = registry.Formulation("patient", "tests.milp_planner.cli.patient", False, "waits")
+    monkeypatch.setitem(registry.FORMULATIONS, "patient", patient)
+    rows = [f"{name},HBM_ONLY,table_wise,0" for name in ("users", "items", "ads")]
+    (tmp_path / "today.csv").write_text("\n".join(["table,mode,sharding_type,ranks", *rows]))
+    run = ("audit", "today.csv", "model.yaml", "cluster.yaml", "-f", "patient", "-o", "better.json")
+    done = cli(*run, "--json")
+    assert done.code == 130, done.err
+    kept = read_plan(tmp_path / "better.json").outcome
+    assert kept.stopped_by == "interrupted"
+    assert (kept.objective or 0) < done.json["objective"]

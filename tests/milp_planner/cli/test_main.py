@@ -11,8 +11,7 @@ import typer
 
 from formulations.errors import InstanceError, InternalError, MissingSolver
 from milp_planner.cli import failures
-from milp_planner.cli.commands import COMMANDS
-from milp_planner.cli.main import run
+from milp_planner.cli.main import COMMANDS, run
 from milp_planner.errors import BadInput, MissingExtra, PlannerError
 from milp_planner.version import __version__
 

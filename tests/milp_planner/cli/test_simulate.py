@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.milp_planner.cli.conftest import Cli
-
-pytest.importorskip("numba")
 
 
 def test_predicted_beside_simulated(cli: Cli, planned: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from milp_planner.cli import failures
 from milp_planner.cli.main import run
-from milp_planner.printable import printable
+from milp_planner.errors import printable
 from tests.milp_planner.cli.conftest import CLUSTER, Cli
 
 MODEL = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milp_planner.drawing.terminal import WIDTH, fitting_grid
+from milp_planner.drawing.page import WIDTH, fitting_grid
 from tests.milp_planner.features.plan.test_ranks import drawn
 
 _NAME = st.text(alphabet="abc_/", min_size=1, max_size=90)

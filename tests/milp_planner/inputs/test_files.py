@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model, Table
-from milp_planner.inputs.constraints import Constraints
 from milp_planner.inputs.files import load_cluster, load_model, read_document
+from milp_planner.inputs.table import Constraints
 from tests.milp_planner.inputs.builders import CLUSTER_YAML, MODEL_YAML
 
 LOADERS = {"model": (load_model, MODEL_YAML), "cluster": (load_cluster, CLUSTER_YAML)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from milp_planner.errors import BadInput
@@ -21,6 +22,46 @@ def test_defaults_are_resolved_in_to_dict() -> None:
     written = Model.from_dict(data).to_dict()
     assert "defaults" not in written
     assert written["tables"][0]["dim"] == 4
+
+
+def test_patterns_fill_before_defaults() -> None:
+    """A table's own field, then the first pattern that matches, then the default."""
+    data = {
+        **model(
+            {"name": "user_a", "rows": 5}, table(name="user_b", dim=16), {"name": "c", "rows": 1}
+        ),
+        "patterns": {"user_?": {"dim": 8, "dtype": "fp16"}, "user_*": {"dim": 32, "dtype": "bf16"}},
+        "defaults": {"dim": 4},
+    }
+    read = Model.from_dict(data)
+    assert [(each.dim, each.dtype) for each in read.tables] == [
+        (8, "fp16"), (16, "fp16"), (4, "fp32")
+    ]  # fmt: skip
+    assert "patterns" not in read.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("patterns", "words"),
+    [
+        ({"user": {"dim": 4}}, r"patterns\.user: there are no tables to take them"),
+        ({"t*": {"dime": 4}}, r"patterns\.t\*\.dime: unknown field; did you mean dim"),
+        ({"t*": {"rows": 0}}, r"patterns\.t\*\.rows: "),
+        ({"t*": 4}, r"patterns\.t\*: allowed: a mapping of table fields"),
+        (4, "patterns: allowed: a mapping of name patterns"),
+    ],
+)
+def test_wrong_patterns(patterns: object, words: str) -> None:
+    """Each is one sentence that says where."""
+    with pytest.raises(BadInput, match=words):
+        Model.from_dict({**model(table()), "patterns": patterns})
+
+
+def test_numbers_of_numpy() -> None:
+    """Scalars and arrays of NumPy are numbers and lists."""
+    own = table(rows=np.int64(7), pooling_factor=np.float64(2.5))
+    limits = {"ranks": np.arange(2), "column_widths": [np.int32(8)]}
+    read = Model.from_dict(model({**own, "constraints": limits})).tables[0]
+    assert (read.rows, read.pooling_factor, read.constraints.ranks) == (7, 2.5, (0, 1))
 
 
 def test_empty_model() -> None:

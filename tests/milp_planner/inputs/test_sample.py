@@ -15,7 +15,7 @@ from milp_planner.inputs import Model
 from milp_planner.inputs.access import Histogram, Unknown, Zipf
 from milp_planner.inputs.files import load_model
 from milp_planner.inputs.table import Table
-from milp_planner.pricing.hit_ratio.estimate import Tier, hit_ratios
+from milp_planner.pricing.hit_ratios import Tier, hit_ratios
 from milp_planner.pricing.popularity import popularity, zipf
 from tests.milp_planner.inputs import builders
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs import text_files
-from milp_planner.inputs.text_files import read_text
+from milp_planner.inputs import strict_yaml
+from milp_planner.inputs.strict_yaml import read_text
 
 
 def test_text_is_read(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_not_text(tmp_path: Path) -> None:
 
 def test_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file above the limit is refused before it is parsed."""
-    monkeypatch.setattr(text_files, "MAX_BYTES", 2**20)
+    monkeypatch.setattr(strict_yaml, "MAX_BYTES", 2**20)
     path = tmp_path / "a.yaml"
     path.write_bytes(b" " * 2**20)
     assert len(read_text(path)) == 2**20

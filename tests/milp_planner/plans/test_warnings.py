@@ -10,13 +10,13 @@ from milp_planner import plan
 from milp_planner.features.simulate import table as simulated_table
 from milp_planner.features.simulate.plan import simulate_plan
 from milp_planner.inputs import Cluster, Model
+from milp_planner.plans.display import hit_ratio_of, hit_sources, hit_warnings
 from milp_planner.plans.placement import Plan
-from milp_planner.plans.warnings import hit_ratio_of, hit_sources, hit_warnings
 from milp_planner.pricing.exchange import links_of
 from milp_planner.pricing.job import job_of
 from milp_planner.pricing.lookup import hits_of
 from milp_planner.pricing.price import _menus, _option_columns
-from milp_planner.pricing.split import offsets
+from milp_planner.pricing.shards import offsets
 
 CLUSTER = {"name": "c", "machines": 1, "ranks_per_machine": 2, "hbm": "80GiB", "ddr": "2TB",
            "interconnect": {"intra_machine": "450GB/s"}}  # fmt: skip
@@ -80,7 +80,6 @@ def small(ranks: int, strategy: str) -> Plan:
 @pytest.mark.parametrize("strategy", ["timestamp", "lfu"])
 def test_small_tiers_hit_as_simulated(ranks: int, strategy: str) -> None:
     """Slots round up to a bucket on every rank, which may be many times 0.1 of the rows."""
-    pytest.importorskip("numba")
     for row in simulate_plan(small(ranks, strategy), 20, 0).tables:
         assert row.predicted_hit == pytest.approx(row.hit, abs=0.05), row.name
         assert row.hit_source == "formula"
@@ -88,7 +87,6 @@ def test_small_tiers_hit_as_simulated(ranks: int, strategy: str) -> None:
 
 def test_a_sample_of_rows_has_the_slots_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of 40,000 rows, on all ranks alike, is served like all of them."""
-    pytest.importorskip("numba")
     monkeypatch.setattr(simulated_table, "MAX_ROWS", 20_000)
     rows = simulate_plan(small(8, "timestamp"), 20, 0).tables
     assert min(row.sampled for row in rows) == 0.5

@@ -7,7 +7,7 @@ import pytest
 
 from cuda_routing.hot_keys import hottest_rank
 from milp_planner.inputs.access import MeasuredSkew, TopIds, Unknown, Zipf
-from milp_planner.pricing import access as acc
+from milp_planner.pricing import popularity as acc
 from milp_planner.pricing.popularity import uniform, zipf
 
 

@@ -12,7 +12,7 @@ from milp_planner.pricing.lookup import bandwidths, hits_of
 from milp_planner.pricing.menu import menu_of, order_of
 from milp_planner.pricing.price import _option_columns
 from milp_planner.pricing.profile import load_profile
-from milp_planner.pricing.split import offsets
+from milp_planner.pricing.shards import offsets
 from tests.milp_planner.pricing.build import cluster, model
 
 GIB = 2**30

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milp_planner.pricing import dynamicemb_storage as emb
+from milp_planner.pricing import storage as emb
 from milp_planner.pricing.storage import input_bytes, output_bytes
 
 
@@ -133,3 +133,10 @@ def test_buffers_of_the_reference() -> None:
     """Row-wise input is ceil(8 · lookups), output batch · ranks · dim · element."""
     assert input_bytes(np.array([1024 * 4.5])).tolist() == [36864]
     assert output_bytes(np.array([1024.0 * 8]), column(128), column(4)).tolist() == [4194304]
+
+
+def test_values_of_all_slots() -> None:
+    """The ratio of slots (rows in whole buckets) × bytes of a row with its state, rounded up."""
+    row = emb.runtime_value_bytes(3, 4, "rowwise_adagrad")  # roundup16(12 + 16)
+    assert emb.hbm_for_values(130, 128, row, Fraction(1)) == 256 * 32
+    assert emb.hbm_for_values(130, 128, row, Fraction(1, 3)) == math.ceil(256 * 32 / 3)

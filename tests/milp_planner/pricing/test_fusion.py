@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from milp_planner.pricing.fusion import group_name, level_denominator
+from milp_planner.pricing.options import group_name, level_denominator
 from tests.milp_planner.pricing.build import model, priced
 
 DYN = {"kind": "dynamicemb"}

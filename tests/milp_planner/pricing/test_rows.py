@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from milp_planner.inputs import Table
-from milp_planner.pricing.split import dynamicemb_split, torchrec_split, whole
+from milp_planner.pricing.shards import dynamicemb_split, torchrec_split, whole
 
 
 def table(rows: int, **fields: object) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from milp_planner.pricing import price
-from milp_planner.pricing.dynamicemb_storage import OVERFLOW_SLOTS
+from milp_planner.pricing.storage import OVERFLOW_SLOTS
 from tests.milp_planner.pricing.build import cluster, entry, model, priced
 
 DYN = {"kind": "dynamicemb", "rows": 8192, "dim": 128, "optimizer": "adam"}

@@ -96,7 +96,6 @@ def test_prefetch_is_a_phase_of_cached_tables() -> None:
 @pytest.mark.parametrize("batch", [32, 2048])
 def test_prefetch_counts_the_misses_of_a_simulated_cache(strategy: str, batch: int) -> None:
     """Distinct rows that a simulated cache of two fifths of the rows lacks, within a tenth."""
-    pytest.importorskip("numba")
     rows, lookups = 20_480, batch * 8 * 4
     table = {"rows": rows, "kind": "dynamicemb", "dim": 64, "pooling_factor": 4.0,
              "access": {"kind": "zipf", "alpha": 0.9}, "score_strategy": strategy,

@@ -9,8 +9,7 @@ import pytest
 from milp_planner.cli.main import run
 from milp_planner.errors import BadInput
 from milp_planner.inputs.files import load_model
-from milp_planner.today.stats_model import model_files
-from milp_planner.today.torchrec_stats import read_stats
+from milp_planner.today.torchrec_stats import model_files, read_stats
 from tests.milp_planner.today.test_torchrec_stats import SHARED, printout
 
 COLUMNS = {

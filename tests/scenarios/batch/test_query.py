@@ -27,6 +27,18 @@ def test_rows_are_the_newest_records(tmp_path: Path) -> None:
     assert (first["error"], rows[1]["error"]) == (None, "LostProcess: ended")
 
 
+def test_a_heuristic_has_a_gap_beside_a_proof(tmp_path: Path) -> None:
+    """It is measured to the bound of any scenario with the same inputs; its own is unknown."""
+    proved = {"formulation": "auto", "objective": 8, "bound": 8, "gap": 0.0}
+    alone = {"formulation": "dp", "objective": 10, "bound": None, "gap": None, "status": "feasible"}
+    with Store(tmp_path) as store:
+        store.append(record("a", **proved))
+        store.append(record("b", **alone))
+        store.append(record("c", **alone, axes={"hbm": 9}))
+    rows = connect(tmp_path).execute("select gap, own_gap from results order by key").fetchall()
+    assert [tuple(row) for row in rows] == [(0.0, 0.0), (0.2, None), (None, None)]
+
+
 def test_an_empty_folder_is_an_empty_table(tmp_path: Path) -> None:
     """Nothing was run yet."""
     assert connect(tmp_path).execute("select count(*) from results").fetchone()[0] == 0

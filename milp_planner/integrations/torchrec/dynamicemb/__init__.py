@@ -9,12 +9,12 @@ Neither dynamicemb nor TorchEasyRec is imported: what is relied upon of them is 
 - ``decisions`` and ``with_dynamicemb`` say what was chosen in the words of the runtime.
 """
 
-from milp_planner.integrations.torchrec.dynamicemb.chosen import (
+from milp_planner.integrations.torchrec.dynamicemb.enumerator import (
     Decision,
+    DynamicEmbEnumerator,
     decisions,
     with_dynamicemb,
     write_options,
 )
-from milp_planner.integrations.torchrec.dynamicemb.enumerator import DynamicEmbEnumerator
 
 __all__ = ["Decision", "DynamicEmbEnumerator", "decisions", "with_dynamicemb", "write_options"]

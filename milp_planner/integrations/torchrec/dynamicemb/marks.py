@@ -1,4 +1,4 @@
-"""How an option of a dynamicemb table is told, named, and fused with others.
+"""How an option of a dynamicemb table is recognised, named, and fused with others.
 
 What is relied upon of dynamicemb and TorchEasyRec, attribute by attribute, is in the protocols.
 

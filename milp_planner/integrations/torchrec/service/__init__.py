@@ -17,10 +17,18 @@ if find_spec("torchrec.distributed.planner.provider") is None:
         "run `pip install --no-deps torchrec==1.9.2`"
     )
 
-from milp_planner.integrations.torchrec.service.plan_cache import DiskPlanCache
-from milp_planner.integrations.torchrec.service.provider import MilpPlannerProvider, hardware_of
-from milp_planner.integrations.torchrec.service.reporter import MilpPlanReporter, PlanReport
-from milp_planner.integrations.torchrec.service.skus import DryRun, SkuRow, dry_run
+from milp_planner.integrations.torchrec.service.provider import (
+    DiskPlanCache,
+    MilpPlannerProvider,
+    hardware_of,
+)
+from milp_planner.integrations.torchrec.service.skus import (
+    DryRun,
+    MilpPlanReporter,
+    PlanReport,
+    SkuRow,
+    dry_run,
+)
 
 __all__ = [
     "DiskPlanCache",

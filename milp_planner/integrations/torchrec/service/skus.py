@@ -9,52 +9,115 @@ from typing import Any
 from torchrec.distributed.planner.dry_run import DryRunOrchestrator, DryRunRequest, DryRunResult
 from torchrec.distributed.planner.dry_run.protocols import PlanCache
 from torchrec.distributed.planner.executor import DefaultPlannerExecutor
+from torchrec.distributed.planner.reporter import DefaultPlanReporter
+from torchrec.distributed.planner.stats import NoopEmbeddingStats
 from torchrec.distributed.planner.types import (
     HardwareConfig,
     PlannerConfig,
     PlannerErrorType,
     PlannerSessionContext,
     PlannerVariant,
+    Stats,
     TrainingFramework,
 )
 
+from formulations import Outcome
 from milp_planner.errors import BadInput
+from milp_planner.integrations.torchrec.rating import Guilty, RatingName, milliseconds
 from milp_planner.integrations.torchrec.reference import TorchRecInputs
 from milp_planner.integrations.torchrec.service.provider import MilpPlannerProvider
-from milp_planner.integrations.torchrec.service.reporter import MilpPlanReporter, PlanReport
+
+
+@dataclass(frozen=True)
+class PlanReport:
+    """How good the plan of one SKU is."""
+
+    sku: str
+    request_id: str
+    request_hash: str
+    """As in TorchRec's result."""
+    objective: RatingName
+    status: str
+    """``optimal`` or ``feasible``."""
+    milliseconds: float
+    bound: float | None
+    """Milliseconds that no plan can beat."""
+    gap: float | None
+    held_up_by: Guilty | None
+
+
+class MilpPlanReporter(DefaultPlanReporter):
+    """Builds TorchRec's own sinks, and one that keeps a :class:`PlanReport` by SKU.
+
+    Parameters
+    ----------
+    console : bool
+        Whether TorchRec's statistics are logged as well.
+
+    Attributes
+    ----------
+    reports : dict of str to PlanReport
+        Of plans that this project's planner made; other planners know no bound.
+    """
+
+    def __init__(self, console: bool = True) -> None:
+        self._console = console
+        self.reports: dict[str, PlanReport] = {}
+
+    def build_stats(self, ctx: PlannerSessionContext, sku: str) -> list[Stats]:
+        """Sinks for the SKU planned next."""
+        own = super().build_stats(ctx, sku) if self._console else []
+        return [*own, BoundStats(self.reports, ctx, sku)]
+
+
+class BoundStats(NoopEmbeddingStats):
+    """Keeps what :class:`~milp_planner.integrations.torchrec.MilpShardingPlanner` tells it."""
+
+    def __init__(
+        self, reports: dict[str, PlanReport], ctx: PlannerSessionContext, sku: str
+    ) -> None:
+        self._reports, self._ctx, self._sku = reports, ctx, sku
+
+    def log_outcome(
+        self, outcome: Outcome, objective: RatingName, held_up_by: Guilty | None
+    ) -> None:
+        """Called by the planner after ``log``, with the Outcome of the solve."""
+        request = self._ctx.request
+        assert outcome.objective is not None, "a plan has an objective"
+        self._reports[self._sku] = PlanReport(
+            sku=self._sku,
+            request_id=request.request_id,
+            request_hash=request.request_hash,
+            objective=objective,
+            status=outcome.status.value,
+            milliseconds=milliseconds(outcome.objective),
+            bound=None if outcome.bound is None else milliseconds(outcome.bound),
+            gap=outcome.gap,
+            held_up_by=held_up_by,
+        )
+
 
 OK, FALLS_SHORT, BAD_INPUT, NO_PLAN = 0, 1, 2, 3
 
 
 @dataclass(frozen=True)
 class SkuRow:
-    """What the dry run says about one SKU.
-
-    Attributes
-    ----------
-    sku : str
-    fits : bool or None
-        None: neither a plan nor a proof that there is none, or an error.
-    reason : str or None
-        Why there is no plan.
-    error : bool
-        Whether planning failed on something else than memory and constraints.
-    hbm_bytes, hbm_capacity : int
-        Tables on the fullest rank, and a rank's HBM before reservations.
-    report : PlanReport or None
-        Step time, bound, gap and the rank that holds the plan up.
-    from_cache : bool
-        Whether the plan came out of the cache.
-    """
+    """What the dry run says about one SKU."""
 
     sku: str
     fits: bool | None
+    """None: neither a plan nor a proof that there is none, or an error."""
     reason: str | None
+    """Why there is no plan."""
     error: bool
+    """Whether planning failed on something else than memory and constraints."""
     hbm_bytes: int
     hbm_capacity: int
+    """Tables on the fullest rank, and a rank's HBM before reservations."""
     report: PlanReport | None
+    """Step time, bound, gap and the rank that holds the plan up."""
     from_cache: bool
+    """Whether the plan came out of the cache."""
 
     @property
     def exit_code(self) -> int:
@@ -66,19 +129,13 @@ class SkuRow:
 
 @dataclass(frozen=True)
 class DryRun:
-    """TorchRec's results by SKU, and the rows made of them.
-
-    Attributes
-    ----------
-    request : DryRunRequest
-    results : mapping of SKU to DryRunResult
-    rows : tuple of SkuRow
-        In the order asked for.
-    """
+    """TorchRec's results by SKU, and the rows made of them."""
 
     request: DryRunRequest
     results: Mapping[str, DryRunResult]
+    """Mapping of SKU to DryRunResult."""
     rows: tuple[SkuRow, ...]
+    """In the order asked for."""
 
     @property
     def exit_code(self) -> int:
@@ -101,7 +158,7 @@ def dry_run(
     Parameters
     ----------
     inputs : TorchRecInputs
-        Their topology gives ranks, ranks a host, pods and the device; the SKU everything else.
+        Their topology gives ranks, ranks per host, pods and the device; the SKU everything else.
     hardware : mapping of SKU to HardwareConfig
     world_size, local_world_size : int, optional
         In place of the topology's.

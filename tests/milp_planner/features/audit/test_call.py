@@ -12,7 +12,7 @@ from formulations.settings import TracePoint
 from milp_planner import Model, audit, plan, read_plan
 from milp_planner.errors import BadInput
 from milp_planner.features.audit.facts import audit_of, draw_audit
-from milp_planner.inputs.constraints import Pin
+from milp_planner.inputs.table import Pin
 from milp_planner.plans.placement import Plan
 from milp_planner.today.matching import in_order
 from milp_planner.today.rows import read_today

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milp_planner.features.batch.curves import bins_of, cactus_of, profiles_of, sweeps_of
-from milp_planner.features.batch.rows import rows_of
+from milp_planner.features.batch.curves import bins_of, cactus_of, profiles_of, rows_of, sweeps_of
 from tests.milp_planner.features.batch.records import failed, proved, record
 
 _VALUES = st.one_of(st.none(), st.integers(1, 8))

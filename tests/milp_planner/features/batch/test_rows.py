@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from milp_planner.features.batch.rows import contradictions, rows_of
+from milp_planner.features.batch.curves import contradictions, rows_of
 from tests.milp_planner.features.batch.records import failed, proved, record
 
 

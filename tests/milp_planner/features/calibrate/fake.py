@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from random import Random
 
 from milp_planner.features.calibrate.cuda_machine import MOVED_BYTES
-from milp_planner.features.calibrate.machine import Load
+from milp_planner.features.calibrate.machine import Lap, Load, Probe
 from milp_planner.features.calibrate.micro_dlrm import SHAPES
-from milp_planner.features.calibrate.timing import Lap, Probe
 
 
 @dataclass

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from milp_planner.features.calibrate import TooNoisy, calibrate
-from milp_planner.features.calibrate.plan import DIM, measurement_plan
-from milp_planner.features.calibrate.result import profile_text
+from milp_planner.features.calibrate.result import DIM, measurement_plan, profile_text
 from milp_planner.inputs.strict_yaml import read_yaml
 from milp_planner.pricing import lookup
 from milp_planner.pricing.profile import Profile

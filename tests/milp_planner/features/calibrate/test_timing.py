@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milp_planner.features.calibrate.timing import Probe, Sample, TooNoisy, measure, quiet
+from milp_planner.features.calibrate.machine import Probe, Sample, TooNoisy, measure, quiet
 
 
 class Clock:

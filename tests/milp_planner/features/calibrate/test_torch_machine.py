@@ -10,10 +10,14 @@ import pytest
 
 from milp_planner.errors import BadInput, MissingExtra
 from milp_planner.features.calibrate import find_machine
-from milp_planner.features.calibrate.machine import Load, available_memory, last_level_cache
+from milp_planner.features.calibrate.machine import (
+    Load,
+    available_memory,
+    last_level_cache,
+    measure,
+)
 from milp_planner.features.calibrate.micro_dlrm import SHAPES
-from milp_planner.features.calibrate.plan import measurement_plan
-from milp_planner.features.calibrate.timing import measure
+from milp_planner.features.calibrate.result import measurement_plan
 
 torch = pytest.importorskip("torch")
 from milp_planner.features.calibrate import torch_machine  # noqa: E402

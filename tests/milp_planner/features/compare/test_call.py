@@ -9,7 +9,7 @@ import pytest
 from formulations import BoundSource, InstanceError, Objective, Settings
 from formulations.result.outcome import Outcome, Status, StoppedBy
 from milp_planner import compare
-from milp_planner.features.batch.rows import Claim
+from milp_planner.features.batch.curves import Claim
 from milp_planner.features.compare.call import Comparison, Entry, _best_bound, settings_for
 from milp_planner.features.compare.facts import comparison_of, draw_comparison
 from tests.milp_planner.features.example import example

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations import Block, Instance, InstanceBuilder, Objective, Shard, Where
-from milp_planner.features.explain.frontier import grid_frontier
-from milp_planner.features.explain.tiers import capped, tiers_of
+from milp_planner.features.explain.memory import capped, grid_frontier, tiers_of
 from tests.formulations.examples import two_modes
 from tests.milp_planner.features.explain.quick import first_of_each, quick, truth
 

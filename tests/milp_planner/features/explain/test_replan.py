@@ -17,10 +17,10 @@ from formulations.result.outcome import found as found_
 from milp_planner import plan
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
-from milp_planner.features.explain.diff import carried, diff
+from milp_planner.features.explain.moves import carried, diff
 from milp_planner.features.explain.replan import limited, pays_text, replan, trade_off
-from milp_planner.inputs.constraints import Pin
-from milp_planner.integrations.exports.pins import with_pins
+from milp_planner.inputs.table import Pin
+from milp_planner.integrations.exports import with_pins
 from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.pricing import price

@@ -10,13 +10,13 @@ from formulations import Instance
 from formulations.result.outcome import Status
 from milp_planner import Cluster, Model
 from milp_planner.errors import BadInput
+from milp_planner.features.explain.memory import uniform
 from milp_planner.features.explain.smallest import (
     fewest_machines,
     least_memory,
     reaches,
     with_machines,
 )
-from milp_planner.features.explain.tiers import uniform
 from milp_planner.plans.compile import compile_for
 from tests.formulations.examples import two_modes
 from tests.milp_planner.features.explain.quick import quick, small, truth

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from formulations import Instance, Settings, Status, solve
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.staircase import slope, staircase
-from milp_planner.features.explain.tiers import with_more
+from milp_planner.features.explain.memory import slope, staircase, with_more
 from tests.formulations.examples import two_modes
 from tests.milp_planner.features.explain.quick import quick, small, truth
 

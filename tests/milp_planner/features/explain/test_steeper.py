@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from milp_planner.features.explain.perturb import is_skewed, steeper
 from milp_planner.inputs.access import Access, MissRate
-from milp_planner.pricing.hit_ratio.estimate import Tier, hit_ratios
+from milp_planner.pricing.hit_ratios import Tier, hit_ratios
 from milp_planner.pricing.popularity import popularity
 
 ROWS = 40

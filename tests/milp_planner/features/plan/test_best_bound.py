@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milp_planner.features.batch.rows import Claim, best_bound
+from milp_planner.features.batch.curves import Claim, best_bound
 
 claims = st.lists(st.builds(Claim, st.integers(0, 9), st.sampled_from("ab"), st.booleans()))
 

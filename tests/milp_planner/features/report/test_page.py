@@ -15,9 +15,8 @@ from milp_planner.features.explain.page_curves import draw_frontier, draw_trace
 from milp_planner.features.explain.swap import Shortage
 from milp_planner.features.explain.why import Alternative, TableWhy, WhyInfo
 from milp_planner.features.plan.memory import memory_of
-from milp_planner.features.plan.modes import ModeCell, ModesInfo, TableMode, modes_svg
-from milp_planner.features.report.info import ReportInfo, report_of
-from milp_planner.features.report.page import render
+from milp_planner.features.plan.tables import ModeCell, ModesInfo, TableMode, modes_svg
+from milp_planner.features.report.page import ReportInfo, render, report_of
 from tests.milp_planner.features import plans
 from tests.milp_planner.features.example import example, placement
 

@@ -14,8 +14,6 @@ from milp_planner.features.simulate.plan import simulate_plan
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.placement import Plan
 
-pytest.importorskip("numba")
-
 DYNAMIC = {"kind": "dynamicemb", "dim": 16, "pooling_factor": 8, "optimizer": "adam",
            "access": {"kind": "zipf", "alpha": 0.5}}  # fmt: skip
 ARRAY = {"dim": 64, "pooling_factor": 3}

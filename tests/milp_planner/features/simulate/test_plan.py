@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -13,8 +11,6 @@ from milp_planner.features.simulate import table
 from milp_planner.features.simulate.plan import SimulationInfo, simulate_plan
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.placement import Plan
-
-pytest.importorskip("numba")
 
 DYN = {"dim": 16, "kind": "dynamicemb", "pooling_factor": 8}
 WORKLOAD = {"batch_per_rank": 256, "dedup": True, "fusion": "free"}
@@ -164,16 +160,3 @@ def test_a_time_limit_keeps_what_is_done(placed: Plan) -> None:
     assert part.tables[0].mode in ("HYBRID", "CACHING")
     assert part.memory == ()
     assert simulate_plan(placed, 1, 3).left == 0
-
-
-def test_a_missing_numba_is_said_before_anything_else(
-    placed: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One sentence that names the package itself, not an extra with torch."""
-    monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.delitem(sys.modules, "milp_planner.features.simulate.loops", raising=False)
-    monkeypatch.delattr("milp_planner.features.simulate.loops", raising=False)
-    told: list[str] = []
-    with pytest.raises(BadInput, match=r"pip install numba$"):
-        simulate_plan(placed, 1, 3, on_table=told.append)
-    assert told == []

@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 from milp_planner import plan
+from milp_planner.features.simulate.plan import simulate_plan
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.placement import Plan
-
-pytest.importorskip("numba")
-
-from milp_planner.features.simulate.plan import simulate_plan
 
 ITEMS = {"rows": 5_000, "dim": 16, "kind": "dynamicemb", "output": "sequence",
          "sequence_length": 20, "constraints": {"modes": "HBM_ONLY"}}  # fmt: skip

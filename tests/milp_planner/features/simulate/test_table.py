@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 
 from milp_planner.errors import BadInput
-from tests.milp_planner.features.simulate.test_ranks import ARRAY, LOOKUPS, planned
-
-pytest.importorskip("numba")
-
 from milp_planner.features.simulate.plan import simulate_plan
+from tests.milp_planner.features.simulate.test_ranks import ARRAY, LOOKUPS, planned
 
 HASH = {"name": "t", "rows": 60_000, "dim": 64, "pooling_factor": 8, "kind": "dynamicemb"}
 

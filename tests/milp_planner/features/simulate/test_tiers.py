@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from milp_planner.features.simulate.tiers import Shape, Step, Tiers
 from tests.milp_planner.features.simulate.oracle import Oracle
-
-pytest.importorskip("numba")
 
 SHAPES = st.builds(
     Shape,

@@ -12,12 +12,12 @@ from formulations import Outcome, Placement, Status, StoppedBy, Where
 from formulations.instance import Instance
 from formulations.result.placement import machine_ranks
 from milp_planner.inputs.cluster import Cluster
-from milp_planner.inputs.constraints import Pin
 from milp_planner.inputs.model import Model
-from milp_planner.integrations.exports.pins import PROPER
+from milp_planner.inputs.table import Pin
 from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.placement import PlacedTable, Plan, decode
 from milp_planner.pricing import Options, price
+from milp_planner.pricing.options import TIERED
 
 
 def cluster(machines: int = 2, ranks: int = 2, hbm: str = "80GiB") -> Cluster:
@@ -133,7 +133,7 @@ def pin_of(placed: PlacedTable) -> Pin:
     return Pin(
         mode=placed.mode,
         sharding_type=placed.sharding_type,
-        cache_ratio=placed.cache_ratio if placed.mode in PROPER else None,
+        cache_ratio=placed.cache_ratio if placed.mode in TIERED else None,
         dist_type=placed.dist_type,
         column_width=placed.column_width if split else None,
         ranks=tuple(ranks) if placed.kind == "torchrec" else None,

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.constraints import Pin
+from milp_planner.inputs.table import Pin
 from milp_planner.integrations import exports
-from milp_planner.integrations.exports import dlrmv4
-from milp_planner.integrations.exports.pins import with_workload
+from milp_planner.integrations.exports import dlrmv4, with_workload
 
 from . import plans
 

@@ -10,7 +10,7 @@ import pytest
 
 from milp_planner.errors import BadInput
 from milp_planner.integrations.exports import dynamicemb
-from milp_planner.pricing.dynamicemb_storage import runtime_value_bytes
+from milp_planner.pricing.storage import runtime_value_bytes
 
 from . import plans
 

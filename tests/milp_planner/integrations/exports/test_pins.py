@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.constraints import Pin
-from milp_planner.integrations.exports.pins import known, one_of, proper_ratio, with_pins
+from milp_planner.inputs.table import Pin
+from milp_planner.integrations.exports import known, one_of, proper_ratio, with_pins
 from milp_planner.pricing import price
 
 from . import plans

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.constraints import Pin
+from milp_planner.inputs.table import Pin
 from milp_planner.integrations import exports
 
 from . import plans

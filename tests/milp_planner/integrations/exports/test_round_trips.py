@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.constraints import Pin
+from milp_planner.inputs.table import Pin
 from milp_planner.integrations import exports
 from milp_planner.plans.placement import Plan
 

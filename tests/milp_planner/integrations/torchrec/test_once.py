@@ -7,7 +7,7 @@ from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.types import CustomTopologyData, ShardEstimator
 
 from milp_planner.integrations.torchrec import MilpShardingPlanner
-from milp_planner.integrations.torchrec.once import OncePerSize, speed_up
+from milp_planner.integrations.torchrec.rating import OncePerSize, speed_up
 
 from .models import GIB, Case, bags, random_case, topology
 

@@ -6,7 +6,7 @@ import pytest
 from torchrec.distributed.planner.types import CustomTopologyData, Topology
 
 from formulations import Scope
-from milp_planner.integrations.torchrec.places import USABLE, places
+from milp_planner.integrations.torchrec.blocks import USABLE, places
 
 from .models import topology
 

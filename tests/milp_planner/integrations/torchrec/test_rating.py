@@ -12,13 +12,13 @@ from formulations import Objective, Settings, Status
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec import MilpShardingPlanner, NoPlan
 from milp_planner.integrations.torchrec.rating import (
+    guilty,
     milliseconds,
     phased,
     picoseconds,
     torchrec_rating,
     whole_bytes,
 )
-from milp_planner.integrations.torchrec.summary import guilty
 
 from .models import Case, bare_option, random_case, topology
 

@@ -7,12 +7,11 @@ from fractions import Fraction
 
 import pytest
 
-from milp_planner.integrations.torchrec.dynamicemb.arithmetic import (
+from milp_planner.integrations.torchrec.dynamicemb.enumerator import (
     Rows,
     bandwidth,
     counter_bytes,
     efficiency,
-    hbm_for_values,
     table_bytes,
 )
 
@@ -61,14 +60,6 @@ def test_admission_counter_reads_its_own_bucket() -> None:
     )
     counted = table_bytes(Rows(64, 4, 4, "none"), options, Fraction(1), False, "runtime")
     assert counted[0] - plain[0] == counter_bytes(options)
-
-
-def test_values_of_all_slots() -> None:
-    """The ratio of slots (rows in whole buckets) × bytes of a row with its state, rounded up."""
-    options = DynamicEmbTableOptions(bucket_capacity=128)
-    held = Rows(130, 3, 4, "rowwise_adagrad")  # 256 slots of roundup16(12 + 16) bytes
-    assert hbm_for_values(held, options, Fraction(1)) == 256 * 32
-    assert hbm_for_values(held, options, Fraction(1, 3)) == math.ceil(256 * 32 / 3)
 
 
 def test_bandwidth_of_a_mode() -> None:

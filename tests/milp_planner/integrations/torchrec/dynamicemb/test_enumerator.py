@@ -11,8 +11,7 @@ from torchrec.distributed.planner.types import ParameterConstraints
 
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec.dynamicemb import DynamicEmbEnumerator
-from milp_planner.integrations.torchrec.dynamicemb.arithmetic import table_bytes
-from milp_planner.integrations.torchrec.dynamicemb.enumerator import rows_of
+from milp_planner.integrations.torchrec.dynamicemb.enumerator import rows_of, table_bytes
 from milp_planner.integrations.torchrec.dynamicemb.marks import fusion, label, mode_of
 
 from ..models import Case

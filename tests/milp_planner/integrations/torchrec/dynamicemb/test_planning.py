@@ -23,7 +23,7 @@ from milp_planner.integrations.torchrec.dynamicemb import (
 )
 from milp_planner.integrations.torchrec.dynamicemb.enumerator import rows_of
 from milp_planner.integrations.torchrec.dynamicemb.marks import fusion, is_dynamic, label
-from milp_planner.pricing.dynamicemb_storage import runtime_value_bytes
+from milp_planner.pricing.storage import runtime_value_bytes
 
 from ..models import Case
 from .standins import (

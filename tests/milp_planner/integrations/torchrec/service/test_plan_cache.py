@@ -15,7 +15,7 @@ from torchrec.distributed.types import ShardingPlan
 from formulations import Settings, Status, solve
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec.service import DiskPlanCache, MilpPlannerProvider
-from milp_planner.integrations.torchrec.service.plan_cache import request_fingerprint
+from milp_planner.integrations.torchrec.service.provider import request_fingerprint
 
 from ..models import bags
 from .requests import QUICK, SKUS, context, request

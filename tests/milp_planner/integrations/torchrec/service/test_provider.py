@@ -19,7 +19,7 @@ from torchrec.distributed.planner.types import (
 
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec import MilpShardingPlanner
-from milp_planner.integrations.torchrec.once import OncePerSize
+from milp_planner.integrations.torchrec.rating import OncePerSize
 from milp_planner.integrations.torchrec.service import MilpPlannerProvider
 
 from ..torchrec_checks import assert_torchrec_accepts

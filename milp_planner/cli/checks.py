@@ -1,0 +1,75 @@
+"""``milp-planner check`` and ``verify``: what is wrong with inputs, and with what a plan claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from milp_planner.cli import console
+from milp_planner.cli.options import (
+    ClusterArgument,
+    JsonOption,
+    ModelArgument,
+    ProfileOption,
+    argument,
+    option,
+)
+from milp_planner.errors import printable
+
+
+def check(
+    model: ModelArgument,
+    cluster: ClusterArgument,
+    profile: ProfileOption = None,
+    json: JsonOption = False,
+) -> None:
+    """List everything that is wrong with a model and a cluster, without solving.
+
+    One line a problem: file and line, field, what was found, what is allowed. Exit code 2 when
+    there is any. Values that cannot be read (1e6, a field written twice) are reported before fields
+    are checked. With --json a list of objects with file, line, field and message, empty when all
+    is right.
+    """
+    from dataclasses import asdict
+
+    import milp_planner
+
+    problems = milp_planner.check(model, cluster, profile=profile)
+    if json:
+        console.emit_json([asdict(problem) for problem in problems])
+    elif problems:
+        for problem in problems:
+            print(printable(str(problem)))
+    else:
+        console.out().print(f"no problems in {model} and {cluster}")
+    if problems:
+        raise typer.Exit(2)
+
+
+FileArgument = Annotated[
+    Path,
+    argument("PLAN|OUTCOME", "plan.json, or an outcome written by solve (then with --instance)."),
+]
+InstanceOption = Annotated[
+    Path | None, option("--instance FILE", "The instance the outcome belongs to.")
+]
+
+
+def verify(file: FileArgument, instance: InstanceOption = None, json: JsonOption = False) -> None:
+    """Re-derive what a plan claims, with no solver.
+
+    Feasibility, objective and certified bound are recomputed from the instance alone. Exit code 1
+    when any claim is refuted.
+    """
+    from milp_planner import verify
+    from milp_planner.features.verify import draw_claims, verification_to_dict
+
+    result = verify(file, instance=instance)
+    if json:
+        console.emit_json(verification_to_dict(result))
+    else:
+        console.out().print(draw_claims(result, str(file)))
+    if not result.ok:
+        raise typer.Exit(1)

@@ -1,0 +1,176 @@
+"""``milp-planner init`` and ``list``: commented starter files, and all that ships."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
+
+from milp_planner.cli import console
+from milp_planner.cli.options import JsonOption, argument
+from milp_planner.errors import BadInput
+from milp_planner.files import check_writable, write_atomically
+
+FolderArgument = Annotated[Path, argument("[FOLDER]", "Folder for the files.")]
+
+
+def init(folder: FolderArgument = Path(), json: JsonOption = False) -> None:
+    """Write commented starter files.
+
+    A model.yaml and a cluster.yaml to start from; nothing is overwritten.
+    """
+    written = [str(path) for path in write_starters(folder)]
+    lines = [f"written: {path}" for path in written]
+    lines.append(f"next: milp-planner plan {' '.join(sorted(written, reverse=True))}")
+    console.tell(json, lambda: {"written": written}, lambda: lines)
+
+
+STARTERS = ("model.yaml", "cluster.yaml")
+"""Names of the starter files."""
+
+
+def write_starters(folder: str | Path) -> tuple[Path, ...]:
+    """Write ``model.yaml`` and ``cluster.yaml`` into a folder.
+
+    Returns
+    -------
+    tuple of Path
+        The files, in the order of ``STARTERS``.
+
+    Raises
+    ------
+    BadInput
+        When the folder is absent or not writable, or one of the files exists already; then
+        nothing is written.
+    """
+    targets = tuple(Path(folder) / name for name in STARTERS)
+    for target in targets:
+        check_writable(target)
+        if target.exists() or target.is_symlink():
+            raise BadInput(f"{target} exists already; move it away or name another folder")
+    for target in targets:
+        write_atomically(
+            target,
+            files("milp_planner.inputs").joinpath("starters", target.name).read_text("utf-8"),
+        )
+    return targets
+
+
+class Kind(StrEnum):
+    """What can be listed."""
+
+    MODELS = "models"
+    CLUSTERS = "clusters"
+    PROFILES = "profiles"
+    FORMULATIONS = "formulations"
+    SUITES = "suites"
+
+
+KindArgument = Annotated[Kind | None, argument("[KIND]", "What to list; default: everything.")]
+
+
+def list_shipped(kind: KindArgument = None, json: JsonOption = False) -> None:
+    """List models, clusters, profiles, formulations and suites.
+
+    Models and clusters go by these bare names wherever a command takes one; a model of any size
+    is generated:tables=1000,seed=0,kind=torchrec.
+    """
+    listing = {k.value: rows_of(k) for k in (Kind if kind is None else [kind])}
+    drawn = (_draw(name, rows) for name, rows in listing.items())
+    console.tell(json, lambda: listing, lambda: drawn)
+
+
+def rows_of(kind: Kind) -> list[dict[str, Any]]:
+    """Plain rows of one kind, each beginning with ``name``."""
+    return _ROWS[kind]()
+
+
+def _models() -> list[dict[str, Any]]:
+    from milp_planner.drawing.units import show_bytes
+    from scenarios import catalog
+
+    rows = []
+    for entry in catalog.models():
+        model = catalog.find_model(entry.name)
+        rows.append(
+            {
+                "name": entry.name,
+                "tables": len(model.tables),
+                "weights": show_bytes(model.weight_bytes),
+                "description": model.description,
+            }
+        )
+    return rows
+
+
+def _clusters() -> list[dict[str, Any]]:
+    from milp_planner.drawing.units import show_bytes
+    from scenarios import catalog
+
+    rows = []
+    for entry in catalog.clusters():
+        cluster = catalog.find_cluster(entry.name)
+        hbm = sorted({rank.hbm_bytes for rank in cluster.ranks})
+        ddr = sorted({machine.ddr_bytes for machine in cluster.machines})
+        rows.append(
+            {
+                "name": entry.name,
+                "machines": len(cluster.machines),
+                "ranks": cluster.num_ranks,
+                "hbm a rank": "–".join(show_bytes(v) for v in sorted({hbm[0], hbm[-1]})),
+                "ddr a machine": "–".join(show_bytes(v) for v in sorted({ddr[0], ddr[-1]})),
+                "profile": cluster.profile,
+            }
+        )
+    return rows
+
+
+def _formulations() -> list[dict[str, Any]]:
+    from formulations import registry
+
+    return [
+        {"name": f.name, "proves": f.proves, "what": f.summary}
+        for f in registry.FORMULATIONS.values()
+    ]
+
+
+def _profiles() -> list[dict[str, Any]]:
+    from milp_planner.pricing import profile
+
+    return [
+        {"name": name, "description": profile.load_profile(name).description}
+        for name in profile.profile_names()
+    ]
+
+
+def _suites() -> list[dict[str, Any]]:
+    from scenarios.batch import load_suite, suites
+
+    read = {name: load_suite(path) for name, path in suites().items()}
+    return [{"name": name, "description": suite.description} for name, suite in read.items()]
+
+
+_ROWS = {
+    Kind.MODELS: _models,
+    Kind.CLUSTERS: _clusters,
+    Kind.PROFILES: _profiles,
+    Kind.FORMULATIONS: _formulations,
+    Kind.SUITES: _suites,
+}
+
+
+def _draw(title: str, rows: list[dict[str, Any]]) -> Any:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for key in rows[0] if rows else []:
+        table.add_column(key, overflow="fold", no_wrap=key == "name")
+    for row in rows:
+        table.add_row(*(_first_sentence(str(value)) for value in row.values()))
+    return table
+
+
+def _first_sentence(text: str) -> str:
+    """The first sentence of a description; --json has the whole."""
+    return " ".join(text.split()).split(". ")[0]

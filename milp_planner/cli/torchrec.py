@@ -1,0 +1,327 @@
+"""``import-torchrec``, ``torchrec-dry-run``: TorchRec models as instances, or on several SKUs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from milp_planner.cli import console
+from milp_planner.cli.options import (
+    JsonOption,
+    OutputOption,
+    TimeLimitOption,
+    WorkersOption,
+    argument,
+    make_settings,
+    option,
+    whole,
+)
+from milp_planner.errors import BadInput
+from milp_planner.files import check_writable, write_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from torchrec.distributed.planner.types import HardwareConfig
+
+    from milp_planner.integrations.torchrec import Lift, Problem, TorchRecInputs
+    from milp_planner.integrations.torchrec.service import DryRun, SkuRow
+
+
+class DdrName(StrEnum):
+    """What DDR limits."""
+
+    RANK = "rank"
+    MACHINE = "machine"
+
+
+ReferenceArgument = Annotated[
+    str,
+    argument(
+        "MODULE:FUNCTION",
+        "Your function without arguments (file.py:function works too) that returns "
+        "TorchRecInputs or a dict: module, topology, and if wanted sharders, batch_size, "
+        "constraints, enumerator, storage_reservation.",
+    ),
+]
+DdrOption = Annotated[
+    DdrName, option("--ddr", "DDR limits each rank, as in TorchRec, or the machine.")
+]
+WidthsOption = Annotated[
+    str | None, option("--column-widths all|N,N,…", "Further column widths to try for every table.")
+]
+FactorsOption = Annotated[
+    str | None, option("--load-factors X,X,…", "Further cache load factors to try for every table.")
+]
+OutcomeOption = Annotated[
+    Path | None,
+    option(
+        "--outcome FILE",
+        "An outcome of the instance, as solve writes it: write TorchRec's ShardingPlan.",
+    ),
+]
+
+
+def import_torchrec(
+    reference: ReferenceArgument,
+    output: OutputOption = None,
+    outcome: OutcomeOption = None,
+    ddr: DdrOption = DdrName.RANK,
+    column_widths: WidthsOption = None,
+    load_factors: FactorsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Turn a TorchRec model into an instance, and an outcome of it into TorchRec's plan.
+
+    Without --outcome: runs TorchRec's own reservation, enumerator and estimators and writes the
+    instance that solve takes. With --outcome: writes the ShardingPlan as JSON.
+    """
+    from milp_planner.integrations.torchrec import load_inputs
+
+    check_writable(output)
+    limits = _lift(column_widths, load_factors)
+    inputs = load_inputs(reference)
+    problem = _problem(inputs, reference, ddr, limits)
+    if outcome is None:
+        document = _instance(problem, reference, output)
+    else:
+        document = _plan(problem, inputs, outcome, output)
+    as_json = json or output is None
+    console.tell(as_json, lambda: document, lambda: [_size(problem)], output)
+
+
+def _lift(widths: str | None, factors: str | None) -> Lift | None:
+    from milp_planner.integrations.torchrec import Lift
+
+    if widths is None and factors is None:
+        return None
+    try:
+        listed = "all" if widths == "all" else [int(w) for w in (widths or "").split(",") if w]
+        ratios = [float(f) for f in (factors or "").split(",") if f]
+    except ValueError:
+        raise BadInput(
+            f"--column-widths {widths!r}, --load-factors {factors!r}: need numbers with commas"
+        ) from None
+    return Lift(listed, ratios)
+
+
+def _problem(inputs: TorchRecInputs, reference: str, ddr: DdrName, limits: Lift | None) -> Problem:
+    from torchrec.distributed.planner.types import PlannerError
+
+    planner = inputs.planner(stats=[], ddr=ddr.value, lift=limits)
+    try:
+        problem = planner.prepare(inputs.module, inputs.all_sharders())
+    except (PlannerError, RuntimeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise BadInput(f"{reference}: TorchRec refuses the model: {reason}") from None
+    if problem is None:
+        raise BadInput(f"{reference}: its module has no table that its sharders can shard")
+    return problem
+
+
+def _instance(problem: Problem, reference: str, output: Path | None) -> dict[str, Any]:
+    from dataclasses import replace
+
+    from formulations import write_instance
+    from formulations.instance.file import instance_to_dict
+
+    named = replace(problem.instance, name=reference.rpartition(":")[2])
+    if output is not None:
+        write_instance(named, output)
+    return instance_to_dict(named)
+
+
+def _plan(
+    problem: Problem, inputs: TorchRecInputs, outcome: Path, output: Path | None
+) -> dict[str, Any]:
+    from torchrec.distributed.planner.planners import to_sharding_plan
+
+    from formulations import check
+    from formulations.result.outcome_file import read_outcome
+    from milp_planner.integrations.torchrec.sharding_plan import to_document
+
+    placement = read_outcome(problem.instance, outcome).placement
+    if placement is None:
+        raise BadInput(f"{outcome}: holds no placement, so there is no plan to write")
+    verdict = check(problem.instance, placement)
+    if not verdict.feasible:
+        raise BadInput(f"{outcome}: its placement breaks the model: {verdict.violations[0]}")
+    topology = inputs.topology
+    document = to_document(
+        to_sharding_plan(problem.apply(placement), topology),
+        topology.world_size,
+        topology.local_world_size,
+        topology.compute_device,
+    )
+    if output is not None:
+        write_json(output, document)
+    return document
+
+
+def _size(problem: Problem) -> str:
+    instance = problem.instance
+    return (
+        f"{instance.num_tables} tables, {instance.num_options} options, "
+        f"{instance.num_ranks} ranks on {len(instance.machines)} machines"
+    )
+
+
+class RatingChoice(StrEnum):
+    """What is minimised, in TorchRec's estimates."""
+
+    BUSIEST_RANK = "busiest_rank"
+    CRITICAL_PATH = "critical_path"
+
+
+SkusOption = Annotated[
+    str,
+    option(
+        "--skus CLUSTER,…",
+        "SKUs, each named by a cluster made of it (milp-planner list clusters, or YAML "
+        "files): HBM, DDR and bandwidths of a rank are taken from there.",
+    ),
+]
+RanksOption = Annotated[
+    int | None, option("--world-size N", "Ranks; default: your topology's.", whole(1, 2**20))
+]
+HostOption = Annotated[
+    int | None,
+    option(
+        "--local-world-size N", "Ranks on each host; default: your topology's.", whole(1, 2**20)
+    ),
+]
+RatingOption = Annotated[
+    RatingChoice,
+    option(
+        "--objective", "busiest_rank: TorchRec's rating; critical_path: what its statistics report."
+    ),
+]
+CacheOption = Annotated[
+    Path | None,
+    option("--cache DIR", "Folder of cached plans; one that answers the same question is reused."),
+]
+PlansOption = Annotated[
+    Path | None,
+    option(
+        "--output -o DIR", "Write every plan there as DIR/SKU.json, as export --to torchrec does."
+    ),
+]
+
+
+def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
+    reference: ReferenceArgument,
+    skus: SkusOption,
+    world_size: RanksOption = None,
+    local_world_size: HostOption = None,
+    objective: RatingOption = RatingChoice.BUSIEST_RANK,
+    ddr: DdrOption = DdrName.RANK,
+    time_limit: TimeLimitOption = 60.0,
+    workers: WorkersOption = None,
+    cache: CacheOption = None,
+    output: PlansOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Plan a TorchRec model on several SKUs through TorchRec's own dry run; no GPU needed.
+
+    Says for each whether the model fits, the step time in TorchRec's estimates, the bound that no
+    plan beats, the gap, and the rank that holds the plan up. Exit code 1 when a SKU falls short.
+    Needs TorchRec 1.9.
+    """
+    from milp_planner.integrations.torchrec import load_inputs
+    from milp_planner.integrations.torchrec.service import DiskPlanCache, dry_run
+
+    hardware = _hardware(skus)
+    inputs = load_inputs(reference)
+    found = dry_run(
+        inputs,
+        hardware,
+        world_size=world_size,
+        local_world_size=local_world_size,
+        cache=None if cache is None else DiskPlanCache(cache),
+        objective=objective.value,
+        ddr=ddr.value,
+        settings=make_settings(time_limit, workers=workers),
+    )
+    written = [] if output is None else _write(found, output)
+    if json:
+        console.emit_json([asdict(row) for row in found.rows])
+    else:
+        _show(found, objective, written)
+    if found.exit_code:
+        raise typer.Exit(found.exit_code)
+
+
+def _hardware(skus: str) -> dict[str, HardwareConfig]:
+    from milp_planner.integrations.torchrec.service import hardware_of
+    from scenarios.catalog import find_cluster
+
+    names = [name.strip() for name in skus.split(",") if name.strip()]
+    if not names:
+        raise BadInput("--skus: found none; allowed: clusters, separated by commas")
+    found: dict[str, HardwareConfig] = {}
+    for name in names:
+        cluster = find_cluster(name)
+        if cluster.name in found:
+            raise BadInput(f"--skus: two are called {cluster.name!r}; allowed: each name once")
+        found[cluster.name] = hardware_of(cluster)
+    return found
+
+
+def _write(found: DryRun, folder: Path) -> list[Path]:
+    from milp_planner.integrations.torchrec.sharding_plan import to_document
+
+    folder.mkdir(parents=True, exist_ok=True)
+    asked = found.request
+    shape = asked.world_size, asked.local_world_size, asked.compute_device or "cuda"
+    written = []
+    for sku, result in found.results.items():
+        if result.sharding_plan is None:
+            continue
+        path = folder / f"{sku}.json"
+        write_json(path, to_document(result.sharding_plan, *shape))
+        written.append(path)
+    return written
+
+
+def _show(found: DryRun, objective: RatingChoice, written: list[Path]) -> None:
+    out = console.out()
+    out.print(_table(found.rows, objective))
+    for row in found.rows:
+        if row.reason is not None:
+            out.print(f"\n{row.sku}: {row.reason}", markup=False)
+    for path in written:
+        out.print(f"written: {path}", markup=False)
+
+
+def _table(rows: tuple[SkuRow, ...], objective: RatingChoice) -> Table:
+    from milp_planner.drawing.page import fitting_grid
+    from milp_planner.drawing.units import UNKNOWN, show_bytes
+
+    lines = []
+    for row in rows:
+        figures, report = [UNKNOWN] * 4, row.report
+        if report is not None:
+            blame = report.held_up_by
+            figures = [
+                f"{report.milliseconds:.3f}",
+                UNKNOWN if report.bound is None else f"{report.bound:.3f}",
+                UNKNOWN if report.gap is None else f"{report.gap:.2%}",
+                UNKNOWN if blame is None else str(blame.rank),
+            ]
+        hbm = show_bytes(row.hbm_bytes) if row.fits else UNKNOWN
+        lines.append([row.sku, _verdict(row), *figures, hbm, show_bytes(row.hbm_capacity)])
+    headers = (
+        "SKU", "fits", f"{objective.value} ms", "bound ms", "gap", "rank", "HBM of tables", "of",
+    )  # fmt: skip
+    return fitting_grid(headers, lines, {"SKU": 12}, left=headers[:2])
+
+
+def _verdict(row: SkuRow) -> str:
+    if row.error:
+        return "error"
+    if row.fits is None:
+        return "not known"
+    return "yes" if row.fits else "no (proved)"

@@ -1,0 +1,146 @@
+"""``export``, ``import-plan`` and ``import-stats``: plans in the words of trainers, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from milp_planner.cli import console
+from milp_planner.cli.options import JsonOption, ModelArgument, OutputOption, argument, option
+from milp_planner.errors import BadInput
+from milp_planner.files import check_writable, write_atomically, write_together
+
+if TYPE_CHECKING:
+    from milp_planner.inputs.table import Pin
+
+PlanArgument = Annotated[Path, argument("PLAN", "plan.json, as plan writes it.")]
+ToOption = Annotated[
+    str,
+    option(
+        "--to FORMAT",
+        "torchrec (ShardingPlan as JSON), dynamicemb (table options, one set a fusion group), "
+        "tzrec (TorchEasyRec config fragment), dlrmv4 (environment variables).",
+    ),
+]
+
+
+def export(
+    plan: PlanArgument, to: ToOption, output: OutputOption = None, json: JsonOption = False
+) -> None:
+    """Write a plan for TorchRec, dynamicemb, TorchEasyRec or DLRMv4.
+
+    The text goes to stdout, or to a file with -o; what the format cannot say goes to stderr.
+    """
+    from milp_planner.integrations import exports
+    from milp_planner.plans.plan_file import read_plan
+
+    chosen = exports.get(to)
+    check_writable(output)
+    found = read_plan(plan)
+    text, notes = exports.write(found, to), chosen.notes(found)
+    if output is not None:
+        write_atomically(output, text)
+    if json:
+        console.emit_json({"format": to, "text": text, "notes": notes})
+        return
+    for note in notes:
+        console.err().print(f"note: {note}")
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        console.out().print(f"written: {output}")
+
+
+FileArgument = Annotated[
+    Path, argument("FILE", "A file that export wrote, or your own in that format.")
+]
+FromOption = Annotated[str, option("--from FORMAT", "torchrec, dynamicemb, tzrec or dlrmv4.")]
+
+
+def import_plan(
+    file: FileArgument,
+    model: ModelArgument,
+    format: FromOption,
+    output: OutputOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Read a trainer's settings back and pin a model's tables to them.
+
+    With -o the pinned model is written as YAML, so that plan prices and bounds exactly what your
+    trainer would run, and fills in what it leaves open.
+    """
+    import yaml
+
+    from milp_planner.inputs.strict_yaml import read_text
+    from milp_planner.integrations import exports
+    from milp_planner.integrations.exports import with_pins, with_workload
+    from scenarios import catalog
+
+    exports.get(format)
+    check_writable(output)
+    text = read_text(file)
+    found = catalog.find_model(model)
+    pins = exports.read(text, format, found)
+    workload = exports.workload(text, format, found)
+    if output is not None:
+        changed = with_workload(with_pins(found, pins), workload).to_dict()
+        write_atomically(output, yaml.safe_dump(changed, sort_keys=False))
+    for sentence in exports.unread(text, format):
+        console.err().print(f"note: {sentence}", markup=False)
+    lines = [f"{name}: {_words(pin)}" for name, pin in pins.items()]
+    lines += [f"workload {field}: {value}" for field, value in workload.items()]
+    pinned = {name: pin.to_dict() for name, pin in pins.items()}
+    console.tell(json, lambda: pinned, lambda: lines, output)
+
+
+def _words(pin: Pin) -> str:
+    said = {key: value for key, value in pin.to_dict().items() if value is not None}
+    if not said:
+        return "left to the trainer"
+    return ", ".join(f"{key} {value}" for key, value in said.items())
+
+
+StatsArgument = Annotated[
+    Path,
+    argument(
+        "STATS",
+        "What TorchRec's planner printed (its statistics with Parameter Info); may be gzipped.",
+    ),
+]
+FolderOption = Annotated[
+    Path, option("--output -o FOLDER", "Folder for model.yaml and tables.csv.")
+]
+DtypeOption = Annotated[str, option("--dtype TYPE", "Element type of the weights.")]
+OptimizerOption = Annotated[str, option("--optimizer NAME", "Optimizer of the tables.")]
+
+ExchangeOption = Annotated[str, option("--exchange-dtype TYPE", "Element type on the wire.")]
+
+
+def import_stats(
+    stats: StatsArgument,
+    output: FolderOption = Path(),
+    dtype: DtypeOption = "fp32",
+    optimizer: OptimizerOption = "rowwise_adagrad",
+    exchange: ExchangeOption = "fp32",
+    json: JsonOption = False,
+) -> None:
+    """Turn the statistics that TorchRec prints into a model.
+
+    Writes model.yaml and tables.csv; nothing is overwritten. The printout itself is the plan of
+    today: give it to audit, or to plan --today.
+    """
+    from milp_planner.today.rows import printed_tables
+    from milp_planner.today.torchrec_stats import model_files
+
+    targets = [output / "model.yaml", output / "tables.csv"]
+    for target in targets:
+        if target.exists():
+            raise BadInput(f"{target}: already exists; nothing is overwritten")
+    tables = printed_tables(stats)
+    name = stats.name.removesuffix(".gz").removesuffix(".txt")
+    texts = model_files(tables, name, dtype, optimizer, exchange)
+    write_together(dict(zip(targets, texts, strict=True)))
+    told = {"written": [str(t) for t in targets], "tables": len(tables)}
+    console.tell(json, lambda: told, lambda: [f"{len(tables):,} tables"], *targets)

@@ -1,1 +1,0 @@
-"""Which rows HBM holds under each mode and eviction rule, and so the hit ratio."""

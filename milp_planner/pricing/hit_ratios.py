@@ -1,0 +1,346 @@
+"""Hit ratio of a table's HBM tier: which formula, curve or stored table applies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from milp_planner.inputs.access import Access, MissRate, Unknown, Zipf
+from milp_planner.inputs.table import Table
+from milp_planner.pricing.hybrid import (
+    HORIZON,
+    grid,
+    hybrid_hits,
+    long_run,
+    overfull_hits,
+)
+from milp_planner.pricing.popularity import Popularity, popularity
+from milp_planner.pricing.units import BoolArray, FloatArray
+
+GRID = 128
+"""Points at which a curve without a closed form is tabulated."""
+
+
+@dataclass(frozen=True, eq=False)
+class CacheCurve:
+    """What a cache serves, over its size; float arrays [points], straight lines between them."""
+
+    sizes: FloatArray
+    """Rows the cache holds, rising from 0."""
+    hits: FloatArray
+    """Share of the lookups it serves, Σ_k p_k a_k with a_k the chance that it holds row k."""
+    unique: FloatArray
+    """Share of a batch's distinct rows it holds, Σ_k q_k a_k / Σ_k q_k with q_k = 1 − (1 −
+    p_k)^batch. Popular rows count once each, so it is lower than ``hits``."""
+
+    def hits_at(self, sizes: FloatArray) -> FloatArray:
+        """Share of the lookups that caches of these sizes serve."""
+        return np.interp(sizes, self.sizes, self.hits)
+
+    def unique_at(self, sizes: FloatArray) -> FloatArray:
+        """Share of a batch's distinct rows that caches of these sizes hold."""
+        return np.interp(sizes, self.sizes, self.unique)
+
+
+def recency_curve(known: Popularity, batch: float) -> CacheCurve:
+    """LRU over a grid of characteristic times.
+
+    Che's approximation: a row is cached if it was looked up within the last T lookups, and T fills
+    the cache: a_k = 1 − e^(−p_k T), Σ_k a_k = size. De-duplicating batches does not change it (a
+    row's last batch is as recent as its last lookup), as long as a batch's different rows fit.
+
+    Parameters
+    ----------
+    known : Popularity
+    batch : float
+        Lookups of the table in a batch of all ranks.
+
+    References
+    ----------
+    H. Che, Y. Tung, Z. Wang, "Hierarchical web caching systems: modeling, design and experimental
+    results", IEEE JSAC 20(7), 2002, doi:10.1109/JSAC.2002.801752; C. Fricker, P. Robert,
+    J. Roberts, "A versatile and accurate approximation for LRU cache performance", ITC 2012.
+    """
+    known = _used(known)
+    shortest, longest = 1e-3 / float(known.shares.max()), 60.0 / float(known.shares.min())
+    times = np.exp(np.linspace(np.log(shortest), np.log(longest), GRID))
+    return _tabulated(known, batch, -np.expm1(-np.outer(times, known.shares)))
+
+
+def frequency_curve(known: Popularity, batch: float) -> CacheCurve:
+    """LFU with lookup counts that survive eviction.
+
+    In the long run counts order rows by popularity. But every missing row enters, and stays until
+    others come: besides the F most popular rows the cache holds the less popular ones of the last
+    batch, F + Σ_{k > F} q_k = size, so a_k = 1 for k ≤ F and q_k beyond.
+    """
+    chance, wanted = known.drawn(batch), _wanted(known, batch)
+    mass = known.counts * known.shares
+    sizes, hits, unique = (
+        np.concatenate(([0.0], np.concatenate(([0.0], np.cumsum(part))) + _after(part * chance)))
+        for part in (known.counts, mass, wanted)
+    )
+    return CacheCurve(sizes, hits, unique)
+
+
+def overflow_curve(known: Popularity, sizes: FloatArray, batch: float, batches: int) -> CacheCurve:
+    """Caches that the distinct rows of a batch overfill, whatever the score.
+
+    Rows of the batch are protected from each other, so those it finds stay, and missing ones enter
+    in the order of their first lookup until no other row is left, after a share τ of the batch.
+    From one batch to the next a_k becomes q_k a_k + (1 − a_k) r_k, Σ_k a_k = size, with
+    r_k = 1 − (1 − p_k)^(τ·batch). At τ = 1 the cache holds just the last batch. The derivation is
+    ours, checked against the simulator.
+
+    Parameters
+    ----------
+    sizes : float array [points]
+        Rows that caches hold, rising, at most the distinct rows of a batch.
+    batches : int
+        Batches that have passed; it ends earlier where nothing changes any more.
+    """
+    known = _used(known)
+    parts = np.concatenate(([0.0], np.geomspace(1e-9, 1.0, GRID)))
+    entered = -np.expm1(np.outer(parts * batch, np.log1p(-np.minimum(known.shares, 1 - 1e-16))))
+    chance, held = known.drawn(batch), np.zeros((len(sizes), len(known.counts)))
+    for _ in range(batches):
+        stay = chance * held
+        filled = (stay @ known.counts)[:, None] + ((1 - held) * known.counts) @ entered.T
+        after = stay + (1 - held) * _at(entered, filled, sizes)
+        before, held = held, after
+        if np.abs(held - before).max() < 1e-6:
+            break
+    hits, wanted = held @ (known.counts * known.shares), held @ _wanted(known, batch)
+    return CacheCurve(sizes, np.minimum(hits, 1.0), np.minimum(wanted, 1.0))
+
+
+def _at(entered: FloatArray, filled: FloatArray, sizes: FloatArray) -> FloatArray:
+    """Chances to enter by class where the rows ``filled`` [sizes, parts] reach each size."""
+    found = np.empty((len(sizes), entered.shape[1]))
+    for row, (rows, size) in enumerate(zip(filled, sizes.tolist(), strict=True)):
+        high = int(np.clip(np.searchsorted(rows, size), 1, len(rows) - 1))
+        share = (size - rows[high - 1]) / max(rows[high] - rows[high - 1], 1e-300)
+        found[row] = entered[high - 1] + np.clip(share, 0.0, 1.0) * (
+            entered[high] - entered[high - 1]
+        )
+    return found
+
+
+def _tabulated(known: Popularity, batch: float, held: FloatArray) -> CacheCurve:
+    """The curve of chances a_k [points, classes], from nothing to all rows."""
+    parts = (known.counts, known.counts * known.shares, _wanted(known, batch))
+    sizes, hits, unique = (
+        np.concatenate(([0.0], values, [1.0])) for values in (held @ np.stack(parts, axis=1)).T
+    )
+    sizes[-1] = known.rows
+    return CacheCurve(sizes, np.minimum(hits, 1.0), np.minimum(unique, 1.0))
+
+
+def _used(known: Popularity) -> Popularity:
+    used = known.shares > 0
+    return Popularity(known.counts[used], known.shares[used])
+
+
+def _wanted(known: Popularity, batch: float) -> FloatArray:
+    """Distinct rows of a batch in each class, as shares of all; lookups for a batch of one."""
+    wanted = known.counts * (known.drawn(batch) if batch > 1 else known.shares)
+    return wanted / wanted.sum()
+
+
+def _after(parts: FloatArray) -> FloatArray:
+    """Sums over the classes after each boundary; the first is the sum of all."""
+    return np.concatenate((np.cumsum(parts[::-1])[::-1], [0.0]))
+
+
+Source = Literal["formula", "table", "unchecked", "curve", "none"]
+"""Where a hit ratio comes from: a formula inside its region, the simulator's stored table, a
+formula outside its region, the user's measured curve, or nothing (no statistics: the cache ratio
+itself)."""
+
+MOST_SKEWED, STEEPEST = 1.8, 3.0
+"""Zipf exponents up to which formulas were checked, and up to which the simulator's table goes."""
+SMALLEST = 0.02
+"""Cache ratio down to which both were."""
+FITS = 0.9
+"""HYBRID's fluid holds where a batch's distinct rows take at most this share of HBM; beyond, rows
+are followed batch by batch."""
+
+
+class Tier(NamedTuple):
+    """What decides who is in HBM."""
+
+    mode: Literal["HYBRID", "CACHING"]
+    """HYBRID or CACHING."""
+    frequency: bool
+    """Eviction by lookup count (LFU) instead of time of the last lookup (LRU)."""
+    batch: float
+    """Lookups of the table in a batch of all ranks."""
+
+
+class HitRatios(NamedTuple):
+    """Hit ratios of several cache ratios, float array [n] in [0, 1], and their sources [n]."""
+
+    values: FloatArray
+    sources: tuple[Source, ...]
+
+
+def has_statistics(access: Access) -> bool:
+    """Whether anything is known of which rows are popular."""
+    return not isinstance(access, Unknown)
+
+
+def tier_of(table: Table, mode: str, batch: float) -> Tier:
+    """The tier of a table: only dynamicemb tables may evict by frequency."""
+    frequency = table.kind == "dynamicemb" and table.score_strategy == "lfu"
+    return Tier("HYBRID" if mode == "HYBRID" else "CACHING", frequency, batch)
+
+
+def hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> HitRatios:
+    """Share of lookups served from HBM when it holds the ratio x of the rows, in a long run.
+
+    A measured miss-rate curve is used as it is (straight lines between its points). Without
+    statistics every row is equally popular and the hit ratio is x. CACHING follows
+    :mod:`~milp_planner.pricing.hit_ratios`, HYBRID
+    :mod:`~milp_planner.pricing.hybrid` after 30 lookups per row, or
+    :mod:`~milp_planner.pricing.hybrid` where a batch's distinct rows take more than 0.9
+    of HBM. Elsewhere Zipf tables of alpha above 1.8 use the stored table of simulated hit ratios.
+    ``unchecked``: x below 0.02, and alpha above 3.
+
+    Parameters
+    ----------
+    access : Access
+    rows : int
+        Rows of the whole table; splitting rows and lookups over ranks alike changes nothing.
+    ratios : float array [n]
+        Cache ratios x.
+    tier : Tier
+    """
+    ratios = np.asarray(ratios, dtype=np.float64)
+    if isinstance(access, MissRate):
+        return _alike(_measured(access, rows, ratios), "curve")
+    if not has_statistics(access):
+        return _alike(ratios, "none")
+    follow = _hybrid if tier.mode == "HYBRID" else _cached
+    values, source = follow(access, rows, ratios, tier), _formula_or_table(access)
+    known, overfull = ratios >= SMALLEST, _overfull(access, rows, ratios, tier)
+    if source != "formula":
+        values = np.where(known & ~overfull, _simulated(access, rows, ratios, tier), values)
+    followed: Source = "formula" if source == "table" else source
+    pairs = zip((known | (ratios == 0)).tolist(), overfull.tolist(), strict=True)
+    sources = ("unchecked" if not ok else followed if over else source for ok, over in pairs)
+    return HitRatios(values, tuple(sources))
+
+
+def unique_hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> FloatArray:
+    """Share of a batch's distinct rows that a cache holds as the batch begins; float array [n].
+
+    What a prefetch leaves out: it fetches every missing row once, however often the batch asks for
+    it. Popular rows are found more often, so this is at most the hit ratio of the lookups. A
+    measured miss-rate curve is taken as TorchRec takes it, of distinct rows. Parameters as in
+    :func:`hit_ratios`, for a tier in mode CACHING.
+    """
+    ratios = np.asarray(ratios, dtype=np.float64)
+    if isinstance(access, MissRate):
+        return _measured(access, rows, ratios)
+    if not has_statistics(access):
+        return ratios
+    return _cached(access, rows, ratios, tier, unique=True)
+
+
+def _alike(values: FloatArray, source: Source) -> HitRatios:
+    return HitRatios(values, (source,) * len(values))
+
+
+def _measured(access: MissRate, rows: int, ratios: FloatArray) -> FloatArray:
+    scaled = ratios * rows / min(access.working_rows or rows, rows)
+    arguments = [0.0, *(x for x, _ in access.points if x > 0)]
+    misses = [1.0, *(m for x, m in access.points if x > 0)]
+    if access.points[0][0] == 0:
+        misses[0] = access.points[0][1]
+    return 1.0 - np.interp(scaled, arguments, misses)
+
+
+def _overfull(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> BoolArray:
+    """Where the distinct rows of a batch take more of HYBRID's HBM than the fluid allows."""
+    known = popularity(access, rows)
+    inner = (ratios > 0) & (ratios < 1) & (tier.mode == "HYBRID")
+    return np.asarray(inner & (known.distinct(tier.batch) > FITS * ratios * known.rows))
+
+
+def _hybrid(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> FloatArray:
+    """The fluid, of Zipf from the stored grid; batch by batch where a batch overfills HBM."""
+    if isinstance(access, Zipf):
+        size, name = float(np.log10(rows)), "lfu" if tier.frequency else "lru"
+        batch = (float(np.log10(max(tier.batch / rows, 1e-12))),) if tier.frequency else ()
+        values = grid("hybrid.json", name).at((*batch, access.alpha, size), ratios)
+    else:
+        lookups = tier.batch if tier.frequency else 0.0
+        points = (_fluid(access, rows, x, lookups, tier.frequency) for x in ratios.tolist())
+        values = np.fromiter(points, np.float64, len(ratios))
+    overfull = _overfull(access, rows, ratios, tier)
+    if overfull.any():
+        values[overfull] = _by_batches(access, rows, tuple(ratios[overfull].tolist()), tier)
+    return values
+
+
+@lru_cache(maxsize=65536)
+def _fluid(access: Access, rows: int, ratio: float, batch: float, frequency: bool) -> float:
+    known = popularity(access, rows)
+    if not 0 < ratio < 1:
+        return ratio
+    return hybrid_hits(known, ratio * known.rows, HORIZON * known.rows, batch, frequency)
+
+
+@lru_cache(maxsize=16384)
+def _by_batches(access: Access, rows: int, ratios: tuple[float, ...], tier: Tier) -> FloatArray:
+    known = popularity(access, rows)
+    lookups = long_run(known.rows, tier.batch)
+    sizes = np.array(ratios) * known.rows
+    return overfull_hits(known, sizes, lookups, tier.batch, tier.frequency)
+
+
+def _formula_or_table(access: Access) -> Source:
+    if not isinstance(access, Zipf) or access.alpha <= MOST_SKEWED:
+        return "formula"
+    return "table" if access.alpha <= STEEPEST else "unchecked"
+
+
+def _simulated(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> FloatArray:
+    name = f"{tier.mode.lower()}-{'lfu' if tier.frequency else 'lru'}"
+    assert isinstance(access, Zipf)
+    batch = float(np.log10(max(tier.batch / rows, 1e-12)))
+    return grid("simulated.json", name).at((batch, access.alpha), ratios)
+
+
+def _cached(
+    access: Access, rows: int, ratios: FloatArray, tier: Tier, unique: bool = False
+) -> FloatArray:
+    """Of a cache; one that a batch's distinct rows overfill has a formula of its own."""
+    known = popularity(access, rows)
+    sizes = ratios * known.rows
+
+    def at(curve: CacheCurve, sizes: FloatArray) -> FloatArray:
+        return curve.unique_at(sizes) if unique else curve.hits_at(sizes)
+
+    values = at(_curve(access, rows, tier), sizes)
+    overfull = sizes < known.distinct(tier.batch)
+    if overfull.any():
+        curve = _overflow(access, rows, tier.batch, tuple(np.unique(sizes[overfull]).tolist()))
+        values = np.where(overfull, at(curve, sizes), values)
+    return values
+
+
+@lru_cache(maxsize=16384)
+def _curve(access: Access, rows: int, tier: Tier) -> CacheCurve:
+    known = popularity(access, rows)
+    return (frequency_curve if tier.frequency else recency_curve)(known, tier.batch)
+
+
+@lru_cache(maxsize=16384)
+def _overflow(access: Access, rows: int, batch: float, sizes: tuple[float, ...]) -> CacheCurve:
+    known = popularity(access, rows)
+    batches = round(long_run(known.rows, batch) / batch)
+    return overflow_curve(known, np.array(sizes), batch, batches)

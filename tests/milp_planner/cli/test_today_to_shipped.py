@@ -1,0 +1,173 @@
+"""From the plan run today to the plan shipped: what stood in the way of a new user, one test each.
+
+Only through the command line and the public calls, so that it can be run on any version.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from formulations import Settings
+from milp_planner import Cluster, Model, audit, plan
+from tests.milp_planner.cli.conftest import CLUSTER, MODEL, Cli
+
+TODAY = """\
+table,mode,ratio,sharding_type,ranks
+users,HBM_ONLY,,column_wise,0
+items,HBM_ONLY,,table_wise,0
+ads,HBM_ONLY,,table_wise,1
+"""
+
+
+def test_no_table_is_cut_without_need() -> None:
+    """A hot table makes the step as long as it is: nobody gains from cutting the others."""
+    hot = {
+        "name": "hot", "rows": 4_000_000, "dim": 128, "pooling_factor": 800,
+        "constraints": {"sharding_types": ["table_wise"], "modes": ["HBM_ONLY"]},
+    }  # fmt: skip
+    others = [{"name": f"t{i}", "rows": 1000 * (i % 7 + 1), "dim": 64} for i in range(12)]
+    work = {"batch_per_rank": 512}
+    model = Model.from_dict({"name": "m", "workload": work, "tables": [hot, *others]})
+    cluster = Cluster.from_dict({
+        "name": "c", "profile": "h100", "machines": 1, "ranks_per_machine": 2, "hbm": "8GiB",
+        "ddr": "64GiB", "interconnect": {"intra_machine": "450GB/s"},
+    })  # fmt: skip
+    settings = Settings(work_limit=3, workers=1)
+    found = plan(model, cluster, objective="busiest_rank", settings=settings)
+    assert {(t.mode, t.column_shards, len(t.ranks[0])) for t in found.tables} == {
+        ("HBM_ONLY", 1, 1)
+    }
+
+
+def test_audit_is_no_dead_end(cli: Cli, tmp_path: Path) -> None:
+    """One column shard is a whole table; the better plan and its page are kept, and planned on."""
+    (tmp_path / "today.csv").write_text(TODAY)
+    inputs, keep = ("model.yaml", "cluster.yaml"), ("-o", "better.json", "--page", "page.html")
+    done = cli("audit", "today.csv", *inputs, "--time-limit", "5", *keep)
+    assert done.code == 0, done.err
+    assert cli("verify", "better.json").code == 0
+    assert "<svg" in (tmp_path / "page.html").read_text()
+    again = cli("plan", *inputs, "--today", "today.csv", "--time-limit", "3", "--json").json
+    best = json.loads((tmp_path / "better.json").read_text())["outcome"]["objective"]
+    assert again["outcome"]["objective"] <= best
+
+
+def test_an_interrupt_in_python_returns_the_best_plan() -> None:
+    """SIGINT during plan(): no exception, no abort, the plan known by then."""
+    code = """
+import os, signal, threading
+from formulations import Settings
+from milp_planner import plan
+signal.signal(signal.SIGINT, signal.default_int_handler)
+pressed = []
+def press(point):
+    if point.objective is not None and not pressed:
+        pressed.append(threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)))
+        pressed[0].start()
+from scenarios import catalog
+model = catalog.find_model("generated:tables=60,seed=3,kind=torchrec")
+found = plan(model, catalog.find_cluster("8xh100"),
+             settings=Settings(time_limit=300, on_progress=press))
+print("kept", len(found.tables))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=200
+    )
+    assert done.returncode not in (130, -signal.SIGABRT), done.stderr
+    assert done.stdout.split() == ["kept", "60"], done.stderr
+
+
+def test_a_plan_is_at_home_in_a_notebook() -> None:
+    """Short at the prompt, escaped in a cell, times with units, NumPy's integers, shipped names."""
+    tables = [{"name": f"<i>{i}", "rows": np.int64(1000), "dim": 16} for i in range(300)]
+    model = Model.from_dict({"name": "many", "workload": {"batch_per_rank": 8}, "tables": tables})
+    found = plan(model, "8xh100", formulation="greedy")
+    assert len(repr(found)) < 2_000
+    assert "<i>" not in found._repr_html_()
+    assert found.objective_ms == pytest.approx((found.outcome.objective or 0) / 1e9)
+    judged = audit(found, model, "8xh100", formulation="greedy", time_limit=1)
+    assert judged.verdict.feasible
+
+
+def test_explain_names_every_table(cli: Cli, tmp_path: Path) -> None:
+    """Of fifty tables the costliest first; names that are cut stay different."""
+    common = "embedding_bag_collection_of_the_second_tower.table_"
+    rows = [
+        f"  - {{name: {common}{i:03}_weights, rows: 10k, dim: 64, pooling_factor: {i + 1}}}"
+        for i in range(50)
+    ]
+    whole = "defaults: {constraints: {sharding_types: table_wise, modes: HBM_ONLY}}"
+    head = ["name: towers", "workload: {batch_per_rank: 64}", whole, "tables:"]
+    (tmp_path / "towers.yaml").write_text("\n".join([*head, *rows]) + "\n")
+    run = ("plan", "towers.yaml", "cluster.yaml", "-f", "greedy", "-o", "towers.json")
+    assert cli(*run).code == 0
+    done = cli("explain", "towers.json", "--ask", "why", "--time-limit", "1")
+    shown = re.findall(r"^(\S+) .* chosen *$", done.out, re.MULTILINE)
+    assert len(shown) == len(set(shown)) >= 20
+    assert "049" in shown[0]
+
+
+def test_simulate_keeps_to_its_time(cli: Cli, planned: Path) -> None:
+    """With a limit it ends and counts the tables that there was no time for."""
+    done = cli("simulate", planned, "--batches", "2", "--time-limit", "0.001")
+    assert done.code == 0, done.err
+    assert "2 tables" in done.out
+
+
+def test_the_real_model_is_said_exactly(cli: Cli, tmp_path: Path) -> None:
+    """8-bit exchange by direction and table, several poolings, idle tables, names by pattern."""
+    (tmp_path / "exact.yaml").write_text(
+        "name: exact\n"
+        "workload: {batch_per_rank: 512, exchange_dtype: int8, exchange_dtype_backward: bf16}\n"
+        "patterns: {'side_*': {constraints: {modes: [HBM_ONLY]}}}\n"
+        "tables:\n"
+        "  - {name: side_a, rows: 1M, dim: 64, pooling_factor: 0}\n"
+        "  - {name: side_b, rows: 1M, dim: 64, num_poolings: 168, exchange_dtype: fp16}\n"
+    )
+    done = cli("plan", "exact.yaml", "cluster.yaml", "-f", "greedy", "--json")
+    assert done.code == 0, done.err
+    assert {t["mode"] for t in done.json["tables"]} == {"HBM_ONLY"}
+
+
+def test_every_error_at_once_and_none_in_silence(cli: Cli, tmp_path: Path) -> None:
+    """check lists all; --json errors are JSON; widths, profiles and existing plans are not lost."""
+    (tmp_path / "wrong.yaml").write_text(MODEL.replace("dim", "dime"))
+    (tmp_path / "bad.yaml").write_text(CLUSTER.replace("2GiB", "2Gib"))
+    listed = cli("check", "wrong.yaml", "bad.yaml", "--json")
+    assert listed.code == 2 and len({p["file"] for p in listed.json}) == 2
+    told = cli("plan", "wrong.yaml", "cluster.yaml", "--json")
+    assert told.code == 2 and len(json.loads(told.err)["error"]["problems"]) > 1
+    narrow = MODEL.replace("dim: 64", "dim: 64, constraints: {column_widths: [7]}")
+    (tmp_path / "narrow.yaml").write_text(narrow)
+    assert cli("plan", "narrow.yaml", "cluster.yaml").code == 2
+    asked = cli("plan", "model.yaml", "cluster.yaml", "--profile", "nope.yaml")
+    assert asked.code == 2 and "model.yaml" not in asked.err
+    (tmp_path / "plan.json").write_text("mine")
+    assert cli("plan", "model.yaml", "cluster.yaml", "-f", "greedy").code == 2
+    assert (tmp_path / "plan.json").read_text() == "mine"
+
+
+def test_a_batch_is_read_as_it_ran(cli: Cli, tmp_path: Path) -> None:
+    """Sizes as sizes, plans kept, a gap for heuristics, and dist_type swept."""
+    (tmp_path / "suite.yaml").write_text(
+        "name: s\nmodels: [dlrmv4-yambda5b]\nclusters: [8xh100]\nformulations: [greedy, cpsat]\n"
+        "sweep: {hbm: [80GiB], dist_type: [roundrobin, continuous]}\n"
+        "objectives: total\ntime_limit: 5\nassertions: [{name: proved, optimal: true}]\n"
+    )
+    run = ("batch", "suite.yaml", "-o", "out", "--workers", "1", "--plans")
+    query = "select formulation, dist_type, gap from results where objective is not null"
+    done = cli(*run, "--json", "--query", query)
+    assert done.code in (0, 1), done.err
+    rows = done.json["query"]
+    assert {r["dist_type"] for r in rows} == {"roundrobin", "continuous"}
+    assert all(r["gap"] is not None for r in rows)
+    assert len(list((tmp_path / "out").rglob("plans/*.json"))) == len(rows)
+    assert "80 GiB" in cli(*run).out and "85899345920" not in cli(*run).out

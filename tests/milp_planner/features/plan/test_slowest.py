@@ -1,0 +1,55 @@
+"""The slowest ranks, what they exchange, and how even the ranks are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from formulations.result.outcome import StoppedBy, found
+from milp_planner import Cluster, Model, plan
+from milp_planner.features.plan.ranks import slowest_of
+from milp_planner.plans.placement import decode
+from milp_planner.today.matching import compile_today
+
+MODEL = {
+    "name": "m", "workload": {"batch_per_rank": 128},
+    "tables": [
+        {"name": name, "rows": 1000, "dim": dim, "pooling_factor": 3, "constraints": {
+            "pin": {"sharding_type": "table_wise", "mode": "HBM_ONLY", "ranks": [rank]}
+        }}
+        for name, dim, rank in (("a", 64, 0), ("b", 16, 0), ("c", 32, 1))
+    ],
+}  # fmt: skip
+CLUSTER = {
+    "name": "two", "profile": "h100", "machines": 1, "ranks_per_machine": 2, "hbm": "1GiB",
+    "ddr": "1GiB", "interconnect": {"intra_machine": "450GB/s"},
+}  # fmt: skip
+
+
+def test_bytes_by_hand() -> None:
+    """256 samples: 3 ids of 8 bytes a table in, dim values of 4 bytes out; the first is slowest."""
+    info = slowest_of(plan(Model.from_dict(MODEL), Cluster.from_dict(CLUSTER), time_limit=5))
+    assert [(r.rank, r.incoming, r.outgoing) for r in info.rows] == [
+        (0, 2 * 256 * 3 * 8, 256 * (64 + 16) * 4), (1, 256 * 3 * 8, 256 * 32 * 4)
+    ]  # fmt: skip
+    assert [name for name, _ in info.rows[0].tables] == ["a", "b"]
+    assert sum(time for _, time in info.rows[0].tables) == info.rows[0].time
+    out = next(each for each in info.evenness if each.what == "out")
+    assert (out.rank, out.most, out.mean) == (0, 256 * 80 * 4, 256 * 56 * 4)
+    assert out.above == pytest.approx(80 / 56 - 1)
+
+
+def test_megabytes_are_those_that_torchrec_printed(shared_data: Path) -> None:
+    """Rank 28 of its published plan is the slowest, at 840.93 MB in and 15,279.23 out."""
+    folder = shared_data / "torchrec-production"
+    compiled, today = compile_today(
+        folder / "sharding_stats_example.txt.gz", folder / "model.yaml", folder / "cluster.yaml",
+        "busiest_rank",
+    )  # fmt: skip
+    outcome = found(compiled.instance, "today", today.placement, StoppedBy.EXHAUSTED, None, None)
+    info = slowest_of(decode(compiled.options, compiled.instance, outcome))
+    first = info.rows[0]
+    assert first.rank == 28 and first.tables[1][0].endswith("table_1290")
+    assert (first.incoming or 0) / 2**20 == pytest.approx(840.93, abs=0.01)
+    assert (first.outgoing or 0) / 2**20 == pytest.approx(15_279.23, rel=0.01)
