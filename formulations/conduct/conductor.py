@@ -167,7 +167,9 @@ def _parts(
             for way in of.ways()
         ]
         if of.heats():
-            parts.insert(0, Part("replicas", of.temper, better, least=parameters.REPLICAS_WEIGHT))
+            few = min(1.0, parameters.REPLICAS_UP_TO / max(1, context.instance.num_tables))
+            weight = parameters.REPLICAS_WEIGHT * few
+            parts.insert(0, Part("replicas", of.temper, better, least=weight))
         return [*parts, Part("mending", of.mend, better)]
 
     pooled = Part("pooled", bounds.pooled, better_bound)

@@ -11,9 +11,14 @@ MOVES_A_UNIT = 500_000
 FIRST_TURN = 1.0
 #: No turn takes more than this share of what is left: others may have something to tell.
 LONGEST_TURN = 0.3
+#: A turn counts as this share of what it was given at least, so that who has nothing to do now
+#: is not asked without end.
+LEAST_SPENT = 0.1
 #: Weights that parts keep however little they have delivered, so that they are asked again: passes
 #: of annealing need many tries, and descend faster than neighbourhoods where both deliver.
-LEAST_WEIGHT, ANNEALING_WEIGHT, REPLICAS_WEIGHT = 0.15, 0.2, 0.6
+LEAST_WEIGHT, ANNEALING_WEIGHT = 0.15, 0.2
+#: That of replica exchange up to so many tables; with more, moves are too few for many replicas.
+REPLICAS_WEIGHT, REPLICAS_UP_TO = 0.6, 300
 #: What one turn is credited with at most, as a share of the bound: a first plan is no more.
 MOST_GAIN = 0.1
 #: Gains far below this, as shares of the bound, decide nothing.

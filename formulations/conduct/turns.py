@@ -55,7 +55,7 @@ def step(context: Context, parts: list[Part]) -> bool:
     amount = min(part.amount, max(context.clock.share(parameters.LONGEST_TURN), 0.05))
     part.alive = part.run(amount)
     gain = min(max(0.0, part.progress() - before), parameters.MOST_GAIN)
-    part.spent += max(context.clock.now() - start, 1e-3 * amount)
+    part.spent += max(context.clock.now() - start, parameters.LEAST_SPENT * amount)
     for other in parts:
         other.gained *= parameters.FORGETTING
     part.gained += gain
