@@ -100,9 +100,10 @@ def _finished(
     wanted = settings.polish and chosen.proves != "nothing" and not clock.interrupted()
     if outcome.placement is None or outcome.objective is None or not wanted:
         return outcome
-    from formulations.conduct.finish import finished, ready
+    from formulations.conduct.finish import finished
+    from formulations.conduct.loops import loaded
 
-    if not clock.counts and not ready():
+    if not clock.counts and not loaded():
         return outcome
     plan = finished(instance, outcome.placement, settings.goals)
     return with_plan(instance, outcome, plan, settings.goals.most(outcome.objective))

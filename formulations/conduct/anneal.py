@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from formulations.conduct import anneal_data as data
 from formulations.conduct import parameters
-from formulations.conduct.anneal_data import Lowered
+from formulations.conduct.anneal_data import lowered
 from formulations.fusion import mixed_groups
 from formulations.instance import Instance, IntArray
 from formulations.result.placement import Placement
@@ -33,8 +33,6 @@ class Annealer:
     instance : Instance
     seed : int
         The same seed and number of moves give the same plans.
-    lowered : Lowered, optional
-        Of the instance, where it is at hand.
 
     Attributes
     ----------
@@ -45,15 +43,14 @@ class Annealer:
         from the next start.
     """
 
-    def __init__(
-        self, instance: Instance, seed: int = 0, lowered: Lowered | None = None
-    ) -> None:
+    def __init__(self, instance: Instance, seed: int = 0) -> None:
         from formulations.conduct import anneal_kernels
 
-        self._kernels, self.lowered = anneal_kernels, lowered or Lowered(instance)
+        self._kernels, self._lowered = anneal_kernels, lowered(instance)
         self._instance, self._seed = instance, seed
-        self._peaks, self._sound = self.lowered.peaks, True
+        self._peaks, self._sound = self._lowered.peaks, True
         self.capacity_weight = parameters.CAPACITY_WEIGHT
+        self.array: IntArray
         self.choose_from(instance.allowed)
         self._empty()
 
@@ -74,12 +71,12 @@ class Annealer:
         """A state from options alone: tables with the largest shards first, looking at ``most``
         places for each; on the machine given for a table (−1: on any) where that may be."""
         self._empty()
-        preferred = self.lowered.view(data.PREFERRED, self._instance.num_tables, self.array)
+        preferred = self._lowered.view(data.PREFERRED, self._instance.num_tables, self.array)
         preferred[:] = -1 if machines is None else machines
         self.aim(target)
         options = self._one_level_a_group(options)
         order = np.argsort(-self._largest_shard()[options], kind="stable")
-        self.lowered.view(data.OLD_OPTION, len(options), self.array)[:] = options
+        self._lowered.view(data.OLD_OPTION, len(options), self.array)[:] = options
         self._run(order, (0, 0, 1), (1.0, 1.0), (0, 0, 0, 0, 0, 0, 0, most), (0.0, 0.0))
         preferred[:] = -1
 
@@ -91,15 +88,15 @@ class Annealer:
         options = np.asarray(placement.options, dtype=np.int64)
         for table, option in enumerate(options.tolist()):
             ranks = placement.ranks[table]
-            self.lowered.keep(self.array, data.OLD_PLACE, table, option, ranks)
-        self.lowered.view(data.OLD_OPTION, len(options), self.array)[:] = options
+            self._lowered.keep(self.array, data.OLD_PLACE, table, option, ranks)
+        self._lowered.view(data.OLD_OPTION, len(options), self.array)[:] = options
         everything = np.arange(len(options))
         self._run(everything, (0, 0, 1), (1.0, 1.0), (0,) * 8, (0.0, 0.0))
 
     def aim(self, target: Sequence[int]) -> None:
         """Set the target: one number a phase under ``step_time``, else one."""
         loads = int(self.array[data.LOADS])
-        limit, weight = self.lowered.view(data.LIMIT, loads, self.array), self._weight
+        limit, weight = self._lowered.view(data.LIMIT, loads, self.array), self._weight
         wide, ranks = int(self.array[data.WIDE]), self._instance.num_ranks
         if self._peaks:
             one = slice(0, wide * ranks)
@@ -112,7 +109,7 @@ class Annealer:
 
     def run(
         self, moves: int, heats: tuple[float, float], over: Callable[[], bool],
-        mix: tuple[int, ...] = (35, 65, 8, 1, 90, 0, 0), shrink: float = 5e-4, least: int = -(2**62),
+        mix: tuple[int, ...] = parameters.MIX, shrink: float = 5e-4, least: int = -(2**62),
     ) -> int:  # fmt: skip
         """Anneal; returns the moves made.
 
@@ -123,7 +120,7 @@ class Annealer:
             Temperatures at the first and the last move, as penalties.
         over : callable
             Asked every few hundredths of a second whether to stop.
-        mix : five ints
+        mix : seven ints
             Shares of the kinds of moves, and places looked at (:func:`anneal_kernels.anneal`).
         shrink : float
             After a plan, the target is this share below it.
@@ -207,10 +204,10 @@ class Annealer:
         for place in range(ranks):
             weight[place * wide : place * wide + peaks] = step
         weight[end if not peaks else len(weight) :][:1] = step
-        options = self.lowered.view(data.OPTION, self._instance.num_tables, self.array)
+        options = self._lowered.view(data.OPTION, self._instance.num_tables, self.array)
         order = np.argsort(-wishes[options], kind="stable")
         self._kernels.tidy(self.array, weight, order, start, choice, wishes, most)
-        room = self.lowered.view(data.LIMIT, len(weight), self.array).copy()
+        room = self._lowered.view(data.LIMIT, len(weight), self.array).copy()
         for low, high, step in [
             *((f, machines, wide) for f in range(peaks, wide)),
             *((machines + f, end, wide_machine) for f in range(wide_machine)),
@@ -224,7 +221,7 @@ class Annealer:
     def _states(self, wishes: IntArray) -> tuple[IntArray, IntArray]:
         """Options that moves may choose, and homes (the number of options more), table by table,
         the most wished for first; and where every table's begin."""
-        home = self.lowered.view(data.HOME_OPTION, self._instance.num_tables)
+        home = self._lowered.view(data.HOME_OPTION, self._instance.num_tables)
         home = home[home >= 0]
         states = np.append(self._choice, home + self._instance.num_options)
         table = self._instance.table_of[states % self._instance.num_options]
@@ -236,16 +233,16 @@ class Annealer:
     def penalty(self) -> float:
         """Of the present state."""
         loads = int(self.array[data.LOADS])
-        load = self.lowered.view(data.LOAD, loads, self.array)
-        limit = self.lowered.view(data.LIMIT, loads, self.array)
+        load = self._lowered.view(data.LOAD, loads, self.array)
+        limit = self._lowered.view(data.LIMIT, loads, self.array)
         return float((np.maximum(load - limit, 0) * self._weight).sum())
 
     @property
     def over(self) -> tuple[float, float]:
         """How far the present state exceeds the target, and capacities: shares, summed."""
         loads = int(self.array[data.LOADS])
-        load = self.lowered.view(data.LOAD, loads, self.array)
-        limit = self.lowered.view(data.LIMIT, loads, self.array)
+        load = self._lowered.view(data.LOAD, loads, self.array)
+        limit = self._lowered.view(data.LIMIT, loads, self.array)
         share = np.maximum(load - limit, 0) * self._weight
         wide, ranks = int(self.array[data.WIDE]), self._instance.num_ranks
         if self._peaks:
@@ -263,7 +260,7 @@ class Annealer:
     @property
     def peaks(self) -> IntArray:
         """Largest load of any rank in each phase, in the present state."""
-        loads = self.lowered.view(data.LOAD, int(self.array[data.MACHINE_LOAD]), self.array)
+        loads = self._lowered.view(data.LOAD, int(self.array[data.MACHINE_LOAD]), self.array)
         return loads.reshape(self._instance.num_ranks, int(self.array[data.WIDE]))[
             :, : self._peaks
         ].max(axis=0)
@@ -272,11 +269,11 @@ class Annealer:
         """The present state, or the best plan met."""
         names = (data.BEST_OPTION, data.BEST_PLACE) if best else (data.OPTION, data.PLACE)
         tables = self._instance.num_tables
-        options = self.lowered.view(names[0], tables, self.array).copy()
-        places = self.lowered.view(names[1], int(self.array[data.SEATS]), self.array).tolist()
-        start = self.lowered.view(data.STATE_START, tables + 1).tolist()
+        options = self._lowered.view(names[0], tables, self.array).copy()
+        places = self._lowered.view(names[1], int(self.array[data.SEATS]), self.array).tolist()
+        start = self._lowered.view(data.STATE_START, tables + 1).tolist()
         ranks = [
-            self.lowered.ranks(option, places[start[table] : start[table + 1]])
+            self._lowered.ranks(option, places[start[table] : start[table + 1]])
             for table, option in enumerate(options.tolist())
         ]
         return Placement(options, ranks)
@@ -310,8 +307,8 @@ class Annealer:
 
     def _largest_shard(self) -> NDArray[np.float64]:
         """Largest share of any rank's capacity, or of the dearest shard's cost, by option."""
-        entry, seats = self.lowered.entry[0], self.lowered.seats
-        scale = np.maximum(1.0, self.lowered.capacity[0].mean(axis=0))
+        entry, seats = self._lowered.entry[0], self._lowered.seats
+        scale = np.maximum(1.0, self._lowered.capacity[0].mean(axis=0))
         scale[: self._peaks] = np.maximum(1, entry[:, : self._peaks].max(axis=0, initial=1))
         largest = np.zeros(self._instance.num_options)
         option = self._instance.option_of[seats[:, 2]]
@@ -319,10 +316,10 @@ class Annealer:
         return largest
 
     def _empty(self) -> None:
-        self.array = self.lowered.array.copy()
+        self.array = self._lowered.array.copy()
         self.array[data.RANDOM] = (2 * self._seed + 1) * 0x1E3779B97F4A7C15 % 2**63
         loads = int(self.array[data.LOADS])
-        limit = self.lowered.view(data.LIMIT, loads, self.array)
+        limit = self._lowered.view(data.LIMIT, loads, self.array)
         self._weight = self.capacity_weight / np.maximum(1.0, limit)
 
 

@@ -7,6 +7,7 @@ whole machines) that still choose a place from a *domain*, a list of ranks or of
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,7 +157,8 @@ class Lowered:
             LIMIT: np.concatenate([a.ravel() for a in self.capacity]),
             BEST_OPTION: np.zeros(tables), BEST_PLACE: np.zeros(places),
             OLD_OPTION: np.zeros(tables), OLD_PLACE: np.zeros(places),
-            RUINED: np.zeros(8), REPACKED: np.zeros(4 * MOST_REPACKED + 8), PREFERRED: np.full(tables, -1),
+            RUINED: np.zeros(8), REPACKED: np.zeros(4 * MOST_REPACKED + 8),
+            PREFERRED: np.full(tables, -1),
             LOAD: np.zeros(loads), OPTION: np.zeros(tables), PLACE: np.zeros(places),
             GROUP_LEVEL: np.zeros(groups), GROUP_TABLES: np.zeros(groups), MOVED: np.zeros(tables),
         }  # fmt: skip
@@ -303,6 +305,12 @@ class Lowered:
 
 def _starts(sizes: Sequence[int]) -> IntArray:
     return np.append(0, np.cumsum(sizes)).astype(np.int64)
+
+
+@lru_cache(maxsize=1)
+def lowered(instance: Instance) -> Lowered:
+    """The instance as arrays, kept for whoever asks about the same one next."""
+    return Lowered(instance)
 
 
 def _packed(numbers: dict[int, int], sections: dict[int, object]) -> IntArray:

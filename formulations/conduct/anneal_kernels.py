@@ -17,12 +17,13 @@ from numba import njit, types
 
 from formulations.conduct.anneal_data import (
     ADMITTED, ADMITTED_WIDE, BEST_OPTION, BEST_PLACE, CLUSTER, CLUSTER_LOAD, CLUSTER_WIDE,
-    DISTINCT, DOMAIN_START, DOMAINS, ENTRY_CLUSTER, ENTRY_MACHINE, ENTRY_RANK, EVERY_MACHINE,
-    EVERY_RANK, EVERYWHERE, FIXED_ENTRY, FIXED_RANK, FIXED_START, GROUP, GROUP_LEVEL, GROUP_TABLES,
-    HOME, HOME_OPTION, LEVEL, LIMIT, LOAD, LOADS, MACHINE_LOAD, MACHINE_OF, MACHINE_RANKS,
-    MACHINE_START, MACHINE_WIDE, MACHINES, MOST_REPACKED, MOVE_BYTES, MOVED, MOVES, OLD_OPTION, OLD_PLACE, OPTION,
-    PEAKS, PINNED, PLACE, PREFERRED, RANDOM, RANKS, REPACKED, REPLICA, RUINED, SEAT_BLOCK, SEAT_DOMAIN, SEAT_ENTRY, SEAT_KIND,
-    SEAT_START, SEAT_UNEVEN, SEATS, STATE, STATE_START, TABLES, TALLY, TOGETHER, UNEVEN, WIDE,
+    DISTINCT, DOMAINS, DOMAIN_START, ENTRY_CLUSTER, ENTRY_MACHINE, ENTRY_RANK, EVERYWHERE,
+    EVERY_MACHINE, EVERY_RANK, FIXED_ENTRY, FIXED_RANK, FIXED_START, GROUP, GROUP_LEVEL,
+    GROUP_TABLES, HOME, HOME_OPTION, LEVEL, LIMIT, LOAD, LOADS, MACHINES, MACHINE_LOAD, MACHINE_OF,
+    MACHINE_RANKS, MACHINE_START, MACHINE_WIDE, MOST_REPACKED, MOVED, MOVES, MOVE_BYTES,
+    OLD_OPTION, OLD_PLACE, OPTION, PEAKS, PINNED, PLACE, PREFERRED, RANDOM, RANKS, REPACKED,
+    REPLICA, RUINED, SEATS, SEAT_BLOCK, SEAT_DOMAIN, SEAT_ENTRY, SEAT_KIND, SEAT_START,
+    SEAT_UNEVEN, STATE, STATE_START, TABLES, TALLY, TOGETHER, UNEVEN, WIDE,
 )  # fmt: skip
 
 _INTS = types.CPointer(types.int64)
@@ -315,7 +316,7 @@ def _admits_all(a, seat, machine):
     if a[a[PINNED] + a[a[SEAT_BLOCK] + seat]]:
         return False
     low, high = _inside(a, machine)
-    for i in range(low, high):
+    for i in range(low, high):  # noqa: SIM110 - compiled
         if not _admitted(a, seat, a[i]):
             return False
     return True
@@ -629,8 +630,8 @@ def _size(a, w, entry):
 
 @kernel
 def _gather(a, w, ranks, noise):
-    """Note the shards on some ranks (a[ranks - 1] many, from a[ranks] on), the largest first: table,
-    seat, place, size in turn; how many."""
+    """Note the shards on some ranks (a[ranks - 1] many, from a[ranks] on), the largest first:
+    table, seat, place, size in turn; how many."""
     found, at = 0, a[REPACKED]
     for table in range(a[TABLES]):
         first, end, places = _seats_of(a, table)
@@ -658,9 +659,8 @@ def _gather(a, w, ranks, noise):
 
 
 @kernel
-def _repack(a, w, rank):
-    """Take all shards off a rank and a few others and pack them again, the largest first; the
-    change, and how many."""
+def _some_ranks(a, rank):
+    """Note a rank and one to three others, drawn; where they are kept, their number before."""
     ranks = a[REPACKED] + 4 * MOST_REPACKED + 1
     a[ranks], many = rank, 1
     for _ in range(1 + _random(a, 3)):
@@ -671,7 +671,33 @@ def _repack(a, w, rank):
             a[ranks + many] = other
             many += 1
     a[ranks - 1] = many
-    noise = 1 << (8 + _random(a, 8))
+    return ranks
+
+
+@kernel
+def _best_of(a, w, table, seat, place, ranks):
+    """The least penalised of some ranks that may take a seat lifted from a place; −1: none."""
+    _, end, _ = _seats_of(a, table)
+    block, best, least = a[a[SEAT_BLOCK] + seat], -1, np.inf
+    for k in range(a[ranks - 1]):
+        to = a[ranks + k]
+        if a[a[TOGETHER] + block]:
+            fits = a[a[MACHINE_OF] + to] == a[a[MACHINE_OF] + place]
+        else:
+            fits = _admitted(a, seat, to)
+        if not fits or _taken(a, table, end, seat, to):
+            continue
+        penalty = _would_add(a, w, to, a[a[SEAT_ENTRY] + seat])
+        if penalty < least:
+            best, least = to, penalty
+    return best
+
+
+@kernel
+def _repack(a, w, rank):
+    """Take all shards off a rank and a few others and pack them again, the largest first; the
+    change, and how many."""
+    ranks, noise = _some_ranks(a, rank), 1 << (8 + _random(a, 8))
     count, change, at = _gather(a, w, ranks, noise), 0.0, a[REPACKED]
     for i in range(count):
         table, seat, place = a[at + 4 * i], a[at + 4 * i + 1], a[at + 4 * i + 2]
@@ -679,20 +705,7 @@ def _repack(a, w, rank):
         a[_seats_of(a, table)[2] + seat] = -1
     for i in range(count):
         table, seat, place = a[at + 4 * i], a[at + 4 * i + 1], a[at + 4 * i + 2]
-        _, end, places = _seats_of(a, table)
-        block, best, least = a[a[SEAT_BLOCK] + seat], -1, np.inf
-        for k in range(many):
-            to = a[ranks + k]
-            if _taken(a, table, end, seat, to):
-                continue
-            if a[a[TOGETHER] + block]:
-                if a[a[MACHINE_OF] + to] != a[a[MACHINE_OF] + place]:
-                    continue
-            elif not _admitted(a, seat, to):
-                continue
-            penalty = _would_add(a, w, to, a[a[SEAT_ENTRY] + seat])
-            if penalty < least:
-                best, least = to, penalty
+        places, best = _seats_of(a, table)[2], _best_of(a, w, table, seat, place, ranks)
         if best < 0:
             best, change = place, np.inf
         a[places + seat] = best
@@ -705,7 +718,7 @@ def _repack(a, w, rank):
 
 @kernel
 def _unpack(a, w, count):
-    """Put repacked shards back."""
+    """Put shards back to where they were before :func:`_repack`."""
     at = a[REPACKED]
     for i in range(count):
         table, seat, place = a[at + 4 * i], a[at + 4 * i + 1], a[at + 4 * i + 2]
@@ -770,10 +783,10 @@ def _one_move(a, w, choice_start, choice, heat, mix):
         if which < mix[6]:
             return _option_and_repack(a, w, table, choice_start, choice, heat, mix[2])
         return _ruin(a, w, choice_start, choice, heat, mix[2])
-    first, end, at = _seats_of(a, table)
-    seat = first + _random(a, end - first) if end > first else first
+    first, end, _ = _seats_of(a, table)
     if kind < mix[0] or first == end:
         return _move_table(a, w, table, choice_start, choice, heat, mix[2])
+    seat = first + _random(a, end - first)
     if kind < mix[1]:
         return _move_shard(a, w, table, seat, heat, mix[3])
     other = _random(a, a[TABLES])
@@ -845,17 +858,18 @@ def anneal(a, w, order, choice_start, choice, span, heats, mix, limits):
     Parameters
     ----------
     order : int64 array
-        Tables to place first, at ``OLD_OPTION``: at ``OLD_PLACE``, or (``mix[5]`` above 0) where
+        Tables to place first, at ``OLD_OPTION``: at ``OLD_PLACE``, or (``mix[7]`` above 0) where
         they are least penalised of so many places.
     choice_start, choice : int64 arrays
         Options that moves choose from, by table.
     span : three ints
     heats : two floats
         Temperatures at the first and at the last of all moves.
-    mix : six ints
+    mix : eight ints
         Of 100 moves, those below mix[0] change an option, below mix[1] move a shard, below mix[4]
-        swap two, the others ruin and put back; mix[2] places are looked at for a shard of an
-        option, mix[3] for a single one.
+        swap two; of 100 of the others, those below mix[5] pack some ranks anew, below mix[6] after
+        an option was changed, the rest ruin and put back. mix[2] places are looked at for a shard
+        of an option, mix[3] for a single one.
     limits : two floats
         A plan without penalty is kept and the target lowered by this share below it; one as cheap
         as the second ends the run.

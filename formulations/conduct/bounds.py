@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from formulations.bounds.own import own_cost
 from formulations.bounds.pooled import (
     PooledBound,
     exact_pooled_ip,

@@ -22,7 +22,7 @@ from formulations.clock import Clock
 from formulations.conduct import parameters
 from formulations.conduct.bounds import Bounds
 from formulations.conduct.context import Context
-from formulations.conduct.exact import columns_of_whole, improve_whole
+from formulations.conduct.exact import improve_whole
 from formulations.conduct.plans import Plans
 from formulations.conduct.turns import Part, step, take_turns
 from formulations.instance import Instance, IntArray
@@ -37,17 +37,13 @@ from formulations.solvers.cpsat import solver
 _CERTIFICATE = BoundSource("certificate", exact=True)
 
 
-def conduct(
-    instance: Instance, settings: Settings, clock: Clock, name: str, before: Outcome | None = None
-) -> Outcome:
+def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> Outcome:
     """Search until plan and bound meet, or the time is over.
 
     Parameters
     ----------
     name : str
         Formulation to answer as.
-    before : Outcome, optional
-        What an earlier search reached: its bound counts.
     """
     presolved = presolve(instance)
     stuck = presolved.empty_table(instance)
@@ -55,27 +51,26 @@ def conduct(
         note = f"no option of table {instance.table_names[stuck]!r} is allowed and fits"
         return infeasible(name, BoundSource("presolve", exact=True), note)
     context = Context(instance, settings, clock, presolved.kept & usable(instance))
-    if before is not None and before.bound_source is not None:
-        context.lift(before.bound, before.bound_source)
-        context.certificate = before.certificate
     _given(context)
     start = _rounded(context, None) if context.best is None else context.best.options
     sides = [Plans(context, start, seed) for seed in range(2)]
-    if context.best is None and instance.num_options > parameters.PACKED_FIRST:
-        sides[0].pack()
-    _search(context, sides)
+    context.loops.prepare()
+    try:
+        _search(context, sides)
+    finally:
+        context.close()
     return _outcome(context, name)
 
 
 def _given(context: Context) -> None:
-    """Offer the caller's hint, the plan in production, and on small instances greedy's."""
+    """Offer the caller's hint, the plan in production, and greedy's where it is quick."""
     instance = context.instance
     if context.settings.hint is not None:
         context.offer(context.settings.hint, "hint")
     current = current_plan(instance)
     if current is not None:
         context.offer(current, "current")
-    if columns_of_whole(context, context.keep) <= parameters.SMALL:
+    if instance.num_options <= parameters.GREEDY_UP_TO:
         greedy = starting_plan(instance, context.settings, context.clock)
         if greedy is not None:
             context.offer(greedy, "greedy")
@@ -85,8 +80,6 @@ def _relax(context: Context, choose: Callable[[IntArray, IntArray | None], None]
     """The linear program with its certificate: the first bound, the prices and a choice of options;
     without a solution, perhaps a proof that there is no plan."""
     clock, instance, stop = context.clock, context.instance, context.settings.stop
-    if context.certificate is not None:
-        return
     seconds = None if clock.counts else clock.share(0.15)
     lp = symmetric_lp(instance, context.objective, time_limit=seconds, stop=stop)
     if lp is not None:
@@ -127,6 +120,8 @@ def _search(context: Context, plans: list[Plans]) -> None:
     small = bounds.small
     first, second = _parts(context, plans, bounds)
 
+    first = [_packing(context, plans[0]), *first]
+
     def prove() -> None:
         _relax(context, choose)
         take_turns(context, second, context.over)
@@ -141,9 +136,7 @@ def _search(context: Context, plans: list[Plans]) -> None:
         turn += 1
 
 
-def _parts(
-    context: Context, plans: list[Plans], bounds: Bounds
-) -> tuple[list[Part], list[Part]]:
+def _parts(context: Context, plans: list[Plans], bounds: Bounds) -> tuple[list[Part], list[Part]]:
     """Parts of both sides; what comes first begins.
 
     On small instances the exact model has a side of its own from the first second, and the pooled
@@ -166,11 +159,10 @@ def _parts(
             Part(f"annealing {way}", partial(of.anneal, *way), better, least=weight)
             for way in of.ways()
         ]
-        if of.heats():
-            few = min(1.0, parameters.REPLICAS_UP_TO / max(1, context.instance.num_tables))
-            weight = parameters.REPLICAS_WEIGHT * few
-            parts.insert(0, Part("replicas", of.temper, better, least=weight))
-        return [*parts, Part("mending", of.mend, better)]
+        few = min(1.0, parameters.REPLICAS_UP_TO / max(1, context.instance.num_tables))
+        weight = parameters.REPLICAS_WEIGHT * few
+        replicas = Part("replicas", of.temper, better, least=weight)
+        return [replicas, *parts, Part("mending", of.mend, better)]
 
     pooled = Part("pooled", bounds.pooled, better_bound)
     bounders = [Part("whole", bounds.whole, better_bound)]
@@ -182,6 +174,17 @@ def _parts(
         return [pooled, *makers(plans[0]), Part("improving", improve, better)], bounders
     apart = [Part("apart", bounds.apart, better_bound)] if several else []
     return makers(plans[0]), [pooled, *apart, *makers(plans[1]), *bounders]
+
+
+def _packing(context: Context, plans: Plans) -> Part:
+    """Choices of options packed at once where the linear program takes long; else nothing."""
+
+    def pack(amount: float) -> bool:
+        if context.best is None and context.instance.num_options > parameters.PACKED_FIRST:
+            plans.pack()
+        return False
+
+    return Part("packing", pack, lambda: 0.0)
 
 
 def _size(context: Context) -> float:

@@ -1,28 +1,47 @@
-"""What every part of the conductor shares, beyond what a search shares: prices, and who failed."""
+"""What every part of the search shares: the best plan and bound, prices, time and work."""
 
 from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.bounds.own import own_cost
-from formulations.clock import Clock
-from formulations.instance import Instance
+from formulations.clock import Clock, Limits
+from formulations.conduct.load import peak_costs
+from formulations.conduct.loops import Loops
+from formulations.conduct.opened import Sizes
+from formulations.instance import Instance, IntArray
 from formulations.reduce import bounds_at
 from formulations.result.certificate import Certificate
+from formulations.result.check import check
 from formulations.result.outcome import BoundSource
-from formulations.search import context
-from formulations.search.parts import Sizes
+from formulations.result.placement import Placement
 from formulations.settings import Settings
 
 
-class Context(context.Context):
+class Context:
     """The best plan and the best bound so far, safe to share between threads.
 
     Attributes
     ----------
+    instance : Instance
+    costs : int64 array [entries, peaks]
+    keep : bool array [options]
+        Options that a better plan may still use.
+    best : Placement or None
+    objective : int or None
+    bound : int or None
+    source : BoundSource or None
+    refuted : BoundSource or None
+        Who proved that there is no plan at all.
     failed : bool
         Whether a thread ended in an error.
+    closed : bool
+        Whether the outcome is being written: what a thread left behind finds is not taken.
     certificate : Certificate or None
         Its multipliers price options.
     proof : Certificate or None
@@ -31,17 +50,97 @@ class Context(context.Context):
         How much neighbourhoods open, from turn to turn.
     walks : int
         Walkers started so far.
+    loops : Loops
+        The compiled loops, or who compiles them.
     """
 
     def __init__(
         self, instance: Instance, settings: Settings, clock: Clock, keep: NDArray[np.bool_]
     ) -> None:
-        super().__init__(instance, settings, clock, keep)
-        self.failed = False
+        self.instance, self.settings, self.clock = instance, settings, clock
+        self.costs: IntArray = peak_costs(instance)
+        self.keep = keep
+        self.best: Placement | None = None
+        self.objective: int | None = None
+        self.bound: int | None = None
+        self.source: BoundSource | None = None
+        self.refuted: BoundSource | None = None
+        self.failed = self.closed = False
         self.certificate: Certificate | None = None
         self.proof: Certificate | None = None
         self.opened, self.walks = Sizes(), 0
+        self.loops = Loops(compile_apart=not clock.counts)
         self._below: tuple[int | None, NDArray[np.bool_]] = (None, keep)
+        self.lock = threading.Lock()
+
+    def offer(self, placement: Placement, source: str) -> bool:
+        """Take a plan if the check accepts it and it is the best so far."""
+        verdict = check(self.instance, placement)
+        if not verdict.feasible:
+            return False
+        objective = verdict.objectives[self.instance.objective.value]
+        with self.lock:
+            if self.closed or (self.objective is not None and objective >= self.objective):
+                return False
+            self.best, self.objective = placement, objective
+            if self.bound is not None and self.bound > objective and not self.exact:
+                self.bound = self.source = None  # floating point was wrong
+                self.clock.forget_bounds()
+            self.clock.record(objective, self.bound, source)
+        return True
+
+    def lift(self, bound: int | None, source: BoundSource) -> None:
+        """Take a bound if it is the best so far, or the first in integers that meets the plan."""
+        if bound is None:
+            return
+        with self.lock:
+            if self.closed:
+                return
+            if self.objective is not None and not source.exact:
+                bound = min(bound, self.objective)
+            meets = self.objective is not None and bound >= self.objective
+            proves = meets and source.exact and not self.exact
+            if self.bound is not None and bound <= self.bound and not proves:
+                return
+            self.bound, self.source = bound, source
+            self.clock.record(self.objective, bound, source.method)
+
+    def close(self) -> None:
+        """Take nothing any more."""
+        with self.lock:
+            self.closed = True
+
+    def spend(self, work: float) -> None:
+        """Count deterministic work."""
+        self.clock.spend(work)
+
+    @property
+    def work(self) -> float:
+        """Deterministic work so far."""
+        return self.clock.work
+
+    def cheap(self, dearest: int) -> NDArray[np.bool_]:
+        """Options that alone cost this or less, where every table has one left; else all."""
+        keep = self.keep & (own_cost(self.instance) <= dearest)
+        every = np.logical_or.reduceat(keep, self.instance.table_options[:-1]).all()
+        return keep if every else self.keep
+
+    @property
+    def exact(self) -> bool:
+        """Whether the best bound was derived in integers."""
+        return self.source is not None and self.source.exact
+
+    @property
+    def met(self) -> bool:
+        """Whether the best bound reaches the best plan, be it in floating point."""
+        return (
+            self.objective is not None and self.bound is not None and (self.bound >= self.objective)
+        )
+
+    @property
+    def proved(self) -> bool:
+        """Whether the best plan is known to be optimal, or that there is none."""
+        return self.refuted is not None or (self.met and self.exact)
 
     def left_below(self, value: int) -> NDArray[np.bool_]:
         """Options that a plan cheaper than ``value`` may use: by what they cost alone, and by
@@ -65,5 +164,25 @@ class Context(context.Context):
             self.keep = keep
 
     def over(self) -> bool:
-        """Whether to stop: failed, proved, out of time or work, or interrupted."""
-        return self.failed or super().over()
+        """Whether to stop: proved, failed, closed, out of time or work, or interrupted."""
+        return self.failed or self.closed or self.proved or self.clock.over()
+
+    def limits(
+        self, amount: float | None, seed: int = 0, workers: int = 1, gap: float = 0.0
+    ) -> Limits:
+        """Limits for one solve of about ``amount`` units of the clock, within what is left; it
+        ends as well when all is over."""
+        stop = Either(self.settings.stop, self.over)
+        return replace(self.clock.limits(amount, seed, workers), gap=gap, stop=stop)
+
+
+class Either(threading.Event):
+    """An event that also counts as set when a question says so."""
+
+    def __init__(self, event: threading.Event, ask: Callable[[], bool]) -> None:
+        super().__init__()
+        self._event, self._ask = event, ask
+
+    def is_set(self) -> bool:
+        """Whether the event is set, or the question says yes."""
+        return self._event.is_set() or self._ask()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from formulations.clock import Limits
-from formulations.conduct.context import Context
+from formulations.conduct.context import Context, Either
 from formulations.instance import IntArray
 from formulations.model.build import Model, Parts, build
 from formulations.model.decode import decode
@@ -45,22 +44,10 @@ def solve_whole(
     model = build(context.instance, by_rank(context.instance), parts)
     hint = None if context.best is None else renamed(model.columns.candidates, context.best)
     limits = context.limits(work, context.settings.seed, workers)
-    limits = replace(limits, stop=Either(context.settings.stop, stale))
+    limits = replace(limits, stop=Either(context.settings.stop, lambda: stale() or context.over()))
     answer = _solve(context, model, limits, hint, Use.CLAIMS)
     _learn(context, answer, upper)
     return answer
-
-
-class Either(threading.Event):
-    """An event that also counts as set when a question says so."""
-
-    def __init__(self, event: threading.Event, ask: Callable[[], bool]) -> None:
-        super().__init__()
-        self._event, self._ask = event, ask
-
-    def is_set(self) -> bool:
-        """Whether the event is set, or the question says yes."""
-        return self._event.is_set() or self._ask()
 
 
 def improve_whole(context: Context, work: float, seed: int) -> None:

@@ -9,13 +9,6 @@ rank as long as that lowers how full the fullest is.
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import time
-from collections.abc import Callable
-from importlib import import_module
-
 import numpy as np
 
 from formulations.bounds.own import per_option, shard_counts
@@ -24,42 +17,10 @@ from formulations.goals import DEFAULT, EVEN_MEMORY, HOST_MEMORY, MOVES, SHARDS,
 from formulations.instance import Instance, IntArray, Scope
 from formulations.result.check import check
 from formulations.result.placement import Placement
-from formulations.solvers.answer import POLL
 
-_LOOPS = "formulations.conduct.anneal_kernels"
 #: Shares of the objective by which a plan may be dearer on the way, as many tables in small steps
 #: may make it cheaper in the end: two thousand tables on every rank leave them one after another.
 SLACKS = (0.0, 1e-3, 1e-2)
-
-
-def prepare() -> subprocess.Popen[bytes]:
-    """Compile the loops in a process of their own: here it would hold up every Python thread.
-
-    They are compiled once on a machine, then read from Numba's cache in a second.
-    """
-    path = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    return subprocess.Popen(
-        [sys.executable, "-c", f"import {_LOOPS}"], env=path, start_new_session=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-
-
-def ready(
-    compiling: subprocess.Popen[bytes] | None = None, wait: Callable[[], bool] = lambda: False
-) -> bool:
-    """Whether the compiled loops are there.
-
-    ``wait`` is asked now and then whether to wait on for the compiler; what it has done by the end
-    is kept for the next solve.
-    """
-    if compiling is not None:
-        while compiling.poll() is None and wait():
-            time.sleep(POLL)
-        if compiling.poll() is None:
-            compiling.terminate()
-        elif compiling.returncode == 0:
-            import_module(_LOOPS)
-    return hasattr(sys.modules.get(_LOOPS), "tidy")
 
 
 def finished(

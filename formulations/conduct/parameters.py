@@ -48,13 +48,13 @@ WIDTHS = (1.0, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03)
 PACKED_FIRST = 50_000
 #: Moves a table, and the heat, that settle each of them.
 SETTLING, SETTLED = 100, 1e-3
-#: Of 100 moves: options below the first, single shards below the second, then swaps; in between:
-#: places looked at for a shard. The last few take shards away together: of 100 of these, the first
-#: share packs a busy rank and some others anew, up to the second a table changes its option
-#: before, the others ruin and put back.
-MIX = (34, 64, 8, 1, 40, 80)
-#: These are so many of 100, and fewer with more tables than so many a percent.
-REPACKS, REPACKED = 6, 1200
+#: Of 100 moves: options below the first, single shards below the second, swaps below the fifth; in
+#: between: places looked at for a shard. The others take shards away together: of 100 of these,
+#: below the sixth a busy rank and some others are packed anew, below the last after a table has
+#: changed its option, the rest ruin and put back.
+MIX = (34, 64, 8, 1, 94, 40, 80)
+#: These last look at all tables: with more tables than so many a percent there are fewer.
+REPACKED = 1200
 #: Ladders of temperatures: the hottest, the coldest and how many, one for each side that makes
 #: plans. Tight memory wants the second.
 LADDERS = ((0.1, 1e-3, 14), (0.2, 1e-3, 16))
@@ -84,6 +84,8 @@ DEAREST, APART = 1.07, 0.2
 SOLVED = 1e-5
 #: Seconds that HiGHS is given at least for the pooled program: mostly it needs less than one.
 POOLED = 4.0
+#: Options up to which TorchRec's greedy is asked for a first plan: it takes a second or so.
+GREEDY_UP_TO = 20_000
 #: Seconds that a side has to end when it is over: the longest call that does not ask is a slice of
 #: annealing, or, once on a machine, the compiler.
 LAST_WORDS = 2.0

@@ -9,14 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from formulations.bounds.own import own_cost, per_option, shard_counts
+from formulations.clock import OutOfTime
 from formulations.conduct import parameters
 from formulations.conduct.anneal import Annealer
 from formulations.conduct.anneal_data import STATE
 from formulations.conduct.context import Context
+from formulations.conduct.neighbourhoods import Walker
 from formulations.instance import IntArray, Objective
 from formulations.result.check import check
 from formulations.result.placement import Placement
-from formulations.search.lns import Walker
 
 
 class Plans:
@@ -139,7 +140,10 @@ class Plans:
         """Replica exchange, turn after turn from where it was."""
         context, begin = self._context, self._context.clock.now()
         if self._replicas is None:
-            self._replicas = self._replicated()
+            heats = self._heats()
+            if not heats:
+                return False
+            self._replicas = self._replicated(heats)
         annealer = self._replicas
         if context.objective is not None:
             below = context.objective - max(1, int(parameters.SHRINK * abs(context.objective)))
@@ -160,18 +164,18 @@ class Plans:
             context.offer(annealer.placement(best=True), "annealing")
         return True
 
-    def _replicated(self) -> Annealer:
+    def _replicated(self, heats: list[float]) -> Annealer:
         """Replicas of what the choice of options gives, aiming far enough above the bound to meet
         plans soon."""
-        annealer = Annealer(self._context.instance, self._seed, self._ready().lowered)
+        annealer = Annealer(self._context.instance, self._seed)
         low = self._mean() if self._context.bound is None else self._context.bound
         self._aim = low + int(parameters.FIRST_AIM * abs(low)) + 1
         self._restrict(annealer, self._aim)
         annealer.start(self._options, self._targets(self._aim), self._machines)
-        annealer.replicate(self.heats())
+        annealer.replicate(heats)
         return annealer
 
-    def heats(self) -> list[float]:
+    def _heats(self) -> list[float]:
         """Temperatures of replicas; none where the instance is too large for any."""
         hottest, coldest, count = parameters.LADDERS[self._seed % len(parameters.LADDERS)]
         state = int(self._ready().array[STATE])
@@ -180,9 +184,10 @@ class Plans:
         return [float(heat) for heat in np.geomspace(hottest, coldest, count)]
 
     def _mix(self) -> tuple[int, ...]:
-        """Shares of moves; what packs ranks anew looks at all tables, so rarely where many are."""
-        few = max(1, min(parameters.REPACKS, parameters.REPACKED // self._tables))
-        return (*parameters.MIX[:4], 100 - few, *parameters.MIX[4:])
+        """Shares of moves; what looks at all tables is rare where many are."""
+        mix = parameters.MIX
+        few = max(1, min(100 - mix[4], parameters.REPACKED // self._tables))
+        return (*mix[:4], 100 - few, *mix[5:])
 
     def _clocked(self, made: int, begin: float) -> None:
         """Learn how many moves a unit of the clock are."""
@@ -289,6 +294,8 @@ class Plans:
 
     def _ready(self) -> Annealer:
         if self.annealer is None:
+            if not self._context.loops.ready(self._context.over):
+                raise OutOfTime
             self.annealer = Annealer(self._context.instance, self._seed)
         return self.annealer
 

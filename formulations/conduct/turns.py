@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from formulations.clock import OutOfTime
 from formulations.conduct import parameters
 from formulations.conduct.context import Context
 
@@ -53,7 +54,10 @@ def step(context: Context, parts: list[Part]) -> bool:
     part = min(alive, key=lambda p: p.spent / (p.least + p.gained / total))
     before, start = part.progress(), context.clock.now()
     amount = min(part.amount, max(context.clock.share(parameters.LONGEST_TURN), 0.05))
-    part.alive = part.run(amount)
+    try:
+        part.alive = part.run(amount)
+    except OutOfTime:
+        part.alive = False
     gain = min(max(0.0, part.progress() - before), parameters.MOST_GAIN)
     part.spent += max(context.clock.now() - start, parameters.LEAST_SPENT * amount)
     for other in parts:

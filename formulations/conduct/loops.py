@@ -1,0 +1,64 @@
+"""The compiled loops: there, or being compiled in a process of their own, once on a machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from importlib import import_module
+
+from formulations.solvers.answer import POLL
+
+_LOOPS = "formulations.conduct.anneal_kernels"
+
+
+def loaded() -> bool:
+    """Whether the loops can run at once."""
+    return hasattr(sys.modules.get(_LOOPS), "tidy")
+
+
+class Loops:
+    """The loops for one search.
+
+    Compiled here, they would hold up every Python thread; later they are read from Numba's cache
+    in a second.
+
+    Parameters
+    ----------
+    compile_apart : bool
+        In another process, for whoever watches the clock; else where they are first used.
+    """
+
+    def __init__(self, compile_apart: bool) -> None:
+        self._lock, self._apart = threading.Lock(), compile_apart
+        self._compiling: subprocess.Popen[bytes] | None = None
+
+    def prepare(self) -> None:
+        """Start compiling unless they are there."""
+        if loaded() or not self._apart:
+            return
+        path = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        self._compiling = subprocess.Popen(
+            [sys.executable, "-c", f"import {_LOOPS}"], env=path, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def ready(self, over: Callable[[], bool]) -> bool:
+        """Wait for them until it is over; whether they are there."""
+        with self._lock:
+            compiling = self._compiling
+            while compiling is not None and compiling.poll() is None and not over():
+                time.sleep(POLL)
+            if compiling is not None and compiling.poll() is None:
+                return False
+            self._compiling = None
+            import_module(_LOOPS)
+        return True
+
+    def close(self) -> None:
+        """End a compiler that is still at work."""
+        if self._compiling is not None and self._compiling.poll() is None:
+            self._compiling.terminate()

@@ -1,1 +1,0 @@
-"""Finding good plans for instances that are too large to solve whole."""
