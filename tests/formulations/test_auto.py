@@ -62,17 +62,10 @@ def test_time_held_back_does_not_remain() -> None:
 
 @settings(max_examples=12, deadline=None)
 @given(instance=instances())
-def test_scale_then_the_conductor(instance: Instance) -> None:
-    """What large instances get, on small ones: no plan below the optimum, no false proof."""
-    import formulations.conduct.anneal_kernels  # noqa: F401 - the loops must be there
-    from formulations import auto
-
+def test_the_conductor_by_the_clock(instance: Instance) -> None:
+    """Both sides with a clock on the wall: no plan below the optimum, no false proof."""
     truth = brute_force(instance)
-    before, auto.SMALL = auto.SMALL, -1
-    try:
-        outcome = solve(instance, "auto", Settings(time_limit=2, workers=1))
-    finally:
-        auto.SMALL = before
+    outcome = solve(instance, "scale", Settings(time_limit=2, workers=2))
     best = truth.objective
     if best is None:
         assert outcome.objective is None

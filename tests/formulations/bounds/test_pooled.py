@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 
 from formulations.bounds.own import own_cost, usable
-from formulations.bounds.pooled import exact_pooled_ip, machine_ip, pooled_ip
+from formulations.bounds.pooled import exact_pooled_ip, machine_ip, machines_apart, pooled_ip
 from formulations.clock import Limits
-from formulations.instance import Instance, Objective
+from formulations.instance import Instance, Objective, Pin, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 
@@ -17,12 +18,13 @@ LOOSE = settings(max_examples=60, deadline=None, suppress_health_check=list(Heal
 @LOOSE
 @given(instances())
 def test_pooled_and_machine_bounds(instance: Instance) -> None:
-    """HiGHS pooled, CP-SAT pooled and CP-SAT by machine: all at or below the optimum."""
+    """pooled and by machine, by HiGHS and by CP-SAT: all at or below the optimum."""
     truth = brute_force(instance).objective
     found = [
         pooled_ip(instance),
         exact_pooled_ip(instance, Limits(seconds=10)),
         machine_ip(instance, Limits(seconds=10)),
+        machines_apart(instance, Limits(seconds=10)),
     ]
     for result in found:
         if truth is None:
@@ -41,3 +43,19 @@ def test_own_cost_and_use(instance: Instance) -> None:
     assert usable(instance)[truth.placement.options].all()
     if instance.objective != Objective.TOTAL and instance.num_tables:
         assert own_cost(instance)[truth.placement.options].max() <= truth.objective
+
+
+def test_machines_apart_tells_machines() -> None:
+    """Two tables that fill a machine each go to different ones; one on both is told none."""
+    builder = InstanceBuilder([[0], [1]], ["p"], [("ddr", "machine", 12)], "busiest_rank")
+    for name in "ab":
+        builder.add_table(name)
+        builder.add_option("o", [Block(Where.ANY_RANK_OF_ONE_MACHINE, [Shard({"ddr": 10}, [5])])])
+    builder.add_table("c")
+    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"ddr": 1}, [1])], count=2)])
+    builder.add_table("d")
+    builder.add_option("o", [Block([0], [Shard({}, [1])])])
+    instance = builder.build(pins=[Pin(0, 0, ((1,),))])
+    machines = machines_apart(instance, Limits(seconds=10)).machines
+    assert machines is not None
+    assert machines.tolist()[:2] == [1, 0] and machines.tolist()[3] == -1

@@ -7,12 +7,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formulations.bounds.own import usable
+from formulations.conduct import anneal_kernels
 from formulations.conduct.anneal import Annealer
-from formulations.conduct.anneal_data import CLUSTER_LOAD, LOAD, MACHINE_LOAD, WIDE
+from formulations.conduct.anneal_data import CLUSTER_LOAD, LOAD, LOADS, MACHINE_LOAD, WIDE
+from formulations.conduct.parameters import MIX
 from formulations.instance import Current, Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.check import check, compute_loads
-from formulations.result.placement import same_ranks
+from formulations.result.placement import Placement, same_ranks
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import every_kind
 from tests.formulations.strategies import instances
@@ -131,6 +133,64 @@ def test_a_placement_loads_as_it_is(instance: Instance) -> None:
     assert back.options.tolist() == truth.placement.options.tolist()
     for table in range(instance.num_tables):
         assert same_ranks(back.to_lists(table), truth.placement.to_lists(table))
+
+
+@LOOSE
+@given(instances(), st.integers(2, 5))
+def test_every_replica_keeps_its_loads(instance: Instance, count: int) -> None:
+    """After exchanges each replica's kept loads are those of its placement, and what is met passes
+    the check."""
+    annealer = started(instance, targets(instance, None))
+    if annealer is None:
+        return
+    annealer.replicate(np.geomspace(0.3, 1e-3, count).tolist())
+    made = annealer.temper(600 * count, lambda: False, MIX, 1e-3, burst=20)
+    assert made >= 600 * count or not instance.num_tables
+    for replica in range(count):
+        anneal_kernels.select(annealer.array, replica)
+        penalty, placement = annealer.penalty, annealer.placement()
+        if check(instance, placement).loads is None:
+            continue
+        fresh = Annealer(instance)
+        fresh.load(placement, targets(instance, None))
+        loads = slice(int(annealer.array[LOAD]), int(annealer.array[LOAD] + annealer.array[LOADS]))
+        own = slice(int(fresh.array[LOAD]), int(fresh.array[LOAD] + fresh.array[LOADS]))
+        assert annealer.array[loads].tolist() == fresh.array[own].tolist()
+        assert penalty >= 0
+    if annealer.value is not None and not contradictory(instance):
+        verdict = check(instance, annealer.placement(best=True))
+        assert verdict.feasible
+        assert verdict.objectives[instance.objective.value] == annealer.value
+
+
+def test_replicas_pass_a_barrier() -> None:
+    """Two shards of 6 that share a rank of 11 with small ones must part: every way there is worse
+    first, and a cold state stays."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 11)], "busiest_rank")
+    for name, size in (("a", 6), ("b", 6), ("c", 5), ("d", 5)):
+        builder.add_table(name)
+        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": size}, [size])])])
+    instance = builder.build()
+    annealer = Annealer(instance, seed=3)
+    both = Placement(np.arange(4), [[np.asarray([r])] for r in (0, 0, 1, 1)])
+    annealer.load(both, [11])
+    annealer.replicate([0.3, 0.1, 0.03, 0.01, 1e-3])
+    annealer.temper(20_000, lambda: False, MIX, 1e-3, burst=20)
+    assert annealer.value == 11
+
+
+def test_tables_start_on_the_machines_told() -> None:
+    """Every shard of a table told a machine starts there, the other's anywhere."""
+    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [], "busiest_rank")
+    for name in "abc":
+        builder.add_table(name)
+        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [1])], count=2)])
+    instance = builder.build()
+    annealer = Annealer(instance)
+    annealer.start(np.arange(3), [9], machines=np.asarray([1, 0, -1]))
+    placement = annealer.placement()
+    assert {int(r) for r in placement.ranks[0][0]} <= {2, 3}
+    assert {int(r) for r in placement.ranks[1][0]} <= {0, 1}
 
 
 def test_it_repeats() -> None:

@@ -1,17 +1,17 @@
-"""The conductor takes over what an earlier search reached."""
+"""The conductor: what it starts from, and that nothing counts once it has answered."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from formulations import Settings
+from formulations.bounds.own import usable
 from formulations.clock import Clock
-from formulations.conduct import conductor
 from formulations.conduct.conductor import conduct
+from formulations.conduct.context import Context
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
-from formulations.result.outcome import BoundSource, Outcome, Status, StoppedBy, found
+from formulations.result.outcome import BoundSource, Status
 from formulations.result.placement import Placement
 
 
@@ -24,34 +24,26 @@ def three_on_two() -> Instance:
     return builder.build()
 
 
-def before(instance: Instance, bound: int) -> Outcome:
-    """Everything on rank 0, under a bound."""
-    plan = Placement(np.arange(3), [[np.asarray([0])] for _ in range(3)])
-    source = BoundSource("told before", exact=True)
-    return found(instance, "scale", plan, StoppedBy.TIME_LIMIT, bound, source)
+def on(*ranks: int) -> Placement:
+    """Each table on its rank."""
+    return Placement(np.arange(3), [[np.asarray([rank])] for rank in ranks])
 
 
-def asked(instance: Instance, earlier: Outcome | None) -> Outcome:
-    """What the conductor answers with its search left out."""
-    hint = None if earlier is None else earlier.placement
-    settings = Settings(time_limit=None, work_limit=20.0, workers=1, hint=hint)
-    return conduct(instance, settings, Clock(settings), "auto", earlier)
-
-
-def test_an_earlier_bound_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is what the outcome says where the search finds nothing, with its source."""
-    monkeypatch.setattr(conductor, "_search", lambda context, plans: None)
-    instance = three_on_two()
-    outcome = asked(instance, before(instance, 6))
-    assert outcome.bound == 6 and outcome.bound_source is not None
-    assert outcome.bound_source.method == "told before"
-    assert asked(instance, None).bound is None
-
-
-def test_an_earlier_plan_is_improved() -> None:
+def test_a_hint_is_improved() -> None:
     """From ten on one rank to six, proved."""
-    instance = three_on_two()
-    earlier = before(instance, 5)
-    assert earlier.objective == 10
-    outcome = asked(instance, earlier)
+    settings = Settings(time_limit=None, work_limit=20.0, workers=1, hint=on(0, 0, 0))
+    outcome = conduct(three_on_two(), settings, Clock(settings), "auto")
     assert (outcome.status, outcome.objective, outcome.bound) == (Status.OPTIMAL, 6, 6)
+
+
+def test_what_comes_late_is_neither_taken_nor_told() -> None:
+    """A thread left behind may still find plans and bounds: outcome and trace agree without."""
+    instance, settings = three_on_two(), Settings(workers=1, time_limit=60)
+    clock = Clock(settings)
+    context = Context(instance, settings, clock, usable(instance))
+    assert context.offer(on(0, 0, 1), "early")
+    context.close()
+    assert not context.offer(on(0, 1, 1), "late")
+    context.lift(6, BoundSource("late", exact=True))
+    assert (context.objective, context.bound, context.over()) == (7, None, True)
+    assert [point.objective for point in clock.trace] == [7]

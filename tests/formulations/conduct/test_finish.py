@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 
-from formulations.conduct.finish import finished, ready, wishes
+from formulations.conduct.finish import finished, wishes
 from formulations.goals import NAMES, Goals
 from formulations.instance import Current, Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
@@ -145,17 +143,3 @@ def test_no_table_of_a_production_model_is_cut_without_need(shared_data: Path) -
     )
     assert len(needless(compiled.instance, today.placement)) > 20
     assert needless(compiled.instance, finished(compiled.instance, today.placement)) == []
-
-
-def child(code: str) -> subprocess.Popen[bytes]:
-    """A process in the compiler's place."""
-    return subprocess.Popen([sys.executable, "-c", code])
-
-
-def test_the_compiler_is_waited_for_as_long_as_one_likes() -> None:
-    """One that ends is waited for; one that does not is stopped once nobody waits on."""
-    quick = child("import time; time.sleep(0.2)")
-    assert ready(quick, lambda: True) and quick.returncode == 0
-    slow, asked = child("import time; time.sleep(600)"), []
-    ready(slow, lambda: asked.append(1) is None and len(asked) < 3)
-    assert slow.wait(60) != 0 and len(asked) == 3

@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formulations.bounds.own import usable
+from formulations.conduct.load import load_of, peak_costs
+from formulations.conduct.opened import Chooser, Sizes
 from formulations.instance import Current, Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.model.build import Parts
@@ -18,8 +20,6 @@ from formulations.model.encode import encode
 from formulations.model.partition import by_rank
 from formulations.result.check import check
 from formulations.result.placement import Placement
-from formulations.search.parts import Chooser, Sizes
-from formulations.search.state import load_of, peak_costs
 from formulations.solvers.answer import Found
 from tests.formulations.brute_force import brute_force
 from tests.formulations.model.solved import broken_rows, solved
