@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from formulations.bounds.own import own_cost, usable
 from formulations.bounds.pooled import exact_pooled_ip, machine_ip, machines_apart, pooled_ip
 from formulations.clock import Limits
-from formulations.instance import Instance, Objective, Pin, Where
+from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
@@ -47,15 +47,15 @@ def test_own_cost_and_use(instance: Instance) -> None:
 
 def test_machines_apart_tells_machines() -> None:
     """Two tables that fill a machine each go to different ones; one on both is told none."""
-    builder = InstanceBuilder([[0], [1]], ["p"], [("ddr", "machine", 12)], "busiest_rank")
-    for name in "ab":
+    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [("ddr", "machine", 12)], "busiest_rank")
+    for name, ranks in (("a", [2, 3]), ("b", None)):
         builder.add_table(name)
-        builder.add_option("o", [Block(Where.ANY_RANK_OF_ONE_MACHINE, [Shard({"ddr": 10}, [5])])])
+        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"ddr": 10}, [5])], among=ranks)])
     builder.add_table("c")
-    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"ddr": 1}, [1])], count=2)])
+    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"ddr": 2}, [5])], count=2)])
     builder.add_table("d")
     builder.add_option("o", [Block([0], [Shard({}, [1])])])
-    instance = builder.build(pins=[Pin(0, 0, ((1,),))])
+    instance = builder.build()
     machines = machines_apart(instance, Limits(seconds=10)).machines
     assert machines is not None
-    assert machines.tolist()[:2] == [1, 0] and machines.tolist()[3] == -1
+    assert machines.tolist() == [1, 0, -1, -1]
