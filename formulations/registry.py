@@ -59,7 +59,7 @@ class Formulation:
 
 _ALL = (
     Formulation(
-        "auto", "formulations.auto", "optimum or gap", "cpsat, conductor or scale, by shape"
+        "auto", "formulations.auto", "optimum or gap", "cpsat or the conductor, by shape"
     ),
     Formulation("cpsat", "formulations.exact", "optimum", "the exact model in CP-SAT"),
     Formulation(
