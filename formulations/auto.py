@@ -1,7 +1,7 @@
 """The default: the exact model where it can prove, beside bounds and search.
 
 Where every shard's place is fixed, ``cpsat`` proves thousands of tables in seconds and runs alone.
-Everything else goes to the conductor (:mod:`formulations.conduct.conductor`), where, on small
+Everything else goes to the conductor (:mod:`formulations.search.conductor`), where, on small
 instances, the exact model runs from the first second beside compiled search. What is left of the
 time goes into polishing the plan.
 """
@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from formulations import exact, scale
 from formulations.clock import Clock
-from formulations.conduct.conductor import conduct
 from formulations.instance import Instance
 from formulations.polish import polished
 from formulations.presolve import Presolved, placement_variables, presolve
 from formulations.result.outcome import Outcome, with_plan
+from formulations.search.conductor import conduct
 from formulations.settings import Settings
 
 #: Placement variables up to which the plan is polished in one exact model.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from formulations.clock import Clock
-from formulations.conduct.conductor import conduct
 from formulations.instance import Instance
 from formulations.options import whole
 from formulations.result.outcome import Outcome
+from formulations.search.conductor import conduct
 from formulations.settings import Settings
 
 #: ``whole_columns``: the size up to which the exact model is tried at all.

@@ -100,8 +100,8 @@ def _finished(
     wanted = settings.polish and chosen.proves != "nothing" and not clock.interrupted()
     if outcome.placement is None or outcome.objective is None or not wanted:
         return outcome
-    from formulations.conduct.finish import finished
-    from formulations.conduct.loops import loaded
+    from formulations.search.finish import finished
+    from formulations.search.loops import loaded
 
     if not clock.counts and not loaded():
         return outcome

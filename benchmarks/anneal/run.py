@@ -14,8 +14,8 @@ import numpy as np
 
 from benchmarks.ladder.make import synthetic
 from formulations.bounds.own import usable
-from formulations.conduct.anneal import Annealer
 from formulations.result.certify import symmetric_lp
+from formulations.search.anneal import Annealer
 
 MOVES = 1_000_000
 
@@ -23,7 +23,7 @@ MOVES = 1_000_000
 def main(sizes: list[int]) -> None:
     """Print one row a size."""
     before = time.process_time()
-    import formulations.conduct.anneal_kernels  # noqa: F401
+    import formulations.search.anneal_kernels  # noqa: F401
 
     print(f"loops ready after {time.process_time() - before:.1f} s of processor time\n")
     print("| tables × ranks | options | lowered s | moves/s | penalty at first | at last |")

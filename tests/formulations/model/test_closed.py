@@ -10,8 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formulations.bounds.own import usable
-from formulations.conduct.load import load_of, peak_costs
-from formulations.conduct.opened import Chooser, Sizes
 from formulations.instance import Current, Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.model.build import Parts
@@ -20,6 +18,8 @@ from formulations.model.encode import encode
 from formulations.model.partition import by_rank
 from formulations.result.check import check
 from formulations.result.placement import Placement
+from formulations.search.load import load_of, peak_costs
+from formulations.search.opened import Chooser, Sizes
 from formulations.solvers.answer import Found
 from tests.formulations.brute_force import brute_force
 from tests.formulations.model.solved import broken_rows, solved

@@ -1,7 +1,7 @@
 """Annealing towards a target: options and places at once, through plans that are not feasible.
 
 A target T for the objective is a capacity like any other; what exceeds a capacity is penalised
-(:mod:`formulations.conduct.anneal_kernels`). A state without penalty is a plan of at most T; the
+(:mod:`formulations.search.anneal_kernels`). A state without penalty is a plan of at most T; the
 target is then lowered below it and the search goes on at the temperature it has. It proposes:
 whoever takes a plan checks it.
 """
@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.conduct import anneal_data as data
-from formulations.conduct import parameters
-from formulations.conduct.anneal_data import lowered
 from formulations.fusion import mixed_groups
 from formulations.instance import Instance, IntArray
 from formulations.result.placement import Placement
+from formulations.search import anneal_data as data
+from formulations.search import parameters
+from formulations.search.anneal_data import lowered
 
 #: Moves between two looks at the clock: a few hundredths of a second.
 SLICE = 20_000
@@ -37,14 +37,14 @@ class Annealer:
     Attributes
     ----------
     array : int64 array
-        The state (:mod:`formulations.conduct.anneal_data`).
+        The state (:mod:`formulations.search.anneal_data`).
     capacity_weight : float
         What a share of use over capacity weighs against a share of cost over the target; counts
         from the next start.
     """
 
     def __init__(self, instance: Instance, seed: int = 0) -> None:
-        from formulations.conduct import anneal_kernels
+        from formulations.search import anneal_kernels
 
         self._kernels, self._lowered = anneal_kernels, lowered(instance)
         self._instance, self._seed = instance, seed

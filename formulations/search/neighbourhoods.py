@@ -11,9 +11,6 @@ import random
 
 import numpy as np
 
-from formulations.conduct.context import Context
-from formulations.conduct.load import Load, load_of, objective_of, overflow
-from formulations.conduct.opened import Chooser, Sizes, sorted_peaks
 from formulations.instance import Objective
 from formulations.model.build import Parts, build
 from formulations.model.decode import decode
@@ -21,6 +18,9 @@ from formulations.model.encode import encode
 from formulations.model.partition import by_rank
 from formulations.result.check import check
 from formulations.result.placement import Placement
+from formulations.search.context import Context
+from formulations.search.load import Load, load_of, objective_of, overflow
+from formulations.search.opened import Chooser, Sizes, sorted_peaks
 from formulations.solvers.cpsat import Asked, Use, solve_cpsat
 
 #: Deterministic seconds for one neighbourhood.

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from formulations.conduct.load import Load, place_use
 from formulations.instance import Instance, IntArray, Objective, Where
 from formulations.result.placement import Placement
+from formulations.search.load import Load, place_use
 
 #: A neighbourhood beyond this many placing columns is too slow to build and solve.
 MAX_COLUMNS = 6_000

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from formulations.bounds.own import own_cost
 from formulations.clock import Clock, Limits
-from formulations.conduct.load import peak_costs
-from formulations.conduct.loops import Loops
-from formulations.conduct.opened import Sizes
 from formulations.instance import Instance, IntArray
 from formulations.reduce import bounds_at
 from formulations.result.certificate import Certificate
 from formulations.result.check import check
 from formulations.result.outcome import BoundSource
 from formulations.result.placement import Placement
+from formulations.search.load import peak_costs
+from formulations.search.loops import Loops
+from formulations.search.opened import Sizes
 from formulations.settings import Settings
 
 

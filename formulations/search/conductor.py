@@ -1,9 +1,9 @@
 """One search: a side that improves plans and a side that improves the bound, telling each other.
 
 Each side has parts that take turns by what they delivered on this very instance
-(:mod:`formulations.conduct.turns`). Plans: annealing towards targets, neighbourhoods in CP-SAT, its
+(:mod:`formulations.search.turns`). Plans: annealing towards targets, neighbourhoods in CP-SAT, its
 own large-neighbourhood search. Bounds: the pooled program, machines kept apart, the exact model.
-What is shared lies in :class:`formulations.conduct.context.Context`: the best plan (a target, a
+What is shared lies in :class:`formulations.search.context.Context`: the best plan (a target, a
 hint, a limit), the best bound (where targets start), options ruled out, the pooled program's
 choice. With several workers the sides run beside each other; with one, turn by turn.
 """
@@ -19,17 +19,17 @@ import numpy as np
 from formulations.baselines.start import current_plan, starting_plan
 from formulations.bounds.own import own_cost, usable
 from formulations.clock import Clock
-from formulations.conduct import parameters
-from formulations.conduct.bounds import Bounds
-from formulations.conduct.context import Context
-from formulations.conduct.exact import improve_whole
-from formulations.conduct.plans import Plans
-from formulations.conduct.turns import Part, step, take_turns
 from formulations.instance import Instance, IntArray
 from formulations.presolve import presolve
 from formulations.proof.prove import SymmetricLP, prove_infeasible, symmetric_lp
 from formulations.result.certify import with_certificate
 from formulations.result.outcome import BoundSource, Outcome, StoppedBy, found, infeasible, nothing
+from formulations.search import parameters
+from formulations.search.bounds import Bounds
+from formulations.search.context import Context
+from formulations.search.exact import improve_whole
+from formulations.search.plans import Plans
+from formulations.search.turns import Part, step, take_turns
 from formulations.settings import Settings
 from formulations.solvers.answer import POLL
 from formulations.solvers.cpsat import solver

@@ -7,14 +7,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formulations.bounds.own import usable
-from formulations.conduct import anneal_kernels
-from formulations.conduct.anneal import Annealer
-from formulations.conduct.anneal_data import CLUSTER_LOAD, LOAD, LOADS, MACHINE_LOAD, WIDE
-from formulations.conduct.parameters import MIX
 from formulations.instance import Current, Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.check import check, compute_loads
 from formulations.result.placement import Placement, same_ranks
+from formulations.search import anneal_kernels
+from formulations.search.anneal import Annealer
+from formulations.search.anneal_data import CLUSTER_LOAD, LOAD, LOADS, MACHINE_LOAD, WIDE
+from formulations.search.parameters import MIX
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import every_kind
 from tests.formulations.strategies import instances

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from formulations.clock import OutOfTime
-from formulations.conduct import parameters
-from formulations.conduct.context import Context
+from formulations.search import parameters
+from formulations.search.context import Context
 
 
 @dataclass

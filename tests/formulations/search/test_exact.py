@@ -6,11 +6,11 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from formulations.bounds.own import usable
 from formulations.clock import Clock
-from formulations.conduct.context import Context
-from formulations.conduct.exact import improve_whole, solve_whole
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.placement import Placement
+from formulations.search.context import Context
+from formulations.search.exact import improve_whole, solve_whole
 from formulations.settings import Settings
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances

@@ -12,11 +12,11 @@ from __future__ import annotations
 import numpy as np
 
 from formulations.bounds.own import per_option, shard_counts
-from formulations.conduct.anneal import Annealer
 from formulations.goals import DEFAULT, EVEN_MEMORY, HOST_MEMORY, MOVES, SHARDS, TOTAL, Goals
 from formulations.instance import Instance, IntArray, Scope
 from formulations.result.check import check
 from formulations.result.placement import Placement
+from formulations.search.anneal import Annealer
 
 #: Shares of the objective by which a plan may be dearer on the way, as many tables in small steps
 #: may make it cheaper in the end: two thousand tables on every rank leave them one after another.

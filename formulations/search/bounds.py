@@ -14,11 +14,11 @@ from formulations.bounds.pooled import (
     pooled_ip,
 )
 from formulations.clock import OutOfTime
-from formulations.conduct import parameters
-from formulations.conduct.context import Context
-from formulations.conduct.exact import columns_of_whole, solve_whole
 from formulations.instance import IntArray
 from formulations.model.build import Parts
+from formulations.search import parameters
+from formulations.search.context import Context
+from formulations.search.exact import columns_of_whole, solve_whole
 
 
 class Bounds:

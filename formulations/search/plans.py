@@ -10,14 +10,14 @@ import numpy as np
 
 from formulations.bounds.own import own_cost, per_option, shard_counts
 from formulations.clock import OutOfTime
-from formulations.conduct import parameters
-from formulations.conduct.anneal import Annealer
-from formulations.conduct.anneal_data import STATE
-from formulations.conduct.context import Context
-from formulations.conduct.neighbourhoods import Walker
 from formulations.instance import IntArray, Objective
 from formulations.result.check import check
 from formulations.result.placement import Placement
+from formulations.search import parameters
+from formulations.search.anneal import Annealer
+from formulations.search.anneal_data import STATE
+from formulations.search.context import Context
+from formulations.search.neighbourhoods import Walker
 
 
 class Plans:

@@ -7,12 +7,12 @@ import numpy as np
 from formulations import Settings
 from formulations.bounds.own import usable
 from formulations.clock import Clock
-from formulations.conduct.conductor import conduct
-from formulations.conduct.context import Context
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.outcome import BoundSource, Status
 from formulations.result.placement import Placement
+from formulations.search.conductor import conduct
+from formulations.search.context import Context
 
 
 def three_on_two() -> Instance:

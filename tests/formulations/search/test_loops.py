@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from formulations.conduct.loops import Loops, loaded
+from formulations.search.loops import Loops, loaded
 
 
 def waiting_for(code: str) -> tuple[Loops, subprocess.Popen[bytes]]:

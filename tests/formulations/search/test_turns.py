@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from formulations.clock import Clock
-from formulations.conduct.context import Context
-from formulations.conduct.turns import Part, step
 from formulations.instance.build import InstanceBuilder
+from formulations.search.context import Context
+from formulations.search.turns import Part, step
 from formulations.settings import Settings
 
 

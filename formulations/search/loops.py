@@ -12,7 +12,7 @@ from importlib import import_module
 
 from formulations.solvers.answer import POLL
 
-_LOOPS = "formulations.conduct.anneal_kernels"
+_LOOPS = "formulations.search.anneal_kernels"
 
 
 def loaded() -> bool:

@@ -2,7 +2,7 @@
 # mypy: disable-error-code="no-untyped-def"
 """The compiled loops of annealing: loads in place, moves tried and taken back.
 
-``a`` holds everything in one int64 array (:mod:`formulations.conduct.anneal_data`: ``a[NAME]`` is
+``a`` holds everything in one int64 array (:mod:`formulations.search.anneal_data`: ``a[NAME]`` is
 a number, or where a section begins), ``w`` what a unit of excess weighs at every place: with few
 arguments, calls stay cheap and compiling stays short. Every function releases the GIL.
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
-from formulations.conduct.anneal_data import (
+from formulations.search.anneal_data import (
     ADMITTED, ADMITTED_WIDE, BEST_OPTION, BEST_PLACE, CLUSTER, CLUSTER_LOAD, CLUSTER_WIDE,
     DISTINCT, DOMAINS, DOMAIN_START, ENTRY_CLUSTER, ENTRY_MACHINE, ENTRY_RANK, EVERYWHERE,
     EVERY_MACHINE, EVERY_RANK, FIXED_ENTRY, FIXED_RANK, FIXED_START, GROUP, GROUP_LEVEL,

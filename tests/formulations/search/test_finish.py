@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 
-from formulations.conduct.finish import finished, wishes
 from formulations.goals import NAMES, Goals
 from formulations.instance import Current, Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.check import check, moved_tables
 from formulations.result.placement import Placement
+from formulations.search.finish import finished, wishes
 from milp_planner.today.matching import compile_today
 from tests.formulations.brute_force import brute_force
 from tests.formulations.needless import needless

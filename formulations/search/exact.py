@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from formulations.clock import Limits
-from formulations.conduct.context import Context, Either
 from formulations.instance import IntArray
 from formulations.model.build import Model, Parts, build
 from formulations.model.decode import decode
@@ -17,6 +16,7 @@ from formulations.model.partition import by_rank
 from formulations.model.symmetry import renamed
 from formulations.result.outcome import BoundSource
 from formulations.result.placement import Placement
+from formulations.search.context import Context, Either
 from formulations.solvers.answer import Answer, Found
 from formulations.solvers.cpsat import Asked, Use, solve_cpsat
 
