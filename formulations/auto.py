@@ -23,7 +23,7 @@ POLISH_UP_TO = 20_000
 KEEP, MOST = 0.08, 5.0
 #: Seconds an option for what comes after the search, most of it the certificate's check; and the
 #: largest share of the time limit for it.
-AFTERWARDS, MOST_AFTERWARDS = 1e-4, 0.2
+AFTERWARDS, MOST_AFTERWARDS = 1.6e-4, 0.3
 
 #: Those of both; each reads its own.
 OPTIONS = {**exact.OPTIONS, **scale.OPTIONS}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
-from formulations.checker import Unreadable, check_certificate
+from formulations import checker
 from formulations.errors import InstanceError
 from formulations.instance import Instance
 from formulations.instance.file import instance_to_dict
@@ -104,10 +105,16 @@ def certifies(instance: Instance, certificate: Certificate) -> bool:
         When the certificate is malformed.
     """
     try:
-        open_case = check_certificate(instance_to_dict(instance), certificate_to_dict(certificate))
-    except Unreadable as error:
+        proof = checker.Proof(_as_read(instance), certificate_to_dict(certificate))
+    except checker.Unreadable as error:
         raise InstanceError(str(error)) from error
-    return open_case is None
+    return proof.open_case() is None
+
+
+@lru_cache(maxsize=1)
+def _as_read(instance: Instance) -> checker.Instance:
+    """The checker's reading of an instance's file, kept for the next certificate."""
+    return checker.Instance(instance_to_dict(instance))
 
 
 def _certificate(instance: Instance, outcome: Outcome) -> Iterator[Claim]:
