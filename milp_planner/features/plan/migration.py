@@ -9,13 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formulations import Instance, Placement
-from formulations.instance import Current, IntArray, Scope
+from formulations.instance import Current, IntArray, Objective, Scope
 from formulations.result.check import check, moved_bytes, moved_tables
 from milp_planner.features.plan.tables import table_loads
 from milp_planner.files import Facts
+
+#: Plans on the way that the check judges, unless fusion groups may be mixed on it; between these
+#: the objective is that of the sums which order the steps.
+CHECKED = 200
 
 
 @dataclass(frozen=True)
@@ -64,32 +67,36 @@ def migration(
     """
     known = replace(instance, current=_as_current(before))
     todo = _together(known, before, after)
-    order, left = _ordered(instance, before, after, todo)
+    order, values, left = _ordered(instance, before, after, todo)
+    value: int | None
     steps: list[Move] = []
     placements: list[Placement] = []
-    placement = before
-    for index in order:
-        placement = _with(placement, after, todo[index])
-        verdict = check(instance, placement)
-        value = verdict.objectives.get(instance.objective.value) if verdict.feasible else None
+    start = check(instance, before)
+    each = bool(instance.fusion_groups) or not start.feasible
+    placement, every = before, 1 if each else 1 + int(len(order) / CHECKED)
+    for done, index in enumerate(order, start=1):
+        placement, value = _with(placement, after, todo[index]), values[done - 1]
+        if done % every == 0 or done == len(order):
+            verdict = check(instance, placement)
+            value = verdict.objectives.get(instance.objective.value) if verdict.feasible else None
         names = tuple(instance.table_names[t] for t in todo[index])
         steps.append(Move(names, moved_bytes(known, after, todo[index]), value))
         placements.append(placement)
-    start = check(instance, before).objectives[instance.objective.value]
     stuck = tuple(instance.table_names[t] for i in left for t in todo[i])
-    return Migration(start, tuple(steps), stuck), placements
+    return Migration(start.objectives[instance.objective.value], tuple(steps), stuck), placements
 
 
 def _ordered(
     instance: Instance, before: Placement, after: Placement, todo: list[list[int]]
-) -> tuple[list[int], list[int]]:
-    """The better of the two orders, and the steps that are left out of it."""
+) -> tuple[list[int], list[int], list[int]]:
+    """The better of the two orders, the objective after each step, and the steps left out."""
     ahead, back = _Way(instance, before, after, todo), _Way(instance, after, before, todo)
     order, values = ahead.walk()
     undone, costs = back.walk()
     if back.left() or (not ahead.left() and sum(values[:-1]) <= sum(costs[:-1])):
-        return order, ahead.left()
-    return undone[::-1], []
+        return order, values, ahead.left()
+    end = check(instance, after).objectives[instance.objective.value]
+    return undone[::-1], [*costs[-2::-1], end], []
 
 
 def _as_current(placement: Placement) -> tuple[Current, ...]:
@@ -128,20 +135,39 @@ class _Way:
         self, instance: Instance, before: Placement, after: Placement, todo: list[list[int]]
     ) -> None:
         self._instance = instance
-        self._open = np.ones(len(todo), dtype=bool)
         loads = [table_loads(instance, before, t)[:2] for t in range(instance.num_tables)]
-        self._cost = sum((cost for cost, _ in loads), np.zeros_like(loads[0][0]))
-        self._use = sum((use for _, use in loads), np.zeros_like(loads[0][1]))
-        shape = (len(todo), *self._cost.shape[:1])
-        self._saved = np.zeros((*shape, self._cost.shape[1]), dtype=np.int64)
-        self._new = np.zeros((*shape, self._use.shape[1]), dtype=np.int64)
-        self._old = np.zeros_like(self._new)
+        cost = sum((cost for cost, _ in loads), np.zeros_like(loads[0][0]))
+        use = sum((use for _, use in loads), np.zeros_like(loads[0][1]))
+        saved = np.zeros((len(todo), *cost.shape), dtype=np.int64)
+        new = np.zeros((len(todo), *use.shape), dtype=np.int64)
+        old = np.zeros_like(new)
         for step, tables in enumerate(todo):
             for table in tables:
-                cost, use = table_loads(instance, after, table)[:2]
-                self._saved[step] += loads[table][0] - cost
-                self._new[step] += use
-                self._old[step] += loads[table][1]
+                there = table_loads(instance, after, table)[:2]
+                saved[step] += loads[table][0] - there[0]
+                new[step] += there[1]
+                old[step] += loads[table][1]
+        self._more = (new - old).sum(axis=(1, 2))
+        peaks = instance.objective == Objective.STEP_TIME
+        self._cost = cost if peaks else cost.sum(axis=1, keepdims=True)
+        self._saved = saved if peaks else saved.sum(axis=2, keepdims=True)
+        self._use, self._new, self._old = (self._by_place(part) for part in (use[None], new, old))
+        rooms = [np.zeros(0, dtype=np.int64), *(r.capacity for r in instance.resources)]
+        self._room = np.concatenate(rooms)
+        self._open = np.arange(len(todo))
+
+    def _by_place(self, use: IntArray) -> IntArray:
+        """Use summed over the places of each resource, one resource after another."""
+        places = [np.zeros((len(use), 0), dtype=np.int64)]
+        for index, resource in enumerate(self._instance.resources):
+            at = use[:, :, index]
+            if resource.scope == Scope.MACHINE:
+                parts = [at[:, list(ranks)].sum(axis=1) for ranks in self._instance.machines]
+                at = np.stack(parts, axis=1)
+            elif resource.scope == Scope.CLUSTER:
+                at = at.sum(axis=1, keepdims=True)
+            places.append(at)
+        return np.concatenate(places, axis=1)
 
     def walk(self) -> tuple[list[int], list[int]]:
         """Steps in order until none fits, and the objective after each."""
@@ -155,38 +181,23 @@ class _Way:
 
     def _best(self) -> tuple[int, int] | None:
         """The open step to take next, and the objective then; None when none fits."""
-        fits = self._open & self._fits(self._use + self._new)
-        if not fits.any():
+        fits = self._open[(self._use + self._new[self._open] <= self._room).all(axis=1)]
+        if not len(fits):
             return None
-        value = self._objective(self._cost - self._saved)
-        more = (self._new - self._old).sum(axis=(1, 2))
-        step = int(np.lexsort((more, value, ~fits))[0])
-        return step, int(value[step])
+        value = self._objective(self._cost - self._saved[fits])
+        best = int(np.lexsort((self._more[fits], value))[0])
+        return int(fits[best]), int(value[best])
 
     def _take(self, step: int) -> None:
         self._cost = self._cost - self._saved[step]
         self._use = self._use + self._new[step] - self._old[step]
-        self._open[step] = False
+        self._open = self._open[self._open != step]
 
     def left(self) -> list[int]:
         """Steps not taken."""
-        return [int(i) for i in np.flatnonzero(self._open)]
+        return self._open.tolist()
 
     def _objective(self, cost: IntArray) -> IntArray:
-        kind = self._instance.objective.value
-        if kind == "total":
+        if self._instance.objective == Objective.TOTAL:
             return np.asarray(cost.sum(axis=(1, 2)))
-        peaks = cost.sum(axis=2, keepdims=True) if kind == "busiest_rank" else cost
-        return np.asarray(peaks.max(axis=1).sum(axis=1))
-
-    def _fits(self, use: IntArray) -> NDArray[np.bool_]:
-        fits = np.ones(len(use), dtype=bool)
-        for index, resource in enumerate(self._instance.resources):
-            at = use[:, :, index]
-            if resource.scope == Scope.MACHINE:
-                parts = [at[:, list(ranks)].sum(axis=1) for ranks in self._instance.machines]
-                at = np.stack(parts, axis=1)
-            elif resource.scope == Scope.CLUSTER:
-                at = at.sum(axis=1, keepdims=True)
-            fits &= (at <= resource.capacity).all(axis=1)
-        return fits
+        return np.asarray(cost.max(axis=1).sum(axis=1))

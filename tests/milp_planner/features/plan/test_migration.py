@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -55,7 +57,10 @@ def test_no_capacity_is_exceeded_on_the_way(data: st.DataObject) -> None:
              for p in (before, after) for k in (0, 1)]  # fmt: skip
     capacity = max(loads) + data.draw(st.integers(0, 6))
     instance = pieces(capacity, sizes)
-    found, placements = migration(instance, on(before, instance), on(after, instance))
+    ends = on(before, instance), on(after, instance)
+    found, placements = migration(instance, *ends)
+    with patch("milp_planner.features.plan.migration.CHECKED", 0.3):
+        assert migration(instance, *ends)[0] == found  # the sums agree with the check
     now = list(before)
     for move, placement in zip(found.moves, placements, strict=True):
         (table,) = (int(name[1:]) for name in move.tables)
