@@ -286,6 +286,36 @@ class SlowRow:
 
 
 @dataclass(frozen=True)
+class Imbalance:
+    """How far the shares p of k ranks are from 1/k, as TorchRec's statistics measure it: from 0,
+    all alike, to 1."""
+
+    variation: float
+    """max |p − 1/k|"""
+    distance: float
+    """Σ |p − 1/k|; the only one that may reach 2."""
+    chi: float
+    """Σ (p − 1/k)² · k, divided by its most, k − 1."""
+    kl: float
+    """Σ p · ln(k·p), divided by its most, ln k."""
+
+
+def imbalance_of(values: IntArray) -> Imbalance:
+    """Of one value per rank, int64 array [ranks]."""
+    ranks, total = len(values), int(values.sum())
+    if ranks < 2 or not total:
+        return Imbalance(0.0, 0.0, 0.0, 0.0)
+    share = values / total
+    off, some = np.abs(share - 1 / ranks), share[share > 0]
+    return Imbalance(
+        variation=float(off.max()),
+        distance=float(off.sum()),
+        chi=float((off**2).sum() * ranks / (ranks - 1)),
+        kl=float((some * np.log(ranks * some)).sum() / np.log(ranks)),
+    )
+
+
+@dataclass(frozen=True)
 class Evenness:
     """Mean and largest value over all ranks."""
 
@@ -295,6 +325,7 @@ class Evenness:
     most: int
     rank: int
     """The largest, and where."""
+    imbalance: Imbalance
 
     @property
     def above(self) -> float:
@@ -329,7 +360,10 @@ def slowest_of(plan: Plan) -> SlowestInfo:
     if traffic is not None:
         found |= {"in": traffic[:, 0], "out": traffic[:, 1]}
     return SlowestInfo(rows, tuple(
-        Evenness(what, float(values.mean()), int(values.max()), int(values.argmax()))
+        Evenness(
+            what, float(values.mean()), int(values.max()), int(values.argmax()),
+            imbalance_of(values),
+        )
         for what, values in found.items()
     ))  # fmt: skip
 
@@ -362,7 +396,7 @@ def _largest(instance: Instance, times: IntArray) -> tuple[tuple[str, int], ...]
 
 
 def draw_slowest(info: SlowestInfo) -> RenderableType:
-    """A row a rank with its top tables, then a line a measure."""
+    """A row for each rank with its top tables, then how even all ranks are."""
     rows = [
         [
             str(row.rank), show_time(row.time), show_bytes(row.incoming), show_bytes(row.outgoing),
@@ -372,12 +406,22 @@ def draw_slowest(info: SlowestInfo) -> RenderableType:
     ]  # fmt: skip
     headers = ("rank", "time", "in", "out", "most of it")
     grid = fitting_grid(headers, rows, {"most of it": 40}, ("most of it",), folded=("most of it",))
-    told = [
-        f"{each.what}: mean {_show(each, each.mean)}, most {_show(each, each.most)} on rank "
-        f"{each.rank}, {each.above:.1%} above the mean"
+    measures = ("variation", "distance", "chi", "kl")
+    even = [
+        [
+            each.what, _show(each, each.mean), _show(each, each.most), str(each.rank),
+            f"{each.above:.1%}", *(f"{getattr(each.imbalance, m):.3f}" for m in measures),
+        ]
         for each in info.evenness
-    ]
-    return Group(Text("the slowest ranks", style="bold"), grid, *map(Text, told))
+    ]  # fmt: skip
+    columns = ("", "mean", "most", "rank", "above", "variation", "distance", "chi²", "KL")
+    title = "how even the ranks are; the last four as TorchRec prints them, 0 where all are alike"
+    return Group(
+        Text("the slowest ranks", style="bold"),
+        grid,
+        Text(title, style="bold"),
+        fitting_grid(columns, even, {}),
+    )
 
 
 def _show(each: Evenness, value: float) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from formulations.result.outcome import StoppedBy, found
 from milp_planner import Cluster, Model, plan
-from milp_planner.features.plan.ranks import slowest_of
+from milp_planner.features.plan.ranks import Imbalance, imbalance_of, slowest_of
 from milp_planner.plans.placement import decode
 from milp_planner.today.matching import compile_today
 
@@ -38,6 +39,16 @@ def test_bytes_by_hand() -> None:
     out = next(each for each in info.evenness if each.what == "out")
     assert (out.rank, out.most, out.mean) == (0, 256 * 80 * 4, 256 * 56 * 4)
     assert out.above == pytest.approx(80 / 56 - 1)
+
+
+def test_imbalance_by_hand() -> None:
+    """Shares of 3/4 and 1/4; all alike; all on one."""
+    found = imbalance_of(np.asarray([3, 1]))
+    assert (found.variation, found.distance, found.chi) == (0.25, 0.5, 0.25)
+    assert found.kl == pytest.approx(1 - (2 - 0.75 * np.log2(3)))
+    assert imbalance_of(np.asarray([5, 5, 5])) == Imbalance(0.0, 0.0, 0.0, 0.0)
+    one = imbalance_of(np.asarray([0, 7, 0, 0]))
+    assert (one.chi, one.kl, one.distance) == (pytest.approx(1), pytest.approx(1), 1.5)
 
 
 def test_megabytes_are_those_that_torchrec_printed(shared_data: Path) -> None:
