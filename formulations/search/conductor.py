@@ -59,6 +59,7 @@ def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> 
         _search(context, sides)
     finally:
         context.close()
+        context.loops.close()
     return _outcome(context, name)
 
 

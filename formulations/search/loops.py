@@ -59,6 +59,7 @@ class Loops:
         return True
 
     def close(self) -> None:
-        """End a compiler that is still at work."""
+        """End a compiler that is still at work; what it has compiled is kept for the next solve."""
         if self._compiling is not None and self._compiling.poll() is None:
             self._compiling.terminate()
+            self._compiling.wait()
