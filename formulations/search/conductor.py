@@ -1,8 +1,10 @@
-"""One search: a side that improves plans and a side that improves the bound, telling each other.
+"""One search: a side that improves plans and a side that also improves the bound, telling each
+other.
 
 Each side has parts that take turns by what they delivered on this very instance
-(:mod:`formulations.search.turns`). Plans: annealing towards targets, neighbourhoods in CP-SAT, its
-own large-neighbourhood search. Bounds: the pooled program, machines kept apart, the exact model.
+(:mod:`formulations.search.turns`). Plans: annealing towards targets, replica exchange,
+neighbourhoods in CP-SAT, its own large-neighbourhood search. Bounds: the pooled program, machines
+kept apart, the exact model; on small instances that side does nothing else.
 What is shared lies in :class:`formulations.search.context.Context`: the best plan (a target, a
 hint, a limit), the best bound (where targets start), options ruled out, the pooled program's
 choice. With several workers the sides run beside each other; with one, turn by turn.

@@ -52,8 +52,8 @@ class Loops:
             compiling = self._compiling
             while compiling is not None and compiling.poll() is None and not over():
                 time.sleep(POLL)
-            if compiling is not None and compiling.poll() is None:
-                return False
+            if compiling is not None and (compiling.poll() is None or over()):
+                return False  # nothing is compiled here once it is over
             self._compiling = None
             import_module(_LOOPS)
         return True

@@ -84,7 +84,7 @@ DEAREST, APART = 1.07, 0.2
 SOLVED = 1e-5
 #: Seconds that HiGHS is given at least for the pooled program: mostly it needs less than one.
 POOLED = 4.0
-#: Options up to which TorchRec's greedy is asked for a first plan: it takes a second or so.
+#: Options up to which TorchRec's greedy is asked for a first plan (a few seconds at most).
 GREEDY_UP_TO = 20_000
 #: Seconds that a side has to end when it is over: the longest call that does not ask is a slice of
 #: annealing, or, once on a machine, the compiler.

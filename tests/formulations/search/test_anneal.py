@@ -164,19 +164,28 @@ def test_every_replica_keeps_its_loads(instance: Instance, count: int) -> None:
 
 
 def test_replicas_pass_a_barrier() -> None:
-    """Two shards of 6 that share a rank of 11 with small ones must part: every way there is worse
-    first, and a cold state stays."""
+    """Two shards of 6 that share a rank must part, one move at a time, and every first move is for
+    the worse: a cold state stays, the coldest of replicas gets there."""
     builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 11)], "busiest_rank")
     for name, size in (("a", 6), ("b", 6), ("c", 5), ("d", 5)):
         builder.add_table(name)
         builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": size}, [size])])])
     instance = builder.build()
-    annealer = Annealer(instance, seed=3)
     both = Placement(np.arange(4), [[np.asarray([r])] for r in (0, 0, 1, 1)])
+    single_shards_only = (0, 100, 8, 1, 100, 0, 0)
+    annealer = Annealer(instance, seed=3)
     annealer.load(both, [11])
-    annealer.replicate([0.3, 0.1, 0.03, 0.01, 1e-3])
-    annealer.temper(20_000, lambda: False, MIX, 1e-3, burst=20)
+    annealer.run(20_000, (1e-3, 1e-3), lambda: False, single_shards_only)
+    assert annealer.value is None
+    annealer.load(both, [11])
+    annealer.replicate([1e-3])
+    annealer.temper(20_000, lambda: False, single_shards_only, 1e-3, burst=20)
+    assert annealer.value is None
+    annealer.load(both, [11])
+    annealer.replicate([1.0, 0.3, 1e-3])
+    annealer.temper(20_000, lambda: False, single_shards_only, 1e-3, burst=20)
     assert annealer.value == 11
+    assert annealer.placement().to_lists(0) != annealer.placement().to_lists(1)
 
 
 def test_tables_start_on_the_machines_told() -> None:
