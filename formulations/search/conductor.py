@@ -56,7 +56,6 @@ def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> 
     _given(context)
     start = _rounded(context, None) if context.best is None else context.best.options
     sides = [Plans(context, start, seed) for seed in range(2)]
-    context.loops.prepare()
     try:
         _search(context, sides)
     finally:
@@ -124,6 +123,7 @@ def _search(context: Context, plans: list[Plans]) -> None:
     first, second = _parts(context, plans, bounds)
 
     first = [_packing(context, plans[0]), *first]
+    context.loops.prepare(behind=small)
 
     def prove() -> None:
         _relax(context, choose)
@@ -158,14 +158,15 @@ def _parts(context: Context, plans: list[Plans], bounds: Bounds) -> tuple[list[P
 
     def makers(of: Plans) -> list[Part]:
         weight, better = parameters.ANNEALING_WEIGHT, partial(better_plan, of)
+        waits = context.loops.compiling
         parts = [
-            Part(f"annealing {way}", partial(of.anneal, *way), better, least=weight)
+            Part(f"annealing {way}", partial(of.anneal, *way), better, least=weight, waits=waits)
             for way in of.ways()
         ]
         few = min(1.0, parameters.REPLICAS_UP_TO / max(1, context.instance.num_tables))
         weight = parameters.REPLICAS_WEIGHT * few
-        replicas = Part("replicas", of.temper, better, least=weight)
-        return [replicas, *parts, Part("mending", of.mend, better)]
+        replicas = Part("replicas", of.temper, better, least=weight, waits=waits)
+        return [replicas, *parts, Part("mending", of.mend, better, waits=of.idle)]
 
     pooled = Part("pooled", bounds.pooled, better_bound)
     bounders = [Part("whole", bounds.whole, better_bound)]
@@ -174,7 +175,8 @@ def _parts(context: Context, plans: list[Plans], bounds: Bounds) -> tuple[list[P
         bounders.append(Part("machines", bounds.machines, better_bound))
     if bounds.small:
         better = partial(better_plan, plans[0])
-        return [pooled, *makers(plans[0]), Part("improving", improve, better)], bounders
+        improving = Part("improving", improve, better, waits=lambda: context.best is None)
+        return [pooled, *makers(plans[0]), improving], bounders
     apart = [Part("apart", bounds.apart, better_bound)] if several else []
     return makers(plans[0]), [pooled, *apart, *makers(plans[1]), *bounders]
 

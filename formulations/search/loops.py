@@ -13,6 +13,8 @@ from importlib import import_module
 from formulations.solvers.answer import POLL
 
 _LOOPS = "formulations.search.anneal_kernels"
+#: Niceness of a compiler that works behind others.
+_BEHIND = 19
 
 
 def loaded() -> bool:
@@ -36,15 +38,23 @@ class Loops:
         self._lock, self._apart = threading.Lock(), compile_apart
         self._compiling: subprocess.Popen[bytes] | None = None
 
-    def prepare(self) -> None:
-        """Start compiling unless they are there."""
+    def prepare(self, behind: bool) -> None:
+        """Start compiling unless they are there; ``behind``: only with what others leave of the
+        processors."""
         if loaded() or not self._apart:
             return
         path = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         self._compiling = subprocess.Popen(
-            [sys.executable, "-c", f"import {_LOOPS}"], env=path, start_new_session=True,
+            [sys.executable, "-c", f"import {_LOOPS}"], env=path, process_group=0,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
+        if behind and hasattr(os, "setpriority"):
+            os.setpriority(os.PRIO_PROCESS, self._compiling.pid, _BEHIND)
+
+    def compiling(self) -> bool:
+        """Whether someone is still at it."""
+        compiler = self._compiling
+        return compiler is not None and compiler.poll() is None
 
     def ready(self, over: Callable[[], bool]) -> bool:
         """Wait for them until it is over; whether they are there."""

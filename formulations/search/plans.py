@@ -220,6 +220,10 @@ class Plans:
         tables = self._context.instance.num_tables
         return max(1000, int(min(most, parameters.FEWEST_MOVES * tables)))
 
+    def idle(self) -> bool:
+        """Whether there is nothing to mend."""
+        return self._context.best is None and self._left is None and self._walker is None
+
     def mend(self, amount: float) -> bool:
         """Neighbourhoods from what annealing left, else from the best plan."""
         context = self._context

@@ -23,6 +23,8 @@ class Part:
         What it works on: a number that grows when it delivers.
     amount : float
         What its next turn may take.
+    waits : callable
+        Whether it could do nothing now; such parts are asked where no other is left.
     least : float
         Weight that it keeps however little it delivered.
     spent, gained : float
@@ -37,6 +39,7 @@ class Part:
     gained: float = 0.0
     alive: bool = True
     least: float = parameters.LEAST_WEIGHT
+    waits: Callable[[], bool] = lambda: False
 
 
 def take_turns(context: Context, parts: list[Part], over: Callable[[], bool]) -> None:
@@ -51,7 +54,8 @@ def step(context: Context, parts: list[Part]) -> bool:
     if not alive:
         return False
     total = sum(p.gained for p in alive) + parameters.NOTABLE
-    part = min(alive, key=lambda p: p.spent / (p.least + p.gained / total))
+    able = [p for p in alive if not p.waits()] or alive
+    part = min(able, key=lambda p: p.spent / (p.least + p.gained / total))
     before, start = part.progress(), context.clock.now()
     amount = min(part.amount, max(context.clock.share(parameters.LONGEST_TURN), 0.05))
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from formulations.clock import Clock
+from formulations.clock import Clock, OutOfTime
 from formulations.instance.build import InstanceBuilder
 from formulations.search.context import Context
 from formulations.search.turns import Part, step
@@ -59,3 +59,30 @@ def test_what_has_ended_gets_no_turn() -> None:
     assert step(given, [one])
     assert not step(given, [one])
     assert len(asked) == 1
+
+
+def test_what_waits_is_asked_where_no_other_is_left() -> None:
+    """Others go first for as long as it waits, and it is not charged; alone it is asked."""
+    given, waiting = context(1000.0), True
+    one, asked = part(given, "waits", 1.0)
+    other, _ = part(given, "other", 0.0)
+    one.waits = lambda: waiting
+    for _ in range(3):
+        assert step(given, [one, other])
+    assert asked == [] and one.spent == 0
+    waiting = False
+    assert step(given, [one, other]) and asked == [1.0]
+    waiting, other.alive = True, False
+    assert step(given, [one, other]) and len(asked) == 2
+
+
+def test_a_part_without_time_left_ends() -> None:
+    """One that leaves a long step half done gets no other turn."""
+
+    def run(amount: float) -> bool:
+        raise OutOfTime
+
+    given = context(10.0)
+    one = Part("late", run, lambda: 0.0)
+    assert step(given, [one])
+    assert not step(given, [one])
