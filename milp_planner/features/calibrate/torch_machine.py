@@ -194,15 +194,13 @@ def cpu_machine(quick: bool, threads: int | None, seed: int) -> TorchMachine:
     """
     torch = need_torch()
     cache = last_level_cache() or 32 * 2**20
-    far = max(
-        FAR_BYTES // 4 if quick else FAR_BYTES, 16 * cache // (WIDEST * ELEMENT) * WIDEST * ELEMENT
-    )
+    row = WIDEST * ELEMENT
+    far = max(FAR_BYTES // 4 if quick else FAR_BYTES, 16 * cache // row * row)
     need_memory(far + 2**30)
     keep_freed_memory()
     if threads is not None:
         torch.set_num_threads(threads)
-    near = cache // 4 // (WIDEST * ELEMENT) * WIDEST * ELEMENT
-    return TorchMachine(near, far, Load(2048 if quick else 8192, 8), seed)
+    return TorchMachine(cache // 4 // row * row, far, Load(2048 if quick else 8192, 8), seed)
 
 
 def keep_freed_memory() -> bool:
