@@ -80,10 +80,6 @@ RatingOption = Annotated[
         "--objective", "busiest_rank: TorchRec's rating; critical_path: what its statistics report."
     ),
 ]
-CacheOption = Annotated[
-    Path | None,
-    option("--cache DIR", "Folder of cached plans; one that answers the same question is reused."),
-]
 PlansOption = Annotated[
     Path | None,
     option(
@@ -101,7 +97,6 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
     ddr: DdrOption = DdrName.RANK,
     time_limit: TimeLimitOption = 60.0,
     workers: WorkersOption = None,
-    cache: CacheOption = None,
     output: PlansOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -112,7 +107,7 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
     Needs TorchRec 1.9.
     """
     from milp_planner.integrations.torchrec import load_inputs
-    from milp_planner.integrations.torchrec.service import DiskPlanCache, dry_run
+    from milp_planner.integrations.torchrec.service import dry_run
 
     hardware = _hardware(skus)
     inputs = load_inputs(reference)
@@ -121,7 +116,6 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
         hardware,
         world_size=world_size,
         local_world_size=local_world_size,
-        cache=None if cache is None else DiskPlanCache(cache),
         objective=objective.value,
         ddr=ddr.value,
         settings=make_settings(time_limit, workers=workers),
