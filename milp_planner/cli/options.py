@@ -271,21 +271,3 @@ def parse_formulations(text: str) -> tuple[str, ...]:
         if names.count(name) > 1:
             raise BadInput(f"--formulations {text!r}: {name} is listed twice")
     return tuple(names)
-
-
-def parse_numbers(text: str, option: str) -> tuple[int, ...]:
-    """Whole numbers from 1 from a comma-separated list; empty text is none.
-
-    Raises
-    ------
-    BadInput
-        For anything else, or a number given twice.
-    """
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    wrong = [part for part in parts if not part.isascii() or not part.isdigit() or int(part) < 1]
-    if wrong:
-        raise BadInput(f"{option}: found {wrong[0]!r}; allowed: whole numbers from 1, as 25,100")
-    numbers = tuple(int(part) for part in parts)
-    if len(set(numbers)) < len(numbers):
-        raise BadInput(f"{option} {text}: a number is given twice")
-    return numbers

@@ -14,7 +14,6 @@ from milp_planner.drawing.page import (
     Section,
     Values,
     columns,
-    filled,
     rows,
     sentence,
 )
@@ -22,23 +21,19 @@ from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap
 from milp_planner.features.explain.answers import Answers
 from milp_planner.features.explain.draw import (
     cost_text,
-    grid_text,
     least_text,
     machines_grid,
     machines_text,
     reason,
-    robust_grid,
-    robust_text,
     slope_text,
     staircase_grid,
 )
 from milp_planner.features.explain.draw_sensitivity import (
-    common_text,
     draws_text,
     remarks,
     sensitivity_grid,
 )
-from milp_planner.features.explain.memory import FrontierInfo, StaircaseInfo
+from milp_planner.features.explain.memory import StaircaseInfo
 from milp_planner.features.explain.moves import (
     DiffInfo,
     MovesInfo,
@@ -46,22 +41,14 @@ from milp_planner.features.explain.moves import (
     moves_text,
     stuck_text,
 )
-from milp_planner.features.explain.page_curves import (
-    draw_frontier,
-    draw_moves,
-    draw_replan,
-    draw_staircase,
-)
+from milp_planner.features.explain.page_curves import draw_moves, draw_replan, draw_staircase
 from milp_planner.features.explain.replan import ReplanInfo, pays_text, replan_grid
-from milp_planner.features.explain.robust import RobustInfo
 from milp_planner.features.explain.sensitivity import SensitivityInfo
 from milp_planner.features.explain.smallest import LeastInfo, MachinesInfo
 from milp_planner.features.explain.why import WhyInfo
 
 if TYPE_CHECKING:
-    from milp_planner.features.explain.robust import RobustInfo
-    from milp_planner.features.explain.sensitivity import SensitivityInfo, Side
-    from milp_planner.features.explain.smallest import MachinesInfo
+    from milp_planner.features.explain.sensitivity import Side
 
 #: Rows of *why* on a page, so that it stays under a megabyte.
 MOST_ALTERNATIVES = 3000
@@ -71,8 +58,6 @@ def explained(answers: Answers) -> Iterator[Section]:
     """A section for each answer there is."""
     if answers.staircase:
         yield _staircase_section(answers.staircase)
-    if answers.frontier is not None:
-        yield _frontier_section(answers.frontier)
     smallest = smallest_section(answers.smallest, answers.machines)
     if smallest is not None:
         yield smallest
@@ -82,8 +67,6 @@ def explained(answers: Answers) -> Iterator[Section]:
         yield _moves_section(answers.moves)
     if answers.diff is not None:
         yield _diff_section(answers.diff)
-    if answers.robust is not None:
-        yield robust_section(answers.robust)
     if answers.sensitivity is not None:
         yield sensitivity_section(answers.sensitivity)
     if answers.why is not None:
@@ -107,49 +90,6 @@ def _staircase_section(infos: tuple[StaircaseInfo, ...]) -> Section:
         "plan's multipliers."
     )
     return Section("staircase", "What more memory buys", text, keys, tuple(parts))
-
-
-def _frontier_section(info: FrontierInfo) -> Section:
-    """Efficient points and plans."""
-    word = f"Efficient points of {grid_text(info)}."
-    parts = [Part(table=_plans(info)), Part(table=_points(info))]
-    drawing = draw_frontier(info)
-    if drawing is not None:
-        parts.insert(0, Part("", drawing.render(), drawing.about))
-    more = f"; larger: more {info.tiers[1].upper()}" if len(info.tiers) > 1 else ""
-    keys = (Key("mark objective", f"efficient, proved{more}"),
-            Key("mark dim", "not efficient or open"), Key("plan", "a plan"))  # fmt: skip
-    return Section("frontier", "Frontier", word, keys if drawing else (), tuple(parts))
-
-
-def _plans(info: FrontierInfo) -> Grid:
-    values: Values = [
-        [
-            plan.label, *(Cell(show_amount(u, info.time_unit), u) for u in plan.used),
-            Cell(show_cost(plan.objective, info.time_unit), plan.objective),
-            "" if plan.fits else "does not fit",
-        ]
-        for plan in info.plans
-    ]  # fmt: skip
-    used = (f"#{tier.upper()} used" for tier in info.tiers)
-    head, values = filled(columns("plan", *used, f"#{info.objective_kind}", "fits"), values)
-    return Grid("frontier-plans", "plans", "Plans off the frontier", head, rows(values))
-
-
-def _points(info: FrontierInfo) -> Grid:
-    values: Values = []
-    for point in info.points:
-        used = point.used or (None,) * len(info.tiers)
-        values.append(
-            [*(Cell(show_amount(c, info.time_unit), c) for c in point.caps),
-             *(Cell(show_amount(u, info.time_unit), u) for u in used),
-             Cell(show_cost(point.objective, info.time_unit), point.objective),
-             Cell(show_gap(point.gap), point.gap), point.status,
-             "efficient" if point.efficient else ""]
-        )  # fmt: skip
-    tiers = [f"#{tier.upper()} {word}" for word in ("limit", "used") for tier in info.tiers]
-    head = columns(*tiers, f"#{info.objective_kind}", "#gap", "status", "frontier")
-    return Grid("frontier-points", "frontier", "Every point solved", head, rows(values))
 
 
 def _replan_section(info: ReplanInfo) -> Section:
@@ -246,12 +186,6 @@ def smallest_section(
     return Section("smallest", "The smallest cluster", text, parts=tuple(parts))
 
 
-def robust_section(info: RobustInfo) -> Section:
-    """The common plan in each scenario, next to that scenario's own optimum."""
-    text, table = sentence(robust_text(info)), Part(table=robust_grid(info))
-    return Section("robust", "One plan for several scenarios", text, parts=(table,))
-
-
 def sensitivity_section(info: SensitivityInfo) -> Section:
     """What keeping the plan costs where prices are wrong."""
     grid = sensitivity_grid(info)
@@ -259,8 +193,7 @@ def sensitivity_section(info: SensitivityInfo) -> Section:
     drawing = draw_regrets(info)
     if drawing is not None:
         parts.insert(0, Part(drawing.title, drawing.render(), drawing.about))
-    common = [] if info.common is None else [common_text(info, info.common)]
-    points = tuple(map(sentence, (draws_text(info), *common, *remarks(info))))
+    points = tuple(map(sentence, (draws_text(info), *remarks(info))))
     keys = (
         Key("span sure", "regret of keeping the plan: at least"),
         Key("span may", "at most, as far as bounds tell"),

@@ -120,15 +120,15 @@ def replan(
     known, now = [], None
     if old is not None and check(base, old).feasible:
         now = check(base, old).objectives[kind]
-        known = [((0,), old, now)]
+        known = [(0, old, now)]
     answers = trade_off(base, by, grid, budget, known)
     there = {table.name for table in current.tables}
     info = ReplanInfo(
         by, kind, base.time_unit, now,
         tuple(n for n in base.table_names if n not in there),
-        tuple(_step(base, at[0], answer) for at, answer in answers.items()),
+        tuple(_step(base, at, answer) for at, answer in answers.items()),
     )  # fmt: skip
-    last = answers[(grid[-1],)]
+    last = answers[grid[-1]]
     if last.placement is None:
         return info, None
     instance = limited(base, by, grid[-1])
@@ -144,10 +144,10 @@ def trade_off(
     by: str,
     limits: Sequence[int],
     budget: Budget,
-    known: Sequence[tuple[tuple[int, ...], Placement, int]] = (),
-) -> dict[tuple[int, ...], Answer]:
+    known: Sequence[tuple[int, Placement, int]] = (),
+) -> dict[int, Answer]:
     """The best plan within each limit on what moves against the instance's ``current``."""
-    answers = solve_grid([limits], lambda at: limited(instance, by, at[0]), budget, known)
+    answers = solve_grid(limits, lambda at: limited(instance, by, at), budget, known)
     before: Answer | None = None
     for answer in answers.values():  # ascending: what moves less is as good, so keep that plan
         if before is not None and before.objective == answer.objective:

@@ -29,7 +29,7 @@ def _side(name: str, least: float, most: float | None) -> Side:
 def _sensitivity(singles: tuple[Single, ...]) -> SensitivityInfo:
     return SensitivityInfo(
         objective_kind="step_time", time_unit="1", now=10, bound=8, better=None, assumed=0.2,
-        seed=0, asked=0, singles=singles, untried=(), draws=(), common=None,
+        seed=0, asked=0, singles=singles, untried=(), draws=(),
     )  # fmt: skip
 
 
