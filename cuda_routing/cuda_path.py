@@ -16,6 +16,7 @@ from cuda_routing.launch import (
     Geometry,
     Launcher,
     check_sizes,
+    chunk_of,
     run_once,
     run_tiled,
     set_ranks,
@@ -148,6 +149,8 @@ def _workspace(
         found["barrier"] = kernels.barrier()
         return found
     found["out_lengths"] = lengths.new_zeros(ranks * rows)
+    chunks = -(-tiles // chunk_of(tiles))
+    found["chunk_sums"] = torch.zeros(chunks * ranks, dtype=torch.int32, device=device)
     found["offsets"] = torch.zeros(rows + 1, dtype=torch.int64, device=device)
     torch.cumsum(lengths, 0, dtype=torch.int64, out=found["offsets"][1:])
     return found
