@@ -94,7 +94,8 @@ def bucketize_with(  # noqa: PLR0913 - the batch, the kernels and what to return
     ----------
     kernels : Kernels
     once : bool, optional
-        One cooperative launch, or three; by default one where the grid fits the device.
+        One cooperative launch, or three; by default one where the grid fills at most half of the
+        device (beyond that its barriers cost more than the launches they save: docs/routing/speed.md).
     """
     import torch
 
@@ -106,7 +107,7 @@ def bucketize_with(  # noqa: PLR0913 - the batch, the kernels and what to return
     geometry = kernels.geometry
     tiles = geometry.tiles(count)
     if once is None:
-        once = 0 < tiles <= kernels.most_blocks_at_once(geometry.shared_bytes(ranks))
+        once = 0 < tiles <= kernels.most_blocks_at_once(geometry.shared_bytes(ranks)) // 2
     index = torch.int32 if keys.element_size() == 4 else torch.int64
     tensors: dict[str, Any] = {
         "keys": keys,
