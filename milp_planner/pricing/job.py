@@ -185,8 +185,6 @@ def traffic_of(model: Model, ranks: int, needs_distinct: bool) -> Traffic:
 
     Parameters
     ----------
-    model : Model
-    ranks : int
     needs_distinct : bool
         Whether any price depends on the distinct rows of a step (else they are not computed).
 

@@ -35,7 +35,6 @@ def price(
 
     Parameters
     ----------
-    model, cluster
     profile : Profile, optional
         Default: the one the cluster names.
     links : Links, optional

@@ -33,7 +33,6 @@ def shards_of(
     -------
     first : int64 array [options + 1]
         Entries of option o are ``first[o] … first[o+1] − 1``.
-    shards : ShardColumns
     """
     splits, which = _splits(job, choices, columns)
     lengths = np.array([len(split.rows) for split in splits], dtype=np.int64)
@@ -111,7 +110,6 @@ def torchrec_split(table: Table, ranks: int, dedup_lookups: float) -> RowSplit:
 
     Parameters
     ----------
-    table : Table
     ranks : int
         Ranks the rows are split over.
     dedup_lookups : float
@@ -284,7 +282,6 @@ def shard_seconds(
 
     Parameters
     ----------
-    job : Job
     options, shards, exchanged
         One row per shard entry.
     bandwidth : float array [entries]

@@ -89,7 +89,6 @@ def replan(
         In production.
     limits : sequence of int
         How much may move, in ``by``.
-    budget : Budget
     by : str
         ``tables`` or ``bytes``.
     model, cluster : optional
