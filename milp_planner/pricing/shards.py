@@ -167,7 +167,7 @@ class Exchanged(NamedTuple):
 
 
 def exchanged_by(job: Job, options: OptionColumns, shards: ShardColumns) -> Exchanged:
-    """Ids and embeddings of every shard entry; ``options`` holds one row an entry.
+    """Ids and embeddings of every shard entry; ``options`` holds one row per entry.
 
     A row-wise shard receives its load's share of all ranks' ids; shards that hold every row
     receive all of them; a replicated table sees its own rank's. Pooled outputs are one per sample
@@ -188,7 +188,7 @@ def shard_bytes(
 ) -> ShardBytes:
     """HBM, exchange buffer, DDR and moved bytes of every shard entry.
 
-    ``options`` holds one row an entry; a shard without rows needs nothing. On a cluster without
+    ``options`` holds one row per entry; a shard without rows needs nothing. On a cluster without
     HBM everything is charged to DDR.
     """
     hbm, ddr, move = _torchrec(job.tables, options, shards)
