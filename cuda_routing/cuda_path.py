@@ -95,7 +95,7 @@ def bucketize_with(  # noqa: PLR0913 - the batch, the kernels and what to return
     kernels : Kernels
     once : bool, optional
         One cooperative launch, or three; by default one where the grid fills at most half of the
-        device (beyond that its barriers cost more than the launches they save: docs/routing/speed.md).
+        device (beyond, its barriers cost more than the launches they save: docs/routing/speed.md).
     """
     import torch
 
