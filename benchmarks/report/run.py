@@ -70,9 +70,7 @@ class Shot:
 
 SHOTS = (
     Shot("light", "tight", "light", "", 1380),
-    Shot("modes", "tight", "light", "modes", 620),
     Shot("dark", "small", "dark", "staircase", 900),
-    Shot("scenarios", "tight", "light", "smallest", 1300),
     Shot("infeasible", "infeasible", "dark", "", 700),
     Shot("heat", "large", "light", "memory", 700),
 )

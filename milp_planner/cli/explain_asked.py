@@ -28,14 +28,8 @@ def refuse_strays(context: typer.Context, questions: list[str]) -> None:
 
     Parameters
     ----------
-    context : typer.Context
     questions : list of str
         As asked; empty: those that are asked of any plan by default.
-
-    Raises
-    ------
-    BadInput
-        Naming the options and their question.
     """
     asked = questions or ["why", "staircase"]
     for question in dict.fromkeys(_FOR.values()):
@@ -46,13 +40,7 @@ def refuse_strays(context: typer.Context, questions: list[str]) -> None:
 
 
 def parse_questions(given: list[str]) -> list[str]:
-    """Names of questions, commas allowed.
-
-    Raises
-    ------
-    BadInput
-        For an unknown one, with the nearest.
-    """
+    """Names of questions, commas allowed."""
     from milp_planner.features.explain.answers import QUESTIONS
     from milp_planner.inputs.problems import choice
 
@@ -64,13 +52,7 @@ def parse_questions(given: list[str]) -> list[str]:
 
 
 def parse_sizes(text: str, option: str) -> tuple[int, ...]:
-    """Signed sizes such as ``-10GB,5GiB``, or plain whole numbers.
-
-    Raises
-    ------
-    BadInput
-        When one is no size.
-    """
+    """Signed sizes such as ``-10GB,5GiB``, or plain whole numbers."""
     from milp_planner.inputs.quantities import parse_bytes
 
     found = []
@@ -84,13 +66,7 @@ def parse_sizes(text: str, option: str) -> tuple[int, ...]:
 
 
 def parse_time(text: str) -> int:
-    """A time such as ``2.5ms`` in picoseconds.
-
-    Raises
-    ------
-    BadInput
-        When it is none.
-    """
+    """A time such as ``2.5ms`` in picoseconds."""
     from decimal import Decimal, InvalidOperation
 
     units = {"ms": 10**9, "us": 10**6, "µs": 10**6, "ns": 10**3, "ps": 1, "s": 10**12}
@@ -107,13 +83,7 @@ def parse_time(text: str) -> int:
 
 
 def parse_limits(text: str) -> tuple[tuple[int, ...], str]:
-    """Limits on what moves, and what they count: ``tables`` or ``bytes``.
-
-    Raises
-    ------
-    BadInput
-        When one is neither a whole number nor a size.
-    """
+    """Limits on what moves, and what they count: ``tables`` or ``bytes``."""
     parts = [part.strip() for part in text.split(",")]
     if all(part.isascii() and part.isdigit() for part in parts):
         return tuple(int(part) for part in parts), "tables"

@@ -81,7 +81,7 @@ class Row:
 
 
 def rows_of(records: Sequence[Record]) -> tuple[Row, ...]:
-    """One row a record, in their order."""
+    """One row per record, in their order."""
     groups: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         groups[_of(record)].append(record)

@@ -153,7 +153,7 @@ SHOWN = 5
 
 
 def draw_batch(info: BatchInfo) -> RenderableType:
-    """One row a formulation and objective; below it what failed, contradictions, assertions."""
+    """One row per formulation and objective; below it what failed, contradictions, assertions."""
     table = _table(info.name, "formulation", "objective")
     statuses = list(info.counts)
     for column in (*statuses, "best", "certified gap", "median gap", "solving"):
@@ -190,7 +190,7 @@ _VERDICT = {
 
 
 def _assertions(info: BatchInfo) -> list[RenderableType]:
-    """One line an assertion, and below it where it does not hold."""
+    """One line per assertion, and below it where it does not hold."""
     parts: list[RenderableType] = []
     for judged in info.assertions:
         word, style = _VERDICT[judged.holds]

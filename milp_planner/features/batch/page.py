@@ -118,7 +118,7 @@ def _summary(info: BatchInfo) -> Section:
         "The best: the least objective that any formulation found for the same inputs. Gaps are to "
         "the largest bound that any proved; solving times are sums."
     )
-    grid = Grid("summary-rows", "formulations", "One row a formulation and objective", head,
+    grid = Grid("summary-rows", "formulations", "One row per formulation and objective", head,
                 rows(values))  # fmt: skip
     return Section("summary", "Formulations", text, parts=(Part(table=grid),))
 

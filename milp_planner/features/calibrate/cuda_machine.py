@@ -122,7 +122,6 @@ def runtime_probe(mode: str, ratio: float, seed: int, device: str = "cuda") -> P
         Share of the value bytes in HBM: 1 for HBM_ONLY, 0 for HOST_ONLY.
     seed : int
         Of the ids.
-    device : str
     """
     import torch
 

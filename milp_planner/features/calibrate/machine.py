@@ -52,7 +52,7 @@ class Sample:
 
     name: str
     seconds: tuple[float, ...]
-    """One value a round."""
+    """One value per round."""
     parts: dict[str, tuple[float, ...]]
     """The same by part, for probes that mark parts."""
 

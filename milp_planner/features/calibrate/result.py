@@ -53,7 +53,6 @@ def measurement_plan(machine: Machine, quick: bool) -> MeasurementPlan:
 
     Parameters
     ----------
-    machine : Machine
     quick : bool
         Fewer points and rounds: for a first look, not for a profile to keep.
     """

@@ -42,8 +42,6 @@ def calibrate(
         Above this relative spread nothing is fitted.
     seed : int
         Of the order of measurements.
-    on_progress : callable, optional
-
     Raises
     ------
     TooNoisy

@@ -79,7 +79,7 @@ class Comparison(Shown):
     cluster: str = ""
 
     def drawing(self) -> RenderableType:
-        """A section an objective, a row per formulation."""
+        """A section per objective, a row per formulation."""
         from milp_planner.features.compare.facts import comparison_of, draw_comparison
 
         return draw_comparison(comparison_of(self))

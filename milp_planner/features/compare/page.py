@@ -83,7 +83,7 @@ def _grid(info: ComparisonInfo, asked: str, mine: list[ComparisonRow]) -> Grid:
             info.verdict(row),
         ])  # fmt: skip
     name = f"formulations, minimising {asked}"
-    return Grid(f"{asked}-rows", name, "One row a formulation", head, rows(values))
+    return Grid(f"{asked}-rows", name, "One row per formulation", head, rows(values))
 
 
 def _draw_progress(info: ComparisonInfo, asked: str) -> Drawing | None:

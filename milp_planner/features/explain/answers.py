@@ -119,12 +119,8 @@ def answer(plan: Plan, questions: Sequence[str], asked: Asked, budget: Budget) -
 
     Parameters
     ----------
-    plan : Plan
     questions : sequence of str
         Names in ``QUESTIONS``; empty: *why* and the staircase, or *why-not* without a plan.
-    asked : Asked
-    budget : Budget
-
     Raises
     ------
     BadInput

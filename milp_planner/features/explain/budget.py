@@ -122,7 +122,6 @@ def solve_grid(
         Ascending capacities, or limits of another kind that more of never makes a plan worse.
     make : callable
         The Instance at a point.
-    budget : Budget
     known : sequence of (point, placement, objective)
         Plans that are known to fit at a point, and so wherever there is at least as much.
     bounds : sequence of (point, bound)

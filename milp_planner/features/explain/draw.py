@@ -54,7 +54,7 @@ def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
 
 
 def _draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
-    """One row a table with its option, one a better-known alternative below it."""
+    """One row per table with its option, one a better-known alternative below it."""
     shown = info.tables if everything else info.tables[:MOST_TABLES]
     rows = []
     for table in shown:
@@ -124,14 +124,14 @@ def reason(info: WhyInfo, other: Alternative) -> str:
 
 
 def draw_staircase(info: StaircaseInfo) -> RenderableType:
-    """A row a capacity; the relaxation's price below."""
+    """A row per capacity; the relaxation's price below."""
     where = "in all" if info.scope == "cluster" else f"of each {info.scope}"
     title = Text(f"what more {info.tier} {where} buys", style="bold")
     return Group(title, draw_grid(staircase_grid(info)), Text(slope_text(info), style="dim"))
 
 
 def staircase_grid(info: StaircaseInfo) -> Grid:
-    """A row a capacity."""
+    """A row per capacity."""
     unit = info.time_unit
     values: Values = [
         [
@@ -189,7 +189,7 @@ def draw_machines(info: MachinesInfo) -> RenderableType:
 
 
 def machines_grid(info: MachinesInfo) -> Grid:
-    """A row a number of machines."""
+    """A row per number of machines."""
     word = {True: "reaches it", False: "proved: misses it", None: "open"}
     values: Values = [
         [

@@ -18,7 +18,7 @@ WORDS = {"unfit": "no longer fits"}
 
 
 def draw_sensitivity(info: SensitivityInfo) -> RenderableType:
-    """A row a parameter, then what all of them do at once."""
+    """A row per parameter, then what all of them do at once."""
     title = Text("sensitivity: prices within their spread, solved again", style="bold")
     grid = sensitivity_grid(info)
     table = [draw_grid(grid, {"lower": 16, "higher": 16})] if grid.rows else []
@@ -27,7 +27,7 @@ def draw_sensitivity(info: SensitivityInfo) -> RenderableType:
 
 
 def sensitivity_grid(info: SensitivityInfo) -> Grid:
-    """A row a parameter that some price depends on."""
+    """A row per parameter that some price depends on."""
     values: Values = [
         [
             one.parameter.name, Cell(spread_text(one), one.parameter.spread), end_text(one.lower),

@@ -121,15 +121,12 @@ def staircase(
 
     Parameters
     ----------
-    instance : Instance
     outcome : Outcome
         The plan to explain; its placement starts the solves, its certificate gives the slope.
     tier : str
         ``hbm``, ``ddr`` or another resource of the instance.
     extras : sequence of int
         Bytes more (or fewer) at every place; 0 is added.
-    budget : Budget
-
     Raises
     ------
     BadInput

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from milp_planner.drawing.charts import WIDTH, Drawing, Scale
 from milp_planner.drawing.page import (
     Cell,
     Grid,
@@ -17,7 +16,7 @@ from milp_planner.drawing.page import (
     rows,
     sentence,
 )
-from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap, show_ranks
+from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_ranks
 from milp_planner.features.explain.answers import Answers
 from milp_planner.features.explain.draw import (
     cost_text,
@@ -41,14 +40,14 @@ from milp_planner.features.explain.moves import (
     moves_text,
     stuck_text,
 )
-from milp_planner.features.explain.page_curves import draw_moves, draw_replan, draw_staircase
+from milp_planner.features.explain.page_curves import draw_moves, draw_staircase
 from milp_planner.features.explain.replan import ReplanInfo, pays_text, replan_grid
 from milp_planner.features.explain.sensitivity import SensitivityInfo
 from milp_planner.features.explain.smallest import LeastInfo, MachinesInfo
 from milp_planner.features.explain.why import WhyInfo
 
 if TYPE_CHECKING:
-    from milp_planner.features.explain.sensitivity import Side
+    pass
 
 #: Rows of *why* on a page, so that it stays under a megabyte.
 MOST_ALTERNATIVES = 3000
@@ -94,12 +93,9 @@ def _staircase_section(infos: tuple[StaircaseInfo, ...]) -> Section:
 
 def _replan_section(info: ReplanInfo) -> Section:
     """The trade-off between moving and running."""
-    drawing = draw_replan(info)
-    parts = [Part(table=replan_grid(info))]
-    if drawing is not None:
-        parts.insert(0, Part("", drawing.render(), drawing.about))
     now = "no longer fits" if info.now is None else show_cost(info.now, info.time_unit)
-    return Section("replan", "Re-planning", f"The plan in production: {now}.", parts=tuple(parts))
+    return Section("replan", "Re-planning", f"The plan in production: {now}.",
+                   parts=(Part(table=replan_grid(info)),))  # fmt: skip
 
 
 def _moves_section(info: MovesInfo) -> Section:
@@ -189,61 +185,6 @@ def smallest_section(
 def sensitivity_section(info: SensitivityInfo) -> Section:
     """What keeping the plan costs where prices are wrong."""
     grid = sensitivity_grid(info)
-    parts = [Part(table=grid)] if grid.rows else []
-    drawing = draw_regrets(info)
-    if drawing is not None:
-        parts.insert(0, Part(drawing.title, drawing.render(), drawing.about))
     points = tuple(map(sentence, (draws_text(info), *remarks(info))))
-    keys = (
-        Key("span sure", "regret of keeping the plan: at least"),
-        Key("span may", "at most, as far as bounds tell"),
-    )
-    return Section("sensitivity", "Wrong prices", key=keys if drawing else (), parts=tuple(parts),
-                   points=points)  # fmt: skip
-
-
-_LEFT, _ROW, _NAME = 210, 30.0, 30
-
-
-def draw_regrets(info: SensitivityInfo) -> Drawing | None:
-    """A row a parameter: regret where it is lower (to the left) and higher (to the right)."""
-    sides = {one.parameter.name: (one.lower, one.higher) for one in info.singles
-             if one.lower or one.higher}  # fmt: skip
-    known = [s.end.regret for pair in sides.values() for s in pair if s and s.end.regret]
-    if not known:
-        return None
-    most = max(least if top is None else top for least, top in known)
-    if most <= 0:
-        return None
-    foot = 30 + _ROW * len(sides)
-    about = f"The largest is at most {show_gap(most)}, as far as bounds tell."
-    drawing = Drawing("Regret of keeping the plan, one parameter at a time", about, foot + 44)
-    middle, reach = (_LEFT + WIDTH - 20) / 2, (WIDTH - 20 - _LEFT) / 2
-    drawing.text(middle - 10, 18, "lower", "end", "label")
-    drawing.text(middle + 10, 18, "higher", "start", "label")
-    scale = Scale(0, most, 0, reach)
-    for tick in scale.ticks(3):
-        for x in {middle - scale.at(tick), middle + scale.at(tick)}:
-            drawing.line([(x, 26), (x, foot)], "grid")
-            drawing.text(x, foot + 18, show_gap(tick), "middle")
-    for index, (name, pair) in enumerate(sides.items()):
-        y = 30 + index * _ROW
-        drawing.text(_LEFT - 10, y + 18, name, "end")
-        for sign, side in zip((-1, 1), pair, strict=True):
-            _regret(drawing, side, scale, middle, sign, y, name)
-    drawing.line([(middle, 26), (middle, foot)], "axis")
-    drawing.text(WIDTH - 20, foot + 38, "(kept − best) / best", "end", "label")
-    return drawing
-
-
-def _regret(
-    drawing: Drawing, side: Side | None, scale: Scale, middle: float, sign: int, y: float, name: str
-) -> None:
-    if side is None or side.end.regret is None:
-        return
-    least, most = side.end.regret
-    words = show_gap(least) if most == least else f"{show_gap(least)} to {show_gap(most)}"
-    tip = f"{name} {'lower' if sign < 0 else 'higher'}: regret {words}"
-    for amount, style in ((least if most is None else most, "span may"), (least, "span sure")):
-        wide = scale.at(amount)
-        drawing.rect(middle - wide if sign < 0 else middle, y + 5, wide, _ROW - 10, style, tip)
+    parts = (Part(table=grid),) if grid.rows else ()
+    return Section("sensitivity", "Wrong prices", parts=parts, points=points)

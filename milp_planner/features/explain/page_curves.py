@@ -1,4 +1,4 @@
-"""Drawings of curves: bound and incumbent over time, the staircase, re-planning."""
+"""Drawings of curves: bound and incumbent over time, the staircase, moves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from milp_planner.drawing.units import show_amount, show_cost
 if TYPE_CHECKING:
     from milp_planner.features.explain.memory import StaircaseInfo
     from milp_planner.features.explain.moves import MovesInfo
-    from milp_planner.features.explain.replan import ReplanInfo
 
 #: Dots of a trace, the last ones.
 _DOTS = 40
@@ -81,27 +80,6 @@ def draw_staircase(info: StaircaseInfo) -> Drawing | None:
          Scale(*padded(min(values), max(values)))),
         (f"{info.tier.upper()} of the smallest {info.scope}", info.objective_kind),
         (_bytes(unit), _money(unit)), marks,
-    )  # fmt: skip
-
-
-def draw_replan(info: ReplanInfo) -> Drawing | None:
-    """The objective against what may move."""
-    unit, known = info.time_unit, [s for s in info.steps if s.objective is not None]
-    if not known:
-        return None
-    values = [s.objective or 0 for s in known]
-    marks = [
-        Mark(s.limit, s.objective or 0, _style(s.status),
-             f"{s.moved_tables} tables move: {show_cost(s.objective, unit)}")
-        for s in known
-    ]  # fmt: skip
-    return chart(
-        f"{info.objective_kind} against {info.by} that may move", f"{len(known)} limits",
-        [_best(marks)],
-        (Scale(info.steps[0].limit, info.steps[-1].limit),
-         Scale(*padded(min(values), max(values)))),
-        (f"{info.by} that may move", info.objective_kind),
-        (_bytes(unit) if info.by == "bytes" else (lambda v: f"{v:g}"), _money(unit)), marks,
     )  # fmt: skip
 
 

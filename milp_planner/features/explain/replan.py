@@ -89,7 +89,6 @@ def replan(
         In production.
     limits : sequence of int
         How much may move, in ``by``.
-    budget : Budget
     by : str
         ``tables`` or ``bytes``.
     model, cluster : optional
@@ -187,7 +186,7 @@ MOST_MOVES = 40
 
 
 def draw_replan(info: ReplanInfo) -> RenderableType:
-    """A row a limit."""
+    """A row per limit."""
     now = "no longer fits" if info.now is None else show_cost(info.now, info.time_unit)
     title = Text(f"re-plan: the plan in production: {now}", style="bold")
     new = [Text(f"new tables, free to place: {', '.join(info.new_tables[:12])}")]
@@ -195,7 +194,7 @@ def draw_replan(info: ReplanInfo) -> RenderableType:
 
 
 def replan_grid(info: ReplanInfo) -> Grid:
-    """A row a limit."""
+    """A row per limit."""
     unit = info.time_unit
     values: Values = [
         [

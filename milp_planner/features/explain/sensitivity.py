@@ -66,7 +66,6 @@ def sensitivity(
 
     Parameters
     ----------
-    plan : Plan
     budget : Budget
         Shared by all solves; its seed draws.
     assumed : float

@@ -155,7 +155,6 @@ def dry_run(
     ----------
     inputs : TorchRecInputs
         Their topology gives ranks, ranks per host, pods and the device; the SKU everything else.
-    hardware : mapping of SKU to HardwareConfig
     world_size, local_world_size : int, optional
         In place of the topology's.
     **planner

@@ -9,7 +9,7 @@ from tests.milp_planner.features.batch.test_info import BROKEN
 
 
 def test_every_part_is_there_and_names_are_escaped() -> None:
-    """Sections, one row a scenario; text is never markup."""
+    """Sections, one row per scenario; text is never markup."""
     records = [*many(60), failed()]
     text = render_batch(batch_of("s", "what for", 70, records, [BROKEN]))
     for section in ("assertions", "summary", "sweeps", "profiles", "every"):

@@ -15,7 +15,6 @@ from milp_planner.features.explain.page_curves import draw_staircase, draw_trace
 from milp_planner.features.explain.swap import Shortage
 from milp_planner.features.explain.why import Alternative, TableWhy, WhyInfo
 from milp_planner.features.plan.memory import memory_of
-from milp_planner.features.plan.tables import ModeCell, ModesInfo, TableMode, modes_svg
 from milp_planner.features.report.page import ReportInfo, render, report_of
 from tests.milp_planner.features import plans
 from tests.milp_planner.features.example import example, placement
@@ -132,27 +131,6 @@ def test_modes_group_the_tables(info: ReportInfo) -> None:
     assert sorted(names) == sorted(row.name for row in info.tables.rows)
     total = sum(cell.used["hbm"] for cell in info.modes.cells)
     assert total == sum(row.used["hbm"] for row in info.tables.rows)
-    stated = [(t.table, t.mode, t.ratio) for t in info.modes.tables]
-    assert sorted(stated) == sorted(
-        (name, cell.mode, cell.ratio) for cell in info.modes.cells for name in cell.tables
-    )
-
-
-def test_modes_are_drawn_table_by_table() -> None:
-    """A bar a table whose length is its share; many tables are left to the counts below."""
-    used = {"hbm": 2**30}
-    tables = tuple(TableMode(f"t{i}", "HYBRID", "1/4", 0.25, used) for i in range(60))
-    cell = ModeCell("HYBRID", "1/4", tuple(t.table for t in tables), used)
-    drawing = modes_svg(ModesInfo(tables[:2], (cell,)), "ps")
-    assert drawing is not None
-    few = drawing.render()
-    tracks, bars = (
-        [float(w) for w in re.findall(rf'width="([\d.]+)" height="16" class="{style}"', few)]
-        for style in ("room", "m-HYBRID")
-    )
-    assert len(bars) == 2
-    assert [b / t for b, t in zip(bars, tracks, strict=True)] == pytest.approx([0.25] * 2, abs=0.01)
-    assert modes_svg(ModesInfo(tables, (cell,)), "ps") is None
 
 
 def test_the_search_never_forgets(info: ReportInfo) -> None:
