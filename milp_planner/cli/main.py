@@ -58,7 +58,6 @@ COMMANDS = (
     Command("export", "trainers:export", "Trainers"),
     Command("import-plan", "trainers:import_plan", "Trainers"),
     Command("import-stats", "trainers:import_stats", "Trainers"),
-    Command("import-torchrec", "torchrec:import_torchrec", "Trainers"),
     Command("torchrec-dry-run", "torchrec:torchrec_dry_run", "Trainers"),
     Command("calibrate", "calibrate:run", "Start"),
     Command("list", "start:list_shipped", "Start"),

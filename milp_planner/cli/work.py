@@ -64,11 +64,6 @@ class Work:
         The first Ctrl-C (or SIGTERM) asks the solver to stop and hand back its best plan; the
         second abandons the job. One that comes later, while the answer is written, is noted in
         ``interrupted`` alone; :func:`let_go` ends that.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            At the second interruption, or the first while there is nothing to keep.
         """
         box: dict[str, object] = {}
 

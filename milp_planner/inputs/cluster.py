@@ -166,7 +166,7 @@ class Rank(Spec):
     hbm_bytes: Annotated[Bytes, AfterValidator(_not_a_lost_unit), Field(alias="hbm")]
     """HBM in bytes; 0 for a CPU-only rank."""
     reserved_bytes: Annotated[Bytes, Field(alias="reserved")] = 0
-    """Of it, bytes that only this rank keeps from embeddings, such as its dense parameters."""
+    """Bytes of it that this rank alone withholds from embeddings, such as for dense parameters."""
 
 
 class Machine(Spec):

@@ -105,9 +105,6 @@ def table_row_wise_seconds(
         Bytes of a rank's buffer for the step inside the machine.
     across : float array
         Bytes a rank then holds for the ranks of all machines with its own local number.
-    pooled : bool array
-    links : Links
-
     References
     ----------
     TorchRec 1.8.0, ``planner/estimator`` (table-row-wise communication).

@@ -51,7 +51,7 @@ def test_mmkp_by_hand(tmp_path: Path) -> None:
 
 
 def test_gap_by_hand(tmp_path: Path) -> None:
-    """Agents are ranks with their capacity, items tables with one option an agent."""
+    """Agents are ranks with their capacity, items tables with one option per agent."""
     instance = read_any(saved(tmp_path, GAP))
     assert instance.num_ranks == 2
     assert instance.resources[0].capacity.tolist() == [3, 2]

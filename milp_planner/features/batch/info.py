@@ -13,14 +13,10 @@ from rich.text import Text
 
 from milp_planner.drawing.units import show_gap, show_seconds
 from milp_planner.features.batch.curves import (
-    Bins,
-    Cactus,
     Profile,
     Record,
     Row,
     Swept,
-    bins_of,
-    cactus_of,
     contradictions,
     profiles_of,
     rows_of,
@@ -84,8 +80,6 @@ class BatchInfo:
     contradictions: tuple[str, ...]
     """Results that cannot all be right."""
     profiles: tuple[Profile, ...]
-    cactus: Cactus
-    bins: tuple[Bins, ...]
     sweeps: tuple[Swept, ...]
     rows: tuple[Row, ...]
 
@@ -131,8 +125,6 @@ def batch_of(
         assertions=tuple(judgements),
         contradictions=contradictions(rows),
         profiles=profiles_of(rows),
-        cactus=cactus_of(rows),
-        bins=bins_of(rows),
         sweeps=sweeps_of(rows),
         rows=rows,
     )
@@ -161,7 +153,7 @@ SHOWN = 5
 
 
 def draw_batch(info: BatchInfo) -> RenderableType:
-    """One row a formulation and objective; below it what failed, contradictions, assertions."""
+    """One row per formulation and objective; below it what failed, contradictions, assertions."""
     table = _table(info.name, "formulation", "objective")
     statuses = list(info.counts)
     for column in (*statuses, "best", "certified gap", "median gap", "solving"):
@@ -198,7 +190,7 @@ _VERDICT = {
 
 
 def _assertions(info: BatchInfo) -> list[RenderableType]:
-    """One line an assertion, and below it where it does not hold."""
+    """One line per assertion, and below it where it does not hold."""
     parts: list[RenderableType] = []
     for judged in info.assertions:
         word, style = _VERDICT[judged.holds]

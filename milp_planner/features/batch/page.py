@@ -15,7 +15,6 @@ from milp_planner.drawing.charts import (
     Scale,
     chart,
     padded,
-    swarm,
 )
 from milp_planner.drawing.page import (
     Cell,
@@ -37,7 +36,7 @@ from milp_planner.drawing.units import (
     show_percent,
     show_seconds,
 )
-from milp_planner.features.batch.curves import Bins, Cactus, Profile, Row, Swept
+from milp_planner.features.batch.curves import Profile, Row, Swept
 from milp_planner.features.batch.info import BatchInfo
 
 LEAST = 1e-4
@@ -57,8 +56,6 @@ def render_batch(info: BatchInfo) -> str:
             _summary(info),
             _sweeps(info),
             _profiles(info),
-            _cactus(info),
-            _bins(info),
             _every_section(info),
         ],
         footer=f"Written by milp-planner. Results of version {', '.join(info.versions) or UNKNOWN}"
@@ -121,7 +118,7 @@ def _summary(info: BatchInfo) -> Section:
         "The best: the least objective that any formulation found for the same inputs. Gaps are to "
         "the largest bound that any proved; solving times are sums."
     )
-    grid = Grid("summary-rows", "formulations", "One row a formulation and objective", head,
+    grid = Grid("summary-rows", "formulations", "One row per formulation and objective", head,
                 rows(values))  # fmt: skip
     return Section("summary", "Formulations", text, parts=(Part(table=grid),))
 
@@ -202,93 +199,6 @@ def _draw_profile(profile: Profile, colours: dict[str, int]) -> Drawing:
     scales = LogScale(start, high), Scale(0, 1)
     return chart(f"Performance profile, {profile.objective_kind or 'time'}", about, lines, scales,
                  (label, "share of problems"), (shown, lambda v: f"{v + 0:.0%}"))  # fmt: skip
-
-
-def _cactus(info: BatchInfo) -> Section | None:
-    cactus = info.cactus
-    if not cactus.curves:
-        return None
-    provers = {curve.series.split()[0] for curve in cactus.curves}
-    none = dict.fromkeys(n.split()[0] for n in cactus.scenarios if n.split()[0] not in provers)
-    text = "How many scenarios are proved, optimal or infeasible, when each is given that long."
-    if none:
-        text += f" {', '.join(none)} proved none."
-    drawing = _draw_cactus(cactus, _colours(info))
-    return Section("cactus", "Proofs against time", text, parts=(_part("", drawing),))
-
-
-def _draw_cactus(cactus: Cactus, colours: dict[str, int]) -> Drawing:
-    """Number proved against seconds each."""
-    times = [x for curve in cactus.curves for x, _ in curve.points]
-    low = max(1e-3, min(times))
-    lines = [
-        Line(c.series, [(low, 0.0), *c.points], colours[c.series]) for c in cactus.curves
-    ]  # fmt: skip
-    most = max(y for curve in cactus.curves for _, y in curve.points)
-    about = "; ".join(
-        f"{c.series}: {len(c.points)} of {cactus.scenarios[c.series]} proved, the slowest in "
-        f"{show_seconds(c.points[-1][0])}"
-        for c in cactus.curves
-    )
-    scales = LogScale(low, max(times) * 1.1 + low), Scale(0, most)
-    return chart("Cactus plot", about, lines, scales, ("seconds each", "scenarios proved"),
-                 (lambda v: f"{v:g}", lambda v: f"{v + 0:g}"))  # fmt: skip
-
-
-def _bins(info: BatchInfo) -> Section | None:
-    if not info.bins:
-        return None
-    parts: list[Part] = []
-    for number, each in enumerate(info.bins):
-        heading = f"{each.option}, minimising {each.objective_kind}"
-        parts += [
-            _part(heading, draw_bins(each)),
-            Part(table=_bins_grid(each, f"bins-{number}", heading)),
-        ]
-    text = "Every dot is a scenario: its plan's gap to the best bound of any formulation."
-    return Section("bins", "Bins of the DP against gap", text, parts=tuple(parts))
-
-
-def draw_bins(bins: Bins) -> Drawing:
-    """A column of dots for each number of bins."""
-    gaps = [point.gap for point in bins.points]
-    least = LEAST if min(gaps, default=0) < 0.01 else 0.01
-    up = LogScale(least, max([10 * least, *gaps]) * 1.2)
-    found = []
-    for column in bins.columns:
-        mine = [point for point in bins.points if point.bins == column.bins]
-        dots = [(point.gap, f"{point.where}: gap {show_gap(point.gap)}") for point in mine]
-        words = f"{column.exact} of {column.scenarios} at 0"
-        if column.scenarios <= 2:
-            words = show_gap(column.median)
-        found.append((f"{column.bins:,}", words, dots))
-    about = "; ".join(
-        f"{c.bins} bins: {c.exact} of {c.scenarios} at 0, median {show_gap(c.median)}, worst "
-        f"{show_gap(c.worst)}"
-        for c in bins.columns
-    )
-    return swarm(f"{bins.option} against gap, {bins.objective_kind}", about, found, up,
-                 (bins.option, "gap"), _percent)  # fmt: skip
-
-
-def _bins_grid(bins: Bins, name: str, caption: str) -> Grid:
-    """The same as a table."""
-    head = columns("#bins", "#scenarios", "#with a plan", "#gap 0", "#median gap", "#worst gap",
-                   "#median time")  # fmt: skip
-    values: Values = [
-        [
-            Cell(f"{c.bins:,}", c.bins), Cell(str(c.scenarios), c.scenarios),
-            Cell(str(c.found), c.found), Cell(str(c.exact), c.exact),
-            Cell(show_gap(c.median), c.median), Cell(show_gap(c.worst), c.worst),
-            Cell(UNKNOWN if c.seconds is None else show_seconds(c.seconds), c.seconds),
-        ]
-        for c in bins.columns
-    ]  # fmt: skip
-    return Grid(name, caption, caption, head, rows(values))
-
-
-def _percent(value: float) -> str:
-    return "≤0.01%" if value <= LEAST * 1.001 else f"{100 * value:g}%"
 
 
 def _colours(info: BatchInfo) -> dict[str, int]:

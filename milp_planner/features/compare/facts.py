@@ -18,7 +18,6 @@ from formulations.result.outcome import gap_between
 from formulations.settings import TracePoint
 from milp_planner.drawing.units import UNKNOWN, show_cost, show_gap, show_seconds
 from milp_planner.errors import BadInput
-from milp_planner.features.batch.curves import Bins, BinsPoint, column_of
 from milp_planner.features.compare.call import Comparison, Entry
 from milp_planner.features.plan.verdict import MEANING
 from milp_planner.inputs.problems import choice
@@ -45,8 +44,6 @@ class ComparisonRow:
     """Its own."""
     seconds: float | None
     note: str
-    bins: int | None = None
-    """HBM bins per device of a DP that was run with several."""
     trace: tuple[TracePoint, ...] = ()
     """What it knew at each moment, the end included."""
 
@@ -137,28 +134,6 @@ class ComparisonInfo:
         least = "no bound is known" if row.gap is None else f"gap {show_gap(row.gap)}"
         return f"{beside}, {least}"
 
-    def bins(self, asked: str) -> Bins | None:
-        """The DP's bins against its gap; None unless it was run with several."""
-        rows = [row for row in self.rows if row.asked == asked and row.bins is not None]
-        rows = [row for row in rows if not row.label.count("as planned")]
-        numbers = sorted({row.bins for row in rows if row.bins is not None})
-        if len(numbers) < 2:
-            return None
-        groups = [[row for row in rows if row.bins == bins] for bins in numbers]
-        return Bins(
-            "hbm_bins_per_device",
-            asked,
-            tuple(
-                BinsPoint(row.bins, row.gap, row.label)
-                for row in rows
-                if row.gap is not None and row.bins is not None
-            ),
-            tuple(
-                column_of(bins, (row.gap for row in group), (row.seconds for row in group))
-                for bins, group in zip(numbers, groups, strict=True)
-            ),
-        )
-
     def to_dict(self) -> dict[str, Any]:
         """Plain values; :func:`read_comparison` reads them back as equal."""
         return {"format": FORMAT, **asdict(self)}
@@ -242,7 +217,6 @@ def _row(comparison: Comparison, entry: Entry) -> ComparisonRow:
         bound=None if outcome is None else outcome.bound,
         seconds=entry.seconds,
         note=entry.note,
-        bins=entry.bins,
         trace=_trace(entry),
     )
 

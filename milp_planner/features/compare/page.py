@@ -6,7 +6,6 @@ from formulations.result.outcome import gap_between
 from milp_planner.drawing.charts import Drawing, Line, LogScale, Scale, chart
 from milp_planner.drawing.page import Cell, Fact, Grid, Part, Section, Values, columns, fill, rows
 from milp_planner.drawing.units import UNKNOWN, show_cost, show_gap, show_seconds
-from milp_planner.features.batch.page import draw_bins
 from milp_planner.features.compare.facts import ComparisonInfo, ComparisonRow
 from milp_planner.features.plan.verdict import MEANING
 
@@ -51,14 +50,10 @@ def _strip(info: ComparisonInfo, asked: str) -> list[Fact]:
 
 def _section(info: ComparisonInfo, asked: str) -> Section:
     mine = [row for row in info.rows if row.asked == asked]
-    bins = info.bins(asked)
     parts = [Part(table=_grid(info, asked, mine))]
     trace = _draw_progress(info, asked)
     if trace is not None:
         parts.append(Part("Best plan (bold) and bound (thin) over time", trace.render()))
-    if bins is not None:
-        drawing = draw_bins(bins)
-        parts.append(Part("Bins of the DP against gap", drawing.render(), drawing.about))
     text = f"{MEANING[asked].capitalize()}. {info.origin(asked)}"
     bound = info.bounds[asked]
     if bound is not None and any((row.bound or 0) > bound.bound for row in mine):
@@ -88,7 +83,7 @@ def _grid(info: ComparisonInfo, asked: str, mine: list[ComparisonRow]) -> Grid:
             info.verdict(row),
         ])  # fmt: skip
     name = f"formulations, minimising {asked}"
-    return Grid(f"{asked}-rows", name, "One row a formulation", head, rows(values))
+    return Grid(f"{asked}-rows", name, "One row per formulation", head, rows(values))
 
 
 def _draw_progress(info: ComparisonInfo, asked: str) -> Drawing | None:

@@ -91,10 +91,8 @@ def why(
 
     Parameters
     ----------
-    instance : Instance
     outcome : Outcome
         Must have a placement.
-    budget : Budget
     tables : sequence of str
         Names; empty: all, or of more than ``MOST`` those with most time on one rank.
     count : int
@@ -246,10 +244,8 @@ def forbidden_by(instance: Instance, option: int, budget: Budget, share: float) 
 
     Parameters
     ----------
-    instance : Instance
     option : int
         Proved to be in no plan.
-    budget : Budget
     share : float
         Of the time left.
 
