@@ -15,8 +15,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from formulations.baselines.dp_model.axes import make_axes
-from formulations.baselines.dp_model.programme import Problem, Programme, make_grid, make_problem
+from formulations.baselines.dp_model.programme import (
+    Problem,
+    Programme,
+    make_axes,
+    make_grid,
+    make_problem,
+)
 from formulations.baselines.dp_model.transition import Cells, Grid
 from formulations.baselines.dp_model.wishes import OPTIONS, Select, Wishes, read_wishes
 from formulations.baselines.partition.outcome import outcome_of

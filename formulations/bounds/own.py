@@ -31,12 +31,13 @@ def shard_counts(instance: Instance) -> IntArray:
     return np.where(shared, np.repeat(per_block, runs), uneven)
 
 
-def per_option(instance: Instance, values: IntArray) -> IntArray:
-    """Sum values of entries over each option, array [options, …]."""
+def per_option(instance: Instance, values: IntArray, how: np.ufunc = np.add) -> IntArray:
+    """Sum (or join otherwise) values of entries over each option, array [options, …]."""
     if not instance.num_options:
         return values[:0]
-    blocks = np.add.reduceat(values, instance.block_shards[:-1], axis=0)
-    return np.add.reduceat(blocks, instance.option_blocks[:-1], axis=0)
+    first = instance.block_shards[:-1][instance.option_blocks[:-1]]
+    result: IntArray = how.reduceat(values, first, axis=0)
+    return result
 
 
 def total_use(instance: Instance) -> IntArray:
@@ -53,15 +54,12 @@ def own_cost(instance: Instance) -> IntArray:
     """
     if instance.objective == Objective.TOTAL:
         return np.full(instance.num_options, np.iinfo(np.int64).min)
-    if not instance.num_options:
-        return np.zeros(0, dtype=np.int64)
     cost = instance.shard_cost.copy()
     off = np.repeat(instance.block_where == Where.CLUSTER, np.diff(instance.block_shards))
     cost[off] = 0
     if instance.objective == Objective.BUSIEST_RANK:
         cost = cost.sum(axis=1, keepdims=True)
-    blocks = np.maximum.reduceat(cost, instance.block_shards[:-1], axis=0)
-    return np.maximum.reduceat(blocks, instance.option_blocks[:-1], axis=0).sum(axis=1)
+    return per_option(instance, cost, np.maximum).sum(axis=1)
 
 
 def usable(instance: Instance) -> np.ndarray:
