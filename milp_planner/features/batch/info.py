@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from milp_planner.drawing.units import show_gap, show_seconds
+from milp_planner.drawing.units import show_axis, show_gap, show_seconds
 from milp_planner.features.batch.curves import (
     Profile,
     Record,
@@ -173,13 +173,19 @@ def draw_batch(info: BatchInfo) -> RenderableType:
 
 
 def draw_rows(rows: Sequence[dict[str, Any]]) -> RenderableType:
-    """The rows of a query."""
+    """The rows of a query; sizes of memory as sizes, fractions to six digits."""
     table = Table(box=None, pad_edge=False)
     for name in rows[0] if rows else ():
         table.add_column(name)
     for row in rows:
-        table.add_row(*("" if value is None else str(value) for value in row.values()))
+        table.add_row(*(_shown(name, value) for name, value in row.items()))
     return table
+
+
+def _shown(name: str, value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else show_axis(name, value)
 
 
 _VERDICT = {
