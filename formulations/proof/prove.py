@@ -25,7 +25,7 @@ from formulations.result.certificate import Certificate
 #: Targets tried at the root, and for trees; targets closer than this share are as good as equal.
 _ROOTS, _TREES, _NEAR = 14, 6, 1e-5
 #: Seconds that the first linear program is given however little time there is.
-_LEAST = 2.0
+_LEAST = 1.0
 #: Cases split at most where the time is not limited.
 _NODES = 200
 #: Without a plan, bounds up to this multiple of the first are tried.
@@ -158,8 +158,8 @@ def prove_infeasible(
 def _nothing_to_place(instance: Instance) -> Certificate:
     """Without tables every cost is 0, and that is all there is to prove."""
     single = instance.objective != Objective.STEP_TIME
-    name = instance.objective.value if single else instance.phases[0]
-    return Certificate("bound", 0, ({"cost": {name: 1}},), ({"use": [0]},))
+    names = [instance.objective.value] if single else instance.phases
+    return Certificate("bound", 0, ({"cost": dict.fromkeys(names, 1)},), ({"use": [0]},))
 
 
 def _effort(seconds: float | None, stop: threading.Event | None) -> Effort:
