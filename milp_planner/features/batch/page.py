@@ -35,10 +35,9 @@ from milp_planner.drawing.units import (
     show_cost,
     show_gap,
     show_percent,
-    show_seconds,
 )
 from milp_planner.features.batch.curves import Profile, Row, Swept
-from milp_planner.features.batch.info import BatchInfo
+from milp_planner.features.batch.info import BatchInfo, summary_grid
 
 LEAST = 1e-4
 """Shares below 0.01% are drawn as 0.01%: a logarithmic axis has no zero."""
@@ -101,27 +100,12 @@ def _assertions(info: BatchInfo) -> Section | None:
 
 
 def _summary(info: BatchInfo) -> Section:
-    statuses = list(info.counts)
-    head = columns("formulation", "objective", *(f"#{s.replace('_', ' ')}" for s in statuses),
-                   "#equal to the best", "#worst above it", "#median certified gap",
-                   "#median gap", "#solving")  # fmt: skip
-    values: Values = [
-        [
-            row.series, row.objective_kind,
-            *(Cell(str(row.counts[s]) if row.counts[s] else "", row.counts[s]) for s in statuses),
-            Cell(str(row.equal), row.equal), Cell(show_gap(row.worst), row.worst),
-            Cell(show_gap(row.certified_gap), row.certified_gap),
-            Cell(show_gap(row.gap), row.gap), Cell(show_seconds(row.seconds), row.seconds),
-        ]
-        for row in info.summary
-    ]  # fmt: skip
     text = (
-        "The best: the least objective that any formulation found for the same inputs. Gaps are to "
-        "the largest bound that any proved; solving times are sums."
+        "Best: plans as good as the least objective that any formulation found for the same "
+        "inputs; worst: how far above it. Gaps are medians: certified, of each plan's own "
+        "certificate; gap, to the largest bound that any proved. Solving times are sums."
     )
-    grid = Grid("summary-rows", "formulations", "One row per formulation and objective", head,
-                rows(values))  # fmt: skip
-    return Section("summary", "Formulations", text, parts=(Part(table=grid),))
+    return Section("summary", "Formulations", text, parts=(Part(table=summary_grid(info)),))
 
 
 def _sweeps(info: BatchInfo) -> Section | None:
@@ -152,7 +136,7 @@ def _draw_sweep(swept: Swept, colours: dict[str, int]) -> Drawing:
         for c in swept.curves
     ]
     marks = [
-        Mark(x, y, f"series s{colours[c.series] % COLOURS}",
+        Mark(x, y, f"dot s{colours[c.series] % COLOURS}",
              f"{c.series}, {shown(x)}: {show_cost(round(y), 'ps')}", 5 if swept.names else 3)
         for c in swept.curves for x, y in c.points
     ]  # fmt: skip
