@@ -122,7 +122,7 @@ def main() -> None:
     code = failures.close_output(run(), failures.wants_json(sys.argv[1:]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said and written
     sys.stderr.flush()
-    os._exit(code)  # a solver's thread left behind would abort a regular exit; freeing takes seconds
+    os._exit(code)  # a thread left in a solver aborts a regular exit, and freeing takes seconds
 
 
 def _print_version(wanted: bool) -> None:
