@@ -16,6 +16,7 @@ from cuda_routing.launch import (
     Geometry,
     Launcher,
     check_sizes,
+    chunk_of,
     run_once,
     run_tiled,
     set_ranks,
@@ -93,7 +94,8 @@ def bucketize_with(  # noqa: PLR0913 - the batch, the kernels and what to return
     ----------
     kernels : Kernels
     once : bool, optional
-        One cooperative launch, or three; by default one where the grid fits the device.
+        One cooperative launch, or three; by default one where the grid fills at most half of the
+        device (beyond, its barriers cost more than the launches they save: docs/routing/speed.md).
     """
     import torch
 
@@ -105,7 +107,7 @@ def bucketize_with(  # noqa: PLR0913 - the batch, the kernels and what to return
     geometry = kernels.geometry
     tiles = geometry.tiles(count)
     if once is None:
-        once = 0 < tiles <= kernels.most_blocks_at_once(geometry.shared_bytes(ranks))
+        once = 0 < tiles <= kernels.most_blocks_at_once(geometry.shared_bytes(ranks)) // 2
     index = torch.int32 if keys.element_size() == 4 else torch.int64
     tensors: dict[str, Any] = {
         "keys": keys,
@@ -148,6 +150,8 @@ def _workspace(
         found["barrier"] = kernels.barrier()
         return found
     found["out_lengths"] = lengths.new_zeros(ranks * rows)
+    chunks = -(-tiles // chunk_of(tiles))
+    found["chunk_sums"] = torch.zeros(chunks * ranks, dtype=torch.int32, device=device)
     found["offsets"] = torch.zeros(rows + 1, dtype=torch.int64, device=device)
     torch.cumsum(lengths, 0, dtype=torch.int64, out=found["offsets"][1:])
     return found

@@ -17,10 +17,10 @@ SCAN_THREADS = 1024
 SCAN_RANKS = 32
 _POINTERS = (
     "keys", "lengths", "offsets", "feature_rows", "table", "edges", "weights", "out_keys",
-    "out_lengths", "out_weights", "positions", "permute", "tile_counts", "totals", "block_sums",
-    "barrier",
+    "out_lengths", "out_weights", "positions", "permute", "tile_counts", "totals", "chunk_sums",
+    "block_sums", "barrier",
 )  # fmt: skip
-_NUMBERS = ("count", "rows", "features", "tiles", "uniform", "bits")
+_NUMBERS = ("count", "rows", "features", "tiles", "chunk", "uniform", "bits")
 _RANKS = ("ranks", "mask", "magic", "keep")
 
 
@@ -39,7 +39,7 @@ class Geometry:
     """Threads a block and keys a thread, as compiled into the kernels."""
 
     block: int = 256
-    items: int = 16
+    items: int = 8
 
     @property
     def tile(self) -> int:
@@ -63,6 +63,11 @@ class Launcher(Protocol):
         self, kernel: str, grid: int, threads: int, shared: int, batch: Batch, cooperative: bool
     ) -> None:
         """Queue one launch."""
+
+
+def chunk_of(tiles: int) -> int:
+    """Tiles that one block of the scan takes: about their square root."""
+    return 1 << max(3, (tiles.bit_length() + 1) // 2)
 
 
 def set_ranks(batch: Batch, ranks: int, *, narrow_hash: bool) -> None:
@@ -89,11 +94,12 @@ def check_sizes(keys: int, ranks: int) -> None:
 
 
 def run_tiled(launcher: Launcher, batch: Batch, geometry: Geometry) -> None:
-    """Large batches: count, scan, scatter. ``offsets`` are set and ``out_lengths`` are zero."""
+    """Large batches: count, scan, scatter; ``out_lengths`` and ``chunk_sums`` are zero."""
     tiles, ranks = int(batch.tiles), int(batch.ranks)
-    groups = -(-ranks // SCAN_RANKS)
+    batch.chunk = chunk_of(tiles)
+    blocks = -(-ranks // SCAN_RANKS) * -(-tiles // batch.chunk)
     launcher.launch("count_tiles", tiles, geometry.block, 4 * ranks, batch, False)
-    launcher.launch("scan_tiles", groups, SCAN_THREADS, 4 * SCAN_THREADS, batch, False)
+    launcher.launch("scan_tiles", blocks, SCAN_THREADS, 4 * SCAN_THREADS, batch, False)
     shared = geometry.shared_bytes(ranks)
     launcher.launch("scatter_tiles", tiles, geometry.block, shared, batch, False)
 

@@ -14,6 +14,7 @@ from formulations.instance import Instance
 from formulations.polish import polished
 from formulations.presolve import Presolved, placement_variables, presolve
 from formulations.result.outcome import Outcome, with_plan
+from formulations.result.verify import CHECKING, READING
 from formulations.search.conductor import conduct
 from formulations.settings import Settings
 
@@ -21,9 +22,9 @@ from formulations.settings import Settings
 POLISH_UP_TO = 20_000
 #: Share of the time limit kept for polishing, and the most seconds of it.
 KEEP, MOST = 0.08, 5.0
-#: Seconds an option for what comes after the search, most of it the certificate's check; and the
+#: Seconds an option for the check of the search's certificate and the finishing pass; and the
 #: largest share of the time limit for it.
-AFTERWARDS, MOST_AFTERWARDS = 1.6e-4, 0.3
+AFTERWARDS, MOST_AFTERWARDS = READING + CHECKING + 2e-5, 0.3
 
 #: Those of both; each reads its own.
 OPTIONS = {**exact.OPTIONS, **scale.OPTIONS}

@@ -10,17 +10,13 @@ gives no bound.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import pulp
 
 from formulations.clock import Clock, OutOfTime
 from formulations.instance import Instance
-from formulations.mip_model.answer import rounded
-from formulations.mip_model.backends import BACKENDS, Claim, Report
-from formulations.mip_model.model import MipModel, build_choices
-from formulations.mip_model.rows import add_capacities, set_objective
-from formulations.mip_model.ties import fuse, limit_moves, pin
+from formulations.mip_backends import BACKENDS, Claim, Report
+from formulations.mip_model import MipModel, rounded
 from formulations.options import one_of
 from formulations.proof.prove import prove_infeasible
 from formulations.result.check import check
@@ -65,30 +61,16 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     note = ""
     for tolerance in TOLERANCES:
         try:
-            model, unit = build(instance, clock.check)
+            model = MipModel(instance, clock.check)
             report = run(model.problem, settings, clock, tolerance)
         except OutOfTime:
             note = note or "the time ended before the model was built"
             return nothing("mip", why_stopped(clock), note, solver=name)
-        outcome = _outcome(model, report, unit, name, settings, clock)
+        outcome = _outcome(model, report, name, settings, clock)
         if outcome is not None:
             return outcome
         note = f"{name} answered with a plan that its rounding errors make infeasible"
     return nothing("mip", StoppedBy.EXHAUSTED, note, **_who(name, report))
-
-
-def build(instance: Instance, check: Callable[[], None] = lambda: None) -> tuple[MipModel, float]:
-    """The model, and how many true cost units one unit of its objective stands for.
-
-    ``check`` is called at every variable and row, and raises to give up.
-    """
-    model = MipModel(instance, check)
-    build_choices(model)
-    add_capacities(model)
-    fuse(model)
-    pin(model)
-    limit_moves(model)
-    return model, set_objective(model)
 
 
 def _who(name: str, report: Report) -> dict[str, str]:
@@ -97,14 +79,16 @@ def _who(name: str, report: Report) -> dict[str, str]:
 
 
 def _outcome(
-    model: MipModel, report: Report, unit: float, name: str, settings: Settings, clock: Clock
+    model: MipModel, report: Report, name: str, settings: Settings, clock: Clock
 ) -> Outcome | None:
     """None: the answer does not survive the check."""
     source, who = BoundSource(name, exact=False), _who(name, report)
     if report.claim == Claim.INFEASIBLE:
         return _no_plan(model.instance, name, settings, clock, who)
     why = why_stopped(clock)
-    bound = None if report.bound is None else _whole_bound(model.instance, report.bound * unit)
+    bound = (
+        None if report.bound is None else _whole_bound(model.instance, report.bound * model.unit)
+    )
     known = None if bound is None else source
     if report.claim == Claim.NOTHING:
         return nothing("mip", why, bound=bound, bound_source=known, **who)

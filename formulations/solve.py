@@ -13,9 +13,8 @@ from formulations.result.outcome import Outcome, with_plan
 from formulations.settings import Settings
 
 #: Share of the time limit kept for the certificate and the most seconds of it: on one machine,
-#: where trees are small, and on several. The least that it is given however little is left.
+#: where trees are small, and on several.
 KEEP, MOST_SECONDS = (0.05, 0.15), (5.0, 30.0)
-LEAST_SECONDS = 0.5
 
 
 def solve(
@@ -78,12 +77,14 @@ def _certified(
     closed = outcome.certificate is not None and outcome.certified_bound == outcome.objective
     if not settings.certificate or closed or clock.interrupted():
         return outcome
-    from formulations.result.certify import certify
+    from formulations.result.certify import certify, seconds_to_check
 
-    timed = settings.time_limit is not None and settings.work_limit is None
-    if timed and outcome.certified_bound is not None and clock.over():
+    if settings.time_limit is None or settings.work_limit is not None:
+        return certify(instance, outcome)
+    left = clock.remaining()
+    if outcome.certified_bound is not None and left <= seconds_to_check(instance, outcome):
         return outcome  # no time is left to prove more
-    return certify(instance, outcome, max(LEAST_SECONDS, clock.remaining()) if timed else None)
+    return certify(instance, outcome, left)
 
 
 def _finished(
@@ -136,7 +137,7 @@ def _again(
         return told
     from formulations.result.certify import certify
 
-    certified = certify(instance, told, LEAST_SECONDS)
+    certified = certify(instance, told, 0.0)
     return told if contradiction(instance, certified, other, clock) else certified
 
 

@@ -18,7 +18,6 @@ from benchmarks.pages import command
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PAGE = ROOT / "docs" / "trust" / "calibration.md"
-COLOURS = {"embedding": "#2f6690", "mlp": "#d1495b", "rest": "#b9b9b9"}
 
 
 def environment(raw: dict[str, Any]) -> str:
@@ -35,25 +34,6 @@ def environment(raw: dict[str, Any]) -> str:
         f"{where['cores']} cores, {where['last_level_cache'] / 2**20:.0f} MiB last-level cache, "
         f"torch {where['torch']}{took}.{busy}"
     )
-
-
-def regimes(raw: dict[str, Any]) -> str:
-    """Where a step goes, a line a shape."""
-    lines = [
-        "| micro-DLRM | forward step | embedding / MLP / rest | training step | "
-        "embedding / MLP / rest | GB/s | GFLOP/s of the roofline | bound by |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for each in raw["regimes"]:
-        cells = [each["shape"]]
-        for kind in ("", "training_"):
-            shares = each[f"{kind}shares"]
-            time = f"{1e3 * each[f'{kind}seconds']:.3g} ms ± {each[f'{kind}spread']:.0%}"
-            cells += [time, " / ".join(f"{shares[part]:.0%}" for part in COLOURS)]
-        roof = f"{each['flops'] / 1e9:.3g} of {each['ceiling'] / 1e9:.3g}"
-        cells += [f"{each['bandwidth'] / 1e9:.3g}", roof, each["name"]]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
 
 
 def tiers(raw: dict[str, Any]) -> str:
@@ -77,51 +57,18 @@ def tiers(raw: dict[str, Any]) -> str:
     lines.append(f"| `backward_multiple` | {kernel['backward_multiple']:.3g} | |")
     for limit, penalty in kernel["narrow_penalties"]:
         lines.append(f"| `narrow_penalties` below {limit} columns | {penalty:.3g} | |")
-    lines.append(f"| matrix product | {raw['peak_flops'] / 1e9:.3g} GFLOP/s | |")
     return "\n".join(lines)
 
 
 def draw(raw: dict[str, Any]) -> None:
-    """Shares of the step, the roofline, bandwidth over the hit ratio."""
+    """Bandwidth over the hit ratio."""
     from matplotlib import rcParams
     from matplotlib.figure import Figure
 
     rcParams.update({"svg.hashsalt": "calibration", "svg.fonttype": "none", "font.size": 8})
-    figure = Figure(figsize=(10, 3), layout="constrained")
-    left, middle, right = figure.subplots(1, 3)
-    _shares(left, raw["regimes"])
-    _roofline(middle, raw)
-    _curves(right, raw["profile"])
+    figure = Figure(figsize=(5, 3), layout="constrained")
+    _curves(figure.subplots(), raw["profile"])
     figure.savefig(ROOT / "docs" / "figures" / "calibration.svg", metadata={"Date": None})
-
-
-def _shares(axis: Any, found: list[dict[str, Any]]) -> None:
-    bars = [(f"{each['shape']}\n{kind}", each[key]) for each in reversed(found)
-            for kind, key in (("training", "training_shares"), ("forward", "shares"))]  # fmt: skip
-    start = np.zeros(len(bars))
-    for part, colour in COLOURS.items():
-        widths = np.array([100 * shares[part] for _, shares in bars])
-        axis.barh([name for name, _ in bars], widths, left=start, color=colour, label=part)
-        start += widths
-    axis.set(xlabel="share of the step, %", xlim=(0, 100), title="where a step goes")
-    axis.legend(frameon=False, ncols=3, loc="lower center", bbox_to_anchor=(0.4, -0.4))
-
-
-def _roofline(axis: Any, raw: dict[str, Any]) -> None:
-    near = next(s for s in raw["samples"] if s["name"].startswith("HBM_ONLY"))
-    load = raw["machine"]["bags"] * raw["machine"]["pooling"] * 1024
-    x = np.logspace(-1, 2.5, 100)
-    for rate, label, style in (
-        (raw["gather_bandwidth"], "rows from DRAM", "-"),
-        (load / near["median_s"], "rows from the cache", "--"),
-    ):  # fmt: skip
-        ceiling = np.minimum(x * rate, raw["peak_flops"]) / 1e9
-        axis.plot(x, ceiling, style, color="black", linewidth=1, label=label)
-    for each, marker in zip(raw["regimes"], "os^", strict=False):
-        axis.plot(each["intensity"], each["flops"] / 1e9, marker, label=each["shape"])
-    axis.set(xscale="log", yscale="log", xlabel="FLOP per byte", ylabel="GFLOP/s",
-             title="roofline, forward step")  # fmt: skip
-    axis.legend(frameon=False, fontsize=7)
 
 
 def _curves(axis: Any, profile: dict[str, Any]) -> None:
@@ -142,7 +89,7 @@ def _curves(axis: Any, profile: dict[str, Any]) -> None:
 
 def blocks(raw: dict[str, Any]) -> dict[str, str]:
     """Text of every block of the page, by name."""
-    return {"environment": environment(raw), "regimes": regimes(raw), "tiers": tiers(raw)}
+    return {"environment": environment(raw), "tiers": tiers(raw)}
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.prediction.micro_dlrm import DENSE, MicroDlrm, Shape
 from milp_planner.features.calibrate.machine import Lap, Load, Probe
-from milp_planner.features.calibrate.micro_dlrm import DENSE, MicroDlrm, Shape
 
 FEATURES = 3
 WIDEST = 256
@@ -47,8 +47,7 @@ class Point:
     @property
     def shape(self) -> Shape:
         """Of the micro-DLRM."""
-        load = Load(self.batch, self.pooling)
-        return Shape(self.name, (self.rows,) * FEATURES, self.width, load, hashed=False)
+        return Shape(FEATURES, self.width, Load(self.batch, self.pooling))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

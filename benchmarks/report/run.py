@@ -46,8 +46,7 @@ class Case:
 
 CASES = (
     Case("tight", "dlrmv4-yambda5b", "8xb200-tight", 60, {
-        "why": [], "staircase": [], "frontier": [], "smallest": [],
-        "robust": ["--scenario", "@8xb200", "--scenario", "@8xh200"],
+        "why": [], "staircase": [], "smallest": [],
         "sensitivity": ["--draws", "8"],
     }),
     Case("small", "kuairand-27k", "1xa10", 30, {
@@ -71,9 +70,7 @@ class Shot:
 
 SHOTS = (
     Shot("light", "tight", "light", "", 1380),
-    Shot("modes", "tight", "light", "modes", 620),
     Shot("dark", "small", "dark", "staircase", 900),
-    Shot("scenarios", "tight", "light", "smallest", 1300),
     Shot("infeasible", "infeasible", "dark", "", 700),
     Shot("heat", "large", "light", "memory", 700),
 )

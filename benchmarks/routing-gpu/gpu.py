@@ -201,7 +201,7 @@ def measure(rows: int, row_length: int, ranks: int, rule: Rule, serial: RowSeria
     kernels = device_kernels(0, 64, 64)
     tiles = kernels.geometry.tiles(keys.numel())
     shared = kernels.geometry.shared_bytes(ranks)
-    resident = tiles <= kernels.most_blocks_at_once(shared)
+    resident = tiles <= kernels.most_blocks_at_once(shared) // 2
     least = least_bytes(keys.numel(), rows, ranks, resident)
     plain = rule is Rule.ROUNDROBIN
     return Cell(

@@ -34,14 +34,14 @@ CASES = (
 
 
 def case(name: str, plan_limit: float, time_limit: float, draws: int) -> dict[str, Any]:
-    """One model on one cluster: its plan, then the answer with a robust plan."""
+    """One model on one cluster: its plan, then the answer."""
     model, _, cluster = name.partition("@")
     best = plan(
         catalog.find_model(model), catalog.find_cluster(cluster),
         settings=Settings(time_limit=plan_limit),
     )  # fmt: skip
     budget = Budget(Settings(time_limit=time_limit))
-    info, _ = sensitivity(best, budget, draws=draws, common="weighted")
+    info = sensitivity(best, budget, draws=draws)
     print(f"{name}: {info.summary}", flush=True)
     return {
         "case": name,

@@ -19,7 +19,7 @@ PAGE = HERE.parents[1] / "docs" / "trust" / "sensitivity.md"
 BLOCK = "table: benchmarks/sensitivity/table.py"
 HEAD = (
     "| plan | step time | gap | changed by | draws: same / changed / open / no fit "
-    "| regret: median, worst | robust plan: cost now, worst regret |"
+    "| regret: median, worst |"
 )
 
 
@@ -28,7 +28,7 @@ def table(document: dict[str, Any]) -> str:
     limits = document["limits"]
     rows = [row(case) for case in document["cases"]]
     return "\n".join([
-        HEAD, "|---|---|---|---|---|---|---|", *rows, "",
+        HEAD, "|---|---|---|---|---|---|", *rows, "",
         f"Measured {document['date']}, {document['machine']['cores']} cores, "
         f"{limits['plan']:g} s to plan and {limits['sensitivity']:g} s for the answer of each row.",
     ])  # fmt: skip
@@ -37,17 +37,12 @@ def table(document: dict[str, Any]) -> str:
 def row(case: dict[str, Any]) -> str:
     """One model on one cluster."""
     info = case["sensitivity"]
-    found, common = info["summary"], info["common"]
+    found = info["summary"]
     verdicts = " / ".join(str(found[v]) for v in ("same", "changes", "open", "unfit"))
-    robust = "–"
-    if common is not None and common["now"] is not None:
-        more = (common["now"] - info["now"]) / info["now"]
-        there = common["summary"]
-        robust = f"{100 * more:+.2g}%, {interval_text(there['least'][1], there['most'][1])}"
     regrets = (interval_text(found["least"][i], found["most"][i]) for i in (0, 1))
     cells = [
         f"`{case['case']}`", show_time(info["now"]), show_gap(case["gap"]), changed_by(info),
-        verdicts, ", ".join(regrets), robust,
+        verdicts, ", ".join(regrets),
     ]  # fmt: skip
     return f"| {' | '.join(cells)} |"
 

@@ -1,7 +1,7 @@
 """Pictures of docs/report-batch.md: ``python benchmarks/suites/pictures.py``.
 
-Renders the pages of the newest stored run of dp-vs-exact and of the newest stored comparison; they
-are not solved anew. Needs Chromium with chromedriver, and poppler (``pdftoppm``).
+Renders the pages of the newest stored runs of dp-vs-exact and growth, and of the newest stored
+comparison; they are not solved anew. Needs Chromium with chromedriver, and poppler (``pdftoppm``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TARGET = ROOT / "docs" / "figures" / "report"
 WIDTH = 1060
 SHOTS = (
     ("batch-light", "batch", "light", "profiles", 545),
-    ("batch-dark", "batch", "dark", "bins", 660),
+    ("batch-dark", "growth", "dark", "sweeps", 500),
     ("batch-rows", "batch", "light", "every", 415),
     ("compare", "compare", "light", "", 1010),
 )
@@ -34,7 +34,12 @@ PRINTED = 5
 def main() -> None:
     """Render, picture, print."""
     runs = sorted(HERE.glob("dp-vs-exact/*/suite.json"))
-    sources = {"batch": runs[-1].parent, "compare": sorted(HERE.glob("compare/*.json"))[-1]}
+    growth = sorted(HERE.glob("growth/*/suite.json"))
+    sources = {
+        "batch": runs[-1].parent,
+        "growth": growth[-1].parent,
+        "compare": sorted(HERE.glob("compare/*.json"))[-1],
+    }
     with tempfile.TemporaryDirectory() as name, browser() as session:
         folder = Path(name)
         for page, source in sources.items():

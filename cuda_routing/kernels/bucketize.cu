@@ -16,7 +16,7 @@
 #define BLOCK 256
 #endif
 #ifndef ITEMS
-#define ITEMS 16
+#define ITEMS 8
 #endif
 #define WARPS (BLOCK / 32)
 #define TILE (BLOCK * ITEMS)
@@ -54,12 +54,14 @@ struct Batch {
     Index* permute;            // [count] or null
     u32* tile_counts;          // [tiles][ranks] keys of each rank, then those of earlier tiles
     u32* totals;               // [ranks]
+    u32* chunk_sums;           // [chunks][ranks] keys of each chunk of tiles, zero before the count
     u64* block_sums;           // [tiles] bucketize_once: keys of each block's rows
     u32* barrier;              // [2] bucketize_once: arrivals and departures, both zero
     long long count;           // keys, below 2^31
     long long rows;
     long long features;
     long long tiles;
+    long long chunk;           // tiles a chunk
     long long uniform;         // all features share one rule: no look-up a key
     long long bits;            // bits of the largest rank
     Ranks ranks;
@@ -400,35 +402,36 @@ __device__ __forceinline__ void emit_tile(const Batch& b, u32 tile, Item* items,
     emit_lengths(b, tile, items, first_row, s);
 }
 
-// Keys of each rank in tiles first .. last, then those of earlier slices: one slice a warp, one
-// rank a lane. Afterwards tile_counts holds the keys of earlier tiles, totals those of all.
-__device__ __forceinline__ void scan_group(const Batch& b, long long group, u32 slices, u32* sums) {
-    u32 ranks = (u32)b.ranks.count, rank = (u32)(group * SCAN_RANKS + lane());
-    long long each = (b.tiles + slices - 1) / slices, first = warp() * each;
-    long long last = first + each < b.tiles ? first + each : b.tiles;
+// Of tiles first .. end: the keys of each rank become those of all earlier tiles, `before` of them in
+// tiles before `first`; one slice a warp, one rank a lane. totals are those of all tiles.
+__device__ __forceinline__ void scan_group(const Batch& b, u32 rank, long long first, long long end,
+                                           u32 before, u32 slices, u32* sums) {
+    u32 ranks = (u32)b.ranks.count;
+    long long each = (end - first + slices - 1) / slices, mine = first + warp() * each;
+    long long last = mine + each < end ? mine + each : end;
     u32 sum = 0;
     if (rank < ranks)
-        for (long long t = first; t < last; ++t) sum += b.tile_counts[t * ranks + rank];
+        for (long long t = mine; t < last; ++t) sum += b.tile_counts[t * ranks + rank];
     sums[threadIdx.x] = sum;
     __syncthreads();
-    u32 before = 0, all = 0;
+    u32 all = before;
     for (u32 slice = 0; slice < slices; ++slice) {
         u32 other = sums[slice * 32 + lane()];
         if (slice < warp()) before += other;
         all += other;
     }
     if (rank < ranks) {
-        for (long long t = first; t < last; ++t) {
+        for (long long t = mine; t < last; ++t) {
             u32 count = b.tile_counts[t * ranks + rank];
             b.tile_counts[t * ranks + rank] = before;
             before += count;
         }
-        if (warp() == 0) b.totals[rank] = all;
+        if (warp() == 0 && end == b.tiles) b.totals[rank] = all;
     }
     __syncthreads();
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 3) count_tiles(const __grid_constant__ Batch b) {
+extern "C" __global__ void __launch_bounds__(BLOCK, 6) count_tiles(const __grid_constant__ Batch b) {
     u32* counts = (u32*)shared_pool;
     u32 ranks = (u32)b.ranks.count;
     u32 tile = blockIdx.x;
@@ -445,15 +448,31 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 3) count_tiles(const __grid_
             atomicAdd(&counts[items[j].owner], (u32)__popc(peers));
     }
     __syncthreads();
-    for (u32 rank = threadIdx.x; rank < ranks; rank += BLOCK)
+    u32* chunk = b.chunk_sums + tile / b.chunk * ranks;
+    for (u32 rank = threadIdx.x; rank < ranks; rank += BLOCK) {
         b.tile_counts[(u64)tile * ranks + rank] = counts[rank];
+        if (counts[rank]) atomicAdd(&chunk[rank], counts[rank]);
+    }
 }
 
+// A block takes SCAN_RANKS ranks of one chunk and adds up the chunks before it.
 extern "C" __global__ void __launch_bounds__(1024) scan_tiles(const __grid_constant__ Batch b) {
-    scan_group(b, blockIdx.x, blockDim.x / 32, (u32*)shared_pool);
+    u32 ranks = (u32)b.ranks.count, groups = (ranks + SCAN_RANKS - 1) / SCAN_RANKS;
+    u32 rank = blockIdx.x % groups * SCAN_RANKS + lane(), slices = blockDim.x / 32;
+    long long chunk = blockIdx.x / groups, first = chunk * b.chunk;
+    long long end = first + b.chunk < b.tiles ? first + b.chunk : b.tiles;
+    u32* sums = (u32*)shared_pool;
+    u32 sum = 0, before = 0;
+    if (rank < ranks)
+        for (long long c = warp(); c < chunk; c += slices) sum += b.chunk_sums[c * ranks + rank];
+    sums[threadIdx.x] = sum;
+    __syncthreads();
+    for (u32 slice = 0; slice < slices; ++slice) before += sums[slice * 32 + lane()];
+    __syncthreads();
+    scan_group(b, rank, first, end, before, slices, sums);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 2) scatter_tiles(const __grid_constant__ Batch b) {
+extern "C" __global__ void __launch_bounds__(BLOCK, 4) scatter_tiles(const __grid_constant__ Batch b) {
     Shared s = split_shared((u32)b.ranks.count);
     Item items[ITEMS];
     load_keys(b, blockIdx.x, items);
@@ -507,7 +526,7 @@ __device__ __forceinline__ void write_offsets(const Batch& b, long long first, l
     if (blockIdx.x == 0 && threadIdx.x == 0) b.offsets[b.rows] = b.count;
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 2) bucketize_once(const __grid_constant__ Batch b) {
+extern "C" __global__ void __launch_bounds__(BLOCK, 4) bucketize_once(const __grid_constant__ Batch b) {
     Shared s = split_shared((u32)b.ranks.count);
     u64* scratch = (u64*)s.scratch;
     u32 tile = blockIdx.x;
@@ -531,7 +550,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 2) bucketize_once(const __gr
         b.tile_counts[(u64)tile * b.ranks.count + rank] = s.start[rank];
     grid_barrier(b, 3);
     for (long long group = tile; group < groups; group += gridDim.x)
-        scan_group(b, group, WARPS, (u32*)s.staged);
+        scan_group(b, (u32)(group * SCAN_RANKS) + lane(), 0, b.tiles, 0, WARPS, (u32*)s.staged);
     grid_barrier(b, 4);
     place_items(b, tile, items, s);
     emit_tile(b, tile, items, s);

@@ -25,7 +25,7 @@ from formulations.result.certificate import Certificate
 #: Targets tried at the root, and for trees; targets closer than this share are as good as equal.
 _ROOTS, _TREES, _NEAR = 14, 6, 1e-5
 #: Seconds that the first linear program is given however little time there is.
-_LEAST = 2.0
+_LEAST = 1.0
 #: Cases split at most where the time is not limited.
 _NODES = 200
 #: Without a plan, bounds up to this multiple of the first are tried.

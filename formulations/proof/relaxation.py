@@ -24,11 +24,11 @@ class Solved:
     Attributes
     ----------
     value : float
-        Its optimum; inf when it is infeasible.
+        Its optimum; inf when it is infeasible, -inf when the time ended before.
     shares : float array [choices] or None
         Shares of options, and of the choices of slots; None when it is infeasible.
     duals : float array [rows of the program] or None
-        Or a Farkas ray.
+        Or a Farkas ray. Those of a program that the time cut short prove a little less.
     basis : highspy.HighsBasis or None
     """
 
@@ -72,7 +72,7 @@ class Relaxation:
         Returns
         -------
         Solved or None
-            None when the time did not suffice.
+            None when the time did not suffice for anything.
         """
         highs = self._highs
         changed = np.flatnonzero(upper != self._upper[: len(upper)]).astype(np.int32)
@@ -87,9 +87,12 @@ class Relaxation:
         import highspy
 
         highs, status = self._highs, self._highs.getModelStatus()
-        if status == highspy.HighsModelStatus.kOptimal:
-            solution = highs.getSolution()
+        ends = highspy.HighsModelStatus
+        solution, finished = highs.getSolution(), status == ends.kOptimal
+        cut_short = status in (ends.kTimeLimit, ends.kIterationLimit) and solution.dual_valid
+        if finished or cut_short:
             value = highs.getInfo().objective_function_value * self._unit
+            value = value if finished else float("-inf")
             shares = np.asarray(solution.col_value)[: len(self._rows.start) - 1]
             return Solved(value, shares, -np.asarray(solution.row_dual), highs.getBasis())
         if status == highspy.HighsModelStatus.kInfeasible:

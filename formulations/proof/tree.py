@@ -187,9 +187,13 @@ class Tree:
             self._solve(node)
 
     def _settle(self, node: Node) -> None:
-        """Remove what the last linear program's multipliers can, solve again, and so on."""
+        """Remove what the last linear program's multipliers can, solve again, and so on.
+
+        When the time is over, a case that has no multipliers yet still gets some.
+        """
         for turn in range(_ROUNDS):
-            if node.closed or self._effort.over() or (turn and not self._solve(node)):
+            late = self._effort.over() and (turn > 0 or node.last is not None)
+            if node.closed or late or (turn and not self._solve(node)):
                 return
             count, solved = int(node.keep.sum()), node.solved
             vector = None if solved is None else self._relaxation.vector(solved)

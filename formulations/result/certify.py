@@ -6,10 +6,18 @@ from formulations.instance import Instance
 from formulations.proof.prove import prove, prove_infeasible
 from formulations.result.certificate import Certificate
 from formulations.result.outcome import BoundSource, Outcome, Status, StoppedBy
-from formulations.result.verify import certifies
+from formulations.result.verify import CHECKING, READING, certifies
 
 #: Where a bound that a certificate proves comes from.
 CERTIFICATE = BoundSource("certificate", exact=True)
+#: A proof is given this however little time is left.
+LEAST_SECONDS = 0.5
+
+
+def seconds_to_check(instance: Instance, outcome: Outcome) -> float:
+    """What the check of one more certificate takes, about."""
+    known = outcome.certified_bound is not None  # the checker has read the instance
+    return instance.num_options * (CHECKING + (0.0 if known else READING))
 
 
 def certify(instance: Instance, outcome: Outcome, seconds: float | None = None) -> Outcome:
@@ -23,13 +31,15 @@ def certify(instance: Instance, outcome: Outcome, seconds: float | None = None) 
     instance : Instance
     outcome : Outcome
     seconds : float, optional
-        For all of it.
+        For all of it, the check included.
 
     Returns
     -------
     Outcome
         The same with ``certificate`` and ``certified_bound``; unchanged where none was found.
     """
+    if seconds is not None:
+        seconds = max(LEAST_SECONDS, seconds - seconds_to_check(instance, outcome))
     if outcome.status == Status.INFEASIBLE:
         proof = prove_infeasible(instance, seconds)
         if proof is None or not certifies(instance, proof):

@@ -421,13 +421,20 @@ def _alike(a, option, other):
 
 
 @kernel
+def _options(a):
+    """How many options there are: as long as the sections by option."""
+    return a[LEVEL] - a[GROUP]
+
+
+@kernel
 def _at_level(a, table, choice_start, choice, like):
     """The table's option at the group and level of ``like``, alike its own if there is one."""
     found = -1
     for i in range(choice_start[table], choice_start[table + 1]):
         option = choice[i]
         if (
-            a[a[GROUP] + option] == a[a[GROUP] + like]
+            option < _options(a)  # others stand for homes
+            and a[a[GROUP] + option] == a[a[GROUP] + like]
             and a[a[LEVEL] + option] == a[a[LEVEL] + like]
         ):
             if _alike(a, a[a[OPTION] + table], option):
@@ -977,12 +984,6 @@ def _takes(a, w, table, option, home, most):
         return True
     _undo(a, w, table)
     return False
-
-
-@kernel
-def _options(a):
-    """How many options there are: as long as the sections by option."""
-    return a[LEVEL] - a[GROUP]
 
 
 @kernel

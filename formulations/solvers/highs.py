@@ -17,6 +17,9 @@ FloatArray = NDArray[np.float64]
 
 #: Share of a bound given up, since HiGHS accepts rows broken by its tolerance.
 SAFETY = 1e-6
+#: Entries of an integer model up to which HiGHS presolves it: beyond, it takes most of a minute
+#: and hears neither the time limit nor an interrupt.
+PRESOLVED_UP_TO = 150_000
 
 
 def solve_highs(model: LinearModel, whole: bool, limits: Limits | None = None) -> Answer:
@@ -52,6 +55,8 @@ def solve_highs(model: LinearModel, whole: bool, limits: Limits | None = None) -
     scaled = _Scaled(model, matrix)
     highs = _highs(limits)
     raised = _stop_with(highs, limits.stop)
+    if whole and len(matrix.column) > PRESOLVED_UP_TO:
+        highs.setOptionValue("presolve", "off")
     import highspy
 
     if highs.passModel(scaled.lp(whole)) == highspy.HighsStatus.kError:

@@ -92,8 +92,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 ) -> None:
     """Measure this machine's memory tiers and write a hardware profile.
 
-    Times lookups in every mode, launch overhead and a pair of micro-DLRMs (embeddings in the cache,
-    embeddings in DRAM), names what bounds each, and fits the profile that plan --profile reads.
+    Times lookups in every mode, training and launch overhead, and fits the profile that
+    plan --profile reads.
     Exit code 1, and nothing written, when the measurements are too noisy or contradict each other.
     """
     measuring = given(context, "device", "quick", "threads", "seed")

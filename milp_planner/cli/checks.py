@@ -27,7 +27,7 @@ def check(
 ) -> None:
     """List everything that is wrong with a model and a cluster, without solving.
 
-    One line a problem: file and line, field, what was found, what is allowed. Exit code 2 when
+    One line per problem: file and line, field, what was found, what is allowed. Exit code 2 when
     there is any. Values that cannot be read (1e6, a field written twice) are reported before fields
     are checked. With --json a list of objects with file, line, field and message, empty when all
     is right.

@@ -20,7 +20,6 @@ from milp_planner.cli.options import (
     make_settings,
     option,
     parse_formulations,
-    parse_numbers,
     positive,
 )
 from milp_planner.cli.work import Work
@@ -37,15 +36,6 @@ EachLimitOption = Annotated[
 ]
 
 
-DpBinsOption = Annotated[
-    str,
-    option(
-        "--dp-bins NUMBERS",
-        "Comma-separated HBM bins per device: the DP runs once with each; default: 100.",
-    ),
-]
-
-
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
     model: ModelArgument,
     cluster: ClusterArgument,
@@ -55,7 +45,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     seed: SeedOption = 0,
     workers: WorkersOption = None,
     settings: SettingOption = None,
-    dp_bins: DpBinsOption = "",
     output: OutputOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -72,7 +61,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
     names = DEFAULT if formulations == "all" else parse_formulations(formulations)
     limits = make_settings(time_limit, seed=seed, workers=workers, options=settings)
-    bins = parse_numbers(dp_bins, "--dp-bins")
     check_writable(output)
     inputs = find(model, cluster)
     work = Work("pricing", prepares=True)
@@ -84,7 +72,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
             objectives=list(dict.fromkeys(asked)),
             settings=work.settings(limits),
             on_start=work.begin,
-            dp_bins=bins,
         )
     )
     info = comparison_of(comparison)

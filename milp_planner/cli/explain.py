@@ -13,21 +13,16 @@ from milp_planner.cli.explain_asked import (
     AlternativesOption,
     AskOption,
     ClusterOption,
-    CommonOption,
     DrawsOption,
     ExtraOption,
-    GridOption,
     LimitsOption,
     ModelOption,
     PlanArgument,
-    ScenarioOption,
     SensitivityOption,
     SpreadOption,
     StepsOption,
     TableOption,
     TargetOption,
-    WeightsOption,
-    WorstOption,
 )
 from milp_planner.cli.failures import finish, say
 from milp_planner.cli.options import (
@@ -48,7 +43,6 @@ from milp_planner.files import check_writable
 
 if TYPE_CHECKING:
     from milp_planner.features.explain.answers import Answers
-    from milp_planner.features.explain.robust import RobustInfo
     from milp_planner.plans.placement import Plan
 
 
@@ -59,7 +53,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     table: TableOption = None,
     alternatives: AlternativesOption = 3,
     extra: ExtraOption = "-10GB,-5GB,5GB,10GB,20GB",
-    grid: GridOption = 4,
     target: TargetOption = None,
     limits: LimitsOption = "0,1,2,4,8",
     model: ModelOption = None,
@@ -67,13 +60,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     today: TodayOption = None,
     steps: StepsOption = None,
     against: AgainstOption = None,
-    scenario: ScenarioOption = None,
-    weights: WeightsOption = None,
-    worst: WorstOption = False,
     sensitivity: SensitivityOption = False,
     spread: SpreadOption = 0.2,
     draws: DrawsOption = 20,
-    robust: CommonOption = False,
     formulation: FormulationOption = "auto",
     time_limit: TimeLimitOption = 60.0,
     seed: SeedOption = 0,
@@ -87,9 +76,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     Why each table is where it is and what the alternatives cost, what more memory buys, the
     smallest cluster that is enough, what changing the plan takes, and how wrong a price may be.
     Every figure comes from a solve, or is marked as a bound. --today shows what the first moves
-    from the plan you run bring. -o writes the plan found by replan (at its largest limit), robust
-    or --sensitivity --robust; a plan better than PLAN that turns up in why is written next to it.
-    Exit code 3 when a robust plan was asked for and none was found.
+    from the plan you run bring. -o writes the plan found by replan (at its largest limit); a plan
+    better than PLAN that turns up in why is written next to it.
     """
     from milp_planner.cli import explain_asked
     from milp_planner.features.explain.answers import Asked, answer
@@ -102,8 +90,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         questions.append("sensitivity")
     if today is not None and "moves" not in questions:
         questions.append("moves")
-    explain_asked.refuse_strays(context, questions, robust)
-    _check_output(questions, robust, output)
+    explain_asked.refuse_strays(context, questions)
+    _check_output(questions, output)
     settings = make_settings(time_limit, seed=seed, workers=workers, formulation=formulation)
     read = read_plan(plan)
     counted, by = explain_asked.parse_limits(limits)
@@ -111,7 +99,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         tables=tuple(table or ()),
         alternatives=alternatives,
         extras=explain_asked.parse_sizes(extra, "--extra"),
-        grid=grid,
         target=None if target is None else explain_asked.parse_time(target),
         limits=counted,
         by=by,
@@ -119,31 +106,23 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         cluster=None if cluster is None else catalog.find_cluster(cluster),
         today=None if today is None else find_today(today, read.model),
         against=None if against is None else read_plan(against),
-        scenarios=tuple(map(explain_asked.find_scenario, scenario or [])),
-        weights=explain_asked.parse_weights(weights),
-        worst=worst,
         spread=spread,
         draws=draws,
-        common=robust,
     )
     work = Work("explaining")
     answers = work.run(
         lambda: answer(read, questions, asked, Budget(work.settings(settings), formulation))
     )
-    found = answers.replanned or answers.common
-    if output is not None and found is not None:
-        write_plan(found, output)
+    if output is not None and answers.replanned is not None:
+        write_plan(answers.replanned, output)
     if steps is not None:
         explain_asked.write_steps(answers.steps or (), steps)
     _show(read, answers, everything, json)
     if answers.better is not None:
         _keep(answers.better, plan.with_name(f"{plan.name.split('.')[0]}.better.json"))
-    failed = _without_plan(answers, robust)
-    if failed is not None:
-        _say_unfound(failed, output)
-    if read.outcome.status.value == "infeasible" or (answers.replan and not answers.replanned):
-        failed = "infeasible"
-    finish(failed or "feasible", work.interrupted)
+    unfit = answers.replan is not None and answers.replanned is None
+    none = unfit or read.outcome.status.value == "infeasible"
+    finish("infeasible" if none else "feasible", work.interrupted)
 
 
 def _keep(better: Plan, target: Path) -> None:
@@ -152,21 +131,6 @@ def _keep(better: Plan, target: Path) -> None:
 
     write_plan(better, target)
     say(f"a better plan turned up; written: {target}")
-
-
-def _without_plan(answers: Answers, robust: bool) -> str | None:
-    """Status of a robust plan that was asked for and not found."""
-    asked: list[RobustInfo | None] = [answers.robust] if answers.robust else []
-    if answers.sensitivity and robust:
-        common = answers.sensitivity.common
-        asked.append(common.robust if common else None)
-    missing = [each for each in asked if each is None or each.objective is None]
-    return None if not missing else missing[0].status if missing[0] else "unknown"
-
-
-def _say_unfound(status: str, output: Path | None) -> None:
-    why = "none exists" if status == "infeasible" else "none was found in the time given"
-    say(f"robust plan: {why}{'' if output is None else f'; {output} was not written'}")
 
 
 def _show(read: Plan, answers: Answers, everything: bool, json: bool) -> None:
@@ -180,20 +144,10 @@ def _show(read: Plan, answers: Answers, everything: bool, json: bool) -> None:
     )  # fmt: skip
 
 
-def _check_output(questions: list[str], robust: bool, output: Path | None) -> None:
-    """Refuse --robust without its question, and -o where not exactly one comes with a plan."""
-    if robust and "sensitivity" not in questions:
-        raise BadInput(
-            "--robust: belongs to --sensitivity; for scenarios of your own use --ask robust"
-        )
+def _check_output(questions: list[str], output: Path | None) -> None:
+    """Refuse -o where no plan would be written."""
     if output is None:
         return
-    with_plan = {"replan", "robust", *(["sensitivity"] if robust else [])}
-    writing = [name for name in questions if name in with_plan]
-    if len(writing) != 1:
-        raise BadInput(
-            f"-o: {' and '.join(writing) or 'no question asked'} would write "
-            f"{'a plan each' if writing else 'a plan'}; ask one of replan, robust, or sensitivity "
-            "with --robust (answers themselves: --json)"
-        )
+    if "replan" not in questions:
+        raise BadInput("-o: only --ask replan finds a plan to write (answers themselves: --json)")
     check_writable(output)

@@ -13,51 +13,34 @@ from milp_planner.errors import BadInput
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from milp_planner.inputs import Cluster, Model
     from milp_planner.plans.placement import Plan
 
 #: The question that each option is for.
 _FOR = {
-    "table": "why", "alternatives": "why", "extra": "staircase", "grid": "frontier",
-    "target": "smallest", "limits": "replan", "model": "replan", "cluster": "replan",
-    "today": "moves", "steps": "moves", "against": "diff",
-    "scenario": "robust", "weights": "robust", "worst": "robust",
-    "spread": "sensitivity", "draws": "sensitivity",
+    "table": "why", "alternatives": "why", "extra": "staircase", "target": "smallest",
+    "limits": "replan", "model": "replan", "cluster": "replan", "today": "moves",
+    "steps": "moves", "against": "diff", "spread": "sensitivity", "draws": "sensitivity",
 }  # fmt: skip
 
 
-def refuse_strays(context: typer.Context, questions: list[str], common: bool) -> None:
+def refuse_strays(context: typer.Context, questions: list[str]) -> None:
     """Refuse options for a question that is not asked, which would change nothing.
 
     Parameters
     ----------
-    context : typer.Context
     questions : list of str
         As asked; empty: those that are asked of any plan by default.
-    common : bool
-        Whether sensitivity makes a robust plan, too.
-
-    Raises
-    ------
-    BadInput
-        Naming the options and their question.
     """
     asked = questions or ["why", "staircase"]
     for question in dict.fromkeys(_FOR.values()):
         names = [n for n, theirs in _FOR.items() if theirs == question and question not in asked]
-        strays = given(context, *(n for n in names if not (common and n == "worst")))
+        strays = given(context, *names)
         if strays:
             raise BadInput(f"{', '.join(strays)}: for --ask {question}, which is not asked")
 
 
 def parse_questions(given: list[str]) -> list[str]:
-    """Names of questions, commas allowed.
-
-    Raises
-    ------
-    BadInput
-        For an unknown one, with the nearest.
-    """
+    """Names of questions, commas allowed."""
     from milp_planner.features.explain.answers import QUESTIONS
     from milp_planner.inputs.problems import choice
 
@@ -69,13 +52,7 @@ def parse_questions(given: list[str]) -> list[str]:
 
 
 def parse_sizes(text: str, option: str) -> tuple[int, ...]:
-    """Signed sizes such as ``-10GB,5GiB``, or plain whole numbers.
-
-    Raises
-    ------
-    BadInput
-        When one is no size.
-    """
+    """Signed sizes such as ``-10GB,5GiB``, or plain whole numbers."""
     from milp_planner.inputs.quantities import parse_bytes
 
     found = []
@@ -89,13 +66,7 @@ def parse_sizes(text: str, option: str) -> tuple[int, ...]:
 
 
 def parse_time(text: str) -> int:
-    """A time such as ``2.5ms`` in picoseconds.
-
-    Raises
-    ------
-    BadInput
-        When it is none.
-    """
+    """A time such as ``2.5ms`` in picoseconds."""
     from decimal import Decimal, InvalidOperation
 
     units = {"ms": 10**9, "us": 10**6, "µs": 10**6, "ns": 10**3, "ps": 1, "s": 10**12}
@@ -112,13 +83,7 @@ def parse_time(text: str) -> int:
 
 
 def parse_limits(text: str) -> tuple[tuple[int, ...], str]:
-    """Limits on what moves, and what they count: ``tables`` or ``bytes``.
-
-    Raises
-    ------
-    BadInput
-        When one is neither a whole number nor a size.
-    """
+    """Limits on what moves, and what they count: ``tables`` or ``bytes``."""
     parts = [part.strip() for part in text.split(",")]
     if all(part.isascii() and part.isdigit() for part in parts):
         return tuple(int(part) for part in parts), "tables"
@@ -137,46 +102,13 @@ def write_steps(plans: Iterable[Plan], folder: Path) -> None:
         write_plan(plan, folder / f"{number:04}.json")
 
 
-def parse_weights(text: str | None) -> tuple[int, ...]:
-    """Weights of scenarios; none where nothing is given.
-
-    Raises
-    ------
-    BadInput
-        For anything but whole numbers.
-    """
-    parts = [] if text is None else [part.strip() for part in text.split(",")]
-    if not all(p.isascii() and p.isdigit() and 0 < int(p) < 10**6 for p in parts):
-        raise BadInput(f"--weights {text!r}: needs whole numbers from 1 to 999999, such as 3,1")
-    return tuple(int(p) for p in parts)
-
-
-def find_scenario(text: str) -> tuple[Model | None, Cluster | None]:
-    """Model and cluster of ``MODEL@CLUSTER``; None for a side that is left out.
-
-    Raises
-    ------
-    BadInput
-        When it is no such text, or one of them is not there.
-    """
-    from scenarios import catalog
-
-    model, at, cluster = text.rpartition("@")
-    if not at or not (model or cluster):
-        raise BadInput(f"--scenario {text!r}: needs MODEL@CLUSTER, MODEL@ or @CLUSTER")
-    return (
-        catalog.find_model(model) if model else None,
-        catalog.find_cluster(cluster) if cluster else None,
-    )
-
-
 PlanArgument = Annotated[Path, argument("PLAN", "A plan.json.")]
 AskOption = Annotated[
     list[str] | None,
     option(
         "--ask QUESTION",
-        "why, staircase, frontier, smallest, replan, moves, diff, robust, sensitivity, why-not; "
-        "may be repeated. Default: why and staircase, or why-not where no plan exists.",
+        "why, staircase, smallest, replan, moves, diff, sensitivity, why-not; may be repeated. "
+        "Default: why and staircase, or why-not where no plan exists.",
     ),
 ]
 TableOption = Annotated[
@@ -187,14 +119,6 @@ AlternativesOption = Annotated[
 ]
 ExtraOption = Annotated[
     str, option("--extra SIZES", "staircase: how much more (or less) memory at every place.")
-]
-GridOption = Annotated[
-    int,
-    option(
-        "--grid N",
-        "frontier: number of equal steps of each memory.",
-        whole(1, 100),
-    ),
 ]
 TargetOption = Annotated[
     str | None,
@@ -215,23 +139,6 @@ StepsOption = Annotated[
     ),
 ]
 AgainstOption = Annotated[Path | None, option("--against PLAN", "diff: the plan to change to.")]
-ScenarioOption = Annotated[
-    list[str] | None,
-    option(
-        "--scenario MODEL@CLUSTER",
-        "robust: another scenario of the same tables; either side may be left out.",
-    ),
-]
-WeightsOption = Annotated[
-    str | None,
-    option(
-        "--weights LIST",
-        "robust: whole numbers from 1, the plan's own scenario first; default: 1 each.",
-    ),
-]
-WorstOption = Annotated[
-    bool, option("--worst", "robust: minimise the worst scenario, not the weighted sum.")
-]
 SensitivityOption = Annotated[
     bool, option("--sensitivity", "Short for --ask sensitivity: what wrong prices would change.")
 ]
@@ -245,4 +152,3 @@ SpreadOption = Annotated[
 DrawsOption = Annotated[
     int, option("--draws N", "sensitivity: random draws of all prices at once.", whole(0, 100_000))
 ]
-CommonOption = Annotated[bool, option("--robust", "sensitivity: also find one plan for all draws.")]

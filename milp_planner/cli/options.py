@@ -148,13 +148,7 @@ AllRowsOption = Annotated[
 
 
 def find(model: str, cluster: str, profile: str | None = None) -> tuple[Model, Cluster]:
-    """Both inputs, read and checked; the cluster priced by another profile where one is given.
-
-    Raises
-    ------
-    BadInput
-        One sentence about the first mistake, with the nearest valid name.
-    """
+    """Both inputs, read and checked; the cluster priced by another profile where one is given."""
     from scenarios import catalog
 
     found = catalog.find_model(model), catalog.find_cluster(cluster)
@@ -168,11 +162,6 @@ def find_today(path: Path, model: Model) -> TodaySource:
     """The plan of today, by its path; what ``export --to torchrec`` wrote is read here.
 
     Everything else is left to :func:`milp_planner.today.rows.read_today`.
-
-    Raises
-    ------
-    BadInput, InstanceError
-        When a JSON file cannot be read.
     """
     from milp_planner.integrations.exports import read, torchrec
     from milp_planner.plans.plan_file import read_document
@@ -198,13 +187,6 @@ def make_settings(
     """Limits and wishes of one command, checked for the formulation that gets them all.
 
     Without a time limit :data:`SECONDS` stand, unless work is what limits the run.
-
-    Raises
-    ------
-    BadInput
-        For a setting that is not ``KEY=VALUE``.
-    InstanceError
-        For an unknown formulation, or a setting that it does not know.
     """
     from formulations import registry
     from formulations.settings import Settings, available_cores
@@ -227,11 +209,6 @@ def parse_options(pairs: Sequence[str]) -> dict[str, object]:
     """``["solver=cbc", "bins=100"]`` as ``{"solver": "cbc", "bins": 100}``.
 
     A value that is JSON (number, true, list) is read as such, anything else as text.
-
-    Raises
-    ------
-    BadInput
-        For a pair without ``=`` or key, or a key given twice.
     """
     found: dict[str, object] = {}
     for pair in pairs:
@@ -252,15 +229,7 @@ def _value(text: str) -> object:
 
 
 def parse_formulations(text: str) -> tuple[str, ...]:
-    """Names of formulations from a comma-separated list.
-
-    Raises
-    ------
-    BadInput
-        When the list is empty or repeats a name.
-    InstanceError
-        For an unknown name, with the nearest valid one.
-    """
+    """Names of formulations from a comma-separated list."""
     from formulations import registry
 
     names = [part.strip() for part in text.split(",") if part.strip()]
@@ -271,21 +240,3 @@ def parse_formulations(text: str) -> tuple[str, ...]:
         if names.count(name) > 1:
             raise BadInput(f"--formulations {text!r}: {name} is listed twice")
     return tuple(names)
-
-
-def parse_numbers(text: str, option: str) -> tuple[int, ...]:
-    """Whole numbers from 1 from a comma-separated list; empty text is none.
-
-    Raises
-    ------
-    BadInput
-        For anything else, or a number given twice.
-    """
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    wrong = [part for part in parts if not part.isascii() or not part.isdigit() or int(part) < 1]
-    if wrong:
-        raise BadInput(f"{option}: found {wrong[0]!r}; allowed: whole numbers from 1, as 25,100")
-    numbers = tuple(int(part) for part in parts)
-    if len(set(numbers)) < len(numbers):
-        raise BadInput(f"{option} {text}: a number is given twice")
-    return numbers

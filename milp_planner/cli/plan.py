@@ -174,13 +174,7 @@ def solve(  # noqa: PLR0913 - one parameter an option is how Typer declares a co
 
 
 def read(path: Path, objective: ObjectiveName | None = None) -> Instance:
-    """Any instance this project knows, with its objective replaced where asked.
-
-    Raises
-    ------
-    InstanceError
-        When the file is malformed, or its costs do not allow the objective.
-    """
+    """Any instance this project knows, with its objective replaced where asked."""
     from dataclasses import replace
 
     from formulations import Objective

@@ -77,15 +77,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
 
 def check_plot(path: Path) -> None:
-    """Refuse a plot of an unknown kind, or where nothing can be written.
-
-    Raises
-    ------
-    BadInput
-        The sentence names the path and what is allowed.
-    MissingExtra
-        matplotlib is not installed.
-    """
+    """Refuse a plot of an unknown kind, or where nothing can be written."""
     from importlib.util import find_spec
 
     if path.suffix.lower() not in PLOTS:

@@ -83,13 +83,7 @@ def run(
 
 
 def assume(plan: Plan, skew: str | None) -> Plan:
-    """The plan with published skew where its tables have no statistics; its prices stay.
-
-    Raises
-    ------
-    BadInput
-        An unknown name.
-    """
+    """The plan with published skew where its tables have no statistics; its prices stay."""
     from dataclasses import replace
 
     from milp_planner.features.simulate.streams import LOOKUPS, with_skew
@@ -102,14 +96,7 @@ def assume(plan: Plan, skew: str | None) -> Plan:
 
 
 def read_traces(given: list[str], model: Model) -> dict[str, IntArray]:
-    """Keys by table, from ``TABLE=FILE``.
-
-    Raises
-    ------
-    BadInput
-        Anything else, a table named twice, or a file that holds no keys or some that the model's
-        table cannot have.
-    """
+    """Keys by table, from ``TABLE=FILE``."""
     from cuda_routing.errors import RoutingError
     from milp_planner.features.simulate.streams import read_keys
     from milp_planner.features.simulate.table import check_keys

@@ -37,12 +37,6 @@ def write_starters(folder: str | Path) -> tuple[Path, ...]:
     -------
     tuple of Path
         The files, in the order of ``STARTERS``.
-
-    Raises
-    ------
-    BadInput
-        When the folder is absent or not writable, or one of the files exists already; then
-        nothing is written.
     """
     targets = tuple(Path(folder) / name for name in STARTERS)
     for target in targets:

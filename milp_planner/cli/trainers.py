@@ -20,7 +20,7 @@ ToOption = Annotated[
     str,
     option(
         "--to FORMAT",
-        "torchrec (ShardingPlan as JSON), dynamicemb (table options, one set a fusion group), "
+        "torchrec (ShardingPlan as JSON), dynamicemb (table options, one set per fusion group), "
         "tzrec (TorchEasyRec config fragment), dlrmv4 (environment variables).",
     ),
 ]

@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _TICK = 0.1
-_ABANDONED: list[threading.Thread] = []
 _HANDLERS: dict[int, Any] = {}
-
-
-def abandoned() -> bool:
-    """Whether a job still runs that nobody waits for: the interpreter must not be torn down."""
-    return any(thread.is_alive() for thread in _ABANDONED)
 
 
 def let_go() -> None:
@@ -64,11 +58,6 @@ class Work:
         The first Ctrl-C (or SIGTERM) asks the solver to stop and hand back its best plan; the
         second abandons the job. One that comes later, while the answer is written, is noted in
         ``interrupted`` alone; :func:`let_go` ends that.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            At the second interruption, or the first while there is nothing to keep.
         """
         box: dict[str, object] = {}
 
@@ -82,13 +71,9 @@ class Work:
         self._listen()
         with self._display() as refresh:
             thread.start()
-            try:
-                while thread.is_alive():
-                    thread.join(_TICK)
-                    refresh()
-            except KeyboardInterrupt:
-                _ABANDONED.append(thread)
-                raise
+            while thread.is_alive():
+                thread.join(_TICK)
+                refresh()
         if isinstance(error := box.get("error"), BaseException):
             raise error
         return box["result"]  # type: ignore[return-value]

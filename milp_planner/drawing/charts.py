@@ -142,6 +142,15 @@ class LogScale(Scale):
 
 
 @dataclass(frozen=True)
+class NameScale(Scale):
+    """Positions of names, from 0, each with a tick."""
+
+    def ticks(self, count: int = 5) -> list[float]:
+        """Every whole number."""
+        return [float(v) for v in range(ceil(self.low), floor(self.high) + 1)]
+
+
+@dataclass(frozen=True)
 class Line:
     """One series: its points as (x, y) and its colour's number, or a style of its own."""
 
@@ -181,7 +190,8 @@ def chart(
     named = [line for line in lines if line.name]
     drawing = Drawing(title, about, HEIGHT)
     top = legend(drawing, [(line.name, line.colour) for line in named]) if named else 34.0
-    across, up = _placed(scales, top)
+    across = replace(scales[0], start=LEFT, stop=WIDTH - RIGHT)
+    up = replace(scales[1], start=HEIGHT - BOTTOM, stop=top)
     axes(drawing, across, up, labels, show)
     for line in lines:
         style = line.style or f"series s{line.colour % COLOURS}" + (" lower" if line.lower else "")
@@ -195,44 +205,11 @@ def chart(
     return drawing
 
 
-def placed(scales: tuple[Scale, Scale]) -> tuple[Scale, Scale]:
-    """Where a chart without a legend puts values, for what is drawn on top of it."""
-    return _placed(scales, 34.0)
-
-
 def padded(low: float, high: float) -> tuple[float, float]:
     """A little air; from 0 where that is not far; never so narrow that ticks read alike."""
     span = max(high - low, abs(high) * 0.02) or 1.0
     air = 0.08 * span + (span - (high - low)) / 2
     return 0.0 if 0 <= low < 0.35 * high else low - air, high + air
-
-
-def swarm(
-    title: str,
-    about: str,
-    columns: Sequence[tuple[str, str, Sequence[tuple[float, str]]]],
-    up: Scale,
-    labels: tuple[str, str],
-    show: Show,
-) -> Drawing:
-    """Columns of dots side by side: (label, words above it, dots as (value, tooltip))."""
-    drawing = Drawing(title, about, HEIGHT)
-    room = (WIDTH - LEFT - RIGHT) / max(1, len(columns))
-    across, up = _placed((Scale(0, len(columns)), up), 54)
-    axes(drawing, across, up, labels, (lambda _: "", show))
-    for number, (name, above, dots) in enumerate(columns):
-        middle = LEFT + (number + 0.5) * room
-        drawing.text(middle, up.start + 18, name, "middle")
-        drawing.text(middle, up.stop - 12, above, "middle", "label")
-        taken: dict[int, int] = {}
-        for value, tip in sorted(dots):
-            level = round(up.at(value) / 7)
-            place = taken.get(level, 0)
-            taken[level] = place + 1
-            side = (place + 1) // 2 * (1 if place % 2 else -1)
-            offset = max(-0.45 * room, min(0.45 * room, side * 7.0))
-            drawing.dot(middle + offset, up.at(value), "dot s0", tip, 3.2)
-    return drawing
 
 
 def legend(drawing: Drawing, names: Sequence[tuple[str, int]]) -> float:
@@ -246,14 +223,6 @@ def legend(drawing: Drawing, names: Sequence[tuple[str, int]]) -> float:
         drawing.text(x + _SAMPLE + 8, y + 4, name)
         x += width
     return y + 34
-
-
-def _placed(scales: tuple[Scale, Scale], top: float) -> tuple[Scale, Scale]:
-    across, up = scales
-    return (
-        replace(across, start=LEFT, stop=WIDTH - RIGHT),
-        replace(up, start=HEIGHT - BOTTOM, stop=top),
-    )
 
 
 def _steps(points: Points, across: Scale, up: Scale) -> list[tuple[float, float]]:

@@ -155,7 +155,6 @@ def fitting_grid(
     ----------
     headers : sequence of str
         Distinct.
-    rows : sequence of sequences of str
     least : mapping of header to int
         Columns that may be shortened, in the order in which they give way, each to its least
         width.

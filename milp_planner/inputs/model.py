@@ -35,7 +35,7 @@ class Workload(Spec):
     exchange_dtype: Dtype = "fp32"
     """Element type of embeddings on the wire; a table may have its own."""
     exchange_dtype_backward: Dtype | None = None
-    """That of gradients; none: as forward."""
+    """Element type of gradients on the wire; none: as forward."""
     codec_peak_factor: Annotated[float, Field(ge=1, le=16)] = 1.0
     """Peak memory of the exchange codec as a multiple of its input."""
     prefetch_pipeline: bool = False

@@ -171,13 +171,13 @@ class Table(Spec):
     output: Literal["pooled", "sequence"] = "pooled"
     """Whether a feature's rows are summed (pooled) or returned one by one (sequence)."""
     pooling_factor: Annotated[float, Field(ge=0)] | None = None
-    """Mean ids per pooling of a pooled table; default 1, and 0 where a feature is never there."""
+    """Mean ids per pooling of a pooled table; default 1; 0 for a feature that never occurs."""
     num_poolings: Annotated[float, Field(gt=0)] = 1.0
     """Mean poolings per sample and feature of a pooled table."""
     sequence_length: Annotated[float, Field(gt=0)] | None = None
     """Mean ids per sample and feature of a sequence table; default 1."""
     num_features: Count = 1
-    """Features that share the table."""
+    """Number of features that share the table."""
     features: Annotated[tuple[Name, ...], BeforeValidator(as_tuple)] = ()
     """Feature names for exports; empty: the table's name."""
     weighted: bool = False
@@ -187,15 +187,15 @@ class Table(Spec):
     exchange_dtype: Dtype | None = None
     """Element type of its embeddings on the wire; none: the workload's."""
     exchange_dtype_backward: Dtype | None = None
-    """That of its gradients; none: its own forward one, else the workload's."""
+    """Element type of its gradients; none: its own forward type, else the workload's."""
     access: Access = Unknown()
     """Access statistics."""
     admission_capacity: Count | None = None
     """Slots of a dynamicemb admission counter; None: no counter."""
     admission_bucket_capacity: Count = 1024
-    """Slots of a bucket of that counter."""
+    """Slots per bucket of that counter."""
     bucket_capacity: Count = 128
-    """Slots of a dynamicemb hash bucket."""
+    """Slots per dynamicemb hash bucket."""
     external_storage: Name | None = None
     """Name of an external store behind the host tier (a grouped-key field)."""
     index_type: Literal["int32", "int64", "uint64"] = "int64"

@@ -54,8 +54,6 @@ def compile_instance(
 
     Parameters
     ----------
-    options : Options
-    objective : Objective or str
     moves : Moves, optional
         The plan in production and how much of it may move.
 

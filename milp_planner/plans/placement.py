@@ -231,8 +231,6 @@ def decode(options: Options, instance: Instance, outcome: Outcome) -> Plan:
     ----------
     options : Options
         What ``instance`` was compiled from.
-    instance : Instance
-    outcome : Outcome
     """
     tables = placed_tables(options.model, options.cluster, instance, outcome.placement)
     return Plan(options.model, options.cluster, options.profile, instance, outcome, tables)

@@ -54,7 +54,6 @@ def recency_curve(known: Popularity, batch: float) -> CacheCurve:
 
     Parameters
     ----------
-    known : Popularity
     batch : float
         Lookups of the table in a batch of all ranks.
 
@@ -211,12 +210,10 @@ def hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> Hit
 
     Parameters
     ----------
-    access : Access
     rows : int
         Rows of the whole table; splitting rows and lookups over ranks alike changes nothing.
     ratios : float array [n]
         Cache ratios x.
-    tier : Tier
     """
     ratios = np.asarray(ratios, dtype=np.float64)
     if isinstance(access, MissRate):

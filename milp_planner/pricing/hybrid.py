@@ -43,7 +43,6 @@ def hybrid_hits(
 
     Parameters
     ----------
-    known : Popularity
     size : float
         Rows HBM holds.
     lookups : float
@@ -231,10 +230,6 @@ def overfull_hits(
         As :func:`milp_planner.pricing.hybrid.hybrid_hits`.
     sizes : float array [n]
         Rows HBM holds.
-
-    Returns
-    -------
-    float array [n]
 
     Notes
     -----

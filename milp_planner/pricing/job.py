@@ -25,7 +25,7 @@ from milp_planner.pricing.units import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class TableColumns:
-    """One value a table; arrays [tables]."""
+    """One value per table; arrays [tables]."""
 
     rows: IntArray
     dim: IntArray
@@ -81,7 +81,7 @@ def table_columns(model: Model) -> TableColumns:
 
 @dataclass(frozen=True, eq=False)
 class OptionColumns:
-    """One value an option; arrays [options]. ``sharding`` and ``mode`` index the vocabulary."""
+    """One value per option; arrays [options]. ``sharding`` and ``mode`` index the vocabulary."""
 
     table: IntArray
     sharding: IntArray
@@ -105,7 +105,7 @@ class OptionColumns:
 
 @dataclass(frozen=True, eq=False)
 class ShardColumns:
-    """One value a shard entry (a run of equal shards); arrays [entries]."""
+    """One value per shard entry (a run of equal shards); arrays [entries]."""
 
     option: IntArray
     repeat: IntArray
@@ -185,8 +185,6 @@ def traffic_of(model: Model, ranks: int, needs_distinct: bool) -> Traffic:
 
     Parameters
     ----------
-    model : Model
-    ranks : int
     needs_distinct : bool
         Whether any price depends on the distinct rows of a step (else they are not computed).
 

@@ -27,7 +27,6 @@ def efficiency(curve: EfficiencyCurve, argument: FloatArray) -> FloatArray:
 
     Parameters
     ----------
-    curve : EfficiencyCurve
     argument : float array
         Whatever the curve is given over.
     """
@@ -69,9 +68,6 @@ def forward_seconds(
         Bytes it writes.
     row_bytes : float array
         Bytes of one row as read.
-    weighted : bool array
-    bandwidth : float array
-
     References
     ----------
     TorchRec 1.8.0, ``planner/estimator`` (forward compute); dynamicemb shards the same in
@@ -99,8 +95,6 @@ def prefetch_seconds(misses: FloatArray, row_bytes: Numbers, profile: Profile) -
     ----------
     misses : float array
         Distinct rows of the step that are not in the cache, on this shard.
-    row_bytes : float array
-
     References
     ----------
     TorchRec 1.8.0, ``planner/estimator`` (prefetch compute).

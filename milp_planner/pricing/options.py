@@ -205,9 +205,6 @@ def group_name(table: Table, training: bool, dist_type: str, caching: bool) -> s
 
     Parameters
     ----------
-    table : Table
-    training : bool
-    dist_type : str
     caching : bool
         Which of the two groups.
 
@@ -253,7 +250,6 @@ def fusion_of(
         Index in ``names``, −1 where the option fuses with nothing.
     level : int64 array [options]
         Cache ratio times ``denominator``.
-    names : tuple of str
     """
     group = np.full(len(choices), -1, dtype=np.int64)
     names: dict[str, int] = {}

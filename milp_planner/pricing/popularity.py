@@ -273,7 +273,6 @@ def rank_factors(
 
     Parameters
     ----------
-    access : Access
     rows, ranks : int
         Of the table; ranks its rows are split over.
     dist_type : str

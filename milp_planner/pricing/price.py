@@ -35,7 +35,6 @@ def price(
 
     Parameters
     ----------
-    model, cluster
     profile : Profile, optional
         Default: the one the cluster names.
     links : Links, optional
@@ -266,7 +265,7 @@ def select(options: Options, keep: BoolArray) -> Options:
 
 
 def _largest_sum(options: Options) -> float:
-    """The largest total of costs, HBM or DDR that one option a table can add up to."""
+    """The largest total of costs, HBM or DDR that one option per table can add up to."""
     if not len(options):
         return 0.0
     entries, ranks = options.entries, options.cluster.num_ranks

@@ -33,7 +33,6 @@ def shards_of(
     -------
     first : int64 array [options + 1]
         Entries of option o are ``first[o] … first[o+1] − 1``.
-    shards : ShardColumns
     """
     splits, which = _splits(job, choices, columns)
     lengths = np.array([len(split.rows) for split in splits], dtype=np.int64)
@@ -111,7 +110,6 @@ def torchrec_split(table: Table, ranks: int, dedup_lookups: float) -> RowSplit:
 
     Parameters
     ----------
-    table : Table
     ranks : int
         Ranks the rows are split over.
     dedup_lookups : float
@@ -169,7 +167,7 @@ class Exchanged(NamedTuple):
 
 
 def exchanged_by(job: Job, options: OptionColumns, shards: ShardColumns) -> Exchanged:
-    """Ids and embeddings of every shard entry; ``options`` holds one row an entry.
+    """Ids and embeddings of every shard entry; ``options`` holds one row per entry.
 
     A row-wise shard receives its load's share of all ranks' ids; shards that hold every row
     receive all of them; a replicated table sees its own rank's. Pooled outputs are one per sample
@@ -190,7 +188,7 @@ def shard_bytes(
 ) -> ShardBytes:
     """HBM, exchange buffer, DDR and moved bytes of every shard entry.
 
-    ``options`` holds one row an entry; a shard without rows needs nothing. On a cluster without
+    ``options`` holds one row per entry; a shard without rows needs nothing. On a cluster without
     HBM everything is charged to DDR.
     """
     hbm, ddr, move = _torchrec(job.tables, options, shards)
@@ -284,7 +282,6 @@ def shard_seconds(
 
     Parameters
     ----------
-    job : Job
     options, shards, exchanged
         One row per shard entry.
     bandwidth : float array [entries]

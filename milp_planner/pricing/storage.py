@@ -58,7 +58,6 @@ def output_bytes(rows_out: FloatArray, columns: IntArray, element_bytes: IntArra
     ----------
     rows_out : float array
         Embeddings returned in one step: samples (pooled) or ids (sequence), possibly fractional.
-    columns, element_bytes : int64 array
     """
     return np.ceil(np.asarray(rows_out, dtype=np.float64) * columns * element_bytes).astype(
         np.int64
@@ -102,8 +101,6 @@ def torchrec_cache(
 
     Parameters
     ----------
-    shape : ShardShape
-    element_bytes : int64 array
     ratio : pair of int64 arrays
         c as numerator and denominator.
 

@@ -19,14 +19,6 @@ def picoseconds(seconds: FloatArray) -> IntArray:
     """Seconds as whole picoseconds, rounded to the nearest (ties to even).
 
     Rounding moves a price by at most half a picosecond; the prices themselves are estimates.
-
-    Parameters
-    ----------
-    seconds : float array, any shape
-
-    Returns
-    -------
-    int64 array of the same shape
     """
     return np.rint(np.asarray(seconds, dtype=np.float64) * PICOSECONDS).astype(np.int64)
 

@@ -174,7 +174,7 @@ def _means(choice: Choice, row: CurrentTable) -> bool:
 
 
 def _consistent(instance: Instance, candidates: list[list[int]]) -> list[int]:
-    """One option a table; where several mean the same, the one its fusion group can honour."""
+    """One option per table; where several mean the same, the one its fusion group can honour."""
     group, level = instance.option_group, instance.option_level
     levels: dict[int, set[int]] = {}
     for options in candidates:

@@ -69,7 +69,6 @@ def read_stats(text: str, what: str) -> list[StatsTable]:
 
     Parameters
     ----------
-    text : str
     what : str
         What sentences call the source.
 
@@ -184,7 +183,6 @@ def model_files(
 
     Parameters
     ----------
-    stats : sequence of StatsTable
     name : str
         Of the model.
     dtype, optimizer, exchange : str

@@ -34,7 +34,7 @@ def test_arrays_of_codes_are_read() -> None:
 
 
 def test_one_row_each() -> None:
-    """The de-duplicated view has one row a feature."""
+    """The de-duplicated view has one row per feature."""
     found = make_features(2, 10, 2, 1, batch_sizes=[3, 7]).one_row_each()
     assert found.batch_sizes.tolist() == [1, 1]
 

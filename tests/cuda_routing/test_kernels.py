@@ -46,7 +46,7 @@ def test_equals_numpy(case: Case, reverse: bool, once: bool, extras: bool, permu
 @pytest.mark.parametrize("once", [False, True])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_real_tile_size(once: bool, reverse: bool) -> None:
-    """The geometry that ships: several tiles of 4,096 keys, rows across tiles, uneven features."""
+    """The geometry that ships: several tiles of 2,048 keys, rows across tiles, uneven features."""
     generator = np.random.default_rng(3)
     lengths = np.concatenate([[9000, 0, 0, 1], generator.integers(0, 5, size=1500)])
     keys = generator.integers(-(2**63), 2**63 - 1, size=int(lengths.sum()))

@@ -44,14 +44,14 @@ def test_rank_constants() -> None:
 
 
 def test_order_of_launches() -> None:
-    """Three launches for large batches, one cooperative one for small."""
+    """Three launches for large batches (64 ranks: two groups, of five chunks), one for small."""
     geometry, recorder = Geometry(), Recorder()
-    batch = Batch(tiles=geometry.tiles(10_000))
+    batch = Batch(tiles=geometry.tiles(80_000))
     set_ranks(batch, 64, narrow_hash=False)
     run_tiled(recorder, batch, geometry)
     run_once(recorder, batch, geometry)
     assert [call[:2] for call in recorder.calls] == [
-        ("count_tiles", 3), ("scan_tiles", 2), ("scatter_tiles", 3), ("bucketize_once", 3)
+        ("count_tiles", 40), ("scan_tiles", 10), ("scatter_tiles", 40), ("bucketize_once", 40)
     ]  # fmt: skip
     assert [call[4] for call in recorder.calls] == [False, False, False, True]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from formulations import InstanceError, Objective, Scope, Where, write_instance
 from formulations.convert import names_in, read_any
-from formulations.convert.scale import common_scale, scaled
+from formulations.convert.numbers import common_scale, scaled
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import two_modes
 
@@ -51,7 +51,7 @@ def test_mmkp_by_hand(tmp_path: Path) -> None:
 
 
 def test_gap_by_hand(tmp_path: Path) -> None:
-    """Agents are ranks with their capacity, items tables with one option an agent."""
+    """Agents are ranks with their capacity, items tables with one option per agent."""
     instance = read_any(saved(tmp_path, GAP))
     assert instance.num_ranks == 2
     assert instance.resources[0].capacity.tolist() == [3, 2]

@@ -41,7 +41,7 @@ def test_results_are_short_and_escaped(best: Plan, tmp_path: Path) -> None:
 
 
 def test_a_plan_draws_itself(best: Plan) -> None:
-    """Two panels, one bar a phase and rank; a notebook gets a PNG."""
+    """Two panels, one bar per phase and rank; a notebook gets a PNG."""
     pytest.importorskip("matplotlib")
     figure = best.plot()
     times, memory = figure.axes

@@ -1,6 +1,6 @@
 """Every scenario of a batch as one row, and what the rows say of formulations as curves.
 
-Performance profiles, cactus, the DP's bins against the gap.
+Performance profiles, and the objective against what is swept.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Row:
 
 
 def rows_of(records: Sequence[Record]) -> tuple[Row, ...]:
-    """One row a record, in their order."""
+    """One row per record, in their order."""
     groups: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         groups[_of(record)].append(record)
@@ -185,10 +185,6 @@ def best_bound(claims: Iterable[Claim], objective: int | None) -> Claim | None:
     return max(valid, key=lambda claim: (claim.bound, claim.exact), default=None)
 
 
-BINS = "bins_per_device"
-"""How the settings end that count the DP's bins."""
-
-
 @dataclass(frozen=True)
 class Curve:
     """One series: a step function."""
@@ -221,52 +217,6 @@ class Profile:
 
 
 @dataclass(frozen=True)
-class Cactus:
-    """How many scenarios are proved (optimal or infeasible) within a time each."""
-
-    scenarios: dict[str, int]
-    """How many there are; dict of series to int."""
-    curves: tuple[Curve, ...]
-    """Points (seconds, number proved); only series that proved anything."""
-
-
-@dataclass(frozen=True)
-class BinsPoint:
-    """One scenario: its bins, and its plan's gap to the best bound of any formulation."""
-
-    bins: int
-    gap: float
-    where: str
-
-
-@dataclass(frozen=True)
-class BinsColumn:
-    """All scenarios with one number of bins."""
-
-    bins: int
-    scenarios: int
-    found: int
-    """How many have a plan (and a bound to hold it against)."""
-    exact: int
-    """How many of those have gap 0."""
-    median: float | None
-    worst: float | None
-    """Gap of those found."""
-    seconds: float | None
-    """Median time of all."""
-
-
-@dataclass(frozen=True)
-class Bins:
-    """Bins against gap, for one setting and one objective."""
-
-    option: str
-    objective_kind: str
-    points: tuple[BinsPoint, ...]
-    columns: tuple[BinsColumn, ...]
-
-
-@dataclass(frozen=True)
 class Swept:
     """The objective against one axis that the suite sweeps."""
 
@@ -275,34 +225,44 @@ class Swept:
     curves: tuple[Curve, ...]
     """One a formulation and its settings: (value of the axis, median objective in picoseconds of
     the scenarios there that have a plan)."""
+    names: tuple[str, ...] = ()
+    """Values of an axis that has no order; points name their positions here."""
 
 
 def sweeps_of(rows: Sequence[Row]) -> tuple[Swept, ...]:
-    """For every axis with several numbers, and every objective."""
+    """For every axis with several values, and every objective."""
     found: dict[tuple[str, str], dict[str, dict[float, list[int]]]] = {}
+    names = {axis: _names([r.axes[axis] for r in rows if axis in r.axes]) for axis in _axes(rows)}
     for row in rows:
         for axis, value in row.axes.items():
-            number = _as_number(value)
-            if number is None or row.objective is None:
+            if row.objective is None:
                 continue
+            named = names[axis]
+            place = float(named.index(str(value)) if named else str(value))
             series = found.setdefault((axis, row.objective_kind), {}).setdefault(row.series, {})
-            series.setdefault(number, []).append(row.objective)
+            series.setdefault(place, []).append(row.objective)
     return tuple(
         Swept(axis, kind, tuple(
             Curve(name, tuple((x, median(values)) for x, values in sorted(points.items())))
             for name, points in series.items()
-        ))
+        ), names[axis])
         for (axis, kind), series in found.items()
         if len({x for points in series.values() for x in points}) > 1
     )  # fmt: skip
 
 
-def _as_number(value: object) -> float | None:
-    """A value of an axis that has an order: 25, "25"; None for names."""
+def _axes(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(axis for row in rows for axis in row.axes))
+
+
+def _names(values: Sequence[object]) -> tuple[str, ...]:
+    """Values of an axis as they come; none where all are numbers, such as 25 or "25"."""
     try:
-        return None if isinstance(value, bool) else float(str(value))
+        ordered = not any(isinstance(value, bool) for value in values)
+        [float(str(value)) for value in values]
     except ValueError:
-        return None
+        ordered = False
+    return () if ordered else tuple(dict.fromkeys(map(str, values)))
 
 
 def profiles_of(rows: Sequence[Row]) -> tuple[Profile, ...]:
@@ -324,67 +284,6 @@ def profiles_of(rows: Sequence[Row]) -> tuple[Profile, ...]:
     ]  # fmt: skip
     found.append(_profile("seconds", None, factors))
     return tuple(profile for profile in found if len(profile.curves) > 1 and profile.problems)
-
-
-def cactus_of(rows: Sequence[Row]) -> Cactus:
-    """Times of the proofs, the shortest first."""
-    scenarios: dict[str, int] = defaultdict(int)
-    times: dict[str, list[float]] = defaultdict(list)
-    for row in rows:
-        scenarios[row.series] += 1
-        if row.status in SOLVED and row.seconds is not None:
-            times[row.series].append(row.seconds)
-    curves = (
-        Curve(series, tuple((t, float(i + 1)) for i, t in enumerate(sorted(times[series]))))
-        for series in scenarios
-        if times[series]
-    )
-    return Cactus(dict(scenarios), tuple(curves))
-
-
-def bins_of(rows: Sequence[Row]) -> tuple[Bins, ...]:
-    """For every setting of the DP's bins that varies, and every objective."""
-    values: dict[str, set[int]] = defaultdict(set)
-    for row in rows:
-        for option, value in row.options.items():
-            if option.endswith(BINS) and isinstance(value, int):
-                values[option].add(value)
-    return tuple(
-        _bins(option, kind, [r for r in rows if r.objective_kind == kind and option in r.options])
-        for option, found in values.items() if len(found) > 1
-        for kind in dict.fromkeys(row.objective_kind for row in rows)
-    )  # fmt: skip
-
-
-def column_of(
-    bins: int, gaps: Iterable[float | None], seconds: Iterable[float | None]
-) -> BinsColumn:
-    """The summary of one number of bins."""
-    every = list(gaps)
-    known = [gap for gap in every if gap is not None]
-    times = [each for each in seconds if each is not None]
-    return BinsColumn(
-        bins=bins,
-        scenarios=len(every),
-        found=len(known),
-        exact=sum(gap == 0 for gap in known),
-        median=median(known) if known else None,
-        worst=max(known, default=None),
-        seconds=median(times) if times else None,
-    )
-
-
-def _bins(option: str, kind: str, rows: Sequence[Row]) -> Bins:
-    points = tuple(
-        BinsPoint(row.options[option], row.best_gap, row.instance)
-        for row in rows
-        if row.best_gap is not None
-    )
-    columns = []
-    for bins in sorted({row.options[option] for row in rows}):
-        mine = [row for row in rows if row.options[option] == bins]
-        columns.append(column_of(bins, (r.best_gap for r in mine), (r.seconds for r in mine)))
-    return Bins(option, kind, points, tuple(columns))
 
 
 def _profile(

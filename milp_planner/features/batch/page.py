@@ -12,10 +12,10 @@ from milp_planner.drawing.charts import (
     Line,
     LogScale,
     Mark,
+    NameScale,
     Scale,
     chart,
     padded,
-    swarm,
 )
 from milp_planner.drawing.page import (
     Cell,
@@ -35,10 +35,9 @@ from milp_planner.drawing.units import (
     show_cost,
     show_gap,
     show_percent,
-    show_seconds,
 )
-from milp_planner.features.batch.curves import Bins, Cactus, Profile, Row, Swept
-from milp_planner.features.batch.info import BatchInfo
+from milp_planner.features.batch.curves import Profile, Row, Swept
+from milp_planner.features.batch.info import BatchInfo, summary_grid
 
 LEAST = 1e-4
 """Shares below 0.01% are drawn as 0.01%: a logarithmic axis has no zero."""
@@ -57,8 +56,6 @@ def render_batch(info: BatchInfo) -> str:
             _summary(info),
             _sweeps(info),
             _profiles(info),
-            _cactus(info),
-            _bins(info),
             _every_section(info),
         ],
         footer=f"Written by milp-planner. Results of version {', '.join(info.versions) or UNKNOWN}"
@@ -103,27 +100,12 @@ def _assertions(info: BatchInfo) -> Section | None:
 
 
 def _summary(info: BatchInfo) -> Section:
-    statuses = list(info.counts)
-    head = columns("formulation", "objective", *(f"#{s.replace('_', ' ')}" for s in statuses),
-                   "#equal to the best", "#worst above it", "#median certified gap",
-                   "#median gap", "#solving")  # fmt: skip
-    values: Values = [
-        [
-            row.series, row.objective_kind,
-            *(Cell(str(row.counts[s]) if row.counts[s] else "", row.counts[s]) for s in statuses),
-            Cell(str(row.equal), row.equal), Cell(show_gap(row.worst), row.worst),
-            Cell(show_gap(row.certified_gap), row.certified_gap),
-            Cell(show_gap(row.gap), row.gap), Cell(show_seconds(row.seconds), row.seconds),
-        ]
-        for row in info.summary
-    ]  # fmt: skip
     text = (
-        "The best: the least objective that any formulation found for the same inputs. Gaps are to "
-        "the largest bound that any proved; solving times are sums."
+        "Best: plans as good as the least objective that any formulation found for the same "
+        "inputs; worst: how far above it. Gaps are medians: certified, of each plan's own "
+        "certificate; gap, to the largest bound that any proved. Solving times are sums."
     )
-    grid = Grid("summary-rows", "formulations", "One row a formulation and objective", head,
-                rows(values))  # fmt: skip
-    return Section("summary", "Formulations", text, parts=(Part(table=grid),))
+    return Section("summary", "Formulations", text, parts=(Part(table=summary_grid(info)),))
 
 
 def _sweeps(info: BatchInfo) -> Section | None:
@@ -142,17 +124,29 @@ def _sweeps(info: BatchInfo) -> Section | None:
 
 
 def _draw_sweep(swept: Swept, colours: dict[str, int]) -> Drawing:
-    lines = [Line(c.series, c.points, colours[c.series], straight=True) for c in swept.curves]
+    """Lines over numbers, dots over names."""
+
+    def shown(place: float) -> str:
+        if swept.names:
+            return swept.names[int(place)]
+        return show_axis(swept.axis, int(place) if place == int(place) else place)
+
+    lines = [
+        Line(c.series, () if swept.names else c.points, colours[c.series], straight=True)
+        for c in swept.curves
+    ]
     marks = [
-        Mark(x, y, f"series s{colours[c.series] % COLOURS}",
-             f"{c.series}, {show_axis(swept.axis, int(x) if x == int(x) else x)}: "
-             f"{show_cost(round(y), 'ps')}", 3)
+        Mark(x, y, f"dot s{colours[c.series] % COLOURS}",
+             f"{c.series}, {shown(x)}: {show_cost(round(y), 'ps')}", 5 if swept.names else 3)
         for c in swept.curves for x, y in c.points
     ]  # fmt: skip
-    places, values = zip(*(point for line in lines for point in line.points), strict=True)
+    places, values = zip(*(point for c in swept.curves for point in c.points), strict=True)
     low, high = min(values), max(values)
     up = LogScale(low, high) if low > 0 and high > 20 * low else Scale(*padded(low, high))
     base = 2 if swept.axis in ("hbm", "ddr") else 10
+    across = Scale(min(places), max(places), base=base)
+    if swept.names:
+        across = NameScale(-0.5, len(swept.names) - 0.5)
     about = "; ".join(
         f"{c.series}: {show_cost(round(c.points[0][1]), 'ps')} to "
         f"{show_cost(round(c.points[-1][1]), 'ps')}"
@@ -160,9 +154,8 @@ def _draw_sweep(swept: Swept, colours: dict[str, int]) -> Drawing:
     )
     return chart(
         f"{swept.objective_kind} against {swept.axis}", about, lines,
-        (Scale(min(places), max(places), base=base), up), (swept.axis, swept.objective_kind),
-        (lambda v: show_axis(swept.axis, int(v) if v == int(v) else v),
-         lambda v: show_cost(round(v), "ps")), marks,
+        (across, up), (swept.axis, swept.objective_kind),
+        (shown, lambda v: show_cost(round(v), "ps")), marks,
     )  # fmt: skip
 
 
@@ -202,93 +195,6 @@ def _draw_profile(profile: Profile, colours: dict[str, int]) -> Drawing:
     scales = LogScale(start, high), Scale(0, 1)
     return chart(f"Performance profile, {profile.objective_kind or 'time'}", about, lines, scales,
                  (label, "share of problems"), (shown, lambda v: f"{v + 0:.0%}"))  # fmt: skip
-
-
-def _cactus(info: BatchInfo) -> Section | None:
-    cactus = info.cactus
-    if not cactus.curves:
-        return None
-    provers = {curve.series.split()[0] for curve in cactus.curves}
-    none = dict.fromkeys(n.split()[0] for n in cactus.scenarios if n.split()[0] not in provers)
-    text = "How many scenarios are proved, optimal or infeasible, when each is given that long."
-    if none:
-        text += f" {', '.join(none)} proved none."
-    drawing = _draw_cactus(cactus, _colours(info))
-    return Section("cactus", "Proofs against time", text, parts=(_part("", drawing),))
-
-
-def _draw_cactus(cactus: Cactus, colours: dict[str, int]) -> Drawing:
-    """Number proved against seconds each."""
-    times = [x for curve in cactus.curves for x, _ in curve.points]
-    low = max(1e-3, min(times))
-    lines = [
-        Line(c.series, [(low, 0.0), *c.points], colours[c.series]) for c in cactus.curves
-    ]  # fmt: skip
-    most = max(y for curve in cactus.curves for _, y in curve.points)
-    about = "; ".join(
-        f"{c.series}: {len(c.points)} of {cactus.scenarios[c.series]} proved, the slowest in "
-        f"{show_seconds(c.points[-1][0])}"
-        for c in cactus.curves
-    )
-    scales = LogScale(low, max(times) * 1.1 + low), Scale(0, most)
-    return chart("Cactus plot", about, lines, scales, ("seconds each", "scenarios proved"),
-                 (lambda v: f"{v:g}", lambda v: f"{v + 0:g}"))  # fmt: skip
-
-
-def _bins(info: BatchInfo) -> Section | None:
-    if not info.bins:
-        return None
-    parts: list[Part] = []
-    for number, each in enumerate(info.bins):
-        heading = f"{each.option}, minimising {each.objective_kind}"
-        parts += [
-            _part(heading, draw_bins(each)),
-            Part(table=_bins_grid(each, f"bins-{number}", heading)),
-        ]
-    text = "Every dot is a scenario: its plan's gap to the best bound of any formulation."
-    return Section("bins", "Bins of the DP against gap", text, parts=tuple(parts))
-
-
-def draw_bins(bins: Bins) -> Drawing:
-    """A column of dots for each number of bins."""
-    gaps = [point.gap for point in bins.points]
-    least = LEAST if min(gaps, default=0) < 0.01 else 0.01
-    up = LogScale(least, max([10 * least, *gaps]) * 1.2)
-    found = []
-    for column in bins.columns:
-        mine = [point for point in bins.points if point.bins == column.bins]
-        dots = [(point.gap, f"{point.where}: gap {show_gap(point.gap)}") for point in mine]
-        words = f"{column.exact} of {column.scenarios} at 0"
-        if column.scenarios <= 2:
-            words = show_gap(column.median)
-        found.append((f"{column.bins:,}", words, dots))
-    about = "; ".join(
-        f"{c.bins} bins: {c.exact} of {c.scenarios} at 0, median {show_gap(c.median)}, worst "
-        f"{show_gap(c.worst)}"
-        for c in bins.columns
-    )
-    return swarm(f"{bins.option} against gap, {bins.objective_kind}", about, found, up,
-                 (bins.option, "gap"), _percent)  # fmt: skip
-
-
-def _bins_grid(bins: Bins, name: str, caption: str) -> Grid:
-    """The same as a table."""
-    head = columns("#bins", "#scenarios", "#with a plan", "#gap 0", "#median gap", "#worst gap",
-                   "#median time")  # fmt: skip
-    values: Values = [
-        [
-            Cell(f"{c.bins:,}", c.bins), Cell(str(c.scenarios), c.scenarios),
-            Cell(str(c.found), c.found), Cell(str(c.exact), c.exact),
-            Cell(show_gap(c.median), c.median), Cell(show_gap(c.worst), c.worst),
-            Cell(UNKNOWN if c.seconds is None else show_seconds(c.seconds), c.seconds),
-        ]
-        for c in bins.columns
-    ]  # fmt: skip
-    return Grid(name, caption, caption, head, rows(values))
-
-
-def _percent(value: float) -> str:
-    return "≤0.01%" if value <= LEAST * 1.001 else f"{100 * value:g}%"
 
 
 def _colours(info: BatchInfo) -> dict[str, int]:

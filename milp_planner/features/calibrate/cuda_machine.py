@@ -1,6 +1,6 @@
 """A GPU: HBM as the near tier, pinned host memory over PCIe as the far tier.
 
-Written for a GPU and not yet run on one. HOST_ONLY gathers rows on the host into a pinned buffer
+HOST_ONLY gathers rows on the host into a pinned buffer
 and copies them over; CACHING copies the missing rows over, writes them into slots of the cache and
 then reads all rows there; HYBRID reads its share in HBM and copies the rest. Where dynamicemb is
 installed its own tables are timed too, built as in NVIDIA/recsys-examples, ``corelib/dynamicemb``.
@@ -122,7 +122,6 @@ def runtime_probe(mode: str, ratio: float, seed: int, device: str = "cuda") -> P
         Share of the value bytes in HBM: 1 for HBM_ONLY, 0 for HOST_ONLY.
     seed : int
         Of the ids.
-    device : str
     """
     import torch
 

@@ -52,7 +52,7 @@ class Sample:
 
     name: str
     seconds: tuple[float, ...]
-    """One value a round."""
+    """One value per round."""
     parts: dict[str, tuple[float, ...]]
     """The same by part, for probes that mark parts."""
 
@@ -222,20 +222,11 @@ class Machine(Protocol):
     def lookup_training(self, dim: int) -> Probe:
         """A lookup in the large table, parts ``forward`` and ``backward`` (gradient, update)."""
 
-    def matmul(self) -> tuple[Probe, float]:
-        """A square matrix product and its floating-point operations."""
-
     def copy(self) -> tuple[Probe, float] | None:
         """A plain copy from far to near and its bytes; None where no link lies between."""
 
     def runtime(self, mode: str, ratio: float) -> Probe | None:
         """Forward and backward of a real dynamicemb table; None where the library is absent."""
-
-    def step(self, shape: str, training: bool) -> Probe:
-        """A forward or training step of a micro-DLRM, by part.
-
-        See :mod:`milp_planner.features.calibrate.micro_dlrm`.
-        """
 
 
 def last_level_cache() -> int | None:

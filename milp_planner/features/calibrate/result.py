@@ -9,7 +9,6 @@ import yaml
 
 from milp_planner.features.calibrate.cuda_machine import MOVED_BYTES
 from milp_planner.features.calibrate.machine import Machine, Probe, Sample, TooNoisy, quiet
-from milp_planner.features.calibrate.micro_dlrm import SHAPES, Regime, regime
 from milp_planner.features.calibrate.sweep import Mode, Sweep, SweepPoint, fit_sweep, fitted_profile
 from milp_planner.pricing.profile import Profile, Spreadable, load_profile
 
@@ -33,14 +32,8 @@ class MeasurementPlan:
     """HOST_ONLY on a CPU, HBM_ONLY on a GPU, by narrower row."""
     launch: Probe
     lookup_training: Probe
-    matmul: Probe
-    """One each; ``matmul_flops`` belongs to the last."""
-    matmul_flops: float
     copy: tuple[Probe, float] | None
     """And its bytes; None where no link lies between the tiers."""
-    forward: dict[str, Probe]
-    training: dict[str, Probe]
-    """Micro-DLRM steps by shape."""
     runtime: dict[tuple[str, float], Probe]
     """dynamicemb tables by (mode, cache ratio), where the library is there."""
     rounds: int
@@ -49,11 +42,10 @@ class MeasurementPlan:
     @property
     def probes(self) -> list[Probe]:
         """All of them."""
-        single = [self.launch, self.lookup_training, self.matmul]
+        single = [self.launch, self.lookup_training]
         copies = [self.copy[0]] if self.copy else []
         lookups = [*self.tiers.values(), *self.widths.values()]
-        steps = [*self.forward.values(), *self.training.values()]
-        return [*lookups, *single, *copies, *steps, *self.runtime.values()]
+        return [*lookups, *single, *copies, *self.runtime.values()]
 
 
 def measurement_plan(machine: Machine, quick: bool) -> MeasurementPlan:
@@ -61,7 +53,6 @@ def measurement_plan(machine: Machine, quick: bool) -> MeasurementPlan:
 
     Parameters
     ----------
-    machine : Machine
     quick : bool
         Fewer points and rounds: for a first look, not for a profile to keep.
     """
@@ -71,17 +62,12 @@ def measurement_plan(machine: Machine, quick: bool) -> MeasurementPlan:
     for mode in ("CACHING", "HYBRID"):
         tiers |= {(mode, hit): machine.lookup(mode, hit, DIM) for hit in hits}
     whole = ("HOST_ONLY", 0.0) if machine.device == "cpu" else ("HBM_ONLY", 1.0)
-    matmul, flops = machine.matmul()
     return MeasurementPlan(
         tiers=tiers,
         widths={dim: machine.lookup(*whole, dim) for dim in NARROW},
         launch=machine.launch(),
         lookup_training=machine.lookup_training(DIM),
-        matmul=matmul,
-        matmul_flops=flops,
         copy=machine.copy(),
-        forward={name: machine.step(name, False) for name in SHAPES},
-        training={name: machine.step(name, True) for name in SHAPES},
         runtime=_runtime(machine, RATIOS[:1] if quick else RATIOS),
         rounds=5 if quick else 31,
     )
@@ -100,17 +86,13 @@ APART = 1.2
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Profile, what it was fitted to, and where the two micro-DLRMs spend their step."""
+    """A profile and what it was fitted to."""
 
     profile: Profile
     sweep: Sweep
     """Times of the tiers, in the form that ``calibrate --raw`` reads."""
-    regimes: tuple[Regime, ...]
     samples: dict[str, Sample]
     """Every measured :class:`~milp_planner.features.calibrate.machine.Sample`."""
-    peak_flops: float
-    gather_bandwidth: float
-    """The roofline: a matrix product; rows read from the far tier."""
     facts: dict[str, object]
     """The machine."""
     seconds: float
@@ -126,9 +108,6 @@ class Calibration:
         return {
             "machine": self.facts,
             "seconds": self.seconds,
-            "peak_flops": self.peak_flops,
-            "gather_bandwidth": self.gather_bandwidth,
-            "regimes": [each.to_dict() for each in self.regimes],
             "profile": self.profile.to_dict(),
             "sweep": self.sweep.to_dict(),
             "samples": samples,
@@ -157,27 +136,7 @@ def calibration(
     if runtime is not None:
         measured = {"name": name, "description": profile.description}
         profile = fitted_profile(runtime, profile, max_spread).model_copy(update=measured)
-    near, far = _ends(plan, samples)
-    flops = plan.matmul_flops / samples[plan.matmul.name].median
-    gather, cached = (machine.load.rows_bytes(DIM) / tier.median for tier in (far, near))
-    large = gather if machine.device == "cpu" else cached
-    pairs = {
-        shape: (samples[probe.name], samples[plan.training[shape].name])
-        for shape, probe in plan.forward.items()
-    }
-    return Calibration(
-        profile=profile,
-        sweep=sweep,
-        regimes=tuple(
-            regime(shape, *pair, flops, cached if SHAPES[shape].small else large)
-            for shape, pair in pairs.items()
-        ),
-        samples=samples,
-        peak_flops=flops,
-        gather_bandwidth=gather,
-        facts=machine.facts(),
-        seconds=seconds,
-    )
+    return Calibration(profile, sweep, samples, machine.facts(), seconds)
 
 
 def _ends(plan: MeasurementPlan, samples: dict[str, Sample]) -> tuple[Sample, Sample]:

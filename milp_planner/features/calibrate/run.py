@@ -9,7 +9,6 @@ from rich.console import RenderableType
 from milp_planner.drawing.page import fitting_grid
 from milp_planner.errors import BadInput
 from milp_planner.features.calibrate.machine import MAX_SPREAD, Machine, measure
-from milp_planner.features.calibrate.micro_dlrm import Regime
 from milp_planner.features.calibrate.result import Calibration, calibration, measurement_plan
 from milp_planner.pricing.lookup import tiered_bandwidth
 from milp_planner.pricing.profile import EfficiencyCurve, Profile
@@ -43,8 +42,6 @@ def calibrate(
         Above this relative spread nothing is fitted.
     seed : int
         Of the order of measurements.
-    on_progress : callable, optional
-
     Raises
     ------
     TooNoisy
@@ -94,9 +91,7 @@ def draw(found: Calibration) -> list[RenderableType]:
         found.profile.description,
         draw_curves(found.profile),
         f"launch {1e6 * kernel.launch_seconds:.3g} µs; backward {kernel.backward_multiple:.3g} × "
-        f"forward; a matrix product {found.peak_flops / 1e9:.4g} GFLOP/s; rows gathered from the "
-        f"far tier {found.gather_bandwidth / 1e9:.3g} GB/s",
-        _regimes(found.regimes),
+        "forward",
     ]
 
 
@@ -127,24 +122,3 @@ def _reached(profile: Profile, x_eff: float, name: str) -> tuple[str, str, str]:
 def _spread(profile: Profile, name: str) -> str:
     value = {**profile.spread}.get(name)  # type: ignore[call-overload]
     return "" if value is None else f"{value:.1%}"
-
-
-def _regimes(regimes: tuple[Regime, ...]) -> RenderableType:
-    rows = []
-    for each in regimes:
-        roof = f"{each.flops / 1e9:.3g}, {each.ceiling / 1e9:.3g}"
-        rows += [
-            [each.shape, f"{1e3 * each.seconds:.3g}", *_shares(each.shares),
-             f"{each.bandwidth / 1e9:.3g}", roof, each.name],
-            ["  in training", f"{1e3 * each.training_seconds:.3g}", *_shares(each.training_shares),
-             "", "", ""],
-        ]  # fmt: skip
-    headers = (
-        "micro-DLRM, forward step", "ms", "embedding", "MLP", "rest", "GB/s", "GFLOP/s, roof",
-        "bound by",
-    )  # fmt: skip
-    return fitting_grid(headers, rows, {}, left=headers[:1])
-
-
-def _shares(shares: dict[str, float]) -> tuple[str, ...]:
-    return tuple(f"{shares[part]:.0%}" for part in ("embedding", "mlp", "rest"))

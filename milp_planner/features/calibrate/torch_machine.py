@@ -26,14 +26,12 @@ from milp_planner.features.calibrate.machine import (
     last_level_cache,
     processor,
 )
-from milp_planner.features.calibrate.micro_dlrm import SHAPES, SMALL, MicroDlrm
 
 LAUNCHES = 200
 """Calls of the smallest lookup that one timing spans."""
-MATMUL = 1536
-"""Side of the square matrix product."""
 WIDEST = 256
 """Floats of the widest row."""
+FAR_BYTES = 2_000_000 * WIDEST * ELEMENT
 
 
 class TorchMachine:
@@ -46,7 +44,7 @@ class TorchMachine:
     load : Load
         Of one lookup call.
     seed : int
-        Of ids and weights.
+        Of ids.
     """
 
     device = "cpu"
@@ -139,12 +137,6 @@ class TorchMachine:
 
         return Probe(f"lookup training dim={dim}", prepare, run)
 
-    def matmul(self) -> tuple[Probe, float]:
-        """fp32 product of two square matrices."""
-        torch = self._torch
-        a = torch.full((MATMUL, MATMUL), 0.5, device=self.device)
-        return Probe("matmul", lambda _: None, lambda _r, _l: torch.mm(a, a)), 2.0 * MATMUL**3
-
     def copy(self) -> tuple[Probe, float] | None:
         """None: on a CPU both tiers are the same memory."""
         return None
@@ -153,24 +145,8 @@ class TorchMachine:
         """None: dynamicemb needs a GPU."""
         return None
 
-    def step(self, shape: str, training: bool) -> Probe:
-        """A micro-DLRM's step; features of equal rows share a table, as published."""
-        found = SHAPES[shape]
-        large = self._large.view(-1, found.dim)
-        tables = {r: large[:r] if r > SMALL else self._table(r, found.dim) for r in found.rows}
-        model = MicroDlrm(found, [tables[rows] for rows in found.rows], self._generator(0))
-
-        return Probe(
-            f"{'training' if training else 'forward'} {shape}",
-            lambda number: model.inputs(self._generator(number)),
-            model.train if training else model.forward,
-        )
-
     def _make_far(self, elements: int) -> Any:
         return self._torch.full((elements,), 0.01)
-
-    def _table(self, rows: int, dim: int) -> Any:
-        return self._torch.full((rows, dim), 0.01, device=self.device)
 
     def _generator(self, number: int) -> Any:
         return self._torch.Generator().manual_seed(self._seed * 1_000_003 + number)
@@ -218,14 +194,13 @@ def cpu_machine(quick: bool, threads: int | None, seed: int) -> TorchMachine:
     """
     torch = need_torch()
     cache = last_level_cache() or 32 * 2**20
-    far = SHAPES["dram-bound"].rows[0] * WIDEST * ELEMENT
-    far = max(far // 4 if quick else far, 16 * cache // (WIDEST * ELEMENT) * WIDEST * ELEMENT)
+    row = WIDEST * ELEMENT
+    far = max(FAR_BYTES // 4 if quick else FAR_BYTES, 16 * cache // row * row)
     need_memory(far + 2**30)
     keep_freed_memory()
     if threads is not None:
         torch.set_num_threads(threads)
-    near = cache // 4 // (WIDEST * ELEMENT) * WIDEST * ELEMENT
-    return TorchMachine(near, far, Load(2048 if quick else 8192, 8), seed)
+    return TorchMachine(cache // 4 // row * row, far, Load(2048 if quick else 8192, 8), seed)
 
 
 def keep_freed_memory() -> bool:

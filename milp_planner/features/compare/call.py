@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -43,8 +43,6 @@ class Entry:
     seconds : float or None
         None for a row that took no time of its own.
     note : str
-    bins : int or None
-        HBM bins per device, where the caller names several for the DP.
     """
 
     label: str
@@ -54,7 +52,6 @@ class Entry:
     objectives: dict[str, int]
     seconds: float | None
     note: str = ""
-    bins: int | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,7 +79,7 @@ class Comparison(Shown):
     cluster: str = ""
 
     def drawing(self) -> RenderableType:
-        """A section an objective, a row per formulation."""
+        """A section per objective, a row per formulation."""
         from milp_planner.features.compare.facts import comparison_of, draw_comparison
 
         return draw_comparison(comparison_of(self))
@@ -103,7 +100,6 @@ def compare(
     objectives: Sequence[str] = OBJECTIVES,
     settings: Settings | None = None,
     on_start: Callable[[str, str], None] | None = None,
-    dp_bins: Sequence[int] = (),
 ) -> Comparison:
     """Solve the same Instance with every formulation, for every objective.
 
@@ -117,8 +113,6 @@ def compare(
         Limits of each single solve.
     on_start
         Called with formulation and objective before each solve.
-    dp_bins
-        HBM bins per device: the DP runs once with each; empty: as the settings say.
 
     Returns
     -------
@@ -135,7 +129,7 @@ def compare(
     compiled = compile_for(model, cluster, objectives[0])
     instances = {o: replace(compiled.instance, objective=Objective(o)) for o in objectives}
     found = interruptible(
-        lambda: compare_instances(instances, formulations, settings, on_start, dp_bins),
+        lambda: compare_instances(instances, formulations, settings, on_start),
         settings.stop,
     )
     return replace(found, model=compiled.model.name, cluster=compiled.cluster.name)
@@ -146,39 +140,20 @@ def compare_instances(
     formulations: Sequence[str],
     settings: Settings,
     on_start: Callable[[str, str], None] | None = None,
-    dp_bins: Sequence[int] = (),
 ) -> Comparison:
     """The same for Instances that exist already, one for each objective."""
     own = _settings_of(formulations, settings)
     entries: list[Entry] = []
     for objective, instance in instances.items():
-        for name, bins in _runs(formulations, dp_bins):
+        for name in formulations:
             if settings.stop.is_set():
                 break
             if on_start is not None:
                 on_start(name, objective)
-            if bins is None:
-                entries += _entries(instance, name, own[name])
-            else:
-                entries += _entries_with_bins(instance, own[name], bins)
+            entries += _entries(instance, name, own[name])
     bounds = {objective: _best_bound(entries, objective) for objective in instances}
     certified = {objective: _certified(entries, objective) for objective in instances}
     return Comparison(instances, tuple(entries), bounds, certified)
-
-
-def _runs(formulations: Sequence[str], dp_bins: Sequence[int]) -> Iterator[tuple[str, int | None]]:
-    """Each formulation once, the DP once for each number of bins."""
-    for name in formulations:
-        yield from ((name, bins) for bins in (dp_bins if name == "dp" and dp_bins else (None,)))
-
-
-def _entries_with_bins(instance: Instance, settings: Settings, bins: int) -> list[Entry]:
-    """The rows of the DP with that many bins, labelled so."""
-    options = {**settings.options, "hbm_bins_per_device": bins}
-    return [
-        replace(entry, label=f"{entry.label}, {bins} bins", bins=bins)
-        for entry in _entries(instance, "dp", replace(settings, options=options))
-    ]
 
 
 def _settings_of(formulations: Sequence[str], settings: Settings) -> dict[str, Settings]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 from formulations import Instance, Outcome, Placement, Settings, Status, StoppedBy, registry, solve
 from formulations.result.check import check
@@ -74,9 +73,6 @@ class Budget:
         return solve(instance, self.formulation, settings)
 
 
-Point = tuple[int, ...]
-
-
 @dataclass
 class Answer:
     """What is known at one point of a grid; None is unknown."""
@@ -112,38 +108,32 @@ class Answer:
 
 
 def solve_grid(
-    axes: Sequence[Sequence[int]],
-    make: Callable[[Point], Instance],
+    points: Sequence[int],
+    make: Callable[[int], Instance],
     budget: Budget,
-    known: Sequence[tuple[Point, Placement, int]] = (),
-    bounds: Sequence[tuple[Point, int]] = (),
-) -> dict[Point, Answer]:
-    """Answer every point of a grid, the corners first, each solve started from the best plan known.
+    known: Sequence[tuple[int, Placement, int]] = (),
+    bounds: Sequence[tuple[int, int]] = (),
+) -> dict[int, Answer]:
+    """Answer every point of a grid, the ends first, each solve started from the best plan known.
 
     Parameters
     ----------
-    axes : sequences of int
-        Ascending capacities of each tier; the grid is their product.
+    points : sequence of int
+        Ascending capacities, or limits of another kind that more of never makes a plan worse.
     make : callable
         The Instance at a point.
-    budget : Budget
     known : sequence of (point, placement, objective)
         Plans that are known to fit at a point, and so wherever there is at least as much.
     bounds : sequence of (point, bound)
         What is proved of a point, and so wherever there is at most as much.
-
-    Returns
-    -------
-    dict of point to Answer
-        In the order of the product of the axes.
     """
-    answers = {point: Answer() for point in product(*axes)}
+    answers = {point: Answer() for point in points}
     instances = {point: make(point) for point in answers}
     for point, placement, objective in known:
         _share_plan(answers, instances, point, placement, objective)
     for point, bound in bounds:
         _share_bound(answers, point, bound)
-    order = _order(axes)
+    order = [points[at] for at in _halving(len(points))]
     for done, point in enumerate(order):
         if not answers[point].proved:
             hint = answers[point].placement
@@ -153,10 +143,7 @@ def solve_grid(
 
 
 def _learn(
-    answers: dict[Point, Answer],
-    instances: dict[Point, Instance],
-    point: Point,
-    outcome: Outcome,
+    answers: dict[int, Answer], instances: dict[int, Instance], point: int, outcome: Outcome
 ) -> None:
     """Take an outcome in and spread what it says over the grid."""
     answers[point].seconds = outcome.seconds
@@ -164,22 +151,22 @@ def _learn(
         _share_plan(answers, instances, point, outcome.placement, outcome.objective)
     if outcome.status == Status.INFEASIBLE:
         for other, answer in answers.items():
-            if _within(other, point):
+            if other <= point:
                 answer.infeasible = True
     elif outcome.proved_bound is not None:
         _share_bound(answers, point, outcome.proved_bound)
 
 
-def _share_bound(answers: dict[Point, Answer], point: Point, bound: int) -> None:
+def _share_bound(answers: dict[int, Answer], point: int, bound: int) -> None:
     for other, answer in answers.items():
-        if _within(other, point) and (answer.bound is None or answer.bound < bound):
+        if other <= point and (answer.bound is None or answer.bound < bound):
             answer.bound = bound
 
 
 def _share_plan(
-    answers: dict[Point, Answer],
-    instances: dict[Point, Instance],
-    point: Point,
+    answers: dict[int, Answer],
+    instances: dict[int, Instance],
+    point: int,
     placement: Placement,
     objective: int,
 ) -> None:
@@ -187,33 +174,18 @@ def _share_plan(
     for other, answer in answers.items():
         if answer.objective is not None and answer.objective <= objective:
             continue
-        if _within(point, other) or check(instances[other], placement).feasible:
+        if point <= other or check(instances[other], placement).feasible:
             answer.objective, answer.placement = objective, placement
 
 
-def _within(less: Point, more: Point) -> bool:
-    return all(a <= b for a, b in zip(less, more, strict=True))
-
-
-def _order(axes: Sequence[Sequence[int]]) -> list[Point]:
-    """Both ends of every axis first, then halves and quarters: equal ends settle the middle."""
-    ranked = [_halving(len(axis)) for axis in axes]
-    indexed = product(*(range(len(axis)) for axis in axes))
-    order = sorted(indexed, key=lambda at: sum(ranked[i][j] for i, j in enumerate(at)))
-    return [tuple(axes[i][j] for i, j in enumerate(at)) for at in order]
-
-
 def _halving(length: int) -> list[int]:
-    """When each position of an axis is visited: the ends, then the middle of every gap."""
-    visit = [0, length - 1] if length > 1 else [0]
+    """The order of a grid's positions: the ends, then the middle of every gap."""
+    order = [0, length - 1] if length > 1 else [0]
     spans = [(0, length - 1)]
     while spans:
         low, high = spans.pop(0)
         middle = (low + high) // 2
         if high - low > 1:
-            visit.append(middle)
+            order.append(middle)
             spans += [(low, middle), (middle, high)]
-    rank = [0] * length
-    for order, position in enumerate(visit):
-        rank[position] = order
-    return rank
+    return order

@@ -116,5 +116,5 @@ def _read(path: Path, name: str, value: Any) -> Any:
 _TYPES: dict[str, TypeAdapter[Any]] = {
     name: TypeAdapter(hint)
     for name, hint in get_type_hints(Answers).items()
-    if name not in ("replanned", "common", "better", "steps")
+    if name not in ("replanned", "better", "steps")
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
@@ -23,8 +23,7 @@ from milp_planner.features.plan.shortage import draw_shortage
 
 if TYPE_CHECKING:
     from milp_planner.features.explain.answers import Answers
-    from milp_planner.features.explain.memory import FrontierInfo, FrontierPoint, StaircaseInfo
-    from milp_planner.features.explain.robust import RobustInfo
+    from milp_planner.features.explain.memory import StaircaseInfo
     from milp_planner.features.explain.smallest import LeastInfo, MachinesInfo
     from milp_planner.features.explain.why import Alternative, WhyInfo
 
@@ -37,13 +36,11 @@ def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
         "slowest": draw_slowest,
         "why": lambda info: _draw_why(info, everything),
         "staircase": draw_staircase,
-        "frontier": draw_frontier,
         "smallest": _draw_least,
         "machines": draw_machines,
         "replan": draw_replan,
         "moves": lambda info: draw_moves(info, everything),
         "diff": lambda info: draw_diff(info, everything),
-        "robust": draw_robust,
         "sensitivity": draw_sensitivity,
         "why_not": draw_shortage,
     }
@@ -57,7 +54,7 @@ def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
 
 
 def _draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
-    """One row a table with its option, one a better-known alternative below it."""
+    """One row per table with its option, one a better-known alternative below it."""
     shown = info.tables if everything else info.tables[:MOST_TABLES]
     rows = []
     for table in shown:
@@ -127,14 +124,14 @@ def reason(info: WhyInfo, other: Alternative) -> str:
 
 
 def draw_staircase(info: StaircaseInfo) -> RenderableType:
-    """A row a capacity; the relaxation's price below."""
+    """A row per capacity; the relaxation's price below."""
     where = "in all" if info.scope == "cluster" else f"of each {info.scope}"
     title = Text(f"what more {info.tier} {where} buys", style="bold")
     return Group(title, draw_grid(staircase_grid(info)), Text(slope_text(info), style="dim"))
 
 
 def staircase_grid(info: StaircaseInfo) -> Grid:
-    """A row a capacity."""
+    """A row per capacity."""
     unit = info.time_unit
     values: Values = [
         [
@@ -162,52 +159,6 @@ def slope_text(info: StaircaseInfo) -> str:
         f"the relaxation's price: {sign}{each} for each GiB more at every place, near this plan; "
         "the steps above are what plans really reach"
     )
-
-
-def draw_frontier(info: FrontierInfo) -> RenderableType:
-    """The efficient points and the plans, by objective."""
-    rows = [
-        [
-            *(show_amount(u, info.time_unit) for u in point.used or ()),
-            show_cost(point.objective, info.time_unit),
-            "proved",
-        ]
-        for point in _distinct(info)
-    ]
-    rows += [
-        [
-            *(show_amount(u, info.time_unit) for u in plan.used),
-            show_cost(plan.objective, info.time_unit),
-            plan.label if plan.fits else f"{plan.label} (does not fit)",
-        ]
-        for plan in info.plans
-    ]
-    headers = (*(f"{tier} used" for tier in info.tiers), info.objective_kind, "")
-    open_ = sum(p.status in ("feasible", "unknown") for p in info.points)
-    note = [Text(f"{open_} points of the grid were not proved in time")] if open_ else []
-    return Group(
-        Text(f"frontier: efficient points of the grid {grid_text(info)}", style="bold"),
-        fitting_grid(headers, rows, {}, left=("",)),
-        *note,
-    )
-
-
-def grid_text(info: FrontierInfo) -> str:
-    """The limits whose combinations were solved, tier by tier."""
-    tiers = []
-    for index, tier in enumerate(info.tiers):
-        limits = sorted({point.caps[index] for point in info.points})
-        tiers.append(f"{tier} ≤ {', '.join(show_amount(v, info.time_unit) for v in limits)}")
-    return " × ".join(tiers)
-
-
-def _distinct(info: FrontierInfo) -> Iterator[FrontierPoint]:
-    seen = set()
-    ordered = sorted(info.points, key=lambda p: (p.objective or 0, p.used or ()))
-    for point in ordered:
-        if point.efficient and (point.used, point.objective) not in seen:
-            seen.add((point.used, point.objective))
-            yield point
 
 
 def _draw_least(info: LeastInfo) -> RenderableType:
@@ -238,7 +189,7 @@ def draw_machines(info: MachinesInfo) -> RenderableType:
 
 
 def machines_grid(info: MachinesInfo) -> Grid:
-    """A row a number of machines."""
+    """A row per number of machines."""
     word = {True: "reaches it", False: "proved: misses it", None: "open"}
     values: Values = [
         [
@@ -260,34 +211,6 @@ def machines_text(info: MachinesInfo) -> str:
     found = "none of those tried" if info.fewest is None else str(info.fewest)
     word = "proved" if info.proved else "not proved: a smaller number was left open"
     return f"fewest machines{aim}: {found} ({word})"
-
-
-def draw_robust(info: RobustInfo) -> RenderableType:
-    """Every scenario with its own optimum and the common plan's value there."""
-    return Group(Text(robust_text(info), style="bold"),
-                 draw_grid(robust_grid(info), {"scenario": 20}))  # fmt: skip
-
-
-def robust_grid(info: RobustInfo) -> Grid:
-    """A row per scenario."""
-    unit = info.time_unit
-    values: Values = [
-        [
-            row.name, Cell(str(row.weight), row.weight), Cell(show_cost(row.own, unit), row.own),
-            Cell(show_cost(row.own_bound, unit), row.own_bound),
-            Cell(show_cost(row.value, unit), row.value), Cell(show_gap(row.regret), row.regret),
-        ]
-        for row in info.scenarios
-    ]  # fmt: skip
-    head = columns("scenario", "#weight", "#its own best", "#its bound", "#common plan", "#regret")
-    return Grid("robust-rows", "scenarios", "Every scenario", head, rows(values))
-
-
-def robust_text(info: RobustInfo) -> str:
-    """What the common plan reaches, by which aim."""
-    aim = "the worst scenario" if info.aim == "worst" else "the weighted sum"
-    value, bound = (show_cost(v, info.time_unit) for v in (info.objective, info.bound))
-    return f"one plan for all, by {aim}: {value}, bound {bound}, {info.status}"
 
 
 def _signed(extra: int, unit: str) -> str:

@@ -11,26 +11,23 @@ from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, ro
 from milp_planner.drawing.units import UNKNOWN, show_cost, show_gap
 
 if TYPE_CHECKING:
-    from milp_planner.features.explain.sensitivity import Common, SensitivityInfo, Side, Single
+    from milp_planner.features.explain.sensitivity import SensitivityInfo, Side, Single
     from milp_planner.features.explain.trial import Summary
 
 WORDS = {"unfit": "no longer fits"}
 
 
 def draw_sensitivity(info: SensitivityInfo) -> RenderableType:
-    """A row a parameter, then what all of them do at once, then the robust plan."""
+    """A row per parameter, then what all of them do at once."""
     title = Text("sensitivity: prices within their spread, solved again", style="bold")
     grid = sensitivity_grid(info)
     table = [draw_grid(grid, {"lower": 16, "higher": 16})] if grid.rows else []
     notes = [Text(text, style="dim") for text in remarks(info)]
-    parts: list[RenderableType] = [title, *table, Text(draws_text(info))]
-    if info.common is not None:
-        parts.append(Text(common_text(info, info.common)))
-    return Group(*parts, *notes)
+    return Group(title, *table, Text(draws_text(info)), *notes)
 
 
 def sensitivity_grid(info: SensitivityInfo) -> Grid:
-    """A row a parameter that some price depends on."""
+    """A row per parameter that some price depends on."""
     values: Values = [
         [
             one.parameter.name, Cell(spread_text(one), one.parameter.spread), end_text(one.lower),
@@ -96,22 +93,6 @@ def _regret_text(found: Summary) -> str:
         return "regret unknown"
     median, worst = (interval_text(a, b) for a, b in zip(found.least, found.most, strict=True))
     return f"regret of keeping it: median {median}, worst {worst}"
-
-
-def common_text(info: SensitivityInfo, common: Common) -> str:
-    """The robust plan compared with the plan itself."""
-    from milp_planner.features.explain.trial import summary_of
-
-    if common.now is None:
-        return f"robust plan: none found ({common.robust.status})"
-    there = summary_of(common.draws)
-    unfit = f", no longer fits in {there.unfit}" if there.unfit else ""
-    more = (common.now - info.now) / max(1, abs(info.now))
-    return (
-        f"robust plan ({common.robust.status}, for {len(common.robust.scenarios)} of them): "
-        f"{show_cost(common.now, info.time_unit)} at these prices ({100 * more:+.2g}%)"
-        f"{unfit}; {_regret_text(there)}"
-    )
 
 
 def remarks(info: SensitivityInfo) -> list[str]:

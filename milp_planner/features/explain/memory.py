@@ -1,4 +1,4 @@
-"""What memory buys: the staircase of one tier, and the frontier of HBM × DDR × objective.
+"""What memory buys: the staircase of one tier.
 
 A tier is every resource with the same name before a colon: the HBM resources ``hbm:NAME``, one for
 each collective, limit the same memory and change together.
@@ -6,17 +6,15 @@ each collective, limit the same memory and change together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import product
 
 import numpy as np
 
 from formulations import Instance, Outcome, Placement, reduce
 from formulations.instance import IntArray
 from formulations.result.certificate import Certificate
-from formulations.result.check import check, compute_loads
+from formulations.result.check import compute_loads
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Answer, Budget, solve_grid
 from milp_planner.files import Facts
@@ -58,14 +56,6 @@ def capacity_of(instance: Instance, tier: str) -> IntArray:
 def with_more(instance: Instance, tier: str, extra: int) -> Instance:
     """The same with ``extra`` bytes more at every place of a tier (less when negative, to 0)."""
     return _changed(instance, tier, lambda now: np.maximum(0, now + extra))
-
-
-def capped(instance: Instance, caps: Mapping[str, int]) -> Instance:
-    """The same with every place of a tier limited to at most so many bytes."""
-    for tier, cap in caps.items():
-        limit = np.full_like(capacity_of(instance, tier), cap)
-        instance = _changed(instance, tier, partial(np.minimum, limit))
-    return instance
 
 
 def uniform(instance: Instance, tier: str, capacity: int) -> Instance:
@@ -131,15 +121,12 @@ def staircase(
 
     Parameters
     ----------
-    instance : Instance
     outcome : Outcome
         The plan to explain; its placement starts the solves, its certificate gives the slope.
     tier : str
         ``hbm``, ``ddr`` or another resource of the instance.
     extras : sequence of int
         Bytes more (or fewer) at every place; 0 is added.
-    budget : Budget
-
     Raises
     ------
     BadInput
@@ -149,13 +136,13 @@ def staircase(
     grid = sorted({max(-smallest, int(e)) for e in (*extras, 0)})
     known = []
     if outcome.placement is not None and outcome.objective is not None:
-        known.append(((0,), outcome.placement, outcome.objective))
+        known.append((0, outcome.placement, outcome.objective))
     certificate = usable_certificate(outcome.certificate)
     relaxed = {e: relaxed_bound(with_more(instance, tier, e), certificate) for e in grid}
-    proved = [((extra,), bound) for extra, bound in relaxed.items() if bound is not None]
+    proved = [(extra, bound) for extra, bound in relaxed.items() if bound is not None]
     if outcome.bound is not None:
-        proved.append(((0,), outcome.bound))
-    answers = solve_grid([grid], lambda at: with_more(instance, tier, at[0]), budget, known, proved)
+        proved.append((0, outcome.bound))
+    answers = solve_grid(grid, lambda at: with_more(instance, tier, at), budget, known, proved)
     return StaircaseInfo(
         tier=tier,
         scope=scope_of(instance, tier),
@@ -163,7 +150,7 @@ def staircase(
         time_unit=instance.time_unit,
         now=outcome.objective,
         slope=None if certificate is None else slope(instance, tier, certificate),
-        steps=tuple(_step(instance, tier, at[0], a, relaxed[at[0]]) for at, a in answers.items()),
+        steps=tuple(_step(instance, tier, at, a, relaxed[at]) for at, a in answers.items()),
     )
 
 
@@ -196,141 +183,3 @@ def _step(instance: Instance, tier: str, extra: int, answer: Answer, relaxed: in
 def relaxed_bound(instance: Instance, certificate: Certificate | None) -> int | None:
     """What given multipliers prove of an instance; None where some table has no option left."""
     return None if certificate is None else reduce.relaxed_bound(instance, certificate)
-
-
-@dataclass(frozen=True)
-class FrontierPoint:
-    """The best plan within given capacities."""
-
-    caps: tuple[int, ...]
-    """Limit of every tier at each place, in bytes."""
-    used: tuple[int, ...] | None
-    """What the plan uses of each tier at its fullest place."""
-    status: str
-    objective: int | None
-    bound: int | None
-    gap: float | None
-    efficient: bool
-    """Proved optimal, and no other point found reaches as little with as little memory: it is on
-    the frontier."""
-
-
-@dataclass(frozen=True)
-class PlanPoint:
-    """A plan shown on the frontier: the chosen one, the DP's, a heuristic's."""
-
-    label: str
-    used: tuple[int, ...]
-    objective: int
-    fits: bool
-
-
-@dataclass(frozen=True)
-class FrontierInfo(Facts):
-    """Points of a frontier, on a stated grid."""
-
-    tiers: tuple[str, ...]
-    """What ``caps`` and ``used`` are of."""
-    objective_kind: str
-    time_unit: str
-    points: tuple[FrontierPoint, ...]
-    plans: tuple[PlanPoint, ...]
-
-
-def grid_frontier(
-    instance: Instance,
-    axes: Mapping[str, Sequence[int]],
-    budget: Budget,
-    plans: dict[str, Placement] | None = None,
-    certificate: Certificate | None = None,
-) -> FrontierInfo:
-    """Solve within every combination of capacities (the ε-constraint method on a stated grid).
-
-    Parameters
-    ----------
-    instance : Instance
-    axes : dict of tier to sequence of int
-        Limits of each place, in bytes; places with less keep what they have.
-    budget : Budget
-    plans : dict of label to Placement, optional
-        Plans to show on it; those that fit also start the solves.
-    certificate : Certificate, optional
-        Its multipliers bound every point before any solve.
-
-    References
-    ----------
-    Haimes, Lasdon & Wismer, "On a bicriterion formulation of the problems of integrated system
-    identification and system optimization", IEEE Trans. SMC 1 (1971).
-    """
-    tiers = tuple(axes)
-    known = []
-    shown = _plan_points(instance, tiers, plans or {})
-    for point, placement in zip(shown, (plans or {}).values(), strict=True):
-        if point.fits:
-            known.append((point.used, placement, point.objective))
-    grid = [sorted({int(v) for v in axes[t]}) for t in tiers]
-
-    def make(at: tuple[int, ...]) -> Instance:
-        return capped(instance, dict(zip(tiers, at, strict=True)))
-
-    relaxed = {
-        at: relaxed_bound(make(at), usable_certificate(certificate)) for at in product(*grid)
-    }
-    bounds = [(at, bound) for at, bound in relaxed.items() if bound is not None]
-    answers = solve_grid(grid, make, budget, known, bounds)
-    return _info(instance, tiers, answers, shown)
-
-
-def _plan_points(
-    instance: Instance, tiers: tuple[str, ...], plans: dict[str, Placement]
-) -> tuple[PlanPoint, ...]:
-    found = []
-    for label, placement in plans.items():
-        verdict = check(instance, placement)
-        found.append(
-            PlanPoint(
-                label=label,
-                used=tuple(peak(instance, placement, t) for t in tiers),
-                objective=verdict.objectives[instance.objective.value],
-                fits=verdict.feasible,
-            )
-        )
-    return tuple(found)
-
-
-def _info(
-    instance: Instance,
-    tiers: tuple[str, ...],
-    answers: dict[tuple[int, ...], Answer],
-    plans: tuple[PlanPoint, ...],
-) -> FrontierInfo:
-    used = {
-        box: None if a.placement is None else tuple(peak(instance, a.placement, t) for t in tiers)
-        for box, a in answers.items()
-    }
-    reached = [(*u, a.objective or 0) for a, u in zip(answers.values(), used.values(), strict=True)
-               if u is not None]  # fmt: skip
-    points = tuple(
-        FrontierPoint(
-            caps=box,
-            used=used[box],
-            status=answer.status,
-            objective=answer.objective,
-            bound=None if answer.infeasible else answer.bound,
-            gap=answer.gap,
-            efficient=answer.proved and _efficient(used[box], answer.objective, reached),
-        )
-        for box, answer in sorted(answers.items())
-    )
-    return FrontierInfo(tiers, instance.objective.value, instance.time_unit, points, plans)
-
-
-def _efficient(
-    used: tuple[int, ...] | None, objective: int | None, reached: list[tuple[int, ...]]
-) -> bool:
-    if used is None or objective is None:
-        return False
-    own = (*used, objective)
-    return not any(
-        other != own and all(a <= b for a, b in zip(other, own, strict=True)) for other in reached
-    )

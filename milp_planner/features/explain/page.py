@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from milp_planner.drawing.charts import WIDTH, Drawing, Scale
 from milp_planner.drawing.page import (
     Cell,
     Grid,
@@ -14,31 +13,26 @@ from milp_planner.drawing.page import (
     Section,
     Values,
     columns,
-    filled,
     rows,
     sentence,
 )
-from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap, show_ranks
+from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_ranks
 from milp_planner.features.explain.answers import Answers
 from milp_planner.features.explain.draw import (
     cost_text,
-    grid_text,
     least_text,
     machines_grid,
     machines_text,
     reason,
-    robust_grid,
-    robust_text,
     slope_text,
     staircase_grid,
 )
 from milp_planner.features.explain.draw_sensitivity import (
-    common_text,
     draws_text,
     remarks,
     sensitivity_grid,
 )
-from milp_planner.features.explain.memory import FrontierInfo, StaircaseInfo
+from milp_planner.features.explain.memory import StaircaseInfo
 from milp_planner.features.explain.moves import (
     DiffInfo,
     MovesInfo,
@@ -46,22 +40,14 @@ from milp_planner.features.explain.moves import (
     moves_text,
     stuck_text,
 )
-from milp_planner.features.explain.page_curves import (
-    draw_frontier,
-    draw_moves,
-    draw_replan,
-    draw_staircase,
-)
+from milp_planner.features.explain.page_curves import draw_moves, draw_staircase
 from milp_planner.features.explain.replan import ReplanInfo, pays_text, replan_grid
-from milp_planner.features.explain.robust import RobustInfo
 from milp_planner.features.explain.sensitivity import SensitivityInfo
 from milp_planner.features.explain.smallest import LeastInfo, MachinesInfo
 from milp_planner.features.explain.why import WhyInfo
 
 if TYPE_CHECKING:
-    from milp_planner.features.explain.robust import RobustInfo
-    from milp_planner.features.explain.sensitivity import SensitivityInfo, Side
-    from milp_planner.features.explain.smallest import MachinesInfo
+    pass
 
 #: Rows of *why* on a page, so that it stays under a megabyte.
 MOST_ALTERNATIVES = 3000
@@ -71,8 +57,6 @@ def explained(answers: Answers) -> Iterator[Section]:
     """A section for each answer there is."""
     if answers.staircase:
         yield _staircase_section(answers.staircase)
-    if answers.frontier is not None:
-        yield _frontier_section(answers.frontier)
     smallest = smallest_section(answers.smallest, answers.machines)
     if smallest is not None:
         yield smallest
@@ -82,8 +66,6 @@ def explained(answers: Answers) -> Iterator[Section]:
         yield _moves_section(answers.moves)
     if answers.diff is not None:
         yield _diff_section(answers.diff)
-    if answers.robust is not None:
-        yield robust_section(answers.robust)
     if answers.sensitivity is not None:
         yield sensitivity_section(answers.sensitivity)
     if answers.why is not None:
@@ -109,57 +91,11 @@ def _staircase_section(infos: tuple[StaircaseInfo, ...]) -> Section:
     return Section("staircase", "What more memory buys", text, keys, tuple(parts))
 
 
-def _frontier_section(info: FrontierInfo) -> Section:
-    """Efficient points and plans."""
-    word = f"Efficient points of {grid_text(info)}."
-    parts = [Part(table=_plans(info)), Part(table=_points(info))]
-    drawing = draw_frontier(info)
-    if drawing is not None:
-        parts.insert(0, Part("", drawing.render(), drawing.about))
-    more = f"; larger: more {info.tiers[1].upper()}" if len(info.tiers) > 1 else ""
-    keys = (Key("mark objective", f"efficient, proved{more}"),
-            Key("mark dim", "not efficient or open"), Key("plan", "a plan"))  # fmt: skip
-    return Section("frontier", "Frontier", word, keys if drawing else (), tuple(parts))
-
-
-def _plans(info: FrontierInfo) -> Grid:
-    values: Values = [
-        [
-            plan.label, *(Cell(show_amount(u, info.time_unit), u) for u in plan.used),
-            Cell(show_cost(plan.objective, info.time_unit), plan.objective),
-            "" if plan.fits else "does not fit",
-        ]
-        for plan in info.plans
-    ]  # fmt: skip
-    used = (f"#{tier.upper()} used" for tier in info.tiers)
-    head, values = filled(columns("plan", *used, f"#{info.objective_kind}", "fits"), values)
-    return Grid("frontier-plans", "plans", "Plans off the frontier", head, rows(values))
-
-
-def _points(info: FrontierInfo) -> Grid:
-    values: Values = []
-    for point in info.points:
-        used = point.used or (None,) * len(info.tiers)
-        values.append(
-            [*(Cell(show_amount(c, info.time_unit), c) for c in point.caps),
-             *(Cell(show_amount(u, info.time_unit), u) for u in used),
-             Cell(show_cost(point.objective, info.time_unit), point.objective),
-             Cell(show_gap(point.gap), point.gap), point.status,
-             "efficient" if point.efficient else ""]
-        )  # fmt: skip
-    tiers = [f"#{tier.upper()} {word}" for word in ("limit", "used") for tier in info.tiers]
-    head = columns(*tiers, f"#{info.objective_kind}", "#gap", "status", "frontier")
-    return Grid("frontier-points", "frontier", "Every point solved", head, rows(values))
-
-
 def _replan_section(info: ReplanInfo) -> Section:
     """The trade-off between moving and running."""
-    drawing = draw_replan(info)
-    parts = [Part(table=replan_grid(info))]
-    if drawing is not None:
-        parts.insert(0, Part("", drawing.render(), drawing.about))
     now = "no longer fits" if info.now is None else show_cost(info.now, info.time_unit)
-    return Section("replan", "Re-planning", f"The plan in production: {now}.", parts=tuple(parts))
+    return Section("replan", "Re-planning", f"The plan in production: {now}.",
+                   parts=(Part(table=replan_grid(info)),))  # fmt: skip
 
 
 def _moves_section(info: MovesInfo) -> Section:
@@ -246,71 +182,9 @@ def smallest_section(
     return Section("smallest", "The smallest cluster", text, parts=tuple(parts))
 
 
-def robust_section(info: RobustInfo) -> Section:
-    """The common plan in each scenario, next to that scenario's own optimum."""
-    text, table = sentence(robust_text(info)), Part(table=robust_grid(info))
-    return Section("robust", "One plan for several scenarios", text, parts=(table,))
-
-
 def sensitivity_section(info: SensitivityInfo) -> Section:
     """What keeping the plan costs where prices are wrong."""
     grid = sensitivity_grid(info)
-    parts = [Part(table=grid)] if grid.rows else []
-    drawing = draw_regrets(info)
-    if drawing is not None:
-        parts.insert(0, Part(drawing.title, drawing.render(), drawing.about))
-    common = [] if info.common is None else [common_text(info, info.common)]
-    points = tuple(map(sentence, (draws_text(info), *common, *remarks(info))))
-    keys = (
-        Key("span sure", "regret of keeping the plan: at least"),
-        Key("span may", "at most, as far as bounds tell"),
-    )
-    return Section("sensitivity", "Wrong prices", key=keys if drawing else (), parts=tuple(parts),
-                   points=points)  # fmt: skip
-
-
-_LEFT, _ROW, _NAME = 210, 30.0, 30
-
-
-def draw_regrets(info: SensitivityInfo) -> Drawing | None:
-    """A row a parameter: regret where it is lower (to the left) and higher (to the right)."""
-    sides = {one.parameter.name: (one.lower, one.higher) for one in info.singles
-             if one.lower or one.higher}  # fmt: skip
-    known = [s.end.regret for pair in sides.values() for s in pair if s and s.end.regret]
-    if not known:
-        return None
-    most = max(least if top is None else top for least, top in known)
-    if most <= 0:
-        return None
-    foot = 30 + _ROW * len(sides)
-    about = f"The largest is at most {show_gap(most)}, as far as bounds tell."
-    drawing = Drawing("Regret of keeping the plan, one parameter at a time", about, foot + 44)
-    middle, reach = (_LEFT + WIDTH - 20) / 2, (WIDTH - 20 - _LEFT) / 2
-    drawing.text(middle - 10, 18, "lower", "end", "label")
-    drawing.text(middle + 10, 18, "higher", "start", "label")
-    scale = Scale(0, most, 0, reach)
-    for tick in scale.ticks(3):
-        for x in {middle - scale.at(tick), middle + scale.at(tick)}:
-            drawing.line([(x, 26), (x, foot)], "grid")
-            drawing.text(x, foot + 18, show_gap(tick), "middle")
-    for index, (name, pair) in enumerate(sides.items()):
-        y = 30 + index * _ROW
-        drawing.text(_LEFT - 10, y + 18, name, "end")
-        for sign, side in zip((-1, 1), pair, strict=True):
-            _regret(drawing, side, scale, middle, sign, y, name)
-    drawing.line([(middle, 26), (middle, foot)], "axis")
-    drawing.text(WIDTH - 20, foot + 38, "(kept − best) / best", "end", "label")
-    return drawing
-
-
-def _regret(
-    drawing: Drawing, side: Side | None, scale: Scale, middle: float, sign: int, y: float, name: str
-) -> None:
-    if side is None or side.end.regret is None:
-        return
-    least, most = side.end.regret
-    words = show_gap(least) if most == least else f"{show_gap(least)} to {show_gap(most)}"
-    tip = f"{name} {'lower' if sign < 0 else 'higher'}: regret {words}"
-    for amount, style in ((least if most is None else most, "span may"), (least, "span sure")):
-        wide = scale.at(amount)
-        drawing.rect(middle - wide if sign < 0 else middle, y + 5, wide, _ROW - 10, style, tip)
+    points = tuple(map(sentence, (draws_text(info), *remarks(info))))
+    parts = (Part(table=grid),) if grid.rows else ()
+    return Section("sensitivity", "Wrong prices", parts=parts, points=points)

@@ -1,4 +1,4 @@
-"""Drawings of curves: bound and incumbent over time, the staircase, the frontier, re-planning."""
+"""Drawings of curves: bound and incumbent over time, the staircase, moves."""
 
 from __future__ import annotations
 
@@ -6,18 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from formulations.settings import TracePoint
-from milp_planner.drawing.charts import WIDTH, Drawing, Line, Mark, Scale, chart, padded, placed
+from milp_planner.drawing.charts import Drawing, Line, Mark, Scale, chart, padded
 from milp_planner.drawing.units import show_amount, show_cost
 
 if TYPE_CHECKING:
-    from milp_planner.features.explain.memory import FrontierInfo, FrontierPoint, StaircaseInfo
+    from milp_planner.features.explain.memory import StaircaseInfo
     from milp_planner.features.explain.moves import MovesInfo
-    from milp_planner.features.explain.replan import ReplanInfo
 
-#: Plans this many times worse than every point of the frontier are named, not drawn.
-_FAR = 3
-#: Width and height of a label, about.
-_LABEL, _LINE = 90.0, 14.0
 #: Dots of a trace, the last ones.
 _DOTS = 40
 
@@ -85,79 +80,6 @@ def draw_staircase(info: StaircaseInfo) -> Drawing | None:
          Scale(*padded(min(values), max(values)))),
         (f"{info.tier.upper()} of the smallest {info.scope}", info.objective_kind),
         (_bytes(unit), _money(unit)), marks,
-    )  # fmt: skip
-
-
-def draw_frontier(info: FrontierInfo) -> Drawing | None:
-    """First tier against the objective; the second tier is the size of a mark."""
-    unit = info.time_unit
-    points = [p for p in info.points if p.used is not None and p.objective is not None]
-    if not points:
-        return None
-    worst = max(p.objective or 0 for p in points)
-    plans = [p for p in info.plans if p.objective <= _FAR * worst]
-    uses = [p.used[0] for p in points if p.used] + [p.used[0] for p in plans]
-    values = [p.objective or 0 for p in points] + [p.objective for p in plans]
-    about = f"{sum(p.efficient for p in points)} efficient points, {len(info.plans)} plans."
-    for plan in (p for p in info.plans if p not in plans):
-        about += f" Far above the picture: {plan.label}, {show_cost(plan.objective, unit)}."
-    most = max(p.used[-1] for p in points if p.used)
-    scales = (_memory(*padded(min(uses), max(uses)), unit),
-              Scale(*padded(min(values), max(values))))  # fmt: skip
-    drawing = chart(
-        f"Frontier of {' × '.join(tier.upper() for tier in info.tiers)} × {info.objective_kind}",
-        about, (), scales,
-        (f"{info.tiers[0].upper()} used at the fullest place", info.objective_kind),
-        (_bytes(unit), _money(unit)), [_point(info, point, most) for point in points],
-    )  # fmt: skip
-    across, up = placed(scales)
-    taken: list[tuple[float, float]] = []
-    for plan in plans:
-        x, y = across.at(plan.used[0]), up.at(plan.objective)
-        tip = f"{plan.label}: {show_cost(plan.objective, unit)}"
-        drawing.rect(x - 5, y - 5, 10, 10, "plan", tip)
-        taken.append(_free(taken, x, y - 9))
-        drawing.text(*taken[-1], plan.label, "end" if x > WIDTH - 110 else "start")
-    return drawing
-
-
-def _point(info: FrontierInfo, point: FrontierPoint, most: int) -> Mark:
-    used = point.used or ()
-    tip = ", ".join(
-        f"{t.upper()} {show_amount(u, info.time_unit)}"
-        for t, u in zip(info.tiers, used, strict=True)
-    )
-    tip += f": {show_cost(point.objective, info.time_unit)}, {point.status}"
-    style = "mark objective" if point.efficient else "mark dim"
-    size = 3.5 + 4 * used[1] / most if len(used) > 1 and most else 4.5
-    return Mark(used[0], point.objective or 0, style, tip, size)
-
-
-def _free(taken: Sequence[tuple[float, float]], x: float, y: float) -> tuple[float, float]:
-    """Where a label fits: above others that are near."""
-    while any(abs(x - left) < _LABEL and abs(y - high) < _LINE for left, high in taken):
-        y -= _LINE
-    return x, y
-
-
-def draw_replan(info: ReplanInfo) -> Drawing | None:
-    """The objective against what may move."""
-    unit, known = info.time_unit, [s for s in info.steps if s.objective is not None]
-    if not known:
-        return None
-    values = [s.objective or 0 for s in known]
-    marks = [
-        Mark(s.limit, s.objective or 0, _style(s.status),
-             f"{s.moved_tables} tables move: {show_cost(s.objective, unit)}")
-        for s in known
-    ]  # fmt: skip
-    return chart(
-        f"{info.objective_kind} against {info.by} that may move", f"{len(known)} limits",
-        [_best(marks)],
-        (Scale(info.steps[0].limit, info.steps[-1].limit),
-         Scale(*padded(min(values), max(values)))),
-        (f"{info.by} that may move", info.objective_kind),
-        (_bytes(unit) if info.by == "bytes" else (lambda v: f"{v:g}"), _money(unit)), marks,
     )  # fmt: skip
 
 

@@ -53,7 +53,6 @@ def parameters(plan: Plan, assumed: float) -> tuple[Parameter, ...]:
 
     Parameters
     ----------
-    plan : Plan
     assumed : float
         Spread of what the profile gives none for; above 0, below 1.
 
@@ -79,7 +78,6 @@ def repriced(plan: Plan, factors: Mapping[str, float]) -> Instance:
 
     Parameters
     ----------
-    plan : Plan
     factors : mapping of parameter to float
         What each is multiplied by; the others stay. x_eff never leaves [0, 1].
 
@@ -187,7 +185,6 @@ def steeper(access: Access, rows: int, power: float) -> Access:
 
     Parameters
     ----------
-    access : Access
     rows : int
         Of the table.
     power : float

@@ -89,7 +89,6 @@ def replan(
         In production.
     limits : sequence of int
         How much may move, in ``by``.
-    budget : Budget
     by : str
         ``tables`` or ``bytes``.
     model, cluster : optional
@@ -120,15 +119,15 @@ def replan(
     known, now = [], None
     if old is not None and check(base, old).feasible:
         now = check(base, old).objectives[kind]
-        known = [((0,), old, now)]
+        known = [(0, old, now)]
     answers = trade_off(base, by, grid, budget, known)
     there = {table.name for table in current.tables}
     info = ReplanInfo(
         by, kind, base.time_unit, now,
         tuple(n for n in base.table_names if n not in there),
-        tuple(_step(base, at[0], answer) for at, answer in answers.items()),
+        tuple(_step(base, at, answer) for at, answer in answers.items()),
     )  # fmt: skip
-    last = answers[(grid[-1],)]
+    last = answers[grid[-1]]
     if last.placement is None:
         return info, None
     instance = limited(base, by, grid[-1])
@@ -144,10 +143,10 @@ def trade_off(
     by: str,
     limits: Sequence[int],
     budget: Budget,
-    known: Sequence[tuple[tuple[int, ...], Placement, int]] = (),
-) -> dict[tuple[int, ...], Answer]:
+    known: Sequence[tuple[int, Placement, int]] = (),
+) -> dict[int, Answer]:
     """The best plan within each limit on what moves against the instance's ``current``."""
-    answers = solve_grid([limits], lambda at: limited(instance, by, at[0]), budget, known)
+    answers = solve_grid(limits, lambda at: limited(instance, by, at), budget, known)
     before: Answer | None = None
     for answer in answers.values():  # ascending: what moves less is as good, so keep that plan
         if before is not None and before.objective == answer.objective:
@@ -187,7 +186,7 @@ MOST_MOVES = 40
 
 
 def draw_replan(info: ReplanInfo) -> RenderableType:
-    """A row a limit."""
+    """A row per limit."""
     now = "no longer fits" if info.now is None else show_cost(info.now, info.time_unit)
     title = Text(f"re-plan: the plan in production: {now}", style="bold")
     new = [Text(f"new tables, free to place: {', '.join(info.new_tables[:12])}")]
@@ -195,7 +194,7 @@ def draw_replan(info: ReplanInfo) -> RenderableType:
 
 
 def replan_grid(info: ReplanInfo) -> Grid:
-    """A row a limit."""
+    """A row per limit."""
     unit = info.time_unit
     values: Values = [
         [

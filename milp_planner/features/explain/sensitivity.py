@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from formulations import Instance, Placement
+from formulations import Instance
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.perturb import Parameter, parameters, repriced, same_prices
-from milp_planner.features.explain.robust import RobustInfo, onto, robust
 from milp_planner.features.explain.trial import (
     CHANGES,
     SAME,
@@ -20,25 +19,10 @@ from milp_planner.features.explain.trial import (
     Judge,
     Summary,
     Trial,
-    judged,
     summary_of,
     value_of,
 )
 from milp_planner.plans.placement import Plan
-
-#: Draws that a robust plan is made for; all of them judge it.
-SCENARIOS = 8
-
-
-@dataclass(frozen=True)
-class Common:
-    """One plan for the prices as they are and the first draws, judged on all draws."""
-
-    robust: RobustInfo
-    now: int | None
-    """Its objective at the prices as they are; None where no common plan was found."""
-    draws: tuple[Trial, ...]
-    """The same draws, with this plan kept; empty without one."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +48,6 @@ class SensitivityInfo:
     """Parameters that time did not suffice for."""
     draws: tuple[Trial, ...]
     """All parameters at once, each uniform within its spread."""
-    common: Common | None
-    """Where a robust plan was asked for."""
 
     @property
     def summary(self) -> Summary:
@@ -73,73 +55,49 @@ class SensitivityInfo:
         return summary_of(self.draws)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, with the summaries."""
-        found = asdict(self) | {"summary": self.summary.to_dict()}
-        if self.common is not None:
-            found["common"]["summary"] = summary_of(self.common.draws).to_dict()
-        return found
+        """Plain values, with the summary."""
+        return asdict(self) | {"summary": self.summary.to_dict()}
 
 
 def sensitivity(
-    plan: Plan,
-    budget: Budget,
-    *,
-    assumed: float = 0.2,
-    draws: int = 20,
-    common: str | None = None,
-) -> tuple[SensitivityInfo, tuple[Instance, Placement] | None]:
+    plan: Plan, budget: Budget, *, assumed: float = 0.2, draws: int = 20
+) -> SensitivityInfo:
     """Change the prices within their spread, solve again, and compare.
 
     Parameters
     ----------
-    plan : Plan
     budget : Budget
         Shared by all solves; its seed draws.
     assumed : float
         Spread of what the profile gives none for, relative.
     draws : int
         Of all parameters at once.
-    common : str, optional
-        ``weighted`` or ``worst``: also one plan for the prices as they are and the first draws
-        (:func:`milp_planner.features.explain.robust.robust`).
-
-    Returns
-    -------
-    (SensitivityInfo, (Instance, Placement) or None)
-        The second: the robust plan on the Instance at the prices as they are; None where none was
-        asked for or found, or time did not suffice for one draw.
 
     Raises
     ------
     BadInput
         When the plan places nothing or its prices are not from here, or for a spread or a number
-        of draws out of range (a robust plan needs one).
+        of draws out of range.
     """
     placement = plan.outcome.placement
     if placement is None:
         raise BadInput("explain sensitivity: the plan places nothing; ask why-not")
     if draws < 0:
         raise BadInput(f"draws is {draws}; needs a whole number from 0")
-    if common is not None and draws == 0:
-        raise BadInput("a robust plan is made for draws, and draws is 0; needs 1 or more")
     known = parameters(plan, assumed)
-    solving = budget if common is None else budget.part(0.6)
     here = _here(plan)
     if value_of(here, placement) is None:
         raise BadInput("the plan no longer fits as this version prices it: plan again")
     judge, seed = Judge(here, placement, plan.outcome.certificate), budget.settings.seed
-    bound = _bound(plan, here, solving, len(known) * 2 + draws)
-    search = Search(plan, judge, solving, here, proved=bound == judge.now)
-    singles, untried = search.singles(known, solving.part(0.5))
+    bound = _bound(plan, here, budget, len(known) * 2 + draws)
+    search = Search(plan, judge, budget, here, proved=bound == judge.now)
+    singles, untried = search.singles(known, budget.part(0.5))
     trials = search.draws(known, draws, seed)
     singles = search.refined(singles)
-    info = SensitivityInfo(
+    return SensitivityInfo(
         here.objective.value, here.time_unit, judge.now, bound, judge.better, assumed, seed, draws,
-        singles, untried, trials, None,
+        singles, untried, trials,
     )  # fmt: skip
-    if common is None or not trials:
-        return info, None
-    return _with_common(plan, judge, info, budget, common)
 
 
 def _here(plan: Plan) -> Instance:
@@ -153,33 +111,6 @@ def _bound(plan: Plan, here: Instance, budget: Budget, others: int) -> int | Non
     if here is plan.instance and plan.outcome.proved_bound is not None:
         return plan.outcome.proved_bound
     return budget.solve(here, 1 / (others + 1), plan.outcome.placement).proved_bound
-
-
-def _with_common(
-    plan: Plan, judge: Judge, info: SensitivityInfo, budget: Budget, aim: str
-) -> tuple[SensitivityInfo, tuple[Instance, Placement] | None]:
-    """The robust plan for the first draws, judged on all of them."""
-    chosen = {f"draw {i + 1}": t for i, t in enumerate(info.draws[:SCENARIOS])}
-    here = judge.here
-    scenarios = {"as priced": here}
-    scenarios |= {name: repriced(plan, trial.factors) for name, trial in chosen.items()}
-    own = {name: (trial.objective, trial.bound) for name, trial in chosen.items()}
-    own["as priced"] = (info.now, info.bound)
-    found, combined, placement = robust(scenarios, budget, aim=aim, own=own, starts=judge.pool)
-    if placement is None:
-        return replace(info, common=Common(found, None, ())), None
-    there = onto(here, combined, placement)
-    now = value_of(here, there)
-    trials = tuple(_kept(t, value_of(repriced(plan, t.factors), there)) for t in info.draws)
-    return replace(info, common=Common(found, now, trials)), (here, there)
-
-
-def _kept(trial: Trial, value: int | None) -> Trial:
-    """The same prices with another plan kept, which counts as one known there."""
-    values = [v for v in (value, trial.objective) if v is not None]
-    best = min(values, default=None)
-    better = value is not None and best is not None and best < value
-    return judged(trial.factors, value, best, trial.bound, better)
 
 
 #: Halvings of the way to a change, so that it is known to 1/16 of the spread.

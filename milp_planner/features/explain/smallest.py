@@ -91,9 +91,6 @@ def least_memory(
 
     Parameters
     ----------
-    instance : Instance
-    tier : str
-    budget : Budget
     target : int, optional
         In the instance's time unit.
     grain : int
@@ -145,8 +142,6 @@ def fewest_machines(
     ----------
     model, cluster
         Objects or paths; all machines of the cluster must be alike.
-    objective : str
-    budget : Budget
     target : int, optional
         In picoseconds; None: any plan at all.
     most : int

@@ -101,10 +101,8 @@ def swap(
 
     Parameters
     ----------
-    instance : Instance
     placement : Placement
         Well formed.
-    option : int
     whole : Piles, optional
         ``piles(instance, placement)``, where many options are asked about.
     """

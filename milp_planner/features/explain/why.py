@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from formulations import Instance, InstanceError, Outcome, Placement, Status
-from formulations.bounds.own import usable
 from formulations.diagnose.ask import Asker
 from formulations.diagnose.conflict import conflict
 from formulations.instance import Pin
+from formulations.presolve import usable
 from formulations.proof.prove import symmetric_lp
 from formulations.reduce import forced_bounds
 from milp_planner.errors import BadInput
@@ -91,10 +91,8 @@ def why(
 
     Parameters
     ----------
-    instance : Instance
     outcome : Outcome
         Must have a placement.
-    budget : Budget
     tables : sequence of str
         Names; empty: all, or of more than ``MOST`` those with most time on one rank.
     count : int
@@ -246,10 +244,8 @@ def forbidden_by(instance: Instance, option: int, budget: Budget, share: float) 
 
     Parameters
     ----------
-    instance : Instance
     option : int
         Proved to be in no plan.
-    budget : Budget
     share : float
         Of the time left.
 

@@ -101,7 +101,7 @@ _COLUMNS = 230.0
 
 
 def memory_svg(info: MemoryInfo, tier: TierMemory, unit: str) -> Drawing:
-    """Stacks of modes against capacity; above 64 ranks a heat map, one row a machine."""
+    """Stacks of modes against capacity; above 64 ranks a heat map, one row per machine."""
     if folds(tier):
         return _heat_map(info, tier, unit)
     return (_bars if len(tier.capacity) <= MOST_BARS else _columns)(tier, unit)
@@ -161,7 +161,7 @@ def _heat_map(info: MemoryInfo, tier: TierMemory, unit: str) -> Drawing:
     high = min(22.0, max(5.0, 640 / len(info.machines)))
     top = 44.0
     drawing = _named(
-        "of each rank, one row a machine", tier, unit, top + high * len(info.machines) + 6
+        "of each rank, one row per machine", tier, unit, top + high * len(info.machines) + 6
     )
     drawing.text(LEFT, 14, "share of capacity in use", "start", "label")
     for level in range(11):

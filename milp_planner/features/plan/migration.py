@@ -57,13 +57,8 @@ def migration(
 
     Parameters
     ----------
-    instance : Instance
     before, after : Placement
         Both of this Instance.
-
-    Returns
-    -------
-    (Migration, list of Placement)
     """
     known = replace(instance, current=_as_current(before))
     todo = _together(known, before, after)

@@ -189,7 +189,7 @@ def draw_ranks(info: RanksInfo, everything: bool = False) -> RenderableType:
 
 
 def _folded(info: RanksInfo) -> RenderableType:
-    """A row a machine with its fullest and slowest rank; the least busy machines are counted."""
+    """A row per machine with its fullest and slowest rank; the least busy machines are counted."""
     shown = sorted(info.machines, key=lambda m: (-m.cost, m.machine))[:MOST_MACHINES]
     table = _table("mach", "ranks")
     _usage_columns(table, info.machines[0].usage)

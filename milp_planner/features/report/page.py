@@ -43,7 +43,6 @@ from milp_planner.features.plan.tables import (
     TablesInfo,
     facets_of,
     modes_of,
-    modes_svg,
     per_memory,
     tables_of,
 )
@@ -276,7 +275,7 @@ def _rank_grid(info: RanksInfo) -> Grid:
 
 
 def _modes_section(info: ReportInfo) -> Section | None:
-    """Where every table is, and how many share each mode and ratio."""
+    """How many tables share each mode and ratio."""
     if info.modes is None or not info.modes.cells:
         return None
     unit = info.verdict.time_unit
@@ -292,13 +291,7 @@ def _modes_section(info: ReportInfo) -> Section | None:
     head, values = filled(columns("mode", "cache ratio", "#tables", *memories, "which"), values)
     grid = Grid("modes-cells", "modes", "Tables and bytes in every mode at every ratio", head,
                 rows(values))  # fmt: skip
-    drawing = None if len(info.modes.cells) == 1 else modes_svg(info.modes, unit)
-    if drawing is None:
-        return Section("modes", "Modes and cache ratios", parts=(Part(table=grid),))
-    modes = dict.fromkeys(cell.mode for cell in info.modes.cells)
-    keys = tuple(Key(f"m-{mode}", mode) for mode in modes)
-    parts = (Part("", drawing.render(), drawing.about), Part(table=grid))
-    return Section("modes", "Modes and cache ratios", key=keys, parts=parts)
+    return Section("modes", "Modes and cache ratios", parts=(Part(table=grid),))
 
 
 def _tables_section(info: ReportInfo) -> Section | None:

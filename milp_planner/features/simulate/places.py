@@ -172,7 +172,6 @@ def loads_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> RankLoads
 
     Parameters
     ----------
-    plan : Plan
     runs : list of TableRun
         One a table, in the plan's order.
     outputs : float array [tables]

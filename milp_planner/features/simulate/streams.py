@@ -63,8 +63,6 @@ def scattered(places: IntArray, rows: int, seed: int, first: Sequence[int] = ())
 
     Parameters
     ----------
-    places : int64 array
-    rows : int
     seed : int
         Chooses the permutation.
     first : sequence of int

@@ -116,8 +116,6 @@ class Tiers:
         Id of every row as its rank stores it; batches name rows by their index here.
     owner : int64 array [rows], optional
         Rank of every row; default: one rank.
-    ranks : int
-
     References
     ----------
     NVIDIA/recsys-examples, ``corelib/dynamicemb`` (``table_operation/kernels.cuh``: bucket from

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FORMATS = {
     "torchrec": "TorchRec ShardingPlan as JSON",
-    "dynamicemb": "dynamicemb table options as JSON, one set a fusion group",
+    "dynamicemb": "dynamicemb table options as JSON, one set per fusion group",
     "tzrec": "TorchEasyRec feature_configs fragment",
     "dlrmv4": "MLPerf DLRMv4 environment variables",
 }

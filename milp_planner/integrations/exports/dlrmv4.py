@@ -156,8 +156,6 @@ def read_environment(variables: Mapping[str, str], model: Model) -> dict[str, Pi
     ----------
     variables : mapping
         Such as ``os.environ``; other names are ignored, missing ones mean *auto* and nothing.
-    model : Model
-
     Returns
     -------
     dict of table name to Pin

@@ -1,4 +1,4 @@
-"""dynamicemb's table options for the dynamicemb tables of a plan, one set a fusion group.
+"""dynamicemb's table options for the dynamicemb tables of a plan, one set per fusion group.
 
 The runtime fuses tables with equal grouped keys and gives all of them the share
 s = Σ ``local_hbm_for_values`` / Σ value bytes; so the bytes written here are, table by table, the

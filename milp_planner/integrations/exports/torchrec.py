@@ -27,7 +27,6 @@ def document(plan: Plan, modules: Mapping[str, str] | str = "") -> dict[str, Any
 
     Parameters
     ----------
-    plan : Plan
     modules : str or mapping of table name to str
         Path of the module that holds the tables inside the model given to
         ``DistributedModelParallel``: one for all, or one per table.

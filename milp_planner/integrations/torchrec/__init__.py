@@ -1,7 +1,7 @@
 """TorchRec, for real: its model, topology and constraints to an Instance, and plans back.
 
-``MilpShardingPlanner`` replaces TorchRec's ``EmbeddingShardingPlanner``; ``MilpProposer`` and
-``MilpPartitioner`` go into it. Importing this loads TorchRec, or says what to install.
+``MilpShardingPlanner`` replaces TorchRec's ``EmbeddingShardingPlanner``. Importing this loads
+TorchRec, or says what to install.
 """
 
 from importlib import import_module
@@ -19,7 +19,6 @@ except ImportError as error:
 from milp_planner.integrations.torchrec.failure import NoPlan
 from milp_planner.integrations.torchrec.lift import Lift
 from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
-from milp_planner.integrations.torchrec.plugins import MilpPartitioner, MilpProposer
 from milp_planner.integrations.torchrec.problem import Problem, compile_problem
 from milp_planner.integrations.torchrec.reference import (
     TorchRecInputs,
@@ -29,8 +28,6 @@ from milp_planner.integrations.torchrec.reference import (
 
 __all__ = [
     "Lift",
-    "MilpPartitioner",
-    "MilpProposer",
     "MilpShardingPlanner",
     "NoPlan",
     "Problem",

@@ -157,7 +157,6 @@ def blocks(
     ----------
     option : ShardingOption
         With storage and perf estimated.
-    where : Places
     rating : Phased
         What a shard costs in each phase.
     group : tuple of int, optional

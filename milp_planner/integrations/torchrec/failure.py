@@ -90,7 +90,6 @@ def shortfalls(instance: Instance, settings: Settings | None = None) -> tuple[Sh
 
     Parameters
     ----------
-    instance : Instance
     settings : Settings, optional
         Its time limit covers the questions about least capacities; without it only sums are
         compared.
@@ -146,7 +145,6 @@ def no_plan(problem: Problem, outcome: Outcome, settings: Settings | None) -> No
 
     Parameters
     ----------
-    problem : Problem
     outcome : Outcome
         Without a placement.
     settings : Settings or None

@@ -86,7 +86,6 @@ def lift(
     ----------
     search_space : sequence of ShardingOption
         As enumerated, estimates populated.
-    limits : Lift
     topology : Topology
         Gives world size and group size of the extra shards.
     enumerator : Enumerator

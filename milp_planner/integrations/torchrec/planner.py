@@ -86,9 +86,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
     Raises
     ------
     BadInput
-        For a proposer, a partitioner or another performance model: use
-        :class:`~milp_planner.integrations.torchrec.MilpProposer` and ``MilpPartitioner`` inside
-        TorchRec's planner to keep those.
+        For a proposer, a partitioner or another performance model, which would be ignored.
     """
 
     def __init__(  # noqa: PLR0913 (TorchRec's signature)
@@ -313,13 +311,12 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
 
 
 def _refuse_parts(proposer: object, partitioner: object, performance_model: object) -> None:
-    """Refuse parts of TorchRec's planner that would be ignored, saying where they can be kept."""
+    """Refuse parts of TorchRec's planner that would be ignored."""
     for name, part in (("proposer", proposer), ("partitioner", partitioner)):
         if part is not None:
             raise BadInput(
                 f"MilpShardingPlanner chooses options and ranks itself and takes no {name} (found "
-                f"{type(part).__name__}); to keep yours, give MilpProposer and MilpPartitioner to "
-                "TorchRec's EmbeddingShardingPlanner"
+                f"{type(part).__name__})"
             )
     if performance_model is not None and type(performance_model) is not NoopPerfModel:
         raise BadInput(

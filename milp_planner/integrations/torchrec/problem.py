@@ -147,7 +147,6 @@ def compile_problem(
         What reservations leave (``StorageReservation.reserve``).
     ddr : {"rank", "machine"}
         Whether DDR is a capacity of each rank, as in TorchRec, or of the host.
-    objective : {"busiest_rank", "critical_path"}
     fusion : {"honoured", "free"}
         Whether dynamicemb tables that fuse must share one cache ratio, as the runtime makes them.
     together : sequence of sequences of str

@@ -166,7 +166,6 @@ def guilty(objective: RatingName, plan: Sequence[ShardingOption]) -> Guilty | No
 
     Parameters
     ----------
-    objective : {"busiest_rank", "critical_path"}
     plan : sequence of ShardingOption
         Estimated, every shard with its rank.
 
@@ -213,7 +212,6 @@ def summary(
         Of an Instance written from TorchRec (picoseconds).
     rating : float, optional
         TorchRec's own figure for the same plan in milliseconds.
-    objective : {"busiest_rank", "critical_path"}
     held_up_by : Guilty, optional
         The rank that the others wait for.
     """

@@ -174,10 +174,6 @@ def measured_pooling(
     constraints : mapping of table name to ParameterConstraints, optional
         Kept, in copies; only their ``pooling_factors`` are replaced.
 
-    Returns
-    -------
-    dict of table name to ParameterConstraints
-
     Raises
     ------
     BadInput

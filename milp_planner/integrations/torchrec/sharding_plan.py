@@ -29,7 +29,6 @@ def to_document(
 
     Parameters
     ----------
-    plan : ShardingPlan
     world_size, local_world_size : int
         Ranks in all and on a host.
     compute_device : str

@@ -16,7 +16,7 @@ import pytest
 
 import cuda_routing
 from cuda_routing.features import Features
-from cuda_routing.launch import Batch, Geometry, run_once, run_tiled, set_ranks
+from cuda_routing.launch import Batch, Geometry, chunk_of, run_once, run_tiled, set_ranks
 from cuda_routing.oracle import index_dtype
 from cuda_routing.result import Bucketized
 from cuda_routing.tables import rule_table
@@ -122,6 +122,7 @@ def bucketize_host(  # noqa: PLR0913 - mirrors the CUDA path
         "positions": np.empty(n, index) if positions else None,
         "permute": np.empty(n, index) if permute else None,
         "tile_counts": np.full(tiles * p, 77, np.uint32), "totals": np.full(p, 78, np.uint32),
+        "chunk_sums": np.zeros(-(-tiles // chunk_of(tiles)) * p, np.uint32),
         "block_sums": np.full(tiles, 79, np.uint64), "barrier": np.zeros(2, np.uint32),
     }  # fmt: skip
     if once:  # the kernel computes offsets and clears lengths itself

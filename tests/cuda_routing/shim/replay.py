@@ -33,6 +33,7 @@ def fixed_batches() -> list[Batch]:
         _batch(np.array([128]), 1, 64, 2, generator),
         _batch(np.array([1]), 1, 1, 1, generator),
         _batch(short, 3, 48, 2, generator),
+        _batch(np.array([2900, 60]), 2, 40, [1, 2], generator),  # several chunks of tiles
     ]  # fmt: skip
 
 

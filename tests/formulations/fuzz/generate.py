@@ -51,7 +51,7 @@ COSTS: dict[str, Cost] = {
 
 
 @dataclass(frozen=True)
-class _World:
+class World:
     """What blocks are drawn within."""
 
     machines: list[list[int]]
@@ -80,15 +80,15 @@ def generate(number: int) -> Instance:
 
 def _draw(rng: Random, name: str) -> Instance | None:
     objective = rng.choice(list(Objective))
-    machines = _machines(rng)
+    machines = machines_of(rng)
     resources = [(f"r{i}", rng.choice(list(Scope))) for i in range(rng.choice((0, 1, 1, 2, 3)))]
     kind = rng.choice(list(COSTS))
-    world = _World(
+    world = World(
         machines, resources, rng.choice((6, 20, 2**33, 2**46)), rng.choice((1, 1, 2, 3)),
         COSTS[kind], objective == Objective.TOTAL and rng.random() < 0.5,
     )  # fmt: skip
     tables = [_table(rng, world) for _ in range(rng.choice((1, 2, 2, 3, 3, 4)))]
-    room = [_capacity(rng, world, scope, len(tables)) for _, scope in resources]
+    room = [capacity_of(rng, world, scope, len(tables)) for _, scope in resources]
     builder = InstanceBuilder(
         machines, [f"p{i}" for i in range(world.phases)],
         [(n, s, c) for (n, s), c in zip(resources, room, strict=True)], objective, name=name,
@@ -101,7 +101,8 @@ def _draw(rng: Random, name: str) -> Instance | None:
     return builder.build(**_constraints(rng, plain, options))
 
 
-def _machines(rng: Random) -> list[list[int]]:
+def machines_of(rng: Random) -> list[list[int]]:
+    """Ranks of some machines."""
     sizes = rng.choice(SHAPES)
     ranks = list(range(sum(sizes)))
     if rng.random() < 0.3:
@@ -127,7 +128,7 @@ def _fusion(rng: Random, fused: bool) -> tuple[str, int] | None:
     return rng.choice(("g", "g", "h")), rng.choice((-1, 0, 1, 2**40))
 
 
-def _capacity(rng: Random, world: _World, scope: Scope, tables: int) -> list[int]:
+def capacity_of(rng: Random, world: World, scope: Scope, tables: int) -> list[int]:
     """Mostly tight: a little more or less than what the tables use at a place."""
     places = {Scope.RANK: world.ranks, Scope.MACHINE: len(world.machines), Scope.CLUSTER: 1}[scope]
     share = {Scope.RANK: 1, Scope.MACHINE: 2, Scope.CLUSTER: 3}[scope]
@@ -137,18 +138,18 @@ def _capacity(rng: Random, world: _World, scope: Scope, tables: int) -> list[int
     return [rng.randint(0, 2 * middle) for _ in range(places)]
 
 
-def _table(rng: Random, world: _World) -> list[list[Block]]:
+def _table(rng: Random, world: World) -> list[list[Block]]:
     """Options of a table; some but for one number the same, so that ties and dominance occur."""
     options: list[list[Block]] = []
     for _ in range(rng.choice((1, 2, 2, 3, 4))):
         if options and rng.random() < 0.25:
             options.append([_nearly(rng, world, block) for block in options[-1]])
         else:
-            options.append([_block(rng, world) for _ in range(rng.choice((1, 1, 1, 2)))])
+            options.append([block_of(rng, world) for _ in range(rng.choice((1, 1, 1, 2)))])
     return options
 
 
-def _nearly(rng: Random, world: _World, block: Block) -> Block:
+def _nearly(rng: Random, world: World, block: Block) -> Block:
     shards = list(block.shards)
     at = rng.randrange(len(shards))
     old = shards[at]
@@ -157,8 +158,9 @@ def _nearly(rng: Random, world: _World, block: Block) -> Block:
     return Block(block.where, shards, block.count, block.distinct, block.among)
 
 
-def _block(rng: Random, world: _World) -> Block:
-    where = rng.choice(_WHERES)
+def block_of(rng: Random, world: World, where: Where | None = None) -> Block:
+    """A block of the kind of place, or of any."""
+    where = rng.choice(_WHERES) if where is None else where
     machine_kind = where in (Where.ONE_MACHINE, Where.ANY_RANK_OF_ONE_MACHINE)
     among: list[int] | None = None
     chooses = where not in (Where.EVERY_RANK, Where.CLUSTER)
@@ -175,7 +177,7 @@ def _block(rng: Random, world: _World) -> Block:
     return Block(where, shards, count, distinct, among)
 
 
-def _positions(world: _World, where: Where, count: int, among: list[int] | None) -> set[int]:
+def _positions(world: World, where: Where, count: int, among: list[int] | None) -> set[int]:
     """Entries an uneven block lists (several numbers: machines differ in size, so it may not)."""
     if where == Where.EVERY_RANK:
         return {world.ranks}
@@ -187,7 +189,7 @@ def _positions(world: _World, where: Where, count: int, among: list[int] | None)
     return {count}
 
 
-def _shards(rng: Random, world: _World, positions: int, placed: bool) -> list[Shard]:
+def _shards(rng: Random, world: World, positions: int, placed: bool) -> list[Shard]:
     shards, left = [], positions
     while left:
         run = rng.randint(1, left)
@@ -199,7 +201,7 @@ def _shards(rng: Random, world: _World, positions: int, placed: bool) -> list[Sh
     return shards
 
 
-def _cost(rng: Random, world: _World) -> int:
+def _cost(rng: Random, world: World) -> int:
     if rng.random() < 0.15:
         return 0
     sign = -1 if world.negative and rng.random() < 0.6 else 1
@@ -214,13 +216,13 @@ def _constraints(rng: Random, instance: Instance, options: list[list[int]]) -> d
     for table, own in enumerate(options):
         if rng.random() < 0.25:
             option = rng.choice(own)
-            named = _ranks(rng, instance, option) if rng.random() < 0.6 else None
+            named = ranks_for(rng, instance, option) if rng.random() < 0.6 else None
             pins.append(Pin(table, option, named))
         if rng.random() < 0.15:
             forbidden.append((table, rng.choice(own)))
         if rng.random() < 0.5:
             option = rng.choice(own)
-            ranks = _ranks(rng, instance, option, gone=instance.num_ranks + 2)
+            ranks = ranks_for(rng, instance, option, gone=instance.num_ranks + 2)
             current.append(Current(table, -1 if rng.random() < 0.1 else option, ranks))
     most = rng.choice((None, 0, 1, 1, 2)) if current else None
     size = rng.choice((None, 0, 3, 11, 2**34)) if current else None
@@ -228,7 +230,7 @@ def _constraints(rng: Random, instance: Instance, options: list[list[int]]) -> d
             "max_moved_bytes": size}  # fmt: skip
 
 
-def _ranks(
+def ranks_for(
     rng: Random, instance: Instance, option: int, gone: int | None = None
 ) -> tuple[tuple[int, ...], ...]:
     """Ranks of an option's blocks: mostly a legal placement in any order, seldom anything."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+from unittest.mock import patch
+
 from hypothesis import HealthCheck, given, settings
 
 from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.proof.prove import prove, prove_infeasible, symmetric_lp
+from formulations.proof.relaxation import _Matrix
 from formulations.result.verify import certifies
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
@@ -36,6 +40,27 @@ def test_no_target_exceeds_the_optimum(instance: Instance) -> None:
         assert certificate is not None and certificate.target is not None
         assert certificate.target <= truth
         assert certifies(instance, certificate)
+
+
+@LOOSE
+@given(instances())
+def test_a_linear_program_cut_short_proves_something_true(instance: Instance) -> None:
+    """After one step of the simplex method there is a bound, and the checker accepts it."""
+    truth = brute_force(instance).objective
+    if truth is None:
+        return
+    load = _Matrix.load
+
+    def limited(matrix: _Matrix) -> Any:
+        highs = load(matrix)
+        highs.setOptionValue("simplex_iteration_limit", 1)
+        return highs
+
+    with patch.object(_Matrix, "load", limited):
+        certificate = prove(instance, truth)
+    assert certificate is not None and certificate.target is not None
+    assert certificate.target <= truth
+    assert certifies(instance, certificate)
 
 
 @LOOSE
@@ -95,7 +120,7 @@ def test_machines_told_apart() -> None:
 def test_nothing_to_place_costs_nothing() -> None:
     """Without tables the bound is 0, for every objective; nothing is infeasible."""
     for objective in Objective:
-        instance = InstanceBuilder([[0]], ["p"], [], objective).build()
+        instance = InstanceBuilder([[0]], ["p", "q"], [], objective).build()
         certificate = prove(instance, None)
         assert (
             certificate is not None and certificate.target == 0 and certifies(instance, certificate)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 
 import numpy as np
+import pytest
 
 from formulations.clock import Limits
 from formulations.model.linear import LinearModel
+from formulations.solvers import highs
 from formulations.solvers.answer import Found
 from formulations.solvers.highs import solve_highs
 
@@ -33,8 +35,10 @@ def test_a_stop_flag_ends_the_search() -> None:
     assert answer.status in (Found.UNKNOWN, Found.FEASIBLE)
 
 
-def test_lp_and_integer_program_by_hand() -> None:
+@pytest.mark.parametrize("presolved", [0, highs.PRESOLVED_UP_TO])
+def test_lp_and_integer_program_by_hand(presolved: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """3x + 2y ≥ 4 at costs 2 and 1 with x, y ≤ 1: 7/3 relaxed, 3 whole, in large units alike."""
+    monkeypatch.setattr(highs, "PRESOLVED_UP_TO", presolved)
     for unit in (1, 10**9):
         model = LinearModel(offset=0)
         columns = model.columns(2)

@@ -41,7 +41,7 @@ def test_the_profile_prices_a_plan(
     (tmp_path / "cpu.yaml").write_text(CPU_CLUSTER)
     done = cli("calibrate", "-o", "mine.yaml")
     assert done.code == 0
-    assert "micro-DLRM, forward step" in done.out and "--profile mine.yaml" in done.out
+    assert "backward 3 × forward" in done.out and "--profile mine.yaml" in done.out
     raw = json.loads((tmp_path / "mine.raw.json").read_text())
     assert raw["profile"] == load_profile(tmp_path / "mine.yaml").to_dict()
     planned = cli("plan", "model.yaml", cluster, "--profile", "mine.yaml", "--json")
@@ -148,10 +148,10 @@ def test_an_interrupt_writes_nothing(
 
 
 def test_json_is_the_whole_measurement(fake: FakeMachine, cli: Cli, tmp_path: Path) -> None:
-    """Samples, regimes, sweep and profile on stdout; no file is written."""
+    """Samples, sweep and profile on stdout; no file is written."""
     before = set(tmp_path.iterdir())
     value = cli("calibrate", "--json", "--quick").json
-    assert {"machine", "profile", "regimes", "samples", "sweep"} <= set(value)
+    assert {"machine", "profile", "samples", "sweep"} <= set(value)
     assert set(tmp_path.iterdir()) == before
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,10 +29,10 @@ def test_the_default_answers_why_and_what_memory_buys(cli: Cli, planned: Path) -
 
 def test_it_reads_well_on_a_terminal(cli: Cli, planned: Path) -> None:
     """All drawings within 100 columns."""
-    questions = "why,staircase,frontier,smallest,replan"
+    questions = "why,staircase,smallest,replan"
     done = cli("explain", planned, "--ask", questions, "--extra", "1GiB", "--limits", "0,1", *FAST)
     assert done.code == 0
-    for words in ("why: every table", "what more hbm", "frontier:", "least hbm", "re-plan:"):
+    for words in ("why: every table", "what more hbm", "least hbm", "re-plan:"):
         assert words in done.out
     assert max(len(line) for line in done.out.splitlines()) <= 100
 
@@ -84,102 +81,18 @@ def test_an_infeasible_plan_is_explained_as_such(cli: Cli, tmp_path: Path) -> No
     assert "why-not" in refused.err
 
 
-def test_one_plan_for_two_clusters(cli: Cli, planned: Path, tmp_path: Path) -> None:
-    """The common plan is never below a scenario's own best; it fits both."""
-    (tmp_path / "slow.yaml").write_text(
-        CLUSTER.replace("450GB/s", "45GB/s").replace("pair", "slow")
-    )
-    for more in ((), ("--worst",)):
-        done = cli(
-            "explain",
-            planned,
-            "--ask",
-            "robust",
-            "--scenario",
-            "@slow.yaml",
-            "--json",
-            *more,
-            *FAST,
-        )
-        assert done.code == 0
-        rows = done.json["robust"]["scenarios"]
-        assert [r["name"] for r in rows] == ["small@pair", "small@slow"]
-        assert all(r["value"] >= r["own_bound"] for r in rows)
-    assert "needs another" in cli("explain", planned, "--ask", "robust", *FAST).err
-
-
-def test_weights_count_and_the_common_plan_is_written(
-    cli: Cli, planned: Path, tmp_path: Path
-) -> None:
-    """With all weight on the other scenario its optimum is reached; -o holds that very plan."""
-    (tmp_path / "slow.yaml").write_text(
-        CLUSTER.replace("450GB/s", "45GB/s").replace("pair", "slow")
-    )
-    ask = ("--ask", "robust", "--scenario", "@slow.yaml", "--json", *FAST)
-    done = cli("explain", planned, *ask, "--weights", "1,1000", "-o", "common.json")
-    assert done.code == 0
-    own, other = done.json["robust"]["scenarios"]
-    assert (own["weight"], other["weight"]) == (1, 1000)
-    assert done.json["robust"]["objective"] == own["value"] + 1000 * other["value"]
-    assert cli("verify", "common.json").code == 0
-    seen = cli("explain", "common.json", "--ask", "diff", "--against", planned, "--json", *FAST)
-    assert seen.json["diff"]["before"] == own["value"]
-    short = cli("explain", planned, *ask, "--weights", "1,2,3")
-    assert (short.code, "3 weights for 2 scenarios" in short.err) == (2, True)
-
-
 def test_sensitivity_on_a_terminal_and_as_json(cli: Cli, planned: Path) -> None:
-    """The table and the JSON say the same; --robust adds a plan that -o writes."""
+    """The table and the JSON say the same."""
     ask = ("--sensitivity", "--draws", 3, "--spread", 0.3, *FAST)
-    done = cli("explain", planned, *ask, "--robust", "-o", "sure.json", "--json")
+    done = cli("explain", planned, *ask, "--json")
     assert done.code == 0
     found = done.json["sensitivity"]
     assert {one["parameter"]["spread"] for one in found["singles"]} == {0.3}
     assert found["summary"]["draws"] == len(found["draws"]) == 3
-    assert len(found["common"]["draws"]) == 3
-    assert cli("verify", "sure.json").code == 0
     drawn = cli("explain", planned, *ask)
     assert drawn.code == 0
     assert f"all at once, 3 draws: the plan changes in {found['summary']['changes']}" in drawn.out
     assert max(len(line) for line in drawn.out.splitlines()) <= 100
-
-
-@pytest.mark.parametrize("draws", [True, False])
-def test_a_robust_plan_that_is_not_found_is_told(
-    cli: Cli, planned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, draws: bool
-) -> None:
-    """Time for no draw, or none found for the draws: exit code 3, a sentence, and no file."""
-    module = import_module("milp_planner.features.explain.sensitivity")
-    monkeypatch.setattr(module.Search, "singles", lambda *_: ((), ()))  # not asked about here
-    if draws:
-        found = module.robust
-
-        def none(*given: Any, **named: Any) -> Any:
-            info, combined, _ = found(*given, **named)
-            unknown = replace(info, objective=None, status="unknown", options={})
-            return unknown, combined, None
-
-        monkeypatch.setattr(module, "robust", none)
-    else:
-        monkeypatch.setattr(module.Search, "draws", lambda *_: ())
-    ask = ("--sensitivity", "--robust", "--draws", 1, "-o", "sure.json", "--json")
-    done = cli("explain", planned, *ask, *FAST)
-    assert done.code == 3
-    sentence = "robust plan: none was found in the time given; sure.json was not written\n"
-    assert done.err == f"milp-planner: {sentence}"
-    assert done.json["sensitivity"]["summary"]["draws"] == int(draws)
-    assert not (tmp_path / "sure.json").exists()
-
-
-def test_a_common_plan_that_cannot_be_is_told(cli: Cli, planned: Path, tmp_path: Path) -> None:
-    """A scenario with no room: proved infeasible, exit code 1, the sentence, and no file."""
-    tiny = CLUSTER.replace("hbm: 2GiB", "hbm: 16MiB").replace("ddr: 4GiB", "ddr: 16MiB")
-    (tmp_path / "tiny.yaml").write_text(tiny)
-    ask = ("--ask", "robust", "--scenario", "@tiny.yaml", "-o", "both.json")
-    done = cli("explain", planned, *ask, *FAST)
-    assert done.code == 1
-    assert done.err.endswith("robust plan: none exists; both.json was not written\n")
-    assert not (tmp_path / "both.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -189,8 +102,6 @@ def test_a_common_plan_that_cannot_be_is_told(cli: Cli, planned: Path, tmp_path:
         (("--ask", "why", "--draws", "20"), "--draws: for --ask sensitivity"),
         (("--ask", "staircase", "--table", "ads"), "--table: for --ask why"),
         (("--limits", "1", "--model", "m.yaml"), "--limits, --model: for --ask replan"),
-        (("--sensitivity", "--worst"), "--worst: for --ask robust"),
-        (("--sensitivity", "--robust", "--draws", "0"), "draws is 0; needs 1 or more"),
     ],
 )
 def test_options_that_would_change_nothing_are_refused(
@@ -213,8 +124,6 @@ def test_options_that_would_change_nothing_are_refused(
         ("--model", "no-such-model", "--ask", "replan"),
         ("--alternatives", "0"),
         ("--sensitivity", "--spread", "1.5"),
-        ("--ask", "robust", "--scenario", "@cluster.yaml", "--weights", "1,x"),
-        ("--robust",),
         ("-o", "why.json"),
     ],
 )

@@ -13,7 +13,7 @@ from tests.milp_planner.cli.conftest import CLUSTER, MODEL, Cli
 
 
 def test_prints_the_verdict_tables_and_ranks(cli: Cli, tmp_path: Path) -> None:
-    """One strip, a line a table, a line a rank, all within 100 columns, and a checked file."""
+    """One strip, a line per table, a line per rank, all within 100 columns, and a checked file."""
     done = cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat")
     assert done.code == 0, done.err
     for word in ("OPTIMAL", "step_time", "bound", "gap 0", "proved", "tightest hbm: rank",

@@ -27,7 +27,7 @@ def test_repr_is_a_few_lines(found: Plan) -> None:
 
 
 def test_html_is_escaped(found: Plan) -> None:
-    """One row a table; names cannot smuggle markup."""
+    """One row per table; names cannot smuggle markup."""
     html = found._repr_html_()
     assert html.count("<tr>") == 1 + len(found.tables)
     named = found.tables[0].model_copy(update={"name": "<b>x"})
@@ -51,7 +51,7 @@ def test_save_and_read(found: Plan, tmp_path: Path) -> None:
 
 
 def test_frame(found: Plan) -> None:
-    """One row a table with its bytes and its time on the slowest rank."""
+    """One row per table with its bytes and its time on the slowest rank."""
     pytest.importorskip("pandas")
     frame = found.to_frame()
     assert list(frame.index) == [t.name for t in found.tables]

@@ -154,7 +154,7 @@ def ours(machines: int, width: int) -> Options:
 
 
 def expanded(options: Options, index: int, field: str, count: int) -> np.ndarray:
-    """One value a shard, runs unrolled; a shared entry stands for ``count`` shards."""
+    """One value per shard, runs unrolled; a shared entry stands for ``count`` shards."""
     entries = options.entries
     lo, hi = int(entries.first[index]), int(entries.first[index + 1])
     values = getattr(entries, field)[lo:hi]

@@ -75,12 +75,10 @@ def table_bytes(
 
     Parameters
     ----------
-    held : Rows
     options : TableOptions
         ``bucket_capacity``, and ``admission_counter`` with its own, where there is one.
     ratio : Fraction
         Share of the values in HBM, 0 to 1.
-    caching : bool
     model : {"runtime", "torcheasyrec"}
         What the runtime allocates, or what TorchEasyRec's planner counts.
     """
@@ -155,7 +153,6 @@ class DynamicEmbEnumerator(EmbeddingEnumerator):
         As in TorchRec; ``estimator`` prices ordinary tables, and buffers of all.
     ratios : sequence of Fraction
         Default tenths, as TorchEasyRec tries; 0 adds HOST_ONLY, which it cannot express.
-    storage : {"runtime", "torcheasyrec"}
     effective : callable
         From ratio and caching to the share of HBM's bandwidth a lookup reaches.
 

@@ -2,7 +2,7 @@
 
 ``MilpPlannerProvider`` builds it for ``PlannerVariant.LINEAR_PROGRAMMING``, so that TorchRec's own
 ``ProductionPlannerOrchestrator`` and ``DryRunOrchestrator`` work with it unchanged;
-``DiskPlanCache`` and ``MilpPlanReporter`` fill two more of the service's seams.
+``MilpPlanReporter`` keeps bound and gap of every plan.
 """
 
 from importlib.util import find_spec
@@ -18,7 +18,6 @@ if find_spec("torchrec.distributed.planner.provider") is None:
     )
 
 from milp_planner.integrations.torchrec.service.provider import (
-    DiskPlanCache,
     MilpPlannerProvider,
     hardware_of,
 )
@@ -31,7 +30,6 @@ from milp_planner.integrations.torchrec.service.skus import (
 )
 
 __all__ = [
-    "DiskPlanCache",
     "DryRun",
     "MilpPlanReporter",
     "MilpPlannerProvider",

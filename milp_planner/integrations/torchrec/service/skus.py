@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchrec.distributed.planner.dry_run import DryRunOrchestrator, DryRunRequest, DryRunResult
-from torchrec.distributed.planner.dry_run.protocols import PlanCache
 from torchrec.distributed.planner.executor import DefaultPlannerExecutor
 from torchrec.distributed.planner.reporter import DefaultPlanReporter
 from torchrec.distributed.planner.stats import NoopEmbeddingStats
@@ -116,8 +115,6 @@ class SkuRow:
     """Tables on the fullest rank, and a rank's HBM before reservations."""
     report: PlanReport | None
     """Step time, bound, gap and the rank that holds the plan up."""
-    from_cache: bool
-    """Whether the plan came out of the cache."""
 
     @property
     def exit_code(self) -> int:
@@ -150,7 +147,6 @@ def dry_run(
     *,
     world_size: int | None = None,
     local_world_size: int | None = None,
-    cache: PlanCache | None = None,
     **planner: Any,
 ) -> DryRun:
     """Plan a model on every SKU, without a GPU, through TorchRec's ``DryRunOrchestrator``.
@@ -159,10 +155,8 @@ def dry_run(
     ----------
     inputs : TorchRecInputs
         Their topology gives ranks, ranks per host, pods and the device; the SKU everything else.
-    hardware : mapping of SKU to HardwareConfig
     world_size, local_world_size : int, optional
         In place of the topology's.
-    cache : PlanCache, optional
     **planner
         As in :class:`MilpPlannerProvider`.
 
@@ -179,7 +173,7 @@ def dry_run(
         )
     request = _request(inputs, list(hardware), world_size, local_world_size)
     ctx = PlannerSessionContext(request=request, results={})
-    provider = MilpPlannerProvider(hardware, cache, **planner)
+    provider = MilpPlannerProvider(hardware, **planner)
     reporter = MilpPlanReporter(console=False)
     orchestrator = DryRunOrchestrator(DefaultPlannerExecutor(provider), reporter)
     results = orchestrator.plan(request, ctx)
@@ -233,5 +227,4 @@ def _row(result: DryRunResult, report: PlanReport | None, ctx: PlannerSessionCon
         hbm_bytes=result.estimated_max_hbm_bytes,
         hbm_capacity=max(devices, default=0),
         report=report,
-        from_cache=ctx.cache_hit.get(result.sku, False),
     )

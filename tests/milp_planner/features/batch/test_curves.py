@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milp_planner.features.batch.curves import bins_of, cactus_of, profiles_of, rows_of, sweeps_of
+from milp_planner.features.batch.curves import profiles_of, rows_of, sweeps_of
 from tests.milp_planner.features.batch.records import failed, proved, record
 
 _VALUES = st.one_of(st.none(), st.integers(1, 8))
@@ -61,49 +61,8 @@ def test_one_series_alone_has_no_profile() -> None:
     assert profiles_of(rows_of([proved(5), proved(6, axes={"hbm": 1})])) == ()
 
 
-def test_the_cactus_counts_proofs_in_time() -> None:
-    """Sorted times of optimal and infeasible answers; nothing else is a proof."""
-    rows = rows_of([
-        proved(5, seconds=3.0), proved(5, seconds=1.0, axes={"hbm": 1}), record(),
-        record(formulation="cpsat", axes={"hbm": 2}, seconds=0.5),
-    ])  # fmt: skip
-    cactus = cactus_of(rows)
-    assert cactus.scenarios == {"cpsat": 3, "dp": 1}
-    (curve,) = cactus.curves
-    assert curve.points == ((1.0, 1.0), (3.0, 2.0))
-    assert [curve.at(t) for t in (0.5, 1.0, 2.9, 3.0)] == [0, 1, 1, 2]
-
-
-def test_every_scenario_is_a_point_of_the_bins() -> None:
-    """By hand: at 10 bins one of two plans is exact; what has no plan is counted, not drawn."""
-    options = [{"hbm_bins_per_device": bins} for bins in (10, 100)]
-    records: list[dict[str, Any]] = []
-    for place, objectives in enumerate(((12, 10), (10, None))):
-        where = {"axes": {"hbm": place}}
-        records.append(proved(10, **where))
-        records += [
-            record(objective=o, options=bins, status="feasible" if o else "unknown", **where)
-            for o, bins in zip(objectives, options, strict=True)
-        ]
-    (bins,) = bins_of(rows_of(records))
-    assert [(p.bins, p.gap) for p in bins.points] == [
-        (10, pytest.approx(2 / 12)),
-        (100, 0),
-        (10, 0),
-    ]
-    few, many = bins.columns
-    assert (few.bins, few.scenarios, few.found, few.exact) == (10, 2, 2, 1)
-    assert few.worst == pytest.approx(2 / 12) and few.median == pytest.approx(1 / 12)
-    assert (many.scenarios, many.found, many.exact, many.worst) == (2, 1, 1, 0.0)
-
-
-def test_one_number_of_bins_is_no_sweep() -> None:
-    """Nothing varies, nothing is drawn."""
-    assert bins_of(rows_of([record(options={"hbm_bins_per_device": 10})])) == ()
-
-
 def test_time_against_what_is_swept() -> None:
-    """The median of the plans at each number; names, failures and constants draw nothing."""
+    """The median of the plans at each number; failures and constants draw nothing."""
     records = [
         record(axes={"hbm": hbm, "profile": "h100", "skew": 1.0}, objective=value, seed=seed)
         for hbm, values in ((2, (9, 5, 7)), (1, (20,))) for seed, value in enumerate(values)
@@ -112,3 +71,15 @@ def test_time_against_what_is_swept() -> None:
     (swept,) = sweeps_of(rows_of(records))
     assert (swept.axis, swept.objective_kind) == ("hbm", "total")
     assert [(c.series, c.points) for c in swept.curves] == [("dp", ((1.0, 20), (2.0, 7)))]
+
+
+def test_time_against_names_that_are_swept() -> None:
+    """Names stand in the order of the suite; points name their places, gaps stay gaps."""
+    records = [
+        record(axes={"dist_type": rule}, objective=value)
+        for rule, value in (("roundrobin", 9), ("continuous", 5), ("any", 7))
+    ]
+    records.append(failed(axes={"dist_type": "hash"}))
+    (swept,) = sweeps_of(rows_of(records))
+    assert swept.names == ("roundrobin", "continuous", "any", "hash")
+    assert [c.points for c in swept.curves] == [((0.0, 9), (1.0, 5), (2.0, 7))]

@@ -19,7 +19,7 @@ def info(**changes: object) -> BatchInfo:
 
 
 def test_the_summary_counts() -> None:
-    """One row a formulation and objective."""
+    """One row per formulation and objective."""
     found = info()
     assert found.counts == {"optimal": 1, "feasible": 1, "failed": 1}
     assert [(r.series, r.equal, r.worst, r.gap) for r in found.summary] == [

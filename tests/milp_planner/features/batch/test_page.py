@@ -9,13 +9,11 @@ from tests.milp_planner.features.batch.test_info import BROKEN
 
 
 def test_every_part_is_there_and_names_are_escaped() -> None:
-    """Sections, one circle a scenario with bins, one row a scenario; text is never markup."""
+    """Sections, one row per scenario; text is never markup."""
     records = [*many(60), failed()]
     text = render_batch(batch_of("s", "what for", 70, records, [BROKEN]))
-    for section in ("assertions", "summary", "sweeps", "profiles", "cactus", "bins", "every"):
+    for section in ("assertions", "summary", "sweeps", "profiles", "every"):
         assert f'<h2 id="{section}">' in text, section
-    bins = text[text.index('<h2 id="bins">') : text.index('<h2 id="every">')]
-    assert bins.count("<circle") == sum(bool(r["options"]) for r in records)
     body = text[text.index('<table id="scenarios"') :]
     assert body[: body.index("</table>")].count("<tr>") == 1 + len(records)
     assert "&lt;b&gt;no&lt;/b&gt;" in text and "<b>no</b>" not in text

@@ -7,7 +7,6 @@ from random import Random
 
 from milp_planner.features.calibrate.cuda_machine import MOVED_BYTES
 from milp_planner.features.calibrate.machine import Lap, Load, Probe
-from milp_planner.features.calibrate.micro_dlrm import SHAPES
 
 
 @dataclass
@@ -17,7 +16,6 @@ class FakeMachine:
     hbm: float = 20e9
     link: float = 5e9
     launch_seconds: float = 1e-5
-    flops: float = 1e11
     backward: float = 3.0
     noise: float = 0.0
     narrow: float = 1.5
@@ -52,9 +50,6 @@ class FakeMachine:
     def lookup_training(self, dim: int) -> Probe:
         return self._probe("lookup training", forward=1e-2, backward=self.backward * 1e-2)
 
-    def matmul(self) -> tuple[Probe, float]:
-        return self._probe("matmul", 1e9 / self.flops), 1e9
-
     def copy(self) -> tuple[Probe, float] | None:
         """At four times the rate of rows that are gathered first."""
         size = 2.0**26
@@ -75,17 +70,6 @@ class FakeMachine:
             1.0 if self.device == "cpu" else self.load.rows_bytes(256) / self.load.priced_bytes(256)
         )
         return self.link * share
-
-    def step(self, shape: str, training: bool) -> Probe:
-        found, kind = SHAPES[shape], "training" if training else "forward"
-        rate = self.hbm if shape == "cache-resident" else self.link
-        times = 1 + self.backward * training
-        return self._probe(
-            f"{kind} {shape}",
-            embedding=times * found.embedding_bytes / rate,
-            mlp=times * found.flops / self.flops,
-            rest=1e-4,
-        )
 
     def _probe(self, name: str, seconds: float = 0.0, **parts: float) -> Probe:
         def run(_prepared: object, lap: Lap) -> None:

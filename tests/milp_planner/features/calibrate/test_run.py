@@ -14,7 +14,7 @@ from tests.milp_planner.features.calibrate.fake import FakeMachine
 
 
 def test_the_machines_constants_come_back() -> None:
-    """Bandwidths, launch overhead, backward multiple, penalties and peaks are those it has."""
+    """Bandwidths, launch overhead, backward multiple and penalties are those it has."""
     machine = FakeMachine()
     found = calibrate(machine, name="fake")
     profile, kernel = found.profile, found.profile.kernel
@@ -23,7 +23,6 @@ def test_the_machines_constants_come_back() -> None:
     assert kernel.launch_seconds == pytest.approx(machine.launch_seconds)
     assert kernel.backward_multiple == pytest.approx(machine.backward, rel=1e-3)
     assert kernel.narrow_penalties == ((64, 1.5), (128, 1.5), (256, 1.5))
-    assert found.peak_flops == pytest.approx(machine.flops)
     assert set(profile.spread.values()) == {0.0}
 
 
@@ -42,17 +41,6 @@ def test_the_profile_prices_what_was_measured() -> None:
         priced = lookup.forward_seconds(np.array(float(load.ids)), out, row, np.array(False), rate)
         measured = found.samples[probe.name].median
         assert float(priced) + profile.kernel.launch_seconds == pytest.approx(measured, rel=1e-4)
-
-
-def test_regimes_follow_from_the_parts() -> None:
-    """Fast memory and slow arithmetic is bound by the MLP, the reverse by memory; both roofed."""
-    slow_memory = calibrate(FakeMachine(link=2e9, flops=1e13)).regimes
-    slow_flops = calibrate(FakeMachine(flops=1e9)).regimes
-    assert [each.name for each in slow_memory[1:]] == ["memory", "memory"]
-    assert {each.name for each in slow_flops[:2]} == {"MLP"}
-    for each in (*slow_memory, *slow_flops):
-        assert sum(each.shares.values()) == pytest.approx(1.0)
-        assert each.flops <= each.ceiling * 1.15  # the gather's own ids and outputs are 1/8
 
 
 def test_noise_reaches_the_profile_as_spread() -> None:

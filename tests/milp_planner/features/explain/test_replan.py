@@ -47,7 +47,7 @@ def test_every_limit_is_the_optimum_within_it(instance: Instance, by: str) -> No
     assert production is not None
     instance = in_production(instance, production)
     for at, answer in trade_off(instance, by, [0, 1, 2, 5], quick()).items():
-        best = truth(limited(instance, by, at[0])).objective
+        best = truth(limited(instance, by, at)).objective
         assert answer.objective == best
         assert answer.infeasible == (best is None)
 

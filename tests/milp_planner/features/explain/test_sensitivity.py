@@ -10,7 +10,6 @@ import pytest
 from formulations import Settings
 from formulations.result.check import check
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.answers import adopt
 from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.sensitivity import SensitivityInfo, sensitivity
 from milp_planner.plans.placement import Plan
@@ -30,7 +29,7 @@ def plan() -> Plan:
 @pytest.fixture(scope="module")
 def info(plan: Plan) -> SensitivityInfo:
     """±20% everywhere."""
-    return sensitivity(plan, quick(120), draws=12)[0]
+    return sensitivity(plan, quick(120), draws=12)
 
 
 def test_only_the_two_curves_matter(plan: Plan, info: SensitivityInfo) -> None:
@@ -83,25 +82,8 @@ def test_every_draw_changes_where_the_curves_cross(plan: Plan, info: Sensitivity
         assert trial.verdict == ("changes" if crosses else "same")
     assert info.summary.changes + info.summary.same == 12
     assert 0 < info.summary.changes < 12
-    again = sensitivity(plan, quick(), draws=2)[0]
+    again = sensitivity(plan, quick(), draws=2)
     assert [t.factors for t in again.draws] == [t.factors for t in info.draws[:2]]
-
-
-def test_a_robust_plan_fits_and_has_the_least_sum(plan: Plan) -> None:
-    """Of the two modes the one whose sum over the scenarios is less; it can be kept as a Plan."""
-    info, best = sensitivity(plan, quick(120), draws=4, common="weighted")
-    assert info.common is not None
-    assert best is not None
-    kept = adopt(plan, *best, "cpsat")
-    assert kept.verdict is not None
-    assert kept.verdict.feasible
-    assert kept.outcome.objective == info.common.now
-    rows = info.common.robust.scenarios
-    values = [row.value for row in rows if row.value is not None]
-    own = [info.now, *(t.kept for t in info.draws if t.kept is not None)]
-    assert sum(values) <= sum(own)
-    assert [t.kept for t in info.common.draws] == values[1:]
-    assert info.common.robust.objective == sum(values)
 
 
 def test_a_plan_that_is_not_the_best_is_told_so(plan: Plan) -> None:
@@ -112,7 +94,7 @@ def test_a_plan_that_is_not_the_best_is_told_so(plan: Plan) -> None:
     others = [replace(best, options=np.array([option])) for option in hybrids]
     poor = next(each for each in others if check(plan.instance, each).feasible)
     outcome = plan.outcome.with_(placement=poor, bound=None)
-    info = sensitivity(replace(plan, outcome=outcome), quick(120), draws=0)[0]
+    info = sensitivity(replace(plan, outcome=outcome), quick(120), draws=0)
     assert info.better is not None
     assert info.better == plan.outcome.objective == info.bound
     assert info.now > info.better
@@ -122,7 +104,7 @@ def test_no_time_leaves_names_not_verdicts(plan: Plan) -> None:
     """Stopped before it began, nothing is tried and nothing is claimed."""
     budget = Budget(Settings(time_limit=60, workers=1), "cpsat")
     budget.settings.stop.set()
-    info = sensitivity(plan, budget, draws=3)[0]
+    info = sensitivity(plan, budget, draws=3)
     assert info.singles == info.draws == ()
     assert "hbm" in info.untried
 

@@ -13,7 +13,7 @@ from tests.milp_planner.features.small import MODEL, cluster
 
 
 def test_an_exact_plan_is_proved_and_checked() -> None:
-    """Optimal in integers, accepted by the check, a row a table."""
+    """Optimal in integers, accepted by the check, a row per table."""
     found = plan(MODEL, cluster(), formulation="cpsat", time_limit=30)
     assert found.outcome.status == Status.OPTIMAL
     assert found.outcome.placement is not None

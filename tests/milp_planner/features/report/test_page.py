@@ -11,11 +11,10 @@ import pytest
 from formulations.settings import TracePoint
 from milp_planner.drawing.units import show_cost
 from milp_planner.features.explain.answers import Answers
-from milp_planner.features.explain.page_curves import draw_frontier, draw_trace
+from milp_planner.features.explain.page_curves import draw_staircase, draw_trace
 from milp_planner.features.explain.swap import Shortage
 from milp_planner.features.explain.why import Alternative, TableWhy, WhyInfo
 from milp_planner.features.plan.memory import memory_of
-from milp_planner.features.plan.tables import ModeCell, ModesInfo, TableMode, modes_svg
 from milp_planner.features.report.page import ReportInfo, render, report_of
 from tests.milp_planner.features import plans
 from tests.milp_planner.features.example import example, placement
@@ -73,8 +72,8 @@ def test_it_shows_the_figures_of_the_info(info: ReportInfo) -> None:
     assert show_cost(info.verdict.objective, "ps") in text
     for table in ("users", "items", "clicks", "views"):
         assert f"<td>{table}</td>" in text
-    for section in ("memory", "time", "modes", "staircase", "frontier", "smallest", "replan",
-                    "diff", "robust", "sensitivity", "why", "tables"):  # fmt: skip
+    for section in ("memory", "time", "modes", "staircase", "smallest", "replan",
+                    "diff", "sensitivity", "why", "tables"):  # fmt: skip
         assert f'<h2 id="{section}">' in text, section
 
 
@@ -132,27 +131,6 @@ def test_modes_group_the_tables(info: ReportInfo) -> None:
     assert sorted(names) == sorted(row.name for row in info.tables.rows)
     total = sum(cell.used["hbm"] for cell in info.modes.cells)
     assert total == sum(row.used["hbm"] for row in info.tables.rows)
-    stated = [(t.table, t.mode, t.ratio) for t in info.modes.tables]
-    assert sorted(stated) == sorted(
-        (name, cell.mode, cell.ratio) for cell in info.modes.cells for name in cell.tables
-    )
-
-
-def test_modes_are_drawn_table_by_table() -> None:
-    """A bar a table whose length is its share; many tables are left to the counts below."""
-    used = {"hbm": 2**30}
-    tables = tuple(TableMode(f"t{i}", "HYBRID", "1/4", 0.25, used) for i in range(60))
-    cell = ModeCell("HYBRID", "1/4", tuple(t.table for t in tables), used)
-    drawing = modes_svg(ModesInfo(tables[:2], (cell,)), "ps")
-    assert drawing is not None
-    few = drawing.render()
-    tracks, bars = (
-        [float(w) for w in re.findall(rf'width="([\d.]+)" height="16" class="{style}"', few)]
-        for style in ("room", "m-HYBRID")
-    )
-    assert len(bars) == 2
-    assert [b / t for b, t in zip(bars, tracks, strict=True)] == pytest.approx([0.25] * 2, abs=0.01)
-    assert modes_svg(ModesInfo(tables, (cell,)), "ps") is None
 
 
 def test_the_search_never_forgets(info: ReportInfo) -> None:
@@ -174,25 +152,13 @@ def test_a_first_plan_far_above_does_not_flatten_the_search() -> None:
     assert "cut off" in drawing.about
 
 
-def test_a_plan_far_off_the_frontier_is_named_not_drawn(info: ReportInfo) -> None:
-    """It would press all other points onto the axis."""
-    frontier = info.answers.frontier
-    assert frontier is not None
-    worst = max(p.objective for p in frontier.points if p.objective is not None)
-    far = replace(frontier.plans[0], label="far", objective=100 * worst)
-    drawing = draw_frontier(replace(frontier, plans=(*frontier.plans, far)))
-    assert drawing is not None
-    assert "Far above the picture: far" in drawing.about
-    assert ">far<" not in drawing.render()
-
-
 def test_values_that_are_almost_equal_have_ticks_that_differ(info: ReportInfo) -> None:
     """Two plans a millionth apart: no two labels of the axis read the same."""
-    frontier = info.answers.frontier
-    assert frontier is not None
-    point = next(p for p in frontier.points if p.used is not None)
-    close = [replace(point, objective=33_892_000_000 + extra) for extra in (0, 33_000)]
-    drawing = draw_frontier(replace(frontier, points=tuple(close), plans=()))
+    assert info.answers.staircase is not None
+    stairs = info.answers.staircase[0]
+    close = [replace(stairs.steps[i], objective=33_892_000_000 + 33_000 * i, bound=None,
+                     relaxed=None) for i in (0, 1)]  # fmt: skip
+    drawing = draw_staircase(replace(stairs, steps=tuple(close)))
     assert drawing is not None
     labels = re.findall(r">([\d.]+ ms)<", drawing.render())
     assert len(labels) >= 3

@@ -126,7 +126,7 @@ def test_bad_traces_are_refused(placed: Plan) -> None:
 
 
 def test_series_add_up_to_the_means(info: SimulationInfo) -> None:
-    """One value a step of hits, evicted rows, hot rank, exchange and host link."""
+    """One value per step of hits, evicted rows, hot rank, exchange and host link."""
     for row in info.tables:
         assert len(row.hit_over_time) == (10 if row.hit is not None else 0)
         assert np.mean(row.evicted_over_time) == pytest.approx(row.evicted)
