@@ -62,6 +62,8 @@ def block_of(name: str, block: dict[str, Any], machines: list[list[int]]) -> Blo
     spread = where == "one_machine"
     if "among" in block or block.get("distinct") or (spread and count > 1):
         sys.exit(f"{name}: among, distinct and several machines cannot be said here")
+    if isinstance(where, list) or where == "cluster":
+        sys.exit(f"{name}: lists of ranks and blocks on no rank cannot be said here")
     kinds = {
         "every_rank": [[[rank] for rank in sorted(ranks)]],
         "any_rank": [[ranks] * count],
@@ -186,6 +188,8 @@ def main() -> None:
     args = parser.parse_args()
     data = args.instance.read_bytes()
     instance = json.loads(gzip.decompress(data) if args.instance.suffix == ".gz" else data)
+    if instance["objective"] != "busiest_rank" or {"pins", "current"} & instance.keys():
+        sys.exit("only busiest_rank without pins and without a current plan can be said here")
     plan = json.loads(args.plan.read_text())["tables"]
     began = time.perf_counter()
     tables = {}
