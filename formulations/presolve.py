@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.bounds.own import total_use
 from formulations.instance import BlockView, Instance, IntArray, Objective, Scope, Where
 from formulations.instance.seating import pinned_ranks
 
@@ -44,8 +45,7 @@ class Presolved:
 def presolve(instance: Instance) -> Presolved:
     """Find the options worth keeping; kept for whoever asks about the same Instance next.
 
-    An option fits nowhere when one of its shards exceeds every capacity it may count against, or
-    when what it must put at one place exceeds that place. One option dominates another of its
+    One option dominates another of its
     table when it may be placed wherever the other may, every shard of it costs and uses at most
     as much, and its fusion is the same or none.
 
@@ -57,7 +57,7 @@ def presolve(instance: Instance) -> Presolved:
     -------
     Presolved
     """
-    kept = instance.allowed & _fits(instance)
+    kept = usable(instance)
     replacement = np.where(kept, np.arange(instance.num_options), -1)
     shapes, bound = _shapes(instance), _bound_to_machines(instance)
     protected = {c.option for c in instance.current} if _limits_moves(instance) else set()
@@ -67,6 +67,21 @@ def presolve(instance: Instance) -> Presolved:
             _dominate(instance, same, protected, bound, replacement)
     kept = kept & (replacement == np.arange(instance.num_options))
     return Presolved(kept, replacement)
+
+
+def usable(instance: Instance) -> NDArray[np.bool_]:
+    """Options allowed by pins and ``forbidden`` that may fit an empty cluster, bool [options].
+
+    Necessary conditions only: every block by itself has a place, where a pin says; all shards
+    together do not exceed all capacity; shards that must part have places enough.
+    """
+    mask = instance.allowed & _fits(instance)
+    room = [sum(resource.capacity.tolist()) for resource in instance.resources]
+    mask &= (total_use(instance) <= np.asarray(room, dtype=object)).all(axis=1).astype(bool)
+    for block in np.flatnonzero(instance.block_distinct & (instance.block_count > 1)):
+        if instance.block_count[block] > _different_places(instance, int(block)):
+            mask[instance.option_of[block]] = False
+    return mask
 
 
 def placement_variables(instance: Instance, presolved: Presolved | None = None) -> int:
@@ -100,6 +115,20 @@ def _fits(instance: Instance) -> NDArray[np.bool_]:
     for option, ranks in pinned_ranks(instance).items():
         fits[option] &= ranks is not None
     return fits
+
+
+def _different_places(instance: Instance, block: int) -> int:
+    """How many different ranks (or machines) the shards of a block can take at most."""
+    where, places = int(instance.block_where[block]), int(instance.block_places[block])
+    allowed = None if places < 0 else instance.place_sets[places]
+    if where == Where.ANY_RANK:
+        return instance.num_ranks if allowed is None else len(allowed)
+    machines = range(len(instance.machines)) if allowed is None else allowed
+    if where == Where.ONE_MACHINE:
+        return len(machines)
+    if where == Where.ANY_RANK_OF_ONE_MACHINE:
+        return max(len(instance.machines[m]) for m in machines)
+    return int(instance.block_count[block])
 
 
 def _uneven(instance: Instance) -> NDArray[np.bool_]:

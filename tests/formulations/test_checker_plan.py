@@ -90,9 +90,7 @@ def test_verdicts() -> None:
     document, outcome = example()
     assert lines(document, outcome)[-1] == "verdict: certified optimal"
     outcome["certificate"]["target"] = outcome["certified_bound"] = 21
-    assert lines(document, outcome)[-1] == (
-        "verdict: optimal, certified to 4.55%; optimal is the word of 'cpsat'"
-    )
+    assert lines(document, outcome)[-1] == ("verdict: optimal by 'cpsat', certified to 4.55%")
     outcome |= {"status": "feasible", "bound": 21}
     assert lines(document, outcome)[-1] == "verdict: feasible, certified to 4.55%"
     outcome |= {"certificate": None, "certified_bound": None}
@@ -105,11 +103,11 @@ def test_infeasible() -> None:
     document["resources"][0]["capacity"] = 0
     outcome |= {"status": "infeasible", "tables": None, "objective": None, "objectives": {}}
     outcome |= {"bound": None, "certified_bound": None, "certificate": None}
-    assert lines(document, outcome)[-1] == "verdict: infeasible, the word of 'cpsat'"
-    outcome["certificate"] = {"version": 2, "kind": "infeasible", "vectors": [], "nodes": [{}]}
+    assert lines(document, outcome)[-1] == "verdict: infeasible by 'cpsat', nothing certified"
+    outcome["certificate"] = {"version": 3, "kind": "infeasible", "vectors": [], "nodes": [{}]}
     assert lines(document, outcome)[-1] == "verdict: certified infeasible"
     outcome |= {"certificate": infeasible_bound(), "certified_bound": 22, "bound": 22}
-    assert lines(document, outcome)[-1] == "verdict: infeasible, the word of 'cpsat'"
+    assert lines(document, outcome)[-1] == "verdict: infeasible by 'cpsat', certified from 22 on"
 
 
 def infeasible_bound() -> Document:
@@ -164,7 +162,7 @@ def test_stands_alone(tmp_path: Path) -> None:
     document, outcome = example()
     (tmp_path / "i.json.gz").write_bytes(gzip.compress(json.dumps(document).encode()))
     (tmp_path / "o.json").write_text(json.dumps(outcome))
-    code, text = run(tmp_path, "o.json", "--instance", "i.json.gz")
+    code, text = run(tmp_path, "o.json", "i.json.gz")
     assert (code, text.splitlines()[-1]) == (0, "verdict: certified optimal")
     data = base64.b64encode(gzip.compress(json.dumps(document).encode())).decode()
     packed = {"encoding": "json+gzip+base64", "data": data}
@@ -191,7 +189,7 @@ def test_unreadable_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], da
     document, _ = example()
     (tmp_path / "i.json").write_text(json.dumps(document))
     (tmp_path / "o.json").write_bytes(data)
-    arguments = [str(tmp_path / "o.json"), "--instance", str(tmp_path / "i.json")]
+    arguments = [str(tmp_path / "o.json"), str(tmp_path / "i.json")]
     assert checker.main(arguments) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
 
