@@ -148,7 +148,7 @@ def described(
             solver.add_constraint({"capacitySpec": spec})
     fixed = [f"fixed/{rank}" for rank in ranks]
     solver.add_constraint({"avoidMovingSpec": {"name": "fixed", "objects": fixed}})
-    spec = {"name": "positions", "scope": "rank", "assignments": avoid}
+    spec: dict[str, Any] = {"name": "positions", "scope": "rank", "assignments": avoid}
     solver.add_constraint({"avoidAssignmentsSpec": spec})
     if groups:
         solver.add_partition("block", groups)
