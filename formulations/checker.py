@@ -126,7 +126,6 @@ class Block:
     def __init__(self, instance: Instance, entry: Any, named: Any, moves: bool) -> None:
         where, self.count, shards = entry["where"], entry.get("count", 1), entry["shards"]
         self.runs = [(item.get("repeat", 1), instance.shard(item, moves)) for item in shards]
-        need(shards, "a block needs a shard")
         self.where = "list" if type(where) is list else where
         self.free = self.where in {"cluster", "any_rank", "any_rank_of_one_machine"}
         self.copies = self.count if where == "one_machine" else 1

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.instance import Instance, IntArray, Objective, Where
 
@@ -30,12 +33,12 @@ def shard_counts(instance: Instance) -> IntArray:
     return np.where(shared, np.repeat(per_block, runs), uneven)
 
 
-def per_option(instance: Instance, values: IntArray, how: np.ufunc = np.add) -> IntArray:
+def per_option(instance: Instance, values: NDArray[Any], how: np.ufunc = np.add) -> NDArray[Any]:
     """Sum (or join otherwise) values of entries over each option, array [options, …]."""
     if not instance.num_options:
         return values[:0]
     first = instance.block_shards[:-1][instance.option_blocks[:-1]]
-    result: IntArray = how.reduceat(values, first, axis=0)
+    result: NDArray[Any] = how.reduceat(values, first, axis=0)
     return result
 
 

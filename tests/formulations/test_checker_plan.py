@@ -194,11 +194,38 @@ def test_unreadable_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], da
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
-def test_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bomb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """What unpacks to more than the limit is refused before it is whole."""
     monkeypatch.setattr(checker, "MAX_BYTES", 1000)
-    (tmp_path / "o.json").write_bytes(gzip.compress(b" " * 10_000))
+    (tmp_path / "o.json").write_bytes(gzip.compress(b"{}" + b" " * 10_000))
     assert checker.main([str(tmp_path / "o.json")]) == 2
+    assert "more than 1000 bytes" in capsys.readouterr().err
+
+
+def test_pinned_ranks() -> None:
+    """A plan puts a pinned option on the ranks of its pin, each as often as they say."""
+    document, outcome = example()
+    document["pins"] = [{"table": "t0", "option": "fast", "ranks": [[0]]}]
+    assert lines(document, outcome)[-1] == "verdict: certified optimal"
+    document["tables"][0]["options"][0]["blocks"][0] |= {"count": 2, "distinct": False}
+    document["resources"][0]["capacity"] = 99
+    document["pins"] = [{"table": "t0", "option": "fast", "ranks": [[0, 1]]}]
+    outcome["tables"]["t0"]["ranks"] = [[0, 0]]
+    with pytest.raises(checker.Refuted, match="not on the ranks of its pin"):
+        lines(document, outcome)
+
+
+def test_optimal_by_nobodys_word() -> None:
+    """A bound in floating point makes no plan optimal, nor need a plan have a bound."""
+    document, outcome = example()
+    outcome |= {"certificate": None, "certified_bound": None}
+    outcome["bound_source"] = {"method": "highs", "exact": False}
+    with pytest.raises(checker.Refuted, match="status is optimal"):
+        lines(document, outcome)
+    outcome |= {"status": "feasible", "bound": None, "bound_source": None}
+    assert lines(document, outcome)[-1] == "verdict: feasible, nothing certified"
 
 
 NONSENSE = [

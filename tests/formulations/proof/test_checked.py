@@ -84,10 +84,13 @@ def mutate(rng: Random, certificate: dict[str, Any]) -> None:
         key = rng.choice(sorted(node) or ["use"])
         node[key] = _other(rng, node.get(key, []))
     else:
-        last = next((n for n in reversed(certificate["nodes"]) if "table" in n), {})
-        if last:
+        splits = [
+            node for node in certificate["nodes"] if node.get("options") or "machines" in node
+        ]
+        for last in splits[-1:]:
             certificate["nodes"].pop()
-            last["options" if "options" in last else "machines"].pop()
+            lists: list[list[int]] = last["options" if "options" in last else "machines"]
+            last["options" if "options" in last else "machines"] = lists[:-1]
 
 
 def _scale(rng: Random, rows: list[dict[str, Any]]) -> None:
