@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from milp_planner.cli import failures
-from milp_planner.cli.work import abandoned, let_go
+from milp_planner.cli.work import let_go
 from milp_planner.version import __version__
 
 EPILOG = (
@@ -121,9 +121,8 @@ def main() -> None:
     failures.open_streams()
     code = failures.close_output(run(), failures.wants_json(sys.argv[1:]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said and written
-    if abandoned():  # a solver's native threads would abort a regular exit
-        os._exit(code)
-    sys.exit(code)
+    sys.stderr.flush()
+    os._exit(code)  # a thread left in a solver aborts a regular exit, and freeing takes seconds
 
 
 def _print_version(wanted: bool) -> None:

@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _TICK = 0.1
-_ABANDONED: list[threading.Thread] = []
 _HANDLERS: dict[int, Any] = {}
-
-
-def abandoned() -> bool:
-    """Whether a job still runs that nobody waits for: the interpreter must not be torn down."""
-    return any(thread.is_alive() for thread in _ABANDONED)
 
 
 def let_go() -> None:
@@ -77,13 +71,9 @@ class Work:
         self._listen()
         with self._display() as refresh:
             thread.start()
-            try:
-                while thread.is_alive():
-                    thread.join(_TICK)
-                    refresh()
-            except KeyboardInterrupt:
-                _ABANDONED.append(thread)
-                raise
+            while thread.is_alive():
+                thread.join(_TICK)
+                refresh()
         if isinstance(error := box.get("error"), BaseException):
             raise error
         return box["result"]  # type: ignore[return-value]

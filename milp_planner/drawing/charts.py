@@ -142,6 +142,15 @@ class LogScale(Scale):
 
 
 @dataclass(frozen=True)
+class NameScale(Scale):
+    """Positions of names, from 0, each with a tick."""
+
+    def ticks(self, count: int = 5) -> list[float]:
+        """Every whole number."""
+        return [float(v) for v in range(ceil(self.low), floor(self.high) + 1)]
+
+
+@dataclass(frozen=True)
 class Line:
     """One series: its points as (x, y) and its colour's number, or a style of its own."""
 

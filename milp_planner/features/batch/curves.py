@@ -225,34 +225,44 @@ class Swept:
     curves: tuple[Curve, ...]
     """One a formulation and its settings: (value of the axis, median objective in picoseconds of
     the scenarios there that have a plan)."""
+    names: tuple[str, ...] = ()
+    """Values of an axis that has no order; points name their positions here."""
 
 
 def sweeps_of(rows: Sequence[Row]) -> tuple[Swept, ...]:
-    """For every axis with several numbers, and every objective."""
+    """For every axis with several values, and every objective."""
     found: dict[tuple[str, str], dict[str, dict[float, list[int]]]] = {}
+    names = {axis: _names([r.axes[axis] for r in rows if axis in r.axes]) for axis in _axes(rows)}
     for row in rows:
         for axis, value in row.axes.items():
-            number = _as_number(value)
-            if number is None or row.objective is None:
+            if row.objective is None:
                 continue
+            named = names[axis]
+            place = float(named.index(str(value)) if named else str(value))
             series = found.setdefault((axis, row.objective_kind), {}).setdefault(row.series, {})
-            series.setdefault(number, []).append(row.objective)
+            series.setdefault(place, []).append(row.objective)
     return tuple(
         Swept(axis, kind, tuple(
             Curve(name, tuple((x, median(values)) for x, values in sorted(points.items())))
             for name, points in series.items()
-        ))
+        ), names[axis])
         for (axis, kind), series in found.items()
         if len({x for points in series.values() for x in points}) > 1
     )  # fmt: skip
 
 
-def _as_number(value: object) -> float | None:
-    """A value of an axis that has an order: 25, "25"; None for names."""
+def _axes(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(axis for row in rows for axis in row.axes))
+
+
+def _names(values: Sequence[object]) -> tuple[str, ...]:
+    """Values of an axis as they come; none where all are numbers, such as 25 or "25"."""
     try:
-        return None if isinstance(value, bool) else float(str(value))
+        ordered = not any(isinstance(value, bool) for value in values)
+        [float(str(value)) for value in values]
     except ValueError:
-        return None
+        ordered = False
+    return () if ordered else tuple(dict.fromkeys(map(str, values)))
 
 
 def profiles_of(rows: Sequence[Row]) -> tuple[Profile, ...]:

@@ -11,7 +11,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from milp_planner.drawing.units import show_gap, show_seconds
+from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, rows
+from milp_planner.drawing.units import show_axis, show_gap, show_seconds
 from milp_planner.features.batch.curves import (
     Profile,
     Record,
@@ -114,25 +115,25 @@ def batch_of(
     judgements
         Its assertions.
     """
-    rows = rows_of(records)
+    every = rows_of(records)
     return BatchInfo(
         name=name,
         description=description,
         scenarios=scenarios,
         versions=tuple(sorted({r["versions"]["milp-planner"] for r in records})),
         finished=max((r.get("finished", "") for r in records), default=""),
-        summary=tuple(_summary(rows)),
+        summary=tuple(_summary(every)),
         assertions=tuple(judgements),
-        contradictions=contradictions(rows),
-        profiles=profiles_of(rows),
-        sweeps=sweeps_of(rows),
-        rows=rows,
+        contradictions=contradictions(every),
+        profiles=profiles_of(every),
+        sweeps=sweeps_of(every),
+        rows=every,
     )
 
 
-def _summary(rows: Sequence[Row]) -> Iterable[SummaryRow]:
-    for series, kind in dict.fromkeys((row.series, row.objective_kind) for row in rows):
-        mine = [row for row in rows if (row.series, row.objective_kind) == (series, kind)]
+def _summary(every: Sequence[Row]) -> Iterable[SummaryRow]:
+    for series, kind in dict.fromkeys((row.series, row.objective_kind) for row in every):
+        mine = [row for row in every if (row.series, row.objective_kind) == (series, kind)]
         above = [row.above_best for row in mine if row.above_best is not None]
         gaps = [row.best_gap for row in mine if row.best_gap is not None]
         certified = [row.certified_gap for row in mine if row.certified_gap is not None]
@@ -154,32 +155,49 @@ SHOWN = 5
 
 def draw_batch(info: BatchInfo) -> RenderableType:
     """One row per formulation and objective; below it what failed, contradictions, assertions."""
-    table = _table(info.name, "formulation", "objective")
-    statuses = list(info.counts)
-    for column in (*statuses, "best", "certified gap", "median gap", "solving"):
-        table.add_column(column.replace("_", " "), justify="right", no_wrap=True)
-    for row in info.summary:
-        counts = (str(row.counts[s]) if row.counts[s] else "" for s in statuses)
-        gaps = (show_gap(row.certified_gap), show_gap(row.gap))
-        table.add_row(row.series, row.objective_kind, *counts, str(row.equal), *gaps,
-                      show_seconds(row.seconds))  # fmt: skip
+    table = draw_grid(summary_grid(info), {"formulation": 20})
     failures = (
         Text(f"failed: {row.instance}, {row.series}: {row.note}", style="red")
         for row in info.rows
         if row.status == "failed"
     )
     wrong = (Text(f"contradiction: {each}", style="bold red") for each in info.contradictions)
-    return Group(table, *failures, *wrong, *_assertions(info))
+    return Group(Text(info.name, style="bold"), table, *failures, *wrong, *_assertions(info))
 
 
-def draw_rows(rows: Sequence[dict[str, Any]]) -> RenderableType:
-    """The rows of a query."""
+def summary_grid(info: BatchInfo) -> Grid:
+    """One row per formulation and objective."""
+    statuses = list(info.counts)
+    head = columns("formulation", "objective", *(f"#{s.replace('_', ' ')}" for s in statuses),
+                   "#best", "#worst", "#certified", "#gap", "#solving")  # fmt: skip
+    values: Values = [
+        [
+            row.series, row.objective_kind,
+            *(Cell(str(row.counts[s]) if row.counts[s] else "", row.counts[s]) for s in statuses),
+            Cell(str(row.equal), row.equal), Cell(show_gap(row.worst), row.worst),
+            Cell(show_gap(row.certified_gap), row.certified_gap),
+            Cell(show_gap(row.gap), row.gap), Cell(show_seconds(row.seconds), row.seconds),
+        ]
+        for row in info.summary
+    ]  # fmt: skip
+    caption = "One row per formulation and objective"
+    return Grid("summary-rows", "formulations", caption, head, rows(values))
+
+
+def draw_rows(found: Sequence[dict[str, Any]]) -> RenderableType:
+    """The rows of a query; sizes of memory as sizes, fractions to six digits."""
     table = Table(box=None, pad_edge=False)
-    for name in rows[0] if rows else ():
+    for name in found[0] if found else ():
         table.add_column(name)
-    for row in rows:
-        table.add_row(*("" if value is None else str(value) for value in row.values()))
+    for row in found:
+        table.add_row(*(_shown(name, value) for name, value in row.items()))
     return table
+
+
+def _shown(name: str, value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else show_axis(name, value)
 
 
 _VERDICT = {
@@ -200,10 +218,3 @@ def _assertions(info: BatchInfo) -> list[RenderableType]:
         if len(judged.broken) > SHOWN:
             parts.append(Text(f"  and {len(judged.broken) - SHOWN} more", style="dim"))
     return parts
-
-
-def _table(title: str, *names: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for name in names:
-        table.add_column(name, no_wrap=True)
-    return table

@@ -12,6 +12,7 @@ from milp_planner.drawing.charts import (
     Line,
     LogScale,
     Mark,
+    NameScale,
     Scale,
     chart,
     padded,
@@ -34,10 +35,9 @@ from milp_planner.drawing.units import (
     show_cost,
     show_gap,
     show_percent,
-    show_seconds,
 )
 from milp_planner.features.batch.curves import Profile, Row, Swept
-from milp_planner.features.batch.info import BatchInfo
+from milp_planner.features.batch.info import BatchInfo, summary_grid
 
 LEAST = 1e-4
 """Shares below 0.01% are drawn as 0.01%: a logarithmic axis has no zero."""
@@ -100,27 +100,12 @@ def _assertions(info: BatchInfo) -> Section | None:
 
 
 def _summary(info: BatchInfo) -> Section:
-    statuses = list(info.counts)
-    head = columns("formulation", "objective", *(f"#{s.replace('_', ' ')}" for s in statuses),
-                   "#equal to the best", "#worst above it", "#median certified gap",
-                   "#median gap", "#solving")  # fmt: skip
-    values: Values = [
-        [
-            row.series, row.objective_kind,
-            *(Cell(str(row.counts[s]) if row.counts[s] else "", row.counts[s]) for s in statuses),
-            Cell(str(row.equal), row.equal), Cell(show_gap(row.worst), row.worst),
-            Cell(show_gap(row.certified_gap), row.certified_gap),
-            Cell(show_gap(row.gap), row.gap), Cell(show_seconds(row.seconds), row.seconds),
-        ]
-        for row in info.summary
-    ]  # fmt: skip
     text = (
-        "The best: the least objective that any formulation found for the same inputs. Gaps are to "
-        "the largest bound that any proved; solving times are sums."
+        "Best: plans as good as the least objective that any formulation found for the same "
+        "inputs; worst: how far above it. Gaps are medians: certified, of each plan's own "
+        "certificate; gap, to the largest bound that any proved. Solving times are sums."
     )
-    grid = Grid("summary-rows", "formulations", "One row per formulation and objective", head,
-                rows(values))  # fmt: skip
-    return Section("summary", "Formulations", text, parts=(Part(table=grid),))
+    return Section("summary", "Formulations", text, parts=(Part(table=summary_grid(info)),))
 
 
 def _sweeps(info: BatchInfo) -> Section | None:
@@ -139,17 +124,29 @@ def _sweeps(info: BatchInfo) -> Section | None:
 
 
 def _draw_sweep(swept: Swept, colours: dict[str, int]) -> Drawing:
-    lines = [Line(c.series, c.points, colours[c.series], straight=True) for c in swept.curves]
+    """Lines over numbers, dots over names."""
+
+    def shown(place: float) -> str:
+        if swept.names:
+            return swept.names[int(place)]
+        return show_axis(swept.axis, int(place) if place == int(place) else place)
+
+    lines = [
+        Line(c.series, () if swept.names else c.points, colours[c.series], straight=True)
+        for c in swept.curves
+    ]
     marks = [
-        Mark(x, y, f"series s{colours[c.series] % COLOURS}",
-             f"{c.series}, {show_axis(swept.axis, int(x) if x == int(x) else x)}: "
-             f"{show_cost(round(y), 'ps')}", 3)
+        Mark(x, y, f"dot s{colours[c.series] % COLOURS}",
+             f"{c.series}, {shown(x)}: {show_cost(round(y), 'ps')}", 5 if swept.names else 3)
         for c in swept.curves for x, y in c.points
     ]  # fmt: skip
-    places, values = zip(*(point for line in lines for point in line.points), strict=True)
+    places, values = zip(*(point for c in swept.curves for point in c.points), strict=True)
     low, high = min(values), max(values)
     up = LogScale(low, high) if low > 0 and high > 20 * low else Scale(*padded(low, high))
     base = 2 if swept.axis in ("hbm", "ddr") else 10
+    across = Scale(min(places), max(places), base=base)
+    if swept.names:
+        across = NameScale(-0.5, len(swept.names) - 0.5)
     about = "; ".join(
         f"{c.series}: {show_cost(round(c.points[0][1]), 'ps')} to "
         f"{show_cost(round(c.points[-1][1]), 'ps')}"
@@ -157,9 +154,8 @@ def _draw_sweep(swept: Swept, colours: dict[str, int]) -> Drawing:
     )
     return chart(
         f"{swept.objective_kind} against {swept.axis}", about, lines,
-        (Scale(min(places), max(places), base=base), up), (swept.axis, swept.objective_kind),
-        (lambda v: show_axis(swept.axis, int(v) if v == int(v) else v),
-         lambda v: show_cost(round(v), "ps")), marks,
+        (across, up), (swept.axis, swept.objective_kind),
+        (shown, lambda v: show_cost(round(v), "ps")), marks,
     )  # fmt: skip
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from formulations.instance import Objective, strict_json
 from formulations.result.outcome import gap_between
 from formulations.settings import TracePoint
+from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, rows
 from milp_planner.drawing.units import UNKNOWN, show_cost, show_gap, show_seconds
 from milp_planner.errors import BadInput
 from milp_planner.features.compare.call import Comparison, Entry
@@ -237,48 +237,36 @@ def _status(entry: Entry) -> str:
     return "not covered" if entry.outcome is None else entry.outcome.status.value
 
 
-_COLUMNS = ("total", "busiest_rank", "step_time")
-_STYLE = {"optimal": "green", "breaks": "bold red", "infeasible": "red", "unknown": "red"}
-
-
 def draw_comparison(info: ComparisonInfo) -> RenderableType:
     """Every section, then the notes of its rows."""
     parts: list[RenderableType] = []
     for asked in info.bounds:
-        rows = [row for row in info.rows if row.asked == asked]
+        mine = [row for row in info.rows if row.asked == asked]
         title = Text(f"minimising {asked}: {MEANING[asked]}", style="bold")
-        table = _section(info, asked, rows)
-        parts += [title, table, *_notes(rows), Text(info.origin(asked)), Text("")]
+        table = draw_grid(comparison_grid(info, asked), {"formulation": 18})
+        parts += [title, table, *_notes(mine), Text(info.origin(asked)), Text("")]
     return Group(*parts[:-1])
 
 
-def _section(info: ComparisonInfo, asked: str, rows: list[ComparisonRow]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("formulation", no_wrap=True, max_width=26)
-    table.add_column("status", no_wrap=True)
-    table.add_column("fits", no_wrap=True)
-    for name in _COLUMNS:
-        style = "bold" if name == asked else ""
-        table.add_column(name, justify="right", no_wrap=True, header_style=style, style=style)
-    table.add_column("certified gap", justify="right", max_width=9)
-    table.add_column("gap", justify="right", no_wrap=True)
-    table.add_column("time", justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*_cells(info, row))
-    return table
-
-
-def _cells(info: ComparisonInfo, row: ComparisonRow) -> list[Text | str]:
-    fits = {True: "yes", False: "no", None: UNKNOWN}[row.feasible]
-    return [
-        row.label,
-        Text(row.status, style=_STYLE.get(row.status, "")),
-        Text(fits, style="bold red" if row.feasible is False else ""),
-        *(show_cost(row.objectives.get(name), info.time_unit) for name in _COLUMNS),
-        show_gap(info.certified_gap(row)),
-        show_gap(row.gap),
-        UNKNOWN if row.seconds is None else show_seconds(row.seconds),
-    ]
+def comparison_grid(info: ComparisonInfo, asked: str) -> Grid:
+    """One row per formulation that was asked for one objective."""
+    kinds = ("total", "busiest_rank", "step_time")
+    values: Values = []
+    for row in (row for row in info.rows if row.asked == asked):
+        costs = [row.objectives.get(kind) for kind in kinds]
+        certified, seconds = info.certified_gap(row), row.seconds
+        values.append([
+            row.label, Cell(row.status, over=row.status == "breaks"),
+            Cell({True: "yes", False: "no", None: UNKNOWN}[row.feasible],
+                 over=row.feasible is False),
+            *(Cell(show_cost(cost, info.time_unit), cost) for cost in costs),
+            Cell(show_gap(certified), certified), Cell(show_gap(row.gap), row.gap),
+            Cell(UNKNOWN if seconds is None else show_seconds(seconds), seconds),
+        ])  # fmt: skip
+    head = columns("formulation", "status", "fits", *(f"#{kind}" for kind in kinds),
+                   "#certified gap", "#gap", "#time")  # fmt: skip
+    name = f"formulations, minimising {asked}"
+    return Grid(f"{asked}-rows", name, "One row per formulation", head, rows(values))
 
 
 def _notes(rows: list[ComparisonRow]) -> list[RenderableType]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from formulations.result.outcome import gap_between
 from milp_planner.drawing.charts import Drawing, Line, LogScale, Scale, chart
-from milp_planner.drawing.page import Cell, Fact, Grid, Part, Section, Values, columns, fill, rows
-from milp_planner.drawing.units import UNKNOWN, show_cost, show_gap, show_seconds
-from milp_planner.features.compare.facts import ComparisonInfo, ComparisonRow
+from milp_planner.drawing.page import Cell, Column, Fact, Grid, Part, Section, fill
+from milp_planner.drawing.units import UNKNOWN, show_cost, show_gap
+from milp_planner.features.compare.facts import ComparisonInfo, ComparisonRow, comparison_grid
 from milp_planner.features.plan.verdict import MEANING
 
 EARLIEST = 0.01
@@ -62,28 +64,12 @@ def _section(info: ComparisonInfo, asked: str) -> Section:
 
 
 def _grid(info: ComparisonInfo, asked: str, mine: list[ComparisonRow]) -> Grid:
-    unit = info.time_unit
-    head = columns(
-        "formulation", "status", "fits", f"#{asked}", "#certified gap", "#gap",
-        "#above best", "#own bound", "#time",
-        "verdict",
-    )  # fmt: skip
-    values: Values = []
-    for row in mine:
-        above, certified = info.above_best(row), info.certified_gap(row)
-        fits = {True: "yes", False: "no", None: UNKNOWN}[row.feasible]
-        value = row.objectives.get(asked)
-        values.append([
-            row.label, Cell(row.status, over=row.status == "breaks"),
-            Cell(fits, over=row.feasible is False), _number(value, show_cost(value, unit)),
-            _number(certified, show_gap(certified)),
-            _number(row.gap, show_gap(row.gap)), _number(above, show_gap(above)),
-            _number(row.bound, show_cost(row.bound, unit)),
-            _number(row.seconds, "" if row.seconds is None else show_seconds(row.seconds)),
-            info.verdict(row),
-        ])  # fmt: skip
-    name = f"formulations, minimising {asked}"
-    return Grid(f"{asked}-rows", name, "One row per formulation", head, rows(values))
+    """As on the terminal, and a verdict on each row."""
+    grid = comparison_grid(info, asked)
+    told = tuple(
+        (*cells, Cell(info.verdict(row))) for cells, row in zip(grid.rows, mine, strict=True)
+    )
+    return replace(grid, columns=(*grid.columns, Column("verdict")), rows=told)
 
 
 def _draw_progress(info: ComparisonInfo, asked: str) -> Drawing | None:
@@ -115,7 +101,3 @@ def _draw_progress(info: ComparisonInfo, asked: str) -> Drawing | None:
         (LogScale(EARLIEST, end), up), ("seconds", asked),
         (lambda v: f"{v:g}", lambda v: show_cost(round(v), info.time_unit, digits=3)),
     )  # fmt: skip
-
-
-def _number(value: float | None, text: str) -> Cell:
-    return Cell(UNKNOWN) if value is None else Cell(text, value)
