@@ -13,7 +13,7 @@ from itertools import product
 
 import numpy as np
 
-from formulations.baselines.facts import option_facts
+from formulations.bounds.own import total_use
 from formulations.instance import Instance, IntArray, Scope
 from formulations.result.placement import Placement
 
@@ -37,33 +37,27 @@ def mixed_groups(instance: Instance, placement: Placement) -> dict[int, list[int
     return mixed
 
 
-def respread(
-    instance: Instance, placement: Placement, resource: str | None = None
-) -> Placement | None:
+def respread(instance: Instance, placement: Placement) -> Placement | None:
     """The placement the runtime would make of a plan that mixes levels in a group.
 
-    The nearest of :func:`respreads`: each mixed group at the level whose use of the fast
-    resource is closest to what the plan's own options use together.
+    The nearest of :func:`respreads`: each mixed group at the level whose use of the fast memory,
+    the first resource of scope rank, is closest to what the plan's own options use together.
 
     Parameters
     ----------
     instance : Instance
     placement : Placement
         Well formed; its groups may mix levels.
-    resource : str, optional
-        The fast memory; by default the first resource of scope rank.
 
     Returns
     -------
     Placement or None
         None when a group has no level that all its tables offer.
     """
-    return next(respreads(instance, placement, resource), None)
+    return next(respreads(instance, placement), None)
 
 
-def respreads(
-    instance: Instance, placement: Placement, resource: str | None = None
-) -> Iterator[Placement]:
+def respreads(instance: Instance, placement: Placement) -> Iterator[Placement]:
     """Every expressible neighbour of what the runtime would do, nearest first.
 
     For options that differ only in level, the use of fast memory is a constant plus ratio ×
@@ -78,7 +72,7 @@ def respreads(
     if not mixed:
         yield placement
         return
-    use = _fast_use(instance, resource)
+    use = _fast_use(instance)
     choices = []
     for group, tables in mixed.items():
         wanted = int(use[placement.options[tables]].sum())
@@ -130,12 +124,10 @@ def _shape(instance: Instance, option: int) -> list[tuple[int, ...]]:
     return [tuple(int(c[b]) for c in columns) for b in instance.blocks_of(option)]
 
 
-def _fast_use(instance: Instance, name: str | None) -> IntArray:
+def _fast_use(instance: Instance) -> IntArray:
     """Use of the fast memory by every option, int64 array [options]."""
     if not instance.resources:
         return np.zeros(instance.num_options, dtype=np.int64)
-    names = [r.name for r in instance.resources]
     scopes = [r.scope for r in instance.resources]
-    default = scopes.index(Scope.RANK) if Scope.RANK in scopes else 0
-    column = default if name is None else names.index(name)
-    return option_facts(instance).use[:, column]
+    column = scopes.index(Scope.RANK) if Scope.RANK in scopes else 0
+    return total_use(instance)[:, column]

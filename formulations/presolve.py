@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance import BlockView, Instance, IntArray, Objective, Scope, Where
+from formulations.bounds.own import per_option, total_use
+from formulations.instance import Instance, IntArray, Objective, Scope, Where
 from formulations.instance.seating import pinned_ranks
-
-#: Places that shards of a block take as they like, whatever their order.
-_FREE = (Where.ANY_RANK, Where.ANY_RANK_OF_ONE_MACHINE, Where.CLUSTER)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +41,7 @@ class Presolved:
 def presolve(instance: Instance) -> Presolved:
     """Find the options worth keeping; kept for whoever asks about the same Instance next.
 
-    An option fits nowhere when one of its shards exceeds every capacity it may count against, or
-    when what it must put at one place exceeds that place. One option dominates another of its
+    One option dominates another of its
     table when it may be placed wherever the other may, every shard of it costs and uses at most
     as much, and its fusion is the same or none.
 
@@ -57,7 +53,7 @@ def presolve(instance: Instance) -> Presolved:
     -------
     Presolved
     """
-    kept = instance.allowed & _fits(instance)
+    kept = usable(instance)
     replacement = np.where(kept, np.arange(instance.num_options), -1)
     shapes, bound = _shapes(instance), _bound_to_machines(instance)
     protected = {c.option for c in instance.current} if _limits_moves(instance) else set()
@@ -67,6 +63,21 @@ def presolve(instance: Instance) -> Presolved:
             _dominate(instance, same, protected, bound, replacement)
     kept = kept & (replacement == np.arange(instance.num_options))
     return Presolved(kept, replacement)
+
+
+def usable(instance: Instance) -> NDArray[np.bool_]:
+    """Options allowed by pins and ``forbidden`` that may fit an empty cluster, bool [options].
+
+    Necessary conditions only: every shard has a place, where a pin says; all shards together do
+    not exceed all capacity; shards that must part have places enough.
+    """
+    mask = instance.allowed & _fits(instance)
+    room = [sum(resource.capacity.tolist()) for resource in instance.resources]
+    mask &= (total_use(instance) <= np.asarray(room, dtype=object)).all(axis=1).astype(bool)
+    for block in np.flatnonzero(instance.block_distinct & (instance.block_count > 1)):
+        if instance.block_count[block] > _different_places(instance, int(block)):
+            mask[instance.option_of[block]] = False
+    return mask
 
 
 def placement_variables(instance: Instance, presolved: Presolved | None = None) -> int:
@@ -88,112 +99,38 @@ def _limits_moves(instance: Instance) -> bool:
 
 
 def _fits(instance: Instance) -> NDArray[np.bool_]:
-    """Options whose every block, alone, can be placed, where pins say, bool array [options]."""
-    fits = np.ones(instance.num_options, dtype=bool)
-    if not instance.num_blocks:
-        return fits
-    uneven, over = _uneven(instance), (_use(instance) > _room(instance)).any(axis=1)
-    fits[instance.option_of[over & ~uneven]] = False
-    for index in np.flatnonzero(over & uneven):
-        if not _block_fits(instance, instance.block(int(index))):
-            fits[instance.option_of[index]] = False
+    """Options with no shard above the largest place; where all of a block are alike, those on every
+    rank not above the smallest, those on whole machines not above the largest share of one."""
+    sizes = np.diff(instance.block_shards)
+    alike = np.repeat(sizes == 1, sizes)
+    where = np.repeat(instance.block_where, sizes)
+    ranks_of = np.asarray([len(m) for m in instance.machines])
+    over = np.zeros(len(instance.shard_use), dtype=bool)
+    for index, resource in enumerate(instance.resources):
+        use, each = instance.shard_use[:, index], resource.capacity
+        over |= use > each.max()
+        if resource.scope == Scope.MACHINE:
+            each = each // ranks_of
+        over |= alike & (where == Where.EVERY_RANK) & (use > each.min())
+        over |= alike & (where == Where.ONE_MACHINE) & (use > each.max())
+    fits = ~per_option(instance, over, np.logical_or)
     for option, ranks in pinned_ranks(instance).items():
         fits[option] &= ranks is not None
-    return fits
+    return np.asarray(fits)
 
 
-def _uneven(instance: Instance) -> NDArray[np.bool_]:
-    """Blocks whose shards differ and have each its place, bool array [blocks]."""
-    free = np.isin(instance.block_where, _FREE)
-    return ~free & (np.diff(instance.block_shards) > 1)
-
-
-def _use(instance: Instance) -> IntArray:
-    """Use of each block's largest shard; where shards differ, of a resource of the cluster that of
-    all; int64 array [blocks, resources]."""
-    first = instance.block_shards[:-1]
-    whole = np.asarray([r.scope == Scope.CLUSTER for r in instance.resources], dtype=bool)
-    use = np.maximum.reduceat(instance.shard_use, first, axis=0)
-    several = np.diff(instance.block_shards) > 1
-    if whole.any():
-        total = instance.shard_use[:, whole] * instance.shard_repeat[:, None]
-        use[np.ix_(several, whole)] = np.add.reduceat(total, first, axis=0)[several]
-    return use
-
-
-def _room(instance: Instance) -> IntArray:
-    """Most that a shard of each block may use at the roomiest place open to it, where blocks are
-    alike or free; int64 array [blocks, resources]."""
-    alike = (np.diff(instance.block_shards) == 1).astype(np.int64)
-    kinds = np.stack(
-        [instance.block_where, instance.block_places, instance.block_count * alike], axis=1
-    )
-    kinds, kind_of = np.unique(kinds, axis=0, return_inverse=True)
-    room = [_room_of(instance, Where(w), places, count) for w, places, count in kinds.tolist()]
-    return np.asarray(room, dtype=np.int64)[kind_of.ravel()]
-
-
-def _room_of(instance: Instance, where: Where, places: int, alike: int) -> list[int]:
-    """:func:`_room` of blocks of one kind; ``alike`` counts equal shards (machines), 0: unequal."""
-    among = None if places < 0 else instance.place_sets[places]
-    if where == Where.EVERY_RANK:
-        return _room_of_all(instance)
-    found = []
-    for resource in instance.resources:
-        if resource.scope == Scope.CLUSTER:
-            times = {Where.LIST: len(among or ()), Where.ONE_MACHINE: 1}.get(where, alike)
-            found.append(int(resource.capacity[0]) // max(1, times))
-            continue
-        machine = resource.scope == Scope.MACHINE
-        room = resource.capacity[instance.machine_of] if machine else resource.capacity
-        if where in (Where.LIST, Where.ANY_RANK):
-            open_ = room if among is None else room[list(among)]
-            found.append(int(open_.min() if where == Where.LIST else open_.max()))
-            continue
-        machines = range(len(instance.machines)) if among is None else among
-        least = np.min if where == Where.ONE_MACHINE else np.max
-        found.append(max(int(least(room[list(instance.machines[m])])) for m in machines))
-    return found
-
-
-def _room_of_all(instance: Instance) -> list[int]:
-    """Most a shard on every rank may use of each resource."""
-    sizes = np.asarray([len(m) for m in instance.machines])
-    room = []
-    for resource in instance.resources:
-        if resource.scope == Scope.RANK:
-            room.append(int(resource.capacity.min()))
-        elif resource.scope == Scope.MACHINE:
-            room.append(int((resource.capacity // sizes).min()))
-        else:
-            room.append(int(resource.capacity[0]) // instance.num_ranks)
-    return room
-
-
-def _block_fits(instance: Instance, block: BlockView) -> bool:
-    """Whether unequal shards in a given order fit: on given ranks, or on some machine's."""
-    use = instance.shard_use[block.entries]
-    for index, resource in enumerate(instance.resources):
-        if resource.scope == Scope.CLUSTER:
-            if int(use[:, index].sum()) > int(resource.capacity[0]):
-                return False
-            continue
-        machine = resource.scope == Scope.MACHINE
-        room = resource.capacity[instance.machine_of] if machine else resource.capacity
-        rooms = (room[list(ranks)] for ranks in _orders(instance, block))
-        if not any((use[:, index] <= each).all() for each in rooms):
-            return False
-    return True
-
-
-def _orders(instance: Instance, block: BlockView) -> list[Sequence[int]]:
-    """Ranks that the shards of a block may take in their order."""
-    if block.where == Where.EVERY_RANK:
-        return [range(instance.num_ranks)]
-    if block.where == Where.LIST:
-        return [block.places or ()]
-    machines = range(len(instance.machines)) if block.places is None else block.places
-    return [instance.machines[m] for m in machines]
+def _different_places(instance: Instance, block: int) -> int:
+    """How many different ranks (or machines) the shards of a block can take at most."""
+    where, places = int(instance.block_where[block]), int(instance.block_places[block])
+    allowed = None if places < 0 else instance.place_sets[places]
+    if where == Where.ANY_RANK:
+        return instance.num_ranks if allowed is None else len(allowed)
+    machines = range(len(instance.machines)) if allowed is None else allowed
+    if where == Where.ONE_MACHINE:
+        return len(machines)
+    if where == Where.ANY_RANK_OF_ONE_MACHINE:
+        return max(len(instance.machines[m]) for m in machines)
+    return int(instance.block_count[block])
 
 
 def _alike(instance: Instance, options: list[int], shapes: IntArray) -> list[list[int]]:

@@ -170,10 +170,10 @@ def slope(instance: Instance, certificate: Certificate, names: Sequence[str]) ->
     vector = certificate.vectors[0]
     level = vector_of(rows, vector).level
     total = 0
-    for resource in instance.resources:
-        if resource.name in names:
-            value = vector.get("capacity", {}).get(resource.name, 0)
-            total += sum(value) if isinstance(value, list) else value * len(resource.capacity)
+    places = {resource.name: len(resource.capacity) for resource in instance.resources}
+    for row in vector:
+        if row["row"] == "capacity" and row["of"] in names:
+            total += row["times"] * (1 if "at" in row else places[row["of"]])
     return -float(Fraction(total, level))
 
 

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import numpy as np
 
 from benchmarks.ladder.make import synthetic
-from formulations.bounds.own import usable
+from formulations.presolve import usable
 from formulations.result.certify import symmetric_lp
 from formulations.search.anneal import Annealer
 

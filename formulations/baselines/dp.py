@@ -15,13 +15,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from formulations.baselines.dp_model.axes import make_axes
-from formulations.baselines.dp_model.programme import Problem, Programme, make_grid, make_problem
+from formulations.baselines.dp_model.programme import (
+    Problem,
+    Programme,
+    make_axes,
+    make_grid,
+    make_problem,
+)
 from formulations.baselines.dp_model.transition import Cells, Grid
 from formulations.baselines.dp_model.wishes import OPTIONS, Select, Wishes, read_wishes
-from formulations.baselines.partition.outcome import outcome_of
 from formulations.baselines.partition.partitioner import Partitioner
-from formulations.baselines.partition.search import Found, search
+from formulations.baselines.partition.search import Found, outcome_of, search
 from formulations.clock import Clock, OutOfTime
 from formulations.instance import Instance, IntArray, Objective
 from formulations.options import Options

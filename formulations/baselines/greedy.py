@@ -11,10 +11,9 @@ from __future__ import annotations
 from enum import StrEnum
 
 from formulations.baselines.partition.balanced import BalancedPartitioner
-from formulations.baselines.partition.outcome import outcome_of
 from formulations.baselines.partition.partitioner import Partitioner, SortBy
 from formulations.baselines.partition.proposers import PROPOSERS
-from formulations.baselines.partition.search import Found, search
+from formulations.baselines.partition.search import Found, outcome_of, search
 from formulations.clock import Clock
 from formulations.instance import Instance
 from formulations.options import Options, list_of, one_of, whole
@@ -45,7 +44,7 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     (default: none do). ``work_limit`` counts proposals placed.
 
     Fusion groups are ignored while planning, as TorchRec ignores them; see
-    :func:`formulations.baselines.partition.outcome.outcome_of` for what is returned then.
+    :func:`formulations.baselines.partition.search.outcome_of` for what is returned then.
 
     Raises
     ------

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from formulations.instance import Instance, IntArray, Objective, Scope, Where
-from formulations.instance.seating import pinned_ranks
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.instance import Instance, IntArray, Objective, Where
 
 
 def shard_counts(instance: Instance) -> IntArray:
@@ -31,12 +33,13 @@ def shard_counts(instance: Instance) -> IntArray:
     return np.where(shared, np.repeat(per_block, runs), uneven)
 
 
-def per_option(instance: Instance, values: IntArray) -> IntArray:
-    """Sum values of entries over each option, array [options, …]."""
+def per_option(instance: Instance, values: NDArray[Any], how: np.ufunc = np.add) -> NDArray[Any]:
+    """Sum (or join otherwise) values of entries over each option, array [options, …]."""
     if not instance.num_options:
         return values[:0]
-    blocks = np.add.reduceat(values, instance.block_shards[:-1], axis=0)
-    return np.add.reduceat(blocks, instance.option_blocks[:-1], axis=0)
+    first = instance.block_shards[:-1][instance.option_blocks[:-1]]
+    result: NDArray[Any] = how.reduceat(values, first, axis=0)
+    return result
 
 
 def total_use(instance: Instance) -> IntArray:
@@ -53,57 +56,9 @@ def own_cost(instance: Instance) -> IntArray:
     """
     if instance.objective == Objective.TOTAL:
         return np.full(instance.num_options, np.iinfo(np.int64).min)
-    if not instance.num_options:
-        return np.zeros(0, dtype=np.int64)
     cost = instance.shard_cost.copy()
     off = np.repeat(instance.block_where == Where.CLUSTER, np.diff(instance.block_shards))
     cost[off] = 0
     if instance.objective == Objective.BUSIEST_RANK:
         cost = cost.sum(axis=1, keepdims=True)
-    blocks = np.maximum.reduceat(cost, instance.block_shards[:-1], axis=0)
-    return np.maximum.reduceat(blocks, instance.option_blocks[:-1], axis=0).sum(axis=1)
-
-
-def usable(instance: Instance) -> np.ndarray:
-    """Options allowed by pins and ``forbidden`` that may fit an empty cluster, bool [options].
-
-    Necessary conditions only: no shard above the largest place; a shard on every rank not above
-    the smallest; all shards together not above all capacity; enough ranks (or machines) for
-    shards that must part; a pin's ranks are some it may take.
-    """
-    if not instance.num_options:
-        return np.zeros(0, dtype=bool)
-    mask = instance.allowed.copy()
-    entry_ok = np.ones(len(instance.shard_use), dtype=bool)
-    runs = np.diff(instance.block_shards)
-    shared = np.repeat((instance.block_where == Where.EVERY_RANK) & (runs == 1), runs)
-    for index, resource in enumerate(instance.resources):
-        use = instance.shard_use[:, index]
-        entry_ok &= use <= resource.capacity.max()
-        if resource.scope == Scope.RANK:
-            entry_ok &= ~shared | (use <= resource.capacity.min())
-    bad = np.bitwise_or.reduceat(~entry_ok, instance.block_shards[:-1])
-    mask &= ~np.bitwise_or.reduceat(bad, instance.option_blocks[:-1])
-    total = total_use(instance)
-    for index, resource in enumerate(instance.resources):
-        mask &= total[:, index] <= int(resource.capacity.sum())
-    for option, ranks in pinned_ranks(instance).items():
-        mask[option] &= ranks is not None
-    for block in np.flatnonzero(instance.block_distinct & (instance.block_count > 1)):
-        if instance.block_count[block] > _different_places(instance, int(block)):
-            mask[instance.option_of[block]] = False
-    return mask
-
-
-def _different_places(instance: Instance, block: int) -> int:
-    """How many different ranks (or machines) the shards of a block can take at most."""
-    where, places = int(instance.block_where[block]), int(instance.block_places[block])
-    allowed = None if places < 0 else instance.place_sets[places]
-    if where == Where.ANY_RANK:
-        return instance.num_ranks if allowed is None else len(allowed)
-    machines = range(len(instance.machines)) if allowed is None else allowed
-    if where == Where.ONE_MACHINE:
-        return len(machines)
-    if where == Where.ANY_RANK_OF_ONE_MACHINE:
-        return max(len(instance.machines[m]) for m in machines)
-    return int(instance.block_count[block])
+    return per_option(instance, cost, np.maximum).sum(axis=1)

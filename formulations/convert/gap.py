@@ -15,8 +15,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from formulations.convert.scale import common_scale, scaled
-from formulations.convert.shape import matrix, numbers, one_of, positive
+from formulations.convert.numbers import (
+    common_scale,
+    matrix,
+    numbers,
+    one_of,
+    positive,
+    scaled,
+)
 from formulations.instance import Instance, Objective, Scope
 from formulations.instance.build import Block, InstanceBuilder, Shard
 

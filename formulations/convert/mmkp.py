@@ -17,8 +17,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from formulations.convert.scale import common_scale, scaled
-from formulations.convert.shape import matrix, numbers, one_of, positive
+from formulations.convert.numbers import (
+    common_scale,
+    matrix,
+    numbers,
+    one_of,
+    positive,
+    scaled,
+)
 from formulations.errors import InstanceError
 from formulations.instance import Instance, Objective, Scope, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard

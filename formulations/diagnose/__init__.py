@@ -2,8 +2,7 @@
 
 from formulations.diagnose.capacity import Least, least_capacity
 from formulations.diagnose.conflict import Conflict, conflict
-from formulations.diagnose.diagnosis import Diagnosis, diagnose
-from formulations.diagnose.drop import Drop, fewest_drops
+from formulations.diagnose.diagnosis import Diagnosis, Drop, diagnose, fewest_drops
 
 __all__ = [
     "Conflict",

@@ -190,15 +190,13 @@ def merged(key: IntArray, amount: IntArray) -> tuple[IntArray, IntArray]:
     return (key[first], np.add.reduceat(amount, first)) if len(key) else (key, amount)
 
 
-def pairs(
-    rows: int, columns: IntArray, coefficient: int = 1
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Entries of rows that each have the same number of columns, int64 array [rows, k]."""
+def pairs(rows: int, columns: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Entries, all 1, of rows that each have the same number of columns, int64 array [rows, k]."""
     width = columns.size // max(1, rows)
     return (
         np.repeat(np.arange(rows), width),
         columns.ravel(),
-        np.full(columns.size, coefficient, dtype=np.int64),
+        np.ones(columns.size, dtype=np.int64),
     )
 
 

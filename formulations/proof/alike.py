@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.bounds.own import per_option, shard_counts
 from formulations.instance import Instance, IntArray, Objective, Scope, Where
 from formulations.proof.measures import Measures
 from formulations.proof.rows import Layout
@@ -80,16 +81,4 @@ def _columns(
 
 def _summed(instance: Instance, values: IntArray) -> IntArray:
     """Values of all shards of each option, from those of the entries, int64 array [options]."""
-    sizes = np.diff(instance.block_shards)
-    whole = instance.block_where == Where.ONE_MACHINE
-    every = np.isin(instance.block_where, (Where.EVERY_RANK, Where.LIST))
-    alike = np.where(every, instance.num_ranks, instance.block_count)
-    alike[whole] *= len(instance.machines[0])
-    several = np.where(whole, instance.block_count, 1)
-    times = np.where(
-        np.repeat(sizes == 1, sizes),
-        np.repeat(alike, sizes),
-        np.repeat(several, sizes) * instance.shard_repeat,
-    )
-    first = instance.block_shards[instance.option_blocks[:-1]]
-    return np.asarray(np.add.reduceat(values * times, first), dtype=np.int64)
+    return per_option(instance, values * shard_counts(instance))

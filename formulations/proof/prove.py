@@ -19,7 +19,7 @@ from formulations.proof.build import build_rows
 from formulations.proof.relaxation import Relaxation
 from formulations.proof.rows import Rows
 from formulations.proof.tree import Effort, Node, Tree
-from formulations.proof.weights import Weights, vector_to_dict
+from formulations.proof.weights import Weights, vector_to_list
 from formulations.result.certificate import Certificate
 
 #: Targets tried at the root, and for trees; targets closer than this share are as good as equal.
@@ -158,8 +158,8 @@ def prove_infeasible(
 def _nothing_to_place(instance: Instance) -> Certificate:
     """Without tables every cost is 0, and that is all there is to prove."""
     single = instance.objective != Objective.STEP_TIME
-    names = [instance.objective.value] if single else instance.phases
-    return Certificate("bound", 0, ({"cost": dict.fromkeys(names, 1)},), ({"use": [0]},))
+    name = instance.objective.value if single else instance.phases[0]
+    return Certificate("bound", 0, ([{"row": "cost", "of": name, "times": 1}],), ({"use": [0]},))
 
 
 def _effort(seconds: float | None, stop: threading.Event | None) -> Effort:
@@ -182,7 +182,7 @@ class _Proof:
     tree: Tree
     target: int | None
 
-    def certificate(self, kind: str, first: list[dict[str, object]]) -> Certificate:
+    def certificate(self, kind: str, first: list[list[dict[str, Any]]]) -> Certificate:
         """Written down, with the vectors that nodes use (after those given).
 
         Options that have no place go when a vector is applied, be it one of zeros.
@@ -201,13 +201,12 @@ class _Proof:
                 item["use"] = [place.setdefault(id(v), len(first) + len(place)) for v in use]
             if node.split is not None and not node.closed:
                 item |= node.split.to_dict()
-                item["nodes"] = [len(order) + i for i in range(len(node.children))]
                 order += node.children
             nodes.append(item)
-        written = [*first, *(vector_to_dict(self.rows, vectors[i]) for i in place)]
+        written = [*first, *(vector_to_list(self.rows, vectors[i]) for i in place)]
         if (self.rows.instance.allowed & ~self.rows.possible).any():
             nodes[0]["use"] = [len(written), *nodes[0].get("use", [])]
-            written.append({})
+            written.append([])
         return Certificate(kind, self.target, tuple(written), tuple(nodes))
 
 
@@ -225,7 +224,7 @@ class _Search:
         self._typical = upper or _typical(instance)
         self._rows = build_rows(instance)
         self._relaxation = Relaxation(self._rows, self._typical)
-        self._first: list[dict[str, object]] = []
+        self._first: list[list[dict[str, Any]]] = []
         self.best: _Proof | None = None
 
     def done(self) -> bool:
@@ -243,7 +242,7 @@ class _Search:
         root = tree.root
         if tree.closed or root.last is None or not root.last.level:
             return None
-        self._first = [vector_to_dict(self._rows, root.last)]
+        self._first = [vector_to_list(self._rows, root.last)]
         target = _reached(root, root.last)
         self._keep(tree, target if self._upper is None else min(target, self._upper))
         return root

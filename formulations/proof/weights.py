@@ -115,53 +115,48 @@ def option_prices(rows: Rows, choices: BigArray, closed: IntArray | None = None)
     return prices
 
 
-def vector_to_dict(rows: Rows, vector: Weights) -> dict[str, Any]:
+def vector_to_list(rows: Rows, vector: Weights) -> list[dict[str, Any]]:
     """A vector as it stands in the file (docs/proof.md)."""
     layout, measures, instance = rows.layout, rows.measures, rows.instance
-    found: dict[str, Any] = {}
-    cells, width = rows.cells, measures.value.shape[1]
-    for f, name in enumerate(measures.costs):
-        first = layout.cost + f * cells.count
-        _put(found, "cost", name, _spread(vector, first, cells.cell_of))
+    cells, width, found = rows.cells, measures.value.shape[1], list[dict[str, Any]]()
     if instance.objective == Objective.TOTAL:
-        _put(found, "cost", Objective.TOTAL.value, vector.of_row.get(layout.cost, 0))
+        found += _spread(vector, "cost", Objective.TOTAL.value, layout.cost, _ONE)
+    for f, name in enumerate(measures.costs):
+        found += _spread(vector, "cost", name, layout.cost + f * cells.count, cells.cell_of)
+    parts = {Scope.RANK: cells.cell_of, Scope.MACHINE: cells.group_of}
     for first, resource in zip(layout.resource, instance.resources, strict=True):
-        part = {Scope.RANK: cells.cell_of, Scope.MACHINE: cells.group_of}.get(
-            resource.scope, np.zeros(1, dtype=np.int64)
-        )
-        _put(found, "capacity", resource.name, _spread(vector, first, part))
+        part = parts.get(resource.scope, _ONE)
+        found += _spread(vector, "capacity", resource.name, first, part)
+    costs = [("largest_cost", name) for name in measures.costs]
+    ranked = [("largest_use", instance.resources[i].name) for i in measures.ranked]
     for row, amount in sorted(vector.of_row.items()):
         if layout.chief <= row < layout.moved_tables:
             place, table = divmod(row - layout.chief, instance.num_tables)
             index, f = divmod(place, width)
-            item = [table, amount] if index == 0 else [table, amount, index - 1]
-            if f < len(measures.costs):
-                key, name = "largest_cost", measures.costs[f]
-            else:
-                name = instance.resources[measures.ranked[f - len(measures.costs)]].name
-                key = "largest_use"
-            found.setdefault(key, {}).setdefault(name, []).append(item)
+            kind, name = [*costs, *ranked][f]
+            machine = {"machine": index - 1} if index else {}
+            found.append({"row": kind, "of": name, "table": table, **machine, "times": amount})
+        elif row >= layout.fusion:
+            table, group, level = rows.fused[row - layout.fusion]
+            name = instance.fusion_groups[group]
+            found.append({"row": "fusion", "of": name, "table": table, "level": level,
+                          "times": amount})  # fmt: skip
     for key, row in (("moved_tables", layout.moved_tables), ("moved_bytes", layout.moved_bytes)):
         if row in vector.of_row:
-            found[key] = vector.of_row[row]
-    _put_fusion(found, rows, vector)
+            found.append({"row": key, "times": vector.of_row[row]})
     return found
 
 
-def _put_fusion(found: dict[str, Any], rows: Rows, vector: Weights) -> None:
-    for row, amount in sorted(vector.of_row.items()):
-        if row >= rows.layout.fusion:
-            table, group, level = rows.fused[row - rows.layout.fusion]
-            name = rows.instance.fusion_groups[group]
-            found.setdefault("fusion", {}).setdefault(name, []).append([table, level, amount])
+#: The only place of a row about the whole cluster.
+_ONE: IntArray = np.zeros(1, dtype=np.int64)
 
 
-def _put(found: dict[str, Any], key: str, name: str, value: int | list[int]) -> None:
-    if value:
-        found.setdefault(key, {})[name] = value
-
-
-def _spread(vector: Weights, first: int, part: IntArray) -> int | list[int]:
-    """One number where all places have the same, else one a place."""
+def _spread(
+    vector: Weights, kind: str, name: str, first: int, part: IntArray
+) -> list[dict[str, Any]]:
+    """One row where all places have the same multiplier, else one a place."""
     values = [vector.of_row.get(first + int(p), 0) for p in part]
-    return values[0] if len(set(values)) == 1 else values
+    row = {"row": kind, "of": name}
+    if len(set(values)) == 1:
+        return [row | {"times": values[0]}] if values[0] else []
+    return [row | {"at": at, "times": value} for at, value in enumerate(values) if value]

@@ -12,7 +12,7 @@ from typing import Any
 
 from formulations.errors import InstanceError
 
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,15 @@ class Certificate:
         ``bound`` or ``infeasible``.
     target : int or None
         None for ``infeasible``.
-    vectors : tuple of dict
-        Multipliers of rows, as they stand in the file.
+    vectors : tuple of list of dict
+        Rows and how often they count, as they stand in the file.
     nodes : tuple of dict
         Cases, the root first.
     """
 
     kind: str
     target: int | None
-    vectors: tuple[dict[str, Any], ...]
+    vectors: tuple[list[dict[str, Any]], ...]
     nodes: tuple[dict[str, Any], ...]
 
 
@@ -61,11 +61,12 @@ def certificate_from_dict(data: object, what: str = "certificate") -> Certificat
     """
     if not isinstance(data, Mapping):
         raise InstanceError(f"{what}: a certificate must be an object, found {data!r}")
-    if data.get("version") == 1:
+    version, kind, target = data.get("version"), data.get("kind"), data.get("target")
+    if version in (1, 2):
         raise InstanceError(
-            f"{what}: its certificate is of version 1, which an earlier release wrote; solve again"
+            f"{what}: its certificate is of version {version}, which an earlier release wrote; "
+            "solve again"
         )
-    kind, target = data.get("kind"), data.get("target")
     if data.get("version") != VERSION or kind not in ("bound", "infeasible"):
         raise InstanceError(
             f"{what}: a certificate of version {data.get('version')!r} and kind {kind!r}; "
@@ -78,11 +79,14 @@ def certificate_from_dict(data: object, what: str = "certificate") -> Certificat
         )
     if kind == "bound" and (isinstance(target, bool) or not isinstance(target, int)):
         raise InstanceError(f"{what}: the target of a certificate must be an integer")
-    return Certificate(kind, target, _objects(data, "vectors", what), _objects(data, "nodes", what))
+    if not isinstance(data["vectors"], list):
+        raise InstanceError(f"{what}: 'vectors' of a certificate must be a list")
+    vectors = [list(_objects(item, "a vector", what)) for item in data["vectors"]]
+    nodes = _objects(data["nodes"], "'nodes'", what)
+    return Certificate(kind, target, tuple(vectors), nodes)
 
 
-def _objects(data: Mapping[Any, Any], key: str, what: str) -> tuple[dict[str, Any], ...]:
-    items = data[key]
+def _objects(items: object, name: str, what: str) -> tuple[dict[str, Any], ...]:
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise InstanceError(f"{what}: {key!r} of a certificate must be a list of objects")
+        raise InstanceError(f"{what}: {name} of a certificate must be a list of objects")
     return tuple(items)

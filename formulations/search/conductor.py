@@ -19,7 +19,7 @@ from functools import partial
 import numpy as np
 
 from formulations.baselines.start import current_plan, starting_plan
-from formulations.bounds.own import own_cost, usable
+from formulations.bounds.own import own_cost
 from formulations.clock import Clock
 from formulations.instance import Instance, IntArray
 from formulations.presolve import presolve
@@ -52,7 +52,7 @@ def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> 
     if stuck is not None:
         note = f"no option of table {instance.table_names[stuck]!r} is allowed and fits"
         return infeasible(name, BoundSource("presolve", exact=True), note)
-    context = Context(instance, settings, clock, presolved.kept & usable(instance))
+    context = Context(instance, settings, clock, presolved.kept)
     _given(context)
     start = _rounded(context, None) if context.best is None else context.best.options
     sides = [Plans(context, start, seed) for seed in range(2)]

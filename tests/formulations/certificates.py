@@ -8,6 +8,25 @@ from typing import Any
 Document = dict[str, Any]
 
 
+def rows(vector: Document) -> list[Document]:
+    """A vector written in short, {kind: {name: number, numbers or rows}}, as in a file."""
+    found: list[Document] = []
+    for kind, named in vector.items():
+        for name, value in named.items() if isinstance(named, dict) else [(None, named)]:
+            row = {"row": kind} if name is None else {"row": kind, "of": name}
+            if not isinstance(value, list):
+                found.append(row | {"times": value})
+            elif kind in ("cost", "capacity"):
+                found += [row | {"at": at, "times": times} for at, times in enumerate(value)]
+            elif kind == "fusion":
+                keys = ("table", "level", "times")
+                found += [row | dict(zip(keys, item, strict=False)) for item in value]
+            else:
+                keys = ("table", "times", "machine")
+                found += [row | dict(zip(keys, item, strict=False)) for item in value]
+    return found
+
+
 def random_certificate(
     rng: Random, instance: Document, target: int | None, depth: int = 4
 ) -> Document:
@@ -17,7 +36,7 @@ def random_certificate(
     nothing here knows whether the claim is true.
     """
     vectors = [random_vector(rng, instance, target is not None) for _ in range(rng.randint(1, 8))]
-    certificate: Document = {"version": 2, "kind": "infeasible", "vectors": vectors, "nodes": []}
+    certificate: Document = {"version": 3, "kind": "infeasible", "vectors": vectors, "nodes": []}
     if target is not None:
         certificate |= {"kind": "bound", "target": target}
     nodes: list[Document] = certificate["nodes"]
@@ -30,17 +49,17 @@ def random_certificate(
             if not children or len(nodes) + children > 150 or rng.random() < 0.1:
                 continue
             positions = list(range(len(nodes), len(nodes) + children))
-            nodes[parent] |= split | {"nodes": positions}
+            nodes[parent] |= split
             nodes.extend({} for _ in positions)
             levels[-1].extend(positions)
     for node in nodes:
-        if rng.random() < 0.8 or "nodes" not in node:
+        if rng.random() < 0.8 or "table" not in node:
             most = len(vectors)
             node["use"] = [rng.randrange(most) for _ in range(rng.randint(0, 2 * most))]
     return certificate
 
 
-def random_vector(rng: Random, instance: Document, costs: bool) -> Document:
+def random_vector(rng: Random, instance: Document, costs: bool) -> list[Document]:
     """Multipliers of some rows of every kind that the instance has."""
     ranks, objective = instance["ranks"], instance["objective"]
     names = instance["phases"] if objective == "step_time" else [objective]
@@ -63,12 +82,12 @@ def random_vector(rng: Random, instance: Document, costs: bool) -> Document:
     fused = [(o["fusion"], t) for t, table in enumerate(instance["tables"])
              for o in table["options"] if "fusion" in o]  # fmt: skip
     for place, t in rng.sample(fused, rng.randint(0, len(fused))):
-        rows = vector.setdefault("fusion", {}).setdefault(place["group"], [])
-        rows.append([t, place["level"], rng.choice([1, 1, 2, 3, 100])])
+        fusion = vector.setdefault("fusion", {}).setdefault(place["group"], [])
+        fusion.append([t, place["level"], rng.choice([1, 1, 2, 3, 100])])
     for key in ("moved_tables", "moved_bytes"):
         if f"max_{key}" in instance and rng.random() < 0.5:
             vector[key] = rng.choice([1, 1, 2, 5])
-    return vector
+    return rows(vector)
 
 
 def _some(rng: Random, names: list[str]) -> list[str]:
@@ -89,13 +108,13 @@ def _spread(rng: Random, size: int, single: bool) -> int | list[int]:
 def _largest(rng: Random, instance: Document) -> list[list[int]]:
     if not instance["tables"]:
         return []
-    rows = []
+    found = []
     for _ in range(rng.randint(1, 3)):
         row = [rng.randrange(len(instance["tables"])), rng.choice([1, 1, 2, 3, 100])]
         if rng.random() < 0.6:
             row.append(rng.randrange(len(instance["machines"])))
-        rows.append(row)
-    return rows
+        found.append(row)
+    return found
 
 
 def random_split(rng: Random, instance: Document) -> tuple[Document, int]:

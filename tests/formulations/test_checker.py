@@ -13,7 +13,7 @@ from formulations import checker
 from formulations.instance import Instance
 from formulations.instance.file import instance_to_dict
 from tests.formulations.brute_force import brute_force
-from tests.formulations.certificates import random_certificate
+from tests.formulations.certificates import random_certificate, rows
 from tests.formulations.strategies import instances
 
 Document = dict[str, Any]
@@ -54,8 +54,8 @@ def instance(
 def bound(target: int, *vectors: Document, nodes: list[Document] | None = None) -> Document:
     """A certificate of kind bound; one node that uses all vectors unless nodes are given."""
     nodes = nodes if nodes is not None else [{"use": list(range(len(vectors)))}]
-    document = {"version": 2, "kind": "bound", "target": target}
-    return document | {"vectors": list(vectors), "nodes": nodes}
+    document = {"version": 3, "kind": "bound", "target": target}
+    return document | {"vectors": [rows(vector) for vector in vectors], "nodes": nodes}
 
 
 def infeasible(*vectors: Document, nodes: list[Document] | None = None) -> Document:
@@ -67,7 +67,7 @@ def infeasible(*vectors: Document, nodes: list[Document] | None = None) -> Docum
 
 def proves(document: Document, certificate: Document) -> bool:
     """Whether the checker accepts."""
-    return checker.check_certificate(document, certificate) is None
+    return checker.Proof(checker.Instance(document), certificate).open_case() is None
 
 
 def exactly(document: Document, certificate: Document) -> None:
@@ -86,9 +86,9 @@ def worked_example() -> tuple[Document, Document]:
     slow = option("slow", block("any_rank", shard(14, hbm=1)))
     hbm = [{"name": "hbm", "scope": "rank", "capacity": 9}]
     certificate = bound(22, ALL, {"capacity": {"hbm": 1}}, nodes=[
-        {"table": 0, "options": [[1], [0]], "nodes": [1, 2]}, {"use": [0, 1]},
-        {"table": 1, "options": [[1], [0]], "nodes": [3, 4]}, {"use": [0, 1]},
-        {"table": 2, "options": [[1], [0]], "nodes": [5, 6]}, {"use": [0, 1]}, {"use": [1]},
+        {"table": 0, "options": [[1], [0]]}, {"use": [0, 1]},
+        {"table": 1, "options": [[1], [0]]}, {"use": [0, 1]},
+        {"table": 2, "options": [[1], [0]]}, {"use": [0, 1]}, {"use": [1]},
     ])  # fmt: skip
     return instance([[fast, slow]] * 4, resources=hbm, **TWO), certificate
 
@@ -394,9 +394,9 @@ class TestSplits:
             [option("a", block("any_rank", shard(5))), option("b", block("any_rank", shard(6)))]
         ]
         leaves = [{}, {}]
-        covered = [{"table": 0, "options": [[0], [1]], "nodes": [1, 2]}, *leaves]
+        covered = [{"table": 0, "options": [[0], [1]]}, *leaves]
         assert proves(instance(tables), bound(5, nodes=covered))
-        hole = [{"table": 0, "options": [[0], []], "nodes": [1, 2]}, *leaves]
+        hole = [{"table": 0, "options": [[0], []]}, *leaves]
         document = instance([[*tables[0], option("c", block("any_rank", shard(1)))]])
         assert not proves(document, bound(5, nodes=hole))
 
@@ -404,7 +404,7 @@ class TestSplits:
         """Two shards of a table on one of two machines, those after the first not on one before."""
         two = block("any_rank", shard(6), count=2)
         tables = [[option("o", two)]] * 3
-        split = {"table": 0, "machines": [[0], [1]], "nodes": [1, 2]}
+        split = {"table": 0, "machines": [[0], [1]]}
         document = instance(tables, machines=[[0], [1]])
         # three times two shards of 6 on two ranks: 18; the sum alone says it
         assert proves(
@@ -420,7 +420,7 @@ class TestSplits:
                   [option("a", block("one_machine", shard(5), among=[0]))],
                   [option("b", block("one_machine", shard(5), among=[1]))]]  # fmt: skip
         rows = [{"largest_cost": {"busiest_rank": [[0, 1, q]]}} for q in (0, 1)]
-        split = {"table": 0, "machines": [[0], [1]], "nodes": [1, 2]}
+        split = {"table": 0, "machines": [[0], [1]]}
         nodes = [split, {"use": [0]}, {"use": [1]}]
         exactly(instance(tables), bound(11, *rows, nodes=nodes))
         exactly(instance(tables), bound(11, *rows))
@@ -437,8 +437,7 @@ class TestSplits:
     def test_malformed(self, split: Document) -> None:
         """A split by nothing or by what is not there is an error."""
         lists = next(v for k, v in split.items() if k not in ("table", "group"))
-        children = list(range(1, 1 + len(lists)))
-        nodes = [split | {"nodes": children}, *({} for _ in children)]
+        nodes = [split, *({} for _ in lists)]
         with pytest.raises(checker.Unreadable):
             proves(
                 instance([[option("o", block("every_rank", shard(1)), g=0)]]), bound(9, nodes=nodes)
@@ -448,7 +447,7 @@ class TestSplits:
 def test_a_tree_needs_a_root() -> None:
     """No nodes prove nothing, nor is there a node without a parent before it."""
     document, certificate = worked_example()
-    for nodes in ([], [{}, {}], [{"table": 0, "options": [[0, 1]], "nodes": [0]}]):
+    for nodes in ([], [{}, {}], [{"table": 0, "options": [[0, 1]]}]):
         with pytest.raises(checker.Unreadable):
             proves(document, certificate | {"nodes": nodes})
 

@@ -90,9 +90,7 @@ def test_verdicts() -> None:
     document, outcome = example()
     assert lines(document, outcome)[-1] == "verdict: certified optimal"
     outcome["certificate"]["target"] = outcome["certified_bound"] = 21
-    assert lines(document, outcome)[-1] == (
-        "verdict: optimal, certified to 4.55%; optimal is the word of 'cpsat'"
-    )
+    assert lines(document, outcome)[-1] == ("verdict: optimal by 'cpsat', certified to 4.55%")
     outcome |= {"status": "feasible", "bound": 21}
     assert lines(document, outcome)[-1] == "verdict: feasible, certified to 4.55%"
     outcome |= {"certificate": None, "certified_bound": None}
@@ -105,11 +103,11 @@ def test_infeasible() -> None:
     document["resources"][0]["capacity"] = 0
     outcome |= {"status": "infeasible", "tables": None, "objective": None, "objectives": {}}
     outcome |= {"bound": None, "certified_bound": None, "certificate": None}
-    assert lines(document, outcome)[-1] == "verdict: infeasible, the word of 'cpsat'"
-    outcome["certificate"] = {"version": 2, "kind": "infeasible", "vectors": [], "nodes": [{}]}
+    assert lines(document, outcome)[-1] == "verdict: infeasible by 'cpsat', nothing certified"
+    outcome["certificate"] = {"version": 3, "kind": "infeasible", "vectors": [], "nodes": [{}]}
     assert lines(document, outcome)[-1] == "verdict: certified infeasible"
     outcome |= {"certificate": infeasible_bound(), "certified_bound": 22, "bound": 22}
-    assert lines(document, outcome)[-1] == "verdict: infeasible, the word of 'cpsat'"
+    assert lines(document, outcome)[-1] == "verdict: infeasible by 'cpsat', certified from 22 on"
 
 
 def infeasible_bound() -> Document:
@@ -164,7 +162,7 @@ def test_stands_alone(tmp_path: Path) -> None:
     document, outcome = example()
     (tmp_path / "i.json.gz").write_bytes(gzip.compress(json.dumps(document).encode()))
     (tmp_path / "o.json").write_text(json.dumps(outcome))
-    code, text = run(tmp_path, "o.json", "--instance", "i.json.gz")
+    code, text = run(tmp_path, "o.json", "i.json.gz")
     assert (code, text.splitlines()[-1]) == (0, "verdict: certified optimal")
     data = base64.b64encode(gzip.compress(json.dumps(document).encode())).decode()
     packed = {"encoding": "json+gzip+base64", "data": data}
@@ -191,16 +189,43 @@ def test_unreadable_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], da
     document, _ = example()
     (tmp_path / "i.json").write_text(json.dumps(document))
     (tmp_path / "o.json").write_bytes(data)
-    arguments = [str(tmp_path / "o.json"), "--instance", str(tmp_path / "i.json")]
+    arguments = [str(tmp_path / "o.json"), str(tmp_path / "i.json")]
     assert checker.main(arguments) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
-def test_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bomb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """What unpacks to more than the limit is refused before it is whole."""
     monkeypatch.setattr(checker, "MAX_BYTES", 1000)
-    (tmp_path / "o.json").write_bytes(gzip.compress(b" " * 10_000))
+    (tmp_path / "o.json").write_bytes(gzip.compress(b"{}" + b" " * 10_000))
     assert checker.main([str(tmp_path / "o.json")]) == 2
+    assert "more than 1000 bytes" in capsys.readouterr().err
+
+
+def test_pinned_ranks() -> None:
+    """A plan puts a pinned option on the ranks of its pin, each as often as they say."""
+    document, outcome = example()
+    document["pins"] = [{"table": "t0", "option": "fast", "ranks": [[0]]}]
+    assert lines(document, outcome)[-1] == "verdict: certified optimal"
+    document["tables"][0]["options"][0]["blocks"][0] |= {"count": 2, "distinct": False}
+    document["resources"][0]["capacity"] = 99
+    document["pins"] = [{"table": "t0", "option": "fast", "ranks": [[0, 1]]}]
+    outcome["tables"]["t0"]["ranks"] = [[0, 0]]
+    with pytest.raises(checker.Refuted, match="not on the ranks of its pin"):
+        lines(document, outcome)
+
+
+def test_optimal_by_nobodys_word() -> None:
+    """A bound in floating point makes no plan optimal, nor need a plan have a bound."""
+    document, outcome = example()
+    outcome |= {"certificate": None, "certified_bound": None}
+    outcome["bound_source"] = {"method": "highs", "exact": False}
+    with pytest.raises(checker.Refuted, match="status is optimal"):
+        lines(document, outcome)
+    outcome |= {"status": "feasible", "bound": None, "bound_source": None}
+    assert lines(document, outcome)[-1] == "verdict: feasible, nothing certified"
 
 
 NONSENSE = [

@@ -1,29 +1,110 @@
-"""The dynamic programme over an Instance: choices, grid, stages, and proposals in order."""
+"""The dynamic programme over an Instance: axes, choices, grid, stages, and proposals in order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from formulations.baselines.dp_model.axes import Axis
 from formulations.baselines.dp_model.stages import (
-    FusedStage,
-    Limits,
-    PlainStage,
     Stage,
+    Trellis,
     combinations_of_levels,
     fusion_components,
 )
 from formulations.baselines.dp_model.transition import Cells, Choices, Grid, origin
 from formulations.baselines.dp_model.wishes import Select, Wishes
 from formulations.baselines.facts import OptionFacts
-from formulations.instance import Instance, IntArray
+from formulations.errors import UnsupportedInstance
+from formulations.instance import Instance, IntArray, Scope
 
+_ELSEWHERE = "cpsat, mip and scale cover every shape"
 _BATCH = 256
 #: Working bytes a cell (dense and sparse arrays of one step), and of a remembered state.
 _CELL_BYTES, _STATE_BYTES = 100, 37
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """One budget.
+
+    Attributes
+    ----------
+    total : int
+        Σ of the capacities of all places: the budget.
+    largest : int
+        What one shard may use at most before its option is dropped.
+    use, peak : int64 array [options]
+        Σ over an option's shards; its largest shard.
+    """
+
+    total: int
+    largest: int
+    use: IntArray
+    peak: IntArray
+
+    def bins(self, wanted: int, cap: int) -> int:
+        """Bins on this axis; an axis without a budget has a single one."""
+        if self.total == 0:
+            return 1
+        return max(1, min(wanted, cap) if cap else wanted)
+
+    def in_bins(self, bins: int, dtype: type[np.floating]) -> NDArray[np.floating]:
+        """Every option's use as a number of bins, array [options]."""
+        if self.total == 0:
+            return np.zeros(len(self.use), dtype=dtype)
+        return (self.use / (self.total / bins)).astype(dtype)
+
+    def fits(self) -> NDArray[np.bool_]:
+        """Options with no shard too large for every place, bool array [options]."""
+        return self.peak <= self.largest
+
+
+def make_axes(instance: Instance, facts: OptionFacts, names: Sequence[str]) -> tuple[Axis, Axis]:
+    """The two budgets that the dynamic programme knows.
+
+    The second axis is host memory, which ranks of one machine share: given per rank, one shard is
+    still compared with its machine's sum (as published). An option that needs a resource of which
+    there is none is dropped; the original has no rule for it, since its enumerator makes none.
+
+    Raises
+    ------
+    UnsupportedInstance
+        For names that are not resources, or a resource that is no axis.
+    """
+    known = [r.name for r in instance.resources]
+    if not 1 <= len(names) <= 2 or len(set(names)) != len(names):
+        raise UnsupportedInstance(f"dp has one or two axes, found {list(names)}")
+    extra = [n for n in known if n not in names]
+    if extra:
+        raise UnsupportedInstance(
+            f"dp knows the axes {', '.join(names)}, and this instance also limits "
+            f"{', '.join(extra)}: name its axes with the option 'axes' (two at most; "
+            f"{_ELSEWHERE})"
+        )
+    first, second = [*names, ""][:2]
+    return _axis(instance, facts, known, first, False), _axis(instance, facts, known, second, True)
+
+
+def _axis(instance: Instance, facts: OptionFacts, known: list[str], name: str, host: bool) -> Axis:
+    if name not in known:
+        nothing = np.zeros(instance.num_options, dtype=np.int64)
+        return Axis(0, 0, nothing, nothing)
+    index = known.index(name)
+    resource = instance.resources[index]
+    pools = resource.capacity
+    if host and resource.scope == Scope.RANK:
+        pools = np.zeros(len(instance.machines), dtype=np.int64)
+        np.add.at(pools, instance.machine_of, resource.capacity)
+    return Axis(
+        total=int(resource.capacity.sum()),
+        largest=int(pools.max(initial=0)),
+        use=facts.use[:, index],
+        peak=facts.peak[:, index],
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,25 +200,27 @@ class Programme:
 
     def __init__(self, problem: Problem, grid: Grid, over: Callable[[], bool]) -> None:
         self._problem, self.grid = problem, grid
-        limits = Limits(problem.wishes.memory_limit // 2, over)
         choices = choices_of(problem, grid)
         components: list[list[int]] = []
         if problem.wishes.fusion_aware:
             components = fusion_components(problem.instance, problem.tables)
         tied = {t for component in components for t in component}
         free = [t for t in problem.tables if t not in tied]
-        self._stages: list[Stage] = []
-        cells = origin(problem.wishes.facts.dtype)
-        if free:
-            plain = PlainStage(cells, free, [choices[t] for t in free], grid, limits)
-            self._stages.append(plain)
-            cells = plain.end
+        together = [(free, [[choices[t] for t in free]])] if free else []
         for tables in components:
-            combinations = combinations_of_levels(problem.instance, tables, choices)
-            fused = FusedStage(cells, tables, combinations, grid, limits)
-            self._stages.append(fused)
-            cells = fused.end
+            together.append((tables, combinations_of_levels(problem.instance, tables, choices)))
+        self._stages: list[Stage] = []
+        cells, memory = origin(problem.wishes.facts.dtype), problem.wishes.memory_limit // 2
+        for tables, combinations in together:
+            run = partial(self._run, cells, memory, over)
+            self._stages.append(Stage(tables, combinations, run, grid))
+            cells = self._stages[-1].end
         self.end: Cells = cells
+
+    def _run(
+        self, start: Cells, memory: int, over: Callable[[], bool], choices: Sequence[Choices]
+    ) -> Trellis:
+        return Trellis(start, choices, self.grid, memory, over)
 
     def order(self) -> IntArray:
         """Final states in the order in which the variant proposes them.

@@ -1,123 +1,162 @@
-"""Stages of the dynamic programme: free tables one by one, fused tables level by level."""
+"""Stages of the dynamic programme: free tables one by one, fused tables level by level, all
+remembered well enough to walk back from any final cell."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from formulations.baselines.dp_model.transition import Cells, Choices, Grid, step
-from formulations.baselines.dp_model.trellis import Trellis
+from formulations.baselines.dp_model.transition import Cells, Choices, Grid, Steps, step
 from formulations.clock import OutOfTime
 from formulations.errors import UnsupportedInstance
 from formulations.instance import Instance, IntArray
 
 #: Combinations of levels that are tried for tables tied together by fusion groups.
 MAX_COMBINATIONS = 4096
+#: Bytes that a remembered step takes a state.
+_STEP_BYTES = 5
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What a stage may spend: bytes for remembered steps, and a clock to ask."""
+class Trellis:
+    """The states after every table of a run.
 
-    memory: int
-    over: Callable[[], bool]
+    All steps are remembered while they fit in ``memory``; otherwise only the states at the start
+    of every √n-th table are, and a walk back repeats one stretch at a time: twice the work, and
+    memory for √n instead of n tables.
+
+    Parameters
+    ----------
+    start : Cells
+    tables : sequence of Choices
+    grid : Grid
+    memory : int
+        Bytes for remembered steps.
+    over : callable
+        Asked before every table; True ends the run.
+
+    Raises
+    ------
+    OutOfTime
+        When ``over`` says so.
+    """
+
+    def __init__(
+        self,
+        start: Cells,
+        tables: Sequence[Choices],
+        grid: Grid,
+        memory: int,
+        over: Callable[[], bool],
+    ) -> None:
+        self._tables, self._grid, self._over = tables, grid, over
+        fits = len(tables) * grid.cells * _STEP_BYTES <= memory
+        self._stretch = len(tables) if fits else math.isqrt(max(1, len(tables) - 1)) + 1
+        self._starts: list[Cells] = []
+        self._steps: list[Steps] = []
+        cells = start
+        for first in range(0, len(tables), max(1, self._stretch)):
+            self._starts.append(cells)
+            cells, self._steps = self._run(cells, first)
+        self.end = cells
+
+    def _run(self, cells: Cells, first: int) -> tuple[Cells, list[Steps]]:
+        steps = []
+        for choices in self._tables[first : first + self._stretch]:
+            if self._over():
+                raise OutOfTime
+            cells, back = step(cells, choices, self._grid)
+            steps.append(back)
+        return cells, steps
+
+    def walk(self, ends: IntArray) -> tuple[IntArray, IntArray]:
+        """Go back from final states.
+
+        Parameters
+        ----------
+        ends : int64 array [n]
+            Positions in :attr:`end`.
+
+        Returns
+        -------
+        options : int64 array [n, tables]
+            Global option indices.
+        starts : int64 array [n]
+            Positions in the start state.
+        """
+        options = np.empty((len(ends), len(self._tables)), dtype=np.int64)
+        at = ends
+        for number in reversed(range(len(self._starts))):
+            first = number * self._stretch
+            last = number == len(self._starts) - 1
+            steps = self._steps if last else self._run(self._starts[number], first)[1]
+            for offset in reversed(range(len(steps))):
+                back = steps[offset]
+                options[:, first + offset] = self._tables[first + offset].option[back.choice[at]]
+                at = back.previous[at].astype(np.int64)
+        return options, at
 
 
-class Stage(Protocol):
-    """Some tables of the dynamic programme.
+class Stage:
+    """Some tables of the dynamic programme: one run for every combination of their levels.
+
+    Every combination starts from the same states; the cheapest final state of a cell wins (ties:
+    the earlier combination). Going back repeats the run of a winning one, if there are several.
+
+    Parameters
+    ----------
+    tables : list of int
+    combinations : list of list of Choices
+        One where the tables' choices do not depend on each other.
+    run : callable
+        A Trellis of some choices.
+    grid : Grid
 
     Attributes
     ----------
-    tables : list of int
     end : Cells
-        States after them.
-    """
-
-    tables: list[int]
-    end: Cells
-
-    def walk(self, ends: IntArray) -> tuple[IntArray, IntArray]:
-        """Options [n, tables] and start positions [n] of final states; see ``Trellis.walk``."""
-        ...
-
-
-class PlainStage:
-    """Tables whose choices do not depend on each other."""
-
-    def __init__(
-        self,
-        start: Cells,
-        tables: list[int],
-        choices: Sequence[Choices],
-        grid: Grid,
-        limits: Limits,
-    ) -> None:
-        self.tables = tables
-        self._trellis = Trellis(start, choices, grid, limits.memory, limits.over)
-        self.end = self._trellis.end
-
-    def walk(self, ends: IntArray) -> tuple[IntArray, IntArray]:
-        """See :class:`Stage`."""
-        return self._trellis.walk(ends)
-
-
-class FusedStage:
-    """Tables tied together by fusion groups: one run for every combination of levels.
-
-    Every combination starts from the same states and keeps only its final ones; the cheapest of a
-    cell wins (ties: the earlier combination). Going back repeats the run of a winning combination.
+        States after the tables.
     """
 
     def __init__(
         self,
-        start: Cells,
         tables: list[int],
-        combinations: Iterable[list[Choices]],
+        combinations: list[list[Choices]],
+        run: Callable[[list[Choices]], Trellis],
         grid: Grid,
-        limits: Limits,
     ) -> None:
-        self.tables = tables
-        self._start, self._grid, self._limits = start, grid, limits
-        self._combinations = list(combinations)
-        cost = np.full(grid.cells, np.inf, dtype=start.cost.dtype)
-        hbm, ddr = np.zeros_like(cost), np.zeros_like(cost)
+        self.tables, self._combinations, self._run = tables, combinations, run
+        self._only = run(combinations[0]) if len(combinations) == 1 else None
+        if self._only is not None:
+            self.end = self._only.end
+            return
+        shape = np.full(grid.cells, np.inf)
         winner = np.full(grid.cells, -1, dtype=np.int32)
-        for index, choices in enumerate(self._combinations):
-            end = self._forward(choices)
-            better = end.cost < cost[end.cell]
+        best = Cells(np.arange(grid.cells), shape, np.zeros_like(shape), np.zeros_like(shape))
+        for index, choices in enumerate(combinations):
+            end = run(choices).end
+            if not index:
+                best = Cells(best.cell, *(v.astype(end.cost.dtype) for v in best.values))
+            better = end.cost < best.cost[end.cell]
             cell = end.cell[better]
-            cost[cell], winner[cell] = end.cost[better], index
-            hbm[cell], ddr[cell] = end.hbm[better], end.ddr[better]
+            winner[cell] = index
+            for old, new in zip(best.values, end.values, strict=True):
+                old[cell] = new[better]
         reached = np.flatnonzero(winner >= 0)
-        self.end = Cells(reached, cost[reached], hbm[reached], ddr[reached])
+        self.end = Cells(reached, *(values[reached] for values in best.values))
         self._winner = winner[reached]
 
-    def _forward(self, tables: list[Choices]) -> Cells:
-        cells = self._start
-        for choices in tables:
-            if self._limits.over():
-                raise OutOfTime
-            cells, _ = step(cells, choices, self._grid)
-        return cells
-
     def walk(self, ends: IntArray) -> tuple[IntArray, IntArray]:
-        """See :class:`Stage`."""
+        """Options [n, tables] and start positions [n] of final states; see :meth:`Trellis.walk`."""
+        if self._only is not None:
+            return self._only.walk(ends)
         options = np.empty((len(ends), len(self.tables)), dtype=np.int64)
         starts = np.empty(len(ends), dtype=np.int64)
         for index in np.unique(self._winner[ends]).tolist():
             chosen = np.flatnonzero(self._winner[ends] == index)
-            trellis = Trellis(
-                self._start,
-                self._combinations[index],
-                self._grid,
-                self._limits.memory,
-                self._limits.over,
-            )
+            trellis = self._run(self._combinations[index])
             at = np.searchsorted(trellis.end.cell, self.end.cell[ends[chosen]])
             options[chosen], starts[chosen] = trellis.walk(at)
         return options, starts

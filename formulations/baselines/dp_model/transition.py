@@ -55,6 +55,11 @@ class Cells:
     def __len__(self) -> int:
         return len(self.cell)
 
+    @property
+    def values(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Cost and totals."""
+        return self.cost, self.hbm, self.ddr
+
 
 @dataclass(frozen=True, eq=False)
 class Steps:

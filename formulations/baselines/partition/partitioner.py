@@ -8,6 +8,7 @@ bound to a machine to the least loaded machine where all their shards fit.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -15,8 +16,13 @@ import numpy as np
 
 from formulations.baselines.facts import OptionFacts, option_facts
 from formulations.baselines.partition.blocks import Blocks, FreeBlock
-from formulations.baselines.partition.machines import place_on_machines, put_on
-from formulations.baselines.partition.state import RankHeap, State, places, positions_on_machine
+from formulations.baselines.partition.state import (
+    RankHeap,
+    Shard,
+    State,
+    places,
+    positions_on_machine,
+)
 from formulations.instance import Instance, IntArray, Where
 from formulations.instance.seating import pinned_ranks
 from formulations.result.placement import Placement, fixed_ranks
@@ -124,17 +130,84 @@ class Partitioner:
         self, state: State, block: FreeBlock, pinned: tuple[int, ...] | None
     ) -> list[int] | None:
         if pinned is not None:
-            return put_on(self.instance, state, block, list(pinned))
+            return _put_on(self.instance, state, block, list(pinned))
         if block.where == Where.ANY_RANK:
             return _place(RankHeap(state, block.places or (), self._position), block)
-        return place_on_machines(self.instance, state, block, self._position)
+        return _place_on_machines(self.instance, state, block, self._position)
 
 
 def _place(heap: RankHeap, block: FreeBlock) -> list[int] | None:
+    """Each shard on the least loaded rank where it fits; None, and nothing placed, if one does
+    nowhere."""
     ranks: list[int] = []
     for shard in block.shards:
         rank = heap.place(shard, set(ranks) if block.distinct else frozenset())
         if rank is None:
+            for done, at in zip(block.shards, ranks, strict=False):
+                heap.state.take_back(done, at)
             return None
         ranks.append(rank)
     return ranks
+
+
+def _place_on_machines(
+    instance: Instance, state: State, block: FreeBlock, position: list[int]
+) -> list[int] | None:
+    """Place a ``ONE_MACHINE`` or ``ANY_RANK_OF_ONE_MACHINE`` block; None when it fits nowhere.
+
+    Machines are tried by increasing load (ties in machine order). A block on several machines
+    takes neighbours in that order, window after window, as TorchRec does for grid sharding; when
+    it needs all of them (or more, where machines may repeat) there is one attempt, round robin.
+    """
+    machines = range(len(instance.machines)) if block.places is None else block.places
+    order = sorted(machines, key=lambda m: sum(state.load[r] for r in instance.machines[m]))
+    if block.where == Where.ANY_RANK_OF_ONE_MACHINE:
+        heaps = (RankHeap(state, instance.machines[m], position) for m in order)
+        return next((ranks for heap in heaps if (ranks := _place(heap, block))), None)
+    for window in _windows(order, block):
+        ranks = [r for m in window for r in instance.machines[m]]
+        shards = _on_window(instance, block, window)
+        if _put_all(state, shards, ranks):
+            return ranks
+    return None
+
+
+def _put_on(
+    instance: Instance, state: State, block: FreeBlock, ranks: list[int]
+) -> list[int] | None:
+    """Place a block on given ranks (a pin); None when a shard does not fit there."""
+    shards: Sequence[Shard] = block.shards
+    if block.where == Where.ONE_MACHINE:
+        machines = [int(instance.machine_of[r]) for r in ranks]
+        times = {m: machines.count(m) // len(instance.machines[m]) for m in machines}
+        window = [m for m, n in times.items() for _ in range(n)]
+        ranks = [r for m in window for r in instance.machines[m]]
+        shards = _on_window(instance, block, window)
+    if len(shards) != len(ranks):
+        return None
+    return ranks if _put_all(state, shards, ranks) else None
+
+
+def _windows(order: list[int], block: FreeBlock) -> Iterator[list[int]]:
+    if block.count >= len(order):
+        if block.count == len(order) or not block.distinct:
+            yield [order[i % len(order)] for i in range(block.count)]
+        return
+    for start in range(len(order) - block.count + 1):
+        yield order[start : start + block.count]
+
+
+def _on_window(instance: Instance, block: FreeBlock, window: Sequence[int]) -> list[Shard]:
+    if len(block.shards) > 1:
+        return list(block.shards) * len(window)
+    return [block.shards[0]] * sum(len(instance.machines[m]) for m in window)
+
+
+def _put_all(state: State, shards: Sequence[Shard], ranks: Sequence[int]) -> bool:
+    for done, (shard, rank) in enumerate(zip(shards, ranks, strict=True)):
+        if not state.fits(shard, rank):
+            for back in range(done):
+                state.take_back(shards[back], ranks[back])
+            return False
+        state.put(shard, rank)
+    return True

@@ -82,13 +82,13 @@ class RankHeap:
     """
 
     def __init__(self, state: State, ranks: Iterable[int], position: list[int]) -> None:
-        self._state = state
+        self.state = state
         self._heap = [(state.load[r], position[r], r) for r in ranks]
         heapq.heapify(self._heap)
 
     def place(self, shard: Shard, banned: frozenset[int] | set[int] = frozenset()) -> int | None:
         """Put a shard on the least loaded rank where it fits; None when it fits nowhere."""
-        state, heap = self._state, self._heap
+        state, heap = self.state, self._heap
         skipped = []
         chosen = None
         while heap:

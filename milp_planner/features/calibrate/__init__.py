@@ -13,10 +13,9 @@ from milp_planner.features.calibrate.sweep import (
     fit_sweep,
     fitted_profile,
     read_sweep,
-    shipped,
 )
 
 __all__ = [
     "Calibration", "Fit", "Sweep", "SweepPoint", "TooNoisy", "calibrate", "find_machine",
-    "fit_sweep", "fitted_profile", "read_sweep", "shipped",
+    "fit_sweep", "fitted_profile", "read_sweep",
 ]  # fmt: skip

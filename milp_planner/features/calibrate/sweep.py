@@ -1,17 +1,14 @@
 """Raw sweeps: times of one lookup by mode and x, as a calibration writes them or others publish.
 
 A file is JSON (all fields below, or what calibrate writes as .raw.json) or CSV with the columns
-``mode``, ``x``, ``ms`` and perhaps ``spread``; lines of equal mode and x are repeats. Two published
-sweeps ship (:func:`shipped`).
+``mode``, ``x``, ``ms`` and perhaps ``spread``; lines of equal mode and x are repeats.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 from dataclasses import dataclass, field
-from importlib import resources
 from itertools import pairwise
 from math import hypot
 from pathlib import Path
@@ -70,14 +67,6 @@ class Sweep(Spec):
     """What x is, by mode; default cache_ratio."""
     points: Annotated[tuple[SweepPoint, ...], BeforeValidator(as_tuple), Field(min_length=2)]
     """The times."""
-
-
-_SHIPPED = resources.files("milp_planner.features.calibrate") / "sweeps"
-
-
-def shipped(name: str) -> Sweep:
-    """A published sweep that ships: ``a10`` or ``h100``."""
-    return Sweep.from_dict(json.loads((_SHIPPED / f"{name}.json").read_text()), name)
 
 
 def read_sweep(path: str | Path) -> Sweep:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from formulations import Instance, InstanceError, Outcome, Placement, Status
-from formulations.bounds.own import usable
 from formulations.diagnose.ask import Asker
 from formulations.diagnose.conflict import conflict
 from formulations.instance import Pin
+from formulations.presolve import usable
 from formulations.proof.prove import symmetric_lp
 from formulations.reduce import forced_bounds
 from milp_planner.errors import BadInput

@@ -19,13 +19,12 @@ from milp_planner.drawing.page import (
     Grid,
     Part,
     Section,
-    Values,
     columns,
-    fitting_grid,
+    draw_grid,
     rows,
     sentence,
 )
-from milp_planner.drawing.units import UNKNOWN, show_amount
+from milp_planner.drawing.units import show_amount
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
 
@@ -110,12 +109,16 @@ _MOST_NAMES = 12
 
 def draw_shortage(info: ShortageInfo, unit: str = "ps") -> RenderableType:
     """Capacity, need and lack of every tier; what to drop; what is in conflict."""
-    headers = ("tier", "there now", "needed everywhere", "short by", "")
-    table = fitting_grid(
-        headers, [_cells(t, unit) for t in info.tiers], {"tier": 18}, left=("tier", "")
-    )
     title = Text("each tier, the others left as they are", style="bold")
+    table = draw_grid(shortage_grid(info, unit), {"tier": 18})
     return Group(title, table, *(Text(line) for line in advice(info, unit)))
+
+
+def shortage_grid(info: ShortageInfo, unit: str) -> Grid:
+    """A row per tier."""
+    head = columns("tier", "#there now", "#needed everywhere", "#short by", "answer")
+    values = [_cells(tier, unit) for tier in info.tiers]
+    return Grid("tiers", "memory", "Each tier, the others left as they are", head, rows(values))
 
 
 def advice(info: ShortageInfo, unit: str) -> Iterator[str]:
@@ -126,15 +129,16 @@ def advice(info: ShortageInfo, unit: str) -> Iterator[str]:
     yield from _conflict(info)
 
 
-def _cells(tier: Tier, unit: str) -> list[str]:
+def _cells(tier: Tier, unit: str) -> list[str | Cell]:
     there = show_amount(tier.smallest, unit)
     if tier.largest != tier.smallest:
         there += f" to {show_amount(tier.largest, unit)}"
     name = tier.resource if tier.scope == "cluster" else f"{tier.resource} of each {tier.scope}"
-    if not tier.helps:
-        return [name, there, UNKNOWN, UNKNOWN, _certainty(tier)]
-    needed, short = show_amount(tier.needed, unit), show_amount(tier.short_by, unit)
-    return [name, there, needed, short, _certainty(tier)]
+    needed, short = (tier.needed, tier.short_by) if tier.helps else (None, None)
+    return [
+        name, Cell(there, tier.smallest), Cell(show_amount(needed, unit), needed),
+        Cell(show_amount(short, unit), short), _certainty(tier),
+    ]  # fmt: skip
 
 
 def _certainty(tier: Tier) -> str:
@@ -193,18 +197,9 @@ def shortage_section(info: ShortageInfo | None, unit: str) -> Section | None:
     """Why nothing fits, and the least that would."""
     if info is None:
         return None
-    values: Values = [
-        [
-            t.resource.upper(), t.scope, Cell(show_amount(t.smallest, unit), t.smallest),
-            Cell(show_amount(t.needed, unit), t.needed),
-            Cell(show_amount(t.short_by, unit), t.short_by), _certainty(t),
-        ]
-        for t in info.tiers
-    ]  # fmt: skip
-    head = columns("memory", "of each", "#there now", "#needed everywhere", "#short by", "answer")
-    grid = Grid("tiers", "memory", "Each memory, the others left as they are", head, rows(values))
     lines = tuple(sentence(line) for line in advice(info, unit))
-    return Section("why-not", "Why nothing fits", parts=(Part(table=grid),), points=lines)
+    parts = (Part(table=shortage_grid(info, unit)),)
+    return Section("why-not", "Why nothing fits", parts=parts, points=lines)
 
 
 #: Seconds spent on the diagnosis at most, whatever the solve was given.

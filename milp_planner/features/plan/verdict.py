@@ -12,7 +12,7 @@ from rich.text import Text
 from formulations import Instance, Outcome, Scope
 from formulations.baselines.start import current_plan
 from formulations.result.check import Loads, check, moved_bytes, moved_tables
-from formulations.result.words import certified_gap, standing
+from formulations.result.outcome import certified_gap, standing
 from milp_planner.drawing.charts import WIDTH, Drawing, Scale
 from milp_planner.drawing.units import (
     memory_name,

@@ -354,7 +354,7 @@ def test_a_shard_larger_than_every_place_is_pruned() -> None:
     ):
         builder.add_option(name, [Block(Where.ANY_RANK, [Shard(use, (cost,))])])
     instance = builder.build()
-    from formulations.baselines.dp_model.axes import make_axes
+    from formulations.baselines.dp_model.programme import make_axes
     from formulations.baselines.facts import option_facts
 
     hbm, ddr = make_axes(instance, option_facts(instance), ("hbm", "ddr"))
@@ -370,8 +370,12 @@ def test_a_shard_larger_than_every_place_is_pruned() -> None:
 
 def test_proposals_in_published_order() -> None:
     """First variant: every cell by decreasing memory. Merged: a bin's cheapest, decreasing HBM."""
-    from formulations.baselines.dp_model.axes import make_axes
-    from formulations.baselines.dp_model.programme import Programme, make_grid, make_problem
+    from formulations.baselines.dp_model.programme import (
+        Programme,
+        make_axes,
+        make_grid,
+        make_problem,
+    )
     from formulations.baselines.dp_model.wishes import OPTIONS, read_wishes
     from formulations.baselines.facts import option_facts
     from formulations.options import Options

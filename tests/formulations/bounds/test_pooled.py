@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, given, settings
 
-from formulations.bounds.own import own_cost, usable
+from formulations.bounds.own import own_cost
 from formulations.bounds.pooled import exact_pooled_ip, machine_ip, machines_apart, pooled_ip
 from formulations.clock import Limits
 from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.presolve import usable
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 

@@ -9,13 +9,13 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from formulations.bounds.own import usable
 from formulations.instance import Current, Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.model.build import Parts
 from formulations.model.decode import decode
 from formulations.model.encode import encode
 from formulations.model.partition import by_rank
+from formulations.presolve import usable
 from formulations.result.check import check
 from formulations.result.placement import Placement
 from formulations.search.load import load_of, peak_costs

@@ -17,19 +17,20 @@ from formulations.proof.prove import prove
 from formulations.result.certificate import Certificate, certificate_from_dict, certificate_to_dict
 from formulations.result.verify import certifies
 from tests.formulations.brute_force import brute_force
+from tests.formulations.certificates import rows
 from tests.formulations.proof.test_prove import four_tables
 
 EXAMPLE: dict[str, Any] = {
-    "version": 2,
+    "version": 3,
     "kind": "bound",
     "target": 22,
-    "vectors": [{"cost": {"busiest_rank": 1}}, {"capacity": {"hbm": 1}}],
+    "vectors": [rows({"cost": {"busiest_rank": 1}}), rows({"capacity": {"hbm": 1}})],
     "nodes": [
-        {"table": 0, "options": [[1], [0]], "nodes": [1, 2]},
+        {"table": 0, "options": [[1], [0]]},
         {"use": [0, 1]},
-        {"table": 1, "options": [[1], [0]], "nodes": [3, 4]},
+        {"table": 1, "options": [[1], [0]]},
         {"use": [0, 1]},
-        {"table": 2, "options": [[1], [0]], "nodes": [5, 6]},
+        {"table": 2, "options": [[1], [0]]},
         {"use": [0, 1]},
         {"use": [1]},
     ],
@@ -58,12 +59,12 @@ def test_what_the_page_asks_of_a_certificate() -> None:
         {"cost": {"step": 1}},
         {"capacity": {"hbm": -1}},
         {"capacity": {"hbm": 1.0}},
-        {"capacity": {"hbm": [1]}},
+        {"capacity": {"hbm": [1, 1, 1]}},
         {"largest_cost": {"busiest_rank": [[9, 1]]}},
     ]
     for vector in vectors:
-        with pytest.raises(InstanceError, match="vector"):
-            certifies(four_tables(), read(vectors=[vector, {}]))
+        with pytest.raises(InstanceError, match=r"vector|certificate is not as"):
+            certifies(four_tables(), read(vectors=[rows(vector), []]))
 
 
 @pytest.mark.parametrize("seed", range(40))

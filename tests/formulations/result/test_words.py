@@ -5,8 +5,14 @@ from __future__ import annotations
 import pytest
 
 from formulations.result.certificate import Certificate
-from formulations.result.outcome import BoundSource, Outcome, Status, StoppedBy
-from formulations.result.words import certified_gap, standing
+from formulations.result.outcome import (
+    BoundSource,
+    Outcome,
+    Status,
+    StoppedBy,
+    certified_gap,
+    standing,
+)
 
 CPSAT = BoundSource("cpsat", exact=True)
 

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from formulations.bounds.own import usable
 from formulations.instance import Current, Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.presolve import usable
 from formulations.result.check import check, compute_loads
 from formulations.result.placement import Placement, same_ranks
 from formulations.search import anneal_kernels

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from formulations import Settings
-from formulations.bounds.own import usable
 from formulations.clock import Clock
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.presolve import usable
 from formulations.result.outcome import BoundSource, Status
 from formulations.result.placement import Placement
 from formulations.search.conductor import conduct

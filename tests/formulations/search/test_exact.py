@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, assume, given, settings
 
-from formulations.bounds.own import usable
 from formulations.clock import Clock
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.presolve import usable
 from formulations.result.placement import Placement
 from formulations.search.context import Context
 from formulations.search.exact import improve_whole, solve_whole

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
-from milp_planner.features.calibrate import Sweep, TooNoisy, fit_sweep, fitted_profile, shipped
+from milp_planner.features.calibrate import Sweep, TooNoisy, fit_sweep, fitted_profile
 from milp_planner.pricing.lookup import efficiency, tiered_bandwidth
 from milp_planner.pricing.profile import Profile, load_profile
+from tests.milp_planner.features.calibrate.published import published
 
 BASE = load_profile("torchrec-default")
 
@@ -23,7 +24,7 @@ def sweep_of(points: list[tuple[str, float, float, float]], **fields: object) ->
 
 def test_the_a10_sweep_gives_the_published_constants() -> None:
     """0.80 / 2.63 / 5.44 ms are x_eff 0.28 + 0.01 x and 0.11 + 0.01 x to within 0.01."""
-    sweep = shipped("a10")
+    sweep = published("a10")
     fit = fit_sweep(sweep, load_profile(sweep.base))
     for mode, constant in (("CACHING", 0.28), ("HYBRID", 0.11)):
         ((x, x_eff),) = fit.curves[mode].points
@@ -32,7 +33,7 @@ def test_the_a10_sweep_gives_the_published_constants() -> None:
 
 def test_the_h100_sweep_gives_the_shipped_profile() -> None:
     """Fitting the five published times reproduces every constant of profile h100."""
-    sweep, ours = shipped("h100"), load_profile("h100")
+    sweep, ours = published("h100"), load_profile("h100")
     fit = fit_sweep(sweep, ours)
     assert fit.divisor == pytest.approx(ours.kernel.dynamicemb_divisor, rel=1e-3)
     assert fit.host_only == pytest.approx(ours.host_only, abs=1e-4)
@@ -47,7 +48,7 @@ def test_the_h100_sweep_gives_the_shipped_profile() -> None:
 @pytest.mark.parametrize("name", ["a10", "h100"])
 def test_a_fitted_profile_gives_the_times_back(name: str) -> None:
     """Every published time is HBM's time times the fitted ratio of bandwidths, within 0.1%."""
-    sweep = shipped(name)
+    sweep = published(name)
     profile = fitted_profile(sweep, load_profile(sweep.base))
     assert Profile.from_dict(profile.to_dict()) == profile
     fastest = next(p.ms for p in sweep.points if p.mode == "HBM_ONLY")

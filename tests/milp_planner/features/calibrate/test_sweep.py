@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from milp_planner.errors import BadInput
-from milp_planner.features.calibrate import read_sweep, shipped
+from milp_planner.features.calibrate import read_sweep
+from tests.milp_planner.features.calibrate.published import published
 
 
 def test_csv_repeats_are_merged(tmp_path: Path) -> None:
@@ -22,10 +23,10 @@ def test_csv_repeats_are_merged(tmp_path: Path) -> None:
 
 
 def test_json_is_read_back(tmp_path: Path) -> None:
-    """A shipped sweep written out reads back equal."""
+    """A published sweep written out reads back equal."""
     file = tmp_path / "h100.json"
-    file.write_text(json.dumps(shipped("h100").to_dict()))
-    assert read_sweep(file) == shipped("h100")
+    file.write_text(json.dumps(published("h100").to_dict()))
+    assert read_sweep(file) == published("h100")
 
 
 @pytest.mark.parametrize(

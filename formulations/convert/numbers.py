@@ -1,12 +1,16 @@
-"""Lists and matrices of literature files, each mistake one sentence."""
+"""Numbers of literature files, each mistake one sentence; those with decimals as exact integers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 from formulations.errors import InstanceError
 from formulations.instance import MAX_VALUE
+
+#: More decimals than this are refused.
+MAX_DECIMALS = 6
 
 
 def positive(document: dict[str, Any], field: str, what: str) -> int:
@@ -47,3 +51,30 @@ def matrix(values: Any, rows: int, columns: int, what: str) -> list[list[int | f
         raise InstanceError(f"{what} must have {rows} rows, found {size}")
     whole = "weight" in what.rsplit(": ", 1)[-1]
     return [numbers(row, columns, f"{what}[{i}]", whole) for i, row in enumerate(values)]
+
+
+def common_scale(values: Iterable[Any], what: str) -> int:
+    """The smallest power of ten that makes every value an integer.
+
+    Raises
+    ------
+    InstanceError
+        For a value that is no finite number, or has more than :data:`MAX_DECIMALS` decimals.
+    """
+    decimals = 0
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise InstanceError(f"{what}: a number is needed, found {value!r}")
+        # repr gives the shortest decimal that reads back: what the file said.
+        exponent = Decimal(repr(value)).normalize().as_tuple().exponent
+        if not isinstance(exponent, int):
+            raise InstanceError(f"{what}: {value!r} is not a number")
+        decimals = max(decimals, -exponent)
+    if decimals > MAX_DECIMALS:
+        raise InstanceError(f"{what}: more than {MAX_DECIMALS} decimals")
+    return int(10**decimals)
+
+
+def scaled(value: int | float, scale: int) -> int:
+    """A value times a scale that :func:`common_scale` found."""
+    return int(Decimal(repr(value)) * scale)

@@ -1,0 +1,168 @@
+"""The stand-alone checker refuses what is no instance or certificate, each in its own sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from formulations import checker
+from tests.formulations.test_checker import (
+    block,
+    bound,
+    infeasible,
+    instance,
+    option,
+    shard,
+    worked_example,
+)
+
+Document = dict[str, Any]
+HBM = {"name": "hbm", "scope": "rank", "capacity": 9}
+ONE = [[option("a", block("any_rank", shard(1)))]]
+PIN = {"table": "t0", "option": "a"}
+OWN = {"t0": {"option": "a", "ranks": [[0]]}}
+
+
+def test_what_the_others_change() -> None:
+    """The instance itself is one, with everything that it may have."""
+    more = {"pins": [PIN], "forbidden": [], "current": OWN, "max_moved_tables": 1}
+    checker.Instance(instance(ONE, resources=[HBM], **more))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"machines": [[0, 1], [1, 2]]}, "part the ranks"),
+        ({"machines": [[0, 1], [3]]}, "part the ranks"),
+        ({"machines": [[0, 1], []]}, "part the ranks"),
+        ({"ranks": 5}, "part the ranks"),
+        ({"phases": []}, "phases"),
+        ({"phases": ["p", "p"]}, "phases"),
+        ({"phases": ["p", "q"]}, "one cost a phase"),
+        ({"resources": [HBM, HBM]}, "named twice"),
+        ({"resources": [HBM | {"capacity": [9, 9]}]}, "one capacity a place"),
+        ({"max_moved_tables": 1}, "limits on moves"),
+        ({"max_moved_bytes": 1}, "limits on moves"),
+        ({"pins": [PIN | {"option": "b"}]}, "name what is not there"),
+        ({"forbidden": [PIN | {"table": "t1"}]}, "name what is not there"),
+        ({"current": {"t1": OWN["t0"]}}, "name what is not there"),
+        ({"pins": [PIN, PIN]}, "nothing is twice"),
+        ({"pins": [PIN | {"ranks": [[0], [0]]}]}, "an option needs blocks"),
+        ({"pins": [PIN | {"ranks": [[4]]}]}, "an option needs blocks"),
+    ],
+)
+def test_instances(change: Document, sentence: str) -> None:
+    """What is not so in the instance as a whole."""
+    with pytest.raises(checker.Unreadable, match=sentence):
+        checker.Instance(instance(ONE) | change)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ([], "needs options"),
+        (ONE[0] * 2, "nothing is twice"),
+        ([option("a")], "an option needs blocks"),
+        ([option("a", block("any_rank"))], "one shard for all"),
+        ([option("a", block("any_rank", shard(-1)))], "below 0"),
+        ([option("a", block("any_rank", shard(1, ddr=1)))], "unknown resource"),
+        ([option("a", block("any_rank", shard(1), shard(2)))], "one shard for all"),
+        ([option("a", block("every_rank", shard(1), shard(2)))], "one shard for all"),
+        ([option("a", block("one_machine", shard(1), shard(1, repeat=2)))], "one shard"),
+        ([option("a", block("any_rank", shard(1), among=[4]))], "different ones in range"),
+        ([option("a", block("any_rank", shard(1), among=[1, 1]))], "different ones in range"),
+        ([option("a", block("any_rank", shard(1), among=[]))], "different ones in range"),
+        ([option("a", block("one_machine", shard(1), among=[2]))], "different ones in range"),
+        ([option("a", block([0, 0], shard(1)))], "different ones in range"),
+        ([option("a", block([], shard(1)))], "different ones in range"),
+        ([option("a", block("cluster", shard(1, hbm=1)))], "on no rank"),
+        ([option("a", block("every_rank", shard(1), among=[0]))], "not as its page says"),
+        ([option("a", block("cluster", shard(1), among=[0]))], "not as its page says"),
+        ([option("a", block("every_rank", shard(1), count=2))], "not as its page says"),
+        ([option("a", block([0], shard(1), count=2))], "not as its page says"),
+        ([option("a", block("any_rank", shard(1), count=0))], "not as its page says"),
+        ([option("a", block("rank", shard(1)))], "not as its page says"),
+        ([option("a", block("any_rank", shard(True)))], "not as its page says"),
+        ([option("a", block("any_rank", shard(2**53)))], "not as its page says"),
+        ([option("a", block("any_rank", shard(1)), g="high")], "not as its page says"),
+    ],
+)
+def test_options(options: list[Document], sentence: str) -> None:
+    """What is not so in a table's options."""
+    with pytest.raises(checker.Unreadable, match=sentence):
+        checker.Instance(instance([options], resources=[HBM]))
+
+
+def test_a_table_twice() -> None:
+    """Names are names."""
+    document = instance(ONE * 2)
+    document["tables"][1]["name"] = "t0"
+    with pytest.raises(checker.Unreadable, match="nothing is twice"):
+        checker.Instance(document)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": 2}, {"kind": "optimal"}, {"target": None}, {"target": True}, {"more": 1},
+        {"kind": "infeasible"}, {"nodes": []}, {"nodes": [{}, {}]}, {"nodes": [{"use": [2]}]},
+        {"nodes": [{"table": 0}]}, {"nodes": [{"options": [[0]]}]}, {"nodes": [{"use": [-1]}]},
+        {"nodes": [{"table": 0, "options": [[0], [1]], "machines": [[0]]}, {}, {}]},
+        {"nodes": [{"table": 4, "options": [[0], [1]]}, {}, {}]},
+        {"nodes": [{"table": 0, "options": [[0], [2]]}, {}, {}]},
+        {"nodes": [{"table": 0, "machines": [[0], [1]]}, {}, {}]},
+        {"nodes": [{"table": 0, "options": []}]},
+        {"nodes": [{"use": [0, 1]}, {"table": 0, "options": [[0, 1]]}], "target": -9},
+    ],
+)  # fmt: skip
+def test_trees(change: Document) -> None:
+    """Nodes that are no tree, or name what is not there."""
+    document, certificate = worked_example()
+    with pytest.raises(checker.Unreadable):
+        checker.Proof(checker.Instance(document), certificate | change).open_case()
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"row": "cost", "of": "total", "times": 1}, {"row": "cost", "times": 1},
+        {"row": "cost", "of": "busiest_rank", "at": 4, "times": 1},
+        {"row": "cost", "of": "busiest_rank", "table": 0, "times": 1},
+        {"row": "capacity", "of": "ddr", "times": 1},
+        {"row": "capacity", "of": "hbm", "times": -1},
+        {"row": "capacity", "of": "hbm", "times": 1.0},
+        {"row": "capacity", "of": "hbm", "times": True},
+        {"row": "capacity", "of": "net", "at": 1, "times": 1},
+        {"row": "largest_cost", "of": "busiest_rank", "table": 1, "times": 1},
+        {"row": "largest_cost", "of": "busiest_rank", "table": 0, "machine": 2, "times": 1},
+        {"row": "largest_cost", "of": "busiest_rank", "times": 1},
+        {"row": "largest_use", "of": "net", "table": 0, "times": 1},
+        {"row": "fusion", "of": "g", "table": 0, "level": 0, "times": 1},
+        {"row": "moved_tables", "times": 1}, {"row": "moved_bytes", "times": 1},
+        {"row": "rank", "of": "hbm", "times": 1},
+    ],
+)  # fmt: skip
+def test_rows(row: Document) -> None:
+    """Rows of what the instance does not have, and multipliers that are none."""
+    net = {"name": "net", "scope": "cluster", "capacity": 9}
+    document = checker.Instance(instance(ONE, resources=[HBM, net]))
+    checker.Proof(document, bound(1) | {"vectors": [[]]})
+    with pytest.raises(checker.Unreadable):
+        checker.Proof(document, bound(1) | {"vectors": [[row]]})
+
+
+def test_no_costs_without_a_target() -> None:
+    """What has no limit is no row."""
+    document = checker.Instance(instance(ONE))
+    row = {"row": "cost", "of": "busiest_rank", "times": 1}
+    with pytest.raises(checker.Unreadable):
+        checker.Proof(document, infeasible() | {"vectors": [[row]]})
+
+
+def test_total_has_no_largest_shard() -> None:
+    """Under ``total`` costs may be negative: no rank bounds another."""
+    document = checker.Instance(instance(ONE, "total"))
+    row = {"row": "largest_cost", "of": "total", "table": 0, "times": 1}
+    with pytest.raises(checker.Unreadable):
+        checker.Proof(document, bound(1) | {"vectors": [[row]]})
