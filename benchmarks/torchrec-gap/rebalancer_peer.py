@@ -144,7 +144,7 @@ def described(
         if name != "cost":
             limits = {str(rank): (1 - MARGIN) * capacity[rank] / unit for rank in ranks}
             solver.add_container_dimension(name, limits)
-            spec = {"name": f"{name} fits", "scope": "rank", "dimension": name}
+            spec: dict[str, Any] = {"name": f"{name} fits", "scope": "rank", "dimension": name}
             solver.add_constraint({"capacitySpec": spec})
     fixed = [f"fixed/{rank}" for rank in ranks]
     solver.add_constraint({"avoidMovingSpec": {"name": "fixed", "objects": fixed}})

@@ -1,0 +1,136 @@
+"""The stand-alone checker's plan check by hand: each constraint, and a plan that breaks it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from formulations import checker
+from tests.formulations.test_checker import block, exactly, instance, option, proves, shard
+from tests.formulations.test_checker import bound as bound_of
+from tests.formulations.test_checker_plan import example
+
+Document = dict[str, Any]
+HBM = {"name": "hbm", "scope": "rank", "capacity": 9}
+
+
+def plan(*ranks: list[list[int]]) -> Document:
+    """Tables ``t0`` and so on, each with option ``a``."""
+    return {f"t{i}": {"option": "a", "ranks": each} for i, each in enumerate(ranks)}
+
+
+def kept(document: Document, tables: Document) -> bool:
+    """Whether the plan keeps all constraints."""
+    try:
+        checker.check_plan(checker.Instance(document), tables)
+    except checker.Refuted:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("where", "good", "bad"),
+    [
+        (block("any_rank", shard(1)), [3], [[], [4], [0, 1]]),
+        (block("any_rank", shard(1), among=[0, 1]), [1], [[2]]),
+        (block("any_rank", shard(1), count=2, distinct=True), [0, 3], [[1, 1], [0]]),
+        (block("any_rank", shard(1), count=2), [1, 1], [[1], [1, 1, 1]]),
+        (block("every_rank", shard(1)), [0, 1, 2, 3], [[0, 1, 2], [0, 0, 1, 2], [1, 0, 2, 3]]),
+        (block([2, 0], shard(1)), [2, 0], [[0, 2], [2]]),
+        (block("any_rank_of_one_machine", shard(1), count=2), [2, 3], [[1, 2], [2]]),
+        (block("one_machine", shard(1)), [2, 3], [[1, 2], [2], [3, 2]]),
+        (block("one_machine", shard(1), count=2), [2, 3, 0, 1], [[0, 1, 0, 1], [0, 1]]),
+        (block("one_machine", shard(1), count=2, distinct=False), [0, 1, 0, 1], [[0, 1]]),
+        (block("cluster", shard(1), count=2), [], [[0], [0, 1]]),
+    ],
+)
+def test_places(where: Document, good: list[int], bad: list[list[int]]) -> None:
+    """Where a block may be, and where not."""
+    document = instance([[option("a", where)]])
+    assert kept(document, plan([good]))
+    assert not any(kept(document, plan([ranks])) for ranks in bad)
+    assert not kept(document, plan([good, good]))
+    assert not kept(document, plan([]))
+
+
+def test_capacities() -> None:
+    """Of a rank, a machine and the cluster, each with two shards of 5."""
+    tables = [[option("a", block("any_rank", shard(1, hbm=5)))]] * 2
+    for scope, apart in (("rank", [1]), ("machine", [2]), ("cluster", None)):
+        document = instance(tables, resources=[HBM | {"scope": scope}])
+        assert not kept(document, plan([[0]], [[0]]))
+        assert (
+            kept(document, plan([[0]], [apart]))
+            if apart
+            else not kept(document, plan([[0]], [[3]]))
+        )
+
+
+def test_fusion() -> None:
+    """Options of a group stand at one level."""
+    tables = [[option("a", block("any_rank", shard(1)), g=level)] for level in (0, 0, 1)]
+    assert kept(instance(tables[:2]), plan([[0]], [[0]]))
+    assert not kept(instance(tables), plan([[0]], [[0]], [[0]]))
+
+
+def test_moves() -> None:
+    """Other ranks are a move, with all bytes; the order of ranks is none."""
+    two = block("any_rank", shard(1, move_bytes=3), count=2)
+    current = {"t0": {"option": "a", "ranks": [[0, 1]]}}
+    for limits in ({"max_moved_tables": 0}, {"max_moved_bytes": 5}):
+        document = instance([[option("a", two)]], current=current, **limits)
+        assert kept(document, plan([[1, 0]]))
+        assert not kept(document, plan([[1, 1]]))
+    document = instance([[option("a", two)]], current=current, max_moved_bytes=6)
+    assert kept(document, plan([[1, 1]]))
+    current["t0"]["option"] = "gone"
+    document = instance([[option("a", two)]], current=current, max_moved_tables=0)
+    assert not kept(document, plan([[0, 1]]))
+
+
+def test_objectives() -> None:
+    """Shards on no rank count in the total alone."""
+    uneven = block("every_rank", *(shard(c) for c in ([1, 4], [3, 0], [1, 1], [1, 1])))
+    tables = [[option("a", block("cluster", shard([5, 5]), count=2))], [option("a", uneven)]]
+    found = checker.check_plan(
+        checker.Instance(instance(tables, phases=["p", "q"])), plan([[]], [[0, 1, 2, 3]])
+    )
+    assert found == {"total": 32, "busiest_rank": 5, "step_time": 7}
+
+
+def test_prices_of_machines() -> None:
+    """What covers a machine adds to its rows alone, and the least shard of an uneven one."""
+    uneven = block("every_rank", shard(0), shard(0), shard(1), shard(4))
+    tables = [[option("a", block("any_rank", shard(6), among=[2, 3]))],
+              [option("a", block("one_machine", shard(5), shard(2)))],
+              [option("a", uneven)]]  # fmt: skip
+    row = {"largest_cost": {"busiest_rank": [[0, 1, 1]]}}
+    exactly(instance(tables), bound_of(7, row))
+    tables[1] = [option("a", block("one_machine", shard(5), shard(2), among=[1]))]
+    exactly(instance(tables), bound_of(9, row))
+
+
+def test_no_place_is_no_machine() -> None:
+    """A split by machines of an option that has two."""
+    tables = [[option("a", block("one_machine", shard(5)))]]
+    half = [{"table": 0, "machines": [[0], []]}, {"use": [0]}, {}]
+    row = {"cost": {"busiest_rank": [1, 1, 0, 0]}}
+    assert not proves(instance(tables), bound_of(5, row, nodes=half) | {"target": 6})
+
+
+def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No file, three files, an outcome alone, another format, a folder: a sentence each."""
+    document, outcome = example()
+    other = tmp_path / "x.json"
+    other.write_text(json.dumps({"format": "x", "instance": document, "outcome": outcome}))
+    for arguments, said in (
+        ([], "give plan.json"), ([str(other)] * 3, "give plan.json"),
+        ([str(other)], "no plan.json"), ([str(tmp_path)], "no regular file"),
+    ):  # fmt: skip
+        assert checker.main(arguments) == 2
+        assert said in capsys.readouterr().err
+    other.write_text("[]")
+    assert checker.main([str(other)]) == 2
