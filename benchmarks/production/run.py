@@ -31,6 +31,8 @@ PRINTOUT = "sharding_stats_example.txt.gz"
 #: Lines of a block that are shown; the rest is counted.
 MOST = 24
 
+#: What runs the check that tables which need no host memory and no cut have none.
+CHECK = "python -m tests.formulations.needless"
 #: Name of a block, and the command as it stands there.
 COMMANDS = {
     "import": f"import-stats {PRINTOUT} --dtype fp16 --exchange-dtype int8",
@@ -39,18 +41,25 @@ COMMANDS = {
     "--page page.html",
     "plan": f"plan model.yaml cluster.yaml --objective busiest_rank --today {PRINTOUT} "
     "-o plan.json",
+    "needless": f"{CHECK} better.json",
     "verify": "verify better.json",
     "explain": "explain better.json --ask why --time-limit 30",
-    "replan": "explain better.json --ask replan --limits 0,1,5,20 --time-limit 60",
+    "replan": f"explain better.json --ask replan --today {PRINTOUT} --limits 1,5,20,100 "
+    "--time-limit 60",
     "simulate": "simulate better.json --batches 2 --time-limit 60",
     "report": f"report better.json --today {PRINTOUT} -o report.html",
     "export": "export better.json --to torchrec -o sharding.json",
 }
 
 
+def full(command: str) -> str:
+    """The command with its program."""
+    return command if command.startswith(CHECK) else f"python -m milp_planner.cli.main {command}"
+
+
 def run(command: str, folder: Path) -> dict[str, Any]:
     """One command's exit code, what it printed, and its seconds on the wall and of processors."""
-    words = [sys.executable, "-m", "milp_planner.cli.main", *shlex.split(command)]
+    words = [sys.executable, *shlex.split(full(command))[1:]]
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(
         words, cwd=folder, capture_output=True, text=True, check=False,
@@ -71,7 +80,8 @@ def block(result: dict[str, Any]) -> str:
     shown = lines[:MOST]
     hidden = len(lines) - len(shown)
     shown += [f"… ({hidden} more lines)"] if hidden else []
-    text = "\n".join(["```console", f"$ milp-planner {result['command']}", *shown, "```"])
+    program = "" if result["command"].startswith(CHECK) else "milp-planner "
+    text = "\n".join(["```console", f"$ {program}{result['command']}", *shown, "```"])
     return f"{text}\n\n{result['wall_s']:g} s, {result['processor_s']:g} processor seconds."
 
 

@@ -62,7 +62,7 @@ class Asked:
     cluster: Cluster | None = None
     """Of *replan*: as they are now."""
     today: TodaySource | None = None
-    """Of *moves*: the plan run today, as :func:`milp_planner.audit` takes it."""
+    """Of *moves* and *replan*: the plan run today, as :func:`milp_planner.audit` takes it."""
     against: Plan | None = None
     """Of *diff*: the second plan."""
     spread: float = 0.2
@@ -162,8 +162,9 @@ def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
         return _smallest(plan, asked, budget)
     if name == "replan":
         info, best = replan(
-            plan, asked.limits, budget, by=asked.by, model=asked.model, cluster=asked.cluster
-        )
+            plan, asked.limits, budget, by=asked.by, model=asked.model, cluster=asked.cluster,
+            today=asked.today,
+        )  # fmt: skip
         return {"replan": info, "replanned": best}
     if name == "moves":
         assert asked.today is not None

@@ -23,16 +23,19 @@ from milp_planner.drawing.units import (
 )
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Answer, Budget, solve_grid
-from milp_planner.features.explain.moves import carried
+from milp_planner.features.explain.moves import carried, moves_of
 from milp_planner.files import Facts
 from milp_planner.plans.compile import (
     ClusterSource,
+    Compiled,
     ModelSource,
     Moves,
     compile_for,
     compile_instance,
 )
 from milp_planner.plans.placement import Plan, decode
+from milp_planner.today.matching import compile_today
+from milp_planner.today.rows import TodaySource
 
 if TYPE_CHECKING:
     from milp_planner.features.explain.moves import DiffInfo
@@ -80,19 +83,22 @@ def replan(
     by: str = "tables",
     model: ModelSource | None = None,
     cluster: ClusterSource | None = None,
+    today: TodaySource | None = None,
 ) -> tuple[ReplanInfo, Plan | None]:
     """The trade-off between moving little and running fast.
 
     Parameters
     ----------
     current : Plan
-        In production.
+        In production; beside ``today`` a better one, the first moves to which are improved on.
     limits : sequence of int
         How much may move, in ``by``.
     by : str
         ``tables`` or ``bytes``.
     model, cluster : optional
         As they are now; default: those of the plan.
+    today : optional
+        The plan in production: what :func:`milp_planner.audit` takes. Default: ``current``.
 
     Returns
     -------
@@ -110,20 +116,16 @@ def replan(
         raise BadInput(f"moves are limited by {by!r}; allowed: {', '.join(LIMITS)}")
     if not limits or min(limits) < 0:
         raise BadInput("limits on what moves: needs whole numbers from 0")
-    kind = current.instance.objective.value
-    compiled = compile_for(model or current.model, cluster or current.cluster, kind)
-    moves = Moves({t.name: (t.option, t.ranks) for t in current.tables})
-    base = compile_instance(compiled.options, kind, moves)
     grid = sorted({int(limit) for limit in limits})
-    old = carried(current, base)
-    known, now = [], None
-    if old is not None and check(base, old).feasible:
-        now = check(base, old).objectives[kind]
-        known = [(0, old, now)]
+    compiled, known = _known(current, model or current.model, cluster or current.cluster, today)
+    base = compiled.instance
+    now = known[0][2] if known else None
+    if known and today is not None:
+        known += _on_the_way(current, base, known[0][1], by, grid)
     answers = trade_off(base, by, grid, budget, known)
     there = {table.name for table in current.tables}
     info = ReplanInfo(
-        by, kind, base.time_unit, now,
+        by, base.objective.value, base.time_unit, now,
         tuple(n for n in base.table_names if n not in there),
         tuple(_step(base, at, answer) for at, answer in answers.items()),
     )  # fmt: skip
@@ -136,6 +138,42 @@ def replan(
         last.bound, BoundSource(budget.formulation, exact=False),
     )  # fmt: skip
     return info, decode(compiled.options, instance, outcome)
+
+
+def _known(
+    current: Plan, model: ModelSource, cluster: ClusterSource, today: TodaySource | None
+) -> tuple[Compiled, list[tuple[int, Placement, int]]]:
+    """The Instance that counts what moves, and the plan in production, if it fits there."""
+    kind = current.instance.objective.value
+    if today is None:
+        compiled = compile_for(model, cluster, kind)
+        moves = Moves({t.name: (t.option, t.ranks) for t in current.tables})
+        compiled = replace(compiled, instance=compile_instance(compiled.options, kind, moves))
+        start = carried(current, compiled.instance)
+    else:
+        compiled, read = compile_today(today, model, cluster, kind)
+        start = read.placement
+    verdict = None if start is None else check(compiled.instance, start)
+    if start is None or verdict is None or not verdict.feasible:
+        return compiled, []
+    return compiled, [(0, start, verdict.objectives[kind])]
+
+
+def _on_the_way(
+    better: Plan, instance: Instance, start: Placement, by: str, limits: Sequence[int]
+) -> list[tuple[int, Placement, int]]:
+    """Of the first moves to a better plan, those that bring most within each limit."""
+    after = carried(better, instance)
+    if after is None or not check(instance, after).feasible:
+        return []
+    way, placements = moves_of(instance, start, after)
+    found = []
+    for limit in limits:
+        near = [p for p in way.points[1:] if (p.tables if by == "tables" else p.bytes) <= limit]
+        if near:
+            best = min(near, key=lambda p: p.objective)
+            found.append((limit, placements[best.moves - 1], best.objective))
+    return found
 
 
 def trade_off(

@@ -10,7 +10,8 @@ from rich.panel import Panel
 from rich.text import Text
 
 from formulations import Instance, Outcome, Scope
-from formulations.result.check import Loads, check
+from formulations.baselines.start import current_plan
+from formulations.result.check import Loads, check, moved_bytes, moved_tables
 from formulations.result.outcome import certified_gap, standing
 from milp_planner.drawing.charts import WIDTH, Drawing, Scale
 from milp_planner.drawing.units import (
@@ -91,6 +92,11 @@ class VerdictInfo(Facts):
     """One for each resource that limits anything."""
     seconds: float
     note: str
+    today: int | None = None
+    """Objective of the plan in production; None where there is none, or it no longer fits."""
+    moved_tables: int | None = None
+    moved_bytes: int | None = None
+    """From there to this plan; None without one of both."""
 
     @property
     def certified_optimal(self) -> bool:
@@ -123,10 +129,12 @@ class VerdictInfo(Facts):
 
 def verdict_of(instance: Instance, outcome: Outcome) -> VerdictInfo:
     """Summarise an Outcome of an Instance."""
-    source = outcome.bound_source
+    source, plan, now = outcome.bound_source, outcome.placement, current_plan(instance)
+    today = None if now is None else check(instance, now)
+    moved = None if plan is None or not instance.current else moved_tables(instance, plan)
     tight: tuple[Tightest, ...] = ()
-    if outcome.placement is not None:
-        loads = check(instance, outcome.placement).loads
+    if plan is not None:
+        loads = check(instance, plan).loads
         tight = _tightest_places(instance, loads) if loads is not None else ()
     return VerdictInfo(
         status=outcome.status.value,
@@ -148,6 +156,9 @@ def verdict_of(instance: Instance, outcome: Outcome) -> VerdictInfo:
         tightest=tight,
         seconds=outcome.seconds,
         note=outcome.note,
+        today=today.objectives[instance.objective.value] if today and today.feasible else None,
+        moved_tables=None if moved is None else len(moved),
+        moved_bytes=None if plan is None or moved is None else moved_bytes(instance, plan, moved),
     )
 
 
@@ -182,7 +193,7 @@ COLOUR = {"optimal": "green", "feasible": "yellow", "infeasible": "red", "unknow
 def draw_verdict(info: VerdictInfo, title: str = "") -> Panel:
     """A strip of a few lines: status, objective, bound, gap, tightest places, seconds."""
     colour = COLOUR[info.status]
-    lines = [_headline(info, colour), *(_line(text) for text in _proof(info))]
+    lines = [_headline(info, colour), *(_line(text) for text in (*_proof(info), *_since(info)))]
     lines += [_tightest(place, info.time_unit) for place in info.fullest]
     if info.note:
         lines.append(_line(info.note, "dim"))
@@ -232,6 +243,15 @@ def _proof(info: VerdictInfo) -> list[str]:
     if info.status == "infeasible" and not info.certified_infeasible:
         lines.append("not certified: no proof tree closed, so it is the solver's word")
     return lines
+
+
+def _since(info: VerdictInfo) -> list[str]:
+    """What changes against the plan in production."""
+    if info.moved_tables is None:
+        return []
+    size = show_amount(info.moved_bytes, info.time_unit)
+    now = "does not fit" if info.today is None else _cost(info, info.today)
+    return [f"today: {now}; to move: {info.moved_tables:,} tables, {size}"]
 
 
 def _cost(info: VerdictInfo, value: int | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,6 +57,20 @@ def test_every_limit_is_the_optimum_within_it(instance: Instance, by: str) -> No
 def production() -> Plan:
     """The small model on one machine of two ranks with plenty of memory."""
     return plan(MODEL, cluster(1), formulation="cpsat", settings=LIMITS)
+
+
+def test_from_the_plan_run_today(production: Plan, tmp_path: Path) -> None:
+    """Today's plan at limit 0; with every table free, the plan given or a better one."""
+    today = tmp_path / "today.csv"
+    names = [table.name for table in MODEL.tables]
+    lines = [f"{name},HBM_ONLY,,row_wise,all" for name in names]
+    today.write_text("\n".join(["table,mode,ratio,sharding_type,ranks", *lines]) + "\n")
+    info, best = replan(production, [0, 1, len(names)], quick(), today=today)
+    first, *_, last = info.steps
+    assert first.objective == info.now != production.outcome.objective
+    assert (first.moved_tables, first.moved_bytes) == (0, 0)
+    assert last.objective is not None and best is not None
+    assert last.objective <= (production.outcome.objective or 0)
 
 
 def test_nothing_moves_at_limit_0_and_more_never_hurts(production: Plan) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from formulations.instance import Current
 from formulations.result.outcome import BoundSource, StoppedBy, found, infeasible, nothing
 from milp_planner.features.plan.verdict import Tightest, draw_verdict, verdict_of
 from tests.milp_planner.features.example import example, placement
@@ -19,6 +22,20 @@ def test_tightest_places_by_hand() -> None:
         Tightest("pool", "cluster", 0, 8, 9),
     )
     assert [place.headroom for place in info.tightest] == [20, 40, 1]
+
+
+def test_a_plan_beside_the_one_of_today() -> None:
+    """What today's plan costs and what moves from there; nothing is said where none is known."""
+    plan, bare = placement(), example()
+    current = tuple(
+        Current(t, int(option), tuple(map(tuple, plan.to_lists(t))))
+        for t, option in enumerate(plan.options)
+    )
+    outcome = found(bare, "cpsat", plan, StoppedBy.TIME_LIMIT)
+    info = verdict_of(replace(bare, current=current), outcome)
+    assert (info.today, info.moved_tables, info.moved_bytes) == (outcome.objective, 0, 0)
+    assert "to move: 0 tables, 0 B" in drawn(draw_verdict(info))
+    assert "today" not in drawn(draw_verdict(verdict_of(bare, outcome)))
 
 
 def test_a_proved_plan_says_who_proved_it() -> None:
