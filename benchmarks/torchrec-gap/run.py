@@ -1,10 +1,11 @@
 """Solve instances written from TorchRec's enumerator and compare with its own plan.
 
-    python benchmarks/torchrec-gap/run.py FOLDER [--only NAME …] [--seeds 0 1 2] [--output FILE]
+    python benchmarks/torchrec-gap/run.py FOLDER [--seeds 0 1 2] [--peers cpsat mip] [--output FILE]
 
 FOLDER holds instances (``*.json`` or ``*.json.gz``) whose ``reference`` is TorchRec's default plan.
-One row per instance and seed goes to ``results/DATE.json`` as soon as it is known; a second call
-skips what is there. ``table.py`` turns a result into a table.
+One row per instance, formulation and seed goes to ``results/DATE.json`` as soon as it is known; a
+second call skips what is there. Peers are formulations that solve with the first seed only.
+``table.py`` turns a result into a table.
 """
 
 from __future__ import annotations
@@ -91,6 +92,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", nargs="*", default=[], help="parts of instance names")
     parser.add_argument("--formulation", default="auto")
+    parser.add_argument("--peers", nargs="*", default=[], help="cpsat, mip, greedy, …")
     parser.add_argument("--seeds", nargs="*", type=int, default=[0])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--output", type=Path)
@@ -106,22 +108,27 @@ def main() -> None:
     }
     if output.exists():
         document = json.loads(output.read_text())
-    done = {(r["instance"], r["seed"]) for r in document["rows"]}
+    done = {(r["instance"], r["formulation"], r["seed"]) for r in document["rows"]}
     paths = sorted(
         (p for p in args.folder.iterdir() if p.name.endswith((".json", ".json.gz"))),
         key=lambda p: (read_instance(p).num_options, p.name),
     )
-    for seed, path in itertools.product(args.seeds, paths):
+    first, *others = args.seeds
+    games = [(args.formulation, first), *((peer, first) for peer in args.peers)]
+    games += [(args.formulation, seed) for seed in others]
+    for (formulation, seed), path in itertools.product(games, paths):
         name = name_of(path)
-        if (name, seed) in done or (args.only and not any(part in name for part in args.only)):
+        chosen = not args.only or any(part in name for part in args.only)
+        if (name, formulation, seed) in done or not chosen:
             continue
-        found = row(path, args.formulation, args.workers, seed)
+        found = row(path, formulation, args.workers, seed)
         document["rows"].append(found)
         temporary = output.with_suffix(".tmp")
         temporary.write_text(json.dumps(document, indent=1))
         temporary.replace(output)
         print(
-            f"{name} seed {seed}: {found['status']} {found['objective']} gap {found['gap']}",
+            f"{name} {formulation} seed {seed}: {found['status']} {found['objective']} "
+            f"gap {found['gap']}",
             flush=True,
         )
 

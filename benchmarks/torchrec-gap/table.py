@@ -23,10 +23,8 @@ BLOCKS = {
     "unseen: benchmarks/torchrec-gap/table.py": "unseen-2*.json",
 }
 
-_HEAD = (
-    "| instance | TorchRec ms | ours ms | spread | first better s | certified gap | gap | by "
-    "| proved |\n|---|---|---|---|---|---|---|---|---|"
-)
+#: Formulations that solved the same instances, with how the table calls them.
+PEERS = {"greedy": "greedy ms", "cpsat": "CP-SAT ms", "mip": "HiGHS ms"}
 
 
 def milliseconds(picoseconds: int | None) -> str:
@@ -54,48 +52,76 @@ def certified_gap(row: dict[str, Any]) -> float | None:
     return gap
 
 
+def near_final(row: dict[str, Any]) -> float | None:
+    """Seconds until the first plan within 1% of the last."""
+    for time, objective, *_ in row["trace"]:
+        if objective is not None and objective <= 1.01 * row["objective"]:
+            return float(time)
+    return None
+
+
 def middle(values: list[Any]) -> Any:
     """The median of what is known; None where nothing is."""
     known = [v for v in values if v is not None]
     return statistics.median_low(known) if known else None
 
 
-def line(rows: list[dict[str, Any]]) -> str:
-    """One row of the table: all seeds of one instance, medians."""
-    plans = [r["objective"] for r in rows if r["objective"] is not None]
-    spread = (max(plans) - min(plans)) / min(plans) if len(plans) > 1 and min(plans) else None
-    source = rows[0]["bound_source"]
-    proved = sum(r["status"] == "optimal" for r in rows)
+def line(rows: list[dict[str, Any]], peers: list[str]) -> str:
+    """One row of the table: all seeds of one instance, and the peers."""
+    ours = [r for r in rows if r["formulation"] not in PEERS]
+    plans = sorted(r["objective"] for r in ours if r["objective"] is not None)
+    theirs = {r["formulation"]: r["objective"] for r in rows}
+    proved = sum(r["status"] == "optimal" for r in ours)
     cells = [
         rows[0]["instance"],
         milliseconds(rows[0]["reference"]),
-        milliseconds(middle([r["objective"] for r in rows])),
-        percent(spread),
-        seconds(middle([r["first_better_seconds"] for r in rows])),
-        percent(middle([certified_gap(r) for r in rows])),
-        percent(middle([r["gap"] for r in rows])),
-        "–" if source is None else source["method"],
-        f"{proved} of {len(rows)}",
+        *(milliseconds(theirs[peer]) if peer in theirs else "" for peer in peers),
+        *(milliseconds(value) for value in spread(plans)),
+        seconds(middle([r["first_better_seconds"] for r in ours])),
+        seconds(middle([near_final(r) for r in ours])),
+        *(percent(value) for value in spread([r["gap"] for r in ours])),
+        percent(max(filter(None, map(certified_gap, ours)), default=0)),
+        f"{proved} of {len(ours)}",
     ]
     return "| " + " | ".join(cells) + " |"
 
 
-def summary(rows: list[dict[str, Any]]) -> str:
-    """How the goals stand, in two sentences."""
-    gaps = [r["gap"] for r in rows if r["gap"] is not None]
-    certified = [g for g in map(certified_gap, rows) if g is not None]
+def spread(values: list[Any]) -> tuple[Any, Any, Any]:
+    """Best, median and worst."""
+    known = sorted(v for v in values if v is not None)
+    return (known[0], middle(known), known[-1]) if known else (None, None, None)
+
+
+def worse_than(rows: list[dict[str, Any]], theirs: dict[str, int | None]) -> str:
+    """Instances on which some run of ours is worse than what is given, in a sentence's words."""
     worse = {
         r["instance"]
         for r in rows
-        if r["objective"] is None
-        or (r["reference"] is not None and r["objective"] > r["reference"])
+        if (limit := theirs.get(r["instance"])) is not None
+        and (r["objective"] is None or r["objective"] > limit)
     }
-    proved = sum(r["status"] == "optimal" for r in rows)
+    return ", ".join(sorted(worse)) or "none"
+
+
+def summary(rows: list[dict[str, Any]], peers: list[str]) -> str:
+    """How the goals stand, in a few sentences."""
+    ours = [r for r in rows if r["formulation"] not in PEERS]
+    gaps = [r["gap"] for r in ours if r["gap"] is not None]
+    certified = [g for g in map(certified_gap, ours) if g is not None]
+    others = {"TorchRec": {r["instance"]: r["reference"] for r in rows}}
+    others |= {
+        PEERS[peer].removesuffix(" ms"): {
+            r["instance"]: r["objective"] for r in rows if r["formulation"] == peer
+        }
+        for peer in peers
+    }
+    proved = sum(r["status"] == "optimal" for r in ours)
     return (
-        f"{len(rows)} runs: gap median {percent(statistics.median(gaps))}, worst "
+        f"{len(ours)} runs: gap median {percent(statistics.median(gaps))}, worst "
         f"{percent(max(gaps))}; certified gap median {percent(statistics.median(certified))}, "
-        f"worst {percent(max(certified))}; {proved} proved optimal. "
-        f"Worse than TorchRec's plan: {', '.join(sorted(worse)) or 'none'}."
+        f"worst {percent(max(certified))}; {proved} proved optimal. Worse than "
+        + "; than ".join(f"{name}: {worse_than(ours, plans)}" for name, plans in others.items())
+        + "."
     )
 
 
@@ -104,8 +130,19 @@ def table(document: dict[str, Any]) -> str:
     by_name: dict[str, list[dict[str, Any]]] = {}
     for row in sorted(document["rows"], key=lambda r: (r["tables"], r["ranks"], r["instance"])):
         by_name.setdefault(row["instance"], []).append(row)
-    lines = [f"{document['date']}, {document['machine']}", "", _HEAD, *map(line, by_name.values())]
-    return "\n".join([*lines, "", summary(document["rows"])])
+    played = {r["formulation"] for r in document["rows"]}
+    peers = [peer for peer in PEERS if peer in played]
+    head = [
+        "instance", "TorchRec ms", *(PEERS[peer] for peer in peers), "ours ms: best", "median",
+        "worst", "first better s", "to 1% of the last s", "gap: best", "median", "worst",
+        "certified gap, worst", "proved",
+    ]  # fmt: skip
+    return "\n".join([
+        f"{document['date']}, {document['machine']}", "",
+        f"| {' | '.join(head)} |", "|---" * len(head) + "|",
+        *(line(rows, peers) for rows in by_name.values()), "",
+        summary(document["rows"], peers),
+    ])  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ known, and a balanced collective takes as long as its most loaded link, the bott
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -20,6 +20,11 @@ from milp_planner.inputs.quantities import show
 from milp_planner.inputs.spec import Bandwidth, Bytes, Percent, Spec, as_tuple
 from milp_planner.inputs.table import Name, Table
 
+if TYPE_CHECKING:
+    import networkx as nx
+
+FABRIC = "fabric"
+
 
 class Interconnect(Spec):
     """Links in bytes per second, per rank and direction."""
@@ -29,26 +34,66 @@ class Interconnect(Spec):
     inter_machine: Bandwidth | None = None
     """One rank's share of its machine's network cards; needed with more than one machine."""
 
+    def graph(self, machine_ranks: Sequence[Sequence[int]]) -> nx.Graph:
+        """The links as a graph: integers are ranks, text is switches and the fabric.
 
-def all_to_all_bandwidth(cluster: Cluster, ranks: Iterable[int]) -> float:
+        Parameters
+        ----------
+        machine_ranks
+            Rank numbers of each machine, as ``Cluster.machine_ranks`` has them.
+
+        Returns
+        -------
+        networkx.Graph
+            A tree whose edges carry ``bandwidth`` in bytes per second and direction: a rank to
+            its machine's switch at ``intra_machine``, a switch to the fabric at
+            ``inter_machine`` times the machine's ranks, because all its network cards serve it.
+
+        Raises
+        ------
+        ValueError
+            When there are several machines but no ``inter_machine`` bandwidth.
+        """
+        import networkx as nx
+
+        if len(machine_ranks) > 1 and self.inter_machine is None:
+            raise ValueError("several machines need an inter_machine bandwidth")
+        graph: nx.Graph[int | str] = nx.Graph()
+        for machine, ranks in enumerate(machine_ranks):
+            switch = f"switch {machine}"
+            for rank in ranks:
+                graph.add_edge(rank, switch, bandwidth=self.intra_machine)
+            if self.inter_machine is not None:
+                graph.add_edge(switch, FABRIC, bandwidth=self.inter_machine * len(ranks))
+        return graph
+
+
+def all_to_all_bandwidth(graph: nx.Graph, ranks: Iterable[int]) -> float:
     """Bytes per second at which every rank exchanges its buffer with all of ``ranks``.
 
     Every rank holds b bytes and sends b/n to each of the n ranks (its own part stays). A link
     that separates k of the ranks from the other n − k carries k·(n − k)·b/n each way, so the
     exchange takes max over links of k·(n − k)·b/(n·bandwidth) seconds. No schedule is faster,
     since those bytes have no other path; a fluid schedule that keeps all flows in proportion
-    reaches it.
+    reaches it. The result is b divided by that time.
 
     Returns
     -------
     float
-        Bytes of a rank's whole buffer per second (b over that time); infinite for a single rank.
+        Bytes of a rank's whole buffer per second; infinite for a single rank.
+
+    Raises
+    ------
+    ValueError
+        When two of the ranks are not connected.
     """
-    load = [k * (n - k) / (n * bandwidth) for k, n, bandwidth in _cuts(cluster, set(ranks))]
+    load = [
+        k * (total - k) / (total * bandwidth) for k, total, bandwidth in _cuts(graph, set(ranks))
+    ]
     return _inverse(load)
 
 
-def reduce_scatter_bandwidth(cluster: Cluster, ranks: Iterable[int]) -> float:
+def reduce_scatter_bandwidth(graph: nx.Graph, ranks: Iterable[int]) -> float:
     """Bytes per second of a reduce-scatter (or of an all-gather, its mirror image).
 
     Every rank holds b bytes, and one n-th of the sum ends on each rank. The k ranks on one side
@@ -60,26 +105,35 @@ def reduce_scatter_bandwidth(cluster: Cluster, ranks: Iterable[int]) -> float:
     -------
     float
         Bytes of a rank's whole buffer per second; infinite for a single rank.
+
+    Raises
+    ------
+    ValueError
+        When two of the ranks are not connected.
     """
-    load = [max(k, n - k) / (n * bandwidth) for k, n, bandwidth in _cuts(cluster, set(ranks))]
+    load = [
+        max(k, total - k) / (total * bandwidth) for k, total, bandwidth in _cuts(graph, set(ranks))
+    ]
     return _inverse(load)
 
 
-def _cuts(cluster: Cluster, ranks: set[int]) -> Iterator[tuple[int, int, int]]:
-    """Of links that separate the ranks: how many on one side, how many in all, bandwidth.
+def _cuts(graph: nx.Graph, ranks: set[int]) -> Iterator[tuple[int, int, int]]:
+    """For every link that separates the ranks: how many below it, how many in all, bandwidth."""
+    import networkx as nx
 
-    A rank's own link runs at ``intra_machine``; a switch's to the fabric at ``inter_machine`` times
-    the machine's ranks, because all its network cards serve it.
-    """
-    links, total = cluster.interconnect, len(ranks)
-    if total < 2 or links is None:
+    if len(ranks) < 2:
         return
-    yield 1, total, links.intra_machine
-    for machine in cluster.machine_ranks:
-        inside = len(ranks.intersection(machine))
-        if 0 < inside < total:
-            assert links.inter_machine is not None  # a cluster of several machines has it
-            yield inside, total, links.inter_machine * len(machine)
+    root = next(iter(ranks))
+    below = dict.fromkeys(graph, 0) | dict.fromkeys(ranks, 1)
+    edges = list(nx.dfs_edges(graph, root))
+    reached = {root}.union(child for _, child in edges)
+    if not ranks <= reached:
+        raise ValueError(f"rank {min(ranks - reached)} is not connected to rank {root}")
+    for parent, child in reversed(edges):
+        below[parent] += below[child]
+    for parent, child in edges:
+        if 0 < below[child] < len(ranks):
+            yield below[child], len(ranks), graph.edges[parent, child]["bandwidth"]
 
 
 def _inverse(load: list[float]) -> float:
@@ -225,6 +279,16 @@ class Cluster(Spec):
         """Rank numbers of each machine, as an Instance's ``machines`` has them."""
         numbers = iter(range(self.num_ranks))
         return tuple(tuple(next(numbers) for _ in machine.ranks) for machine in self.machines)
+
+    def graph(self) -> nx.Graph:
+        """The links between the ranks; one rank without an interconnect is a lone node."""
+        if self.interconnect is None:
+            import networkx as nx
+
+            lone: nx.Graph[int | str] = nx.Graph()
+            lone.add_nodes_from(range(self.num_ranks))
+            return lone
+        return self.interconnect.graph(self.machine_ranks)
 
     def usable_hbm(self, model: Model) -> tuple[int, ...]:
         """HBM in bytes the embeddings of ``model`` may use, for each rank.

@@ -52,18 +52,19 @@ def links_of(cluster: Cluster) -> Links:
     The slowest machine counts where machines differ. An all-reduce is a reduce-scatter and an
     all-gather, so it runs at half their bandwidth.
     """
+    graph = cluster.graph()
     everyone = range(cluster.num_ranks)
     machines = cluster.machine_ranks
     distinct = {len(ranks): ranks for ranks in machines}.values()
-    scatter = reduce_scatter_bandwidth(cluster, everyone)
+    scatter = reduce_scatter_bandwidth(graph, everyone)
     across = float("inf")
     if len(machines) > 1 and cluster.interconnect and cluster.interconnect.inter_machine:
         across = float(cluster.interconnect.inter_machine)
     return Links(
-        all_to_all=all_to_all_bandwidth(cluster, everyone),
+        all_to_all=all_to_all_bandwidth(graph, everyone),
         reduce_scatter=scatter,
-        local=min(reduce_scatter_bandwidth(cluster, ranks) for ranks in distinct),
-        local_all_to_all=min(all_to_all_bandwidth(cluster, ranks) for ranks in distinct),
+        local=min(reduce_scatter_bandwidth(graph, ranks) for ranks in distinct),
+        local_all_to_all=min(all_to_all_bandwidth(graph, ranks) for ranks in distinct),
         across=across,
         all_reduce=scatter / 2,
         machines=len(machines),

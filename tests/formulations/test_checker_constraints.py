@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from formulations import checker
-from tests.formulations.test_checker import block, exactly, instance, option, proves, shard
+from tests.formulations.test_checker import (
+    block,
+    exactly,
+    infeasible,
+    instance,
+    option,
+    proves,
+    shard,
+)
 from tests.formulations.test_checker import bound as bound_of
 from tests.formulations.test_checker_plan import example
 
@@ -134,3 +142,36 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert said in capsys.readouterr().err
     other.write_text("[]")
     assert checker.main([str(other)]) == 2
+
+
+def test_prices_are_the_least() -> None:
+    """What is free somewhere, or counts elsewhere, proves nothing beyond the truth."""
+    three = [[option("a", block("any_rank_of_one_machine", shard(5)))]] * 3
+    assert not proves(instance(three), bound_of(6, {"cost": {"busiest_rank": [1, 1, 0, 0]}}))
+    apart = [[option("a", block("one_machine", shard(5), among=[q]))] for q in (0, 1)]
+    row = {"largest_cost": {"busiest_rank": [[0, 1, 0]]}}
+    assert not proves(instance(apart), bound_of(6, row))
+    assert not proves(instance(apart[:1]), bound_of(6, row))
+    nowhere = [[option("a", block("cluster", shard(5)))]]
+    assert not proves(instance(nowhere), bound_of(1))
+    two = [[option("a", block("any_rank", shard(5)), block("any_rank", shard(4)))]]
+    exactly(instance(two), bound_of(5))
+
+
+def test_levels_at_their_largest() -> None:
+    """The right-hand side has the largest sum of a level."""
+    tables = [
+        [option("a", block([0], shard(x)), g=0), option("b", block([0], shard(y)), g=1)]
+        for x, y in ((1, 9), (9, 1))
+    ]
+    row = {"cost": {"busiest_rank": [1, 0, 0, 0]}, "fusion": {"g": [[0, 0, 8], [1, 1, 2]]}}
+    exactly(instance(tables), bound_of(4, row))
+
+
+def test_what_stays_does_not_move() -> None:
+    """An option that the table has pays nothing for moves."""
+    stay = [[option("a", block([0], shard(1, move_bytes=3)))]]
+    current = {"t0": {"option": "a", "ranks": [[0]]}}
+    for key in ("moved_tables", "moved_bytes"):
+        document = instance(stay, current=current, **{f"max_{key}": 0})
+        assert not proves(document, infeasible({key: 1}))

@@ -35,7 +35,7 @@ def test_what_the_others_change() -> None:
     [
         ({"machines": [[0, 1], [1, 2]]}, "part the ranks"),
         ({"machines": [[0, 1], [3]]}, "part the ranks"),
-        ({"machines": [[0, 1], []]}, "part the ranks"),
+        ({"machines": [[0, 1], []], "ranks": 2}, "part the ranks"),
         ({"ranks": 5}, "part the ranks"),
         ({"phases": []}, "phases"),
         ({"phases": ["p", "p"]}, "phases"),

@@ -16,7 +16,7 @@ from milp_planner.errors import BadInput, MissingExtra, PlannerError
 from milp_planner.version import __version__
 
 # (Typer itself loads pydantic where a command has parameters.)
-HEAVY = ("numpy", "ortools", "highspy", "pulp", "torch", "matplotlib", "yaml", "ray",
+HEAVY = ("numpy", "ortools", "highspy", "pulp", "torch", "matplotlib", "networkx", "yaml", "ray",
          "numba", "jinja2", "rich")  # fmt: skip
 
 

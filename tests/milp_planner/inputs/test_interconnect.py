@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from itertools import pairwise
 
+import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from milp_planner.inputs.cluster import (
-    Cluster,
+    Interconnect,
     all_to_all_bandwidth,
     reduce_scatter_bandwidth,
 )
@@ -19,39 +21,55 @@ GB = 10**9
 INTRA, INTER = 400 * GB, 50 * GB
 
 
-def links(*sizes: int, intra: int = INTRA, inter: int = INTER) -> Cluster:
+def links(*sizes: int, intra: int = INTRA, inter: int = INTER) -> nx.Graph[int | str]:
     """Machines with that many ranks each."""
-    machines = [{"ddr": "1TB", "ranks": size, "hbm": "80GiB"} for size in sizes]
-    bandwidths = {"intra_machine": f"{intra}B/s", "inter_machine": f"{inter}B/s"}
-    return Cluster.from_dict({"name": "c", "machines": machines, "interconnect": bandwidths})
+    numbers = iter(range(sum(sizes)))
+    machines = [[next(numbers) for _ in range(size)] for size in sizes]
+    read = Interconnect(intra_machine=f"{intra}B/s", inter_machine=f"{inter}B/s")  # type: ignore[arg-type]
+    return read.graph(machines)
 
 
 def test_one_machine_by_hand() -> None:
     """8 ranks at 400 GB/s: 7/8 of a buffer leaves each, so 400·8/7 GB/s, for both collectives."""
-    site = links(8)
-    assert all_to_all_bandwidth(site, range(8)) == pytest.approx(400 * GB * 8 / 7)
-    assert reduce_scatter_bandwidth(site, range(8)) == pytest.approx(400 * GB * 8 / 7)
+    graph = links(8)
+    assert all_to_all_bandwidth(graph, range(8)) == pytest.approx(400 * GB * 8 / 7)
+    assert reduce_scatter_bandwidth(graph, range(8)) == pytest.approx(400 * GB * 8 / 7)
 
 
 def test_four_machines_by_hand() -> None:
     """4 × 8: 8·24/32 buffers through 400 GB/s for all-to-all, 24/32 of one for reduce-scatter."""
-    site = links(8, 8, 8, 8)
-    assert all_to_all_bandwidth(site, range(32)) == pytest.approx(400 * GB / 6)
+    graph = links(8, 8, 8, 8)
+    assert all_to_all_bandwidth(graph, range(32)) == pytest.approx(400 * GB / 6)
     own_link = 400 * GB * 32 / 31
     fabric = 400 * GB * 32 / 24
-    assert reduce_scatter_bandwidth(site, range(32)) == pytest.approx(min(own_link, fabric))
+    assert reduce_scatter_bandwidth(graph, range(32)) == pytest.approx(min(own_link, fabric))
 
 
 def test_subset_inside_a_machine_ignores_the_fabric() -> None:
     """Ranks of one machine do not see the slow links between machines."""
-    site = links(4, 4, inter=1)
-    assert all_to_all_bandwidth(site, [4, 5]) == pytest.approx(800 * GB)
+    graph = links(4, 4, inter=1)
+    assert all_to_all_bandwidth(graph, [4, 5]) == pytest.approx(800 * GB)
 
 
 def test_single_rank_is_free() -> None:
     """A collective of one rank exchanges nothing."""
     assert all_to_all_bandwidth(links(2), [1]) == float("inf")
     assert reduce_scatter_bandwidth(links(2), [1]) == float("inf")
+
+
+def test_unconnected_ranks() -> None:
+    """Ranks without a path cannot exchange."""
+    graph = links(2)
+    graph.add_node(99)
+    with pytest.raises(ValueError, match="not connected"):
+        all_to_all_bandwidth(graph, [0, 99])
+
+
+def test_several_machines_need_an_outside_bandwidth() -> None:
+    """The graph of two machines cannot be built from inside links alone."""
+    inside = Interconnect(intra_machine="1GB/s")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="inter_machine"):
+        inside.graph([[0], [1]])
 
 
 @given(
@@ -64,20 +82,19 @@ def test_all_to_all_equals_the_sum_over_pairs(
     sizes: list[int], intra: int, inter: int, data: st.DataObject
 ) -> None:
     """Sending b/n along the path of every ordered pair loads the busiest link exactly so."""
-    site = links(*sizes, intra=intra, inter=inter)
+    graph = links(*sizes, intra=intra, inter=inter)
     everyone = range(sum(sizes))
     ranks = data.draw(st.sets(st.sampled_from(everyone), min_size=1))
-    home = {rank: m for m, inside in enumerate(site.machine_ranks) for rank in inside}
-    load: Counter[tuple[str, int, str]] = Counter()
+    load: Counter[tuple[object, object]] = Counter()
     for sender in ranks:
         for receiver in ranks - {sender}:
-            load.update([("rank", sender, "up"), ("rank", receiver, "down")])
-            if home[sender] != home[receiver]:
-                load.update([("switch", home[sender], "up"), ("switch", home[receiver], "down")])
-    speed = {"rank": lambda _: intra, "switch": lambda machine: inter * sizes[machine]}
-    times = [Fraction(count, len(ranks) * speed[kind](at)) for (kind, at, _), count in load.items()]
+            path = nx.shortest_path(graph, sender, receiver)
+            load.update(pairwise(path))
+    times = [
+        Fraction(count, len(ranks) * graph.edges[link]["bandwidth"]) for link, count in load.items()
+    ]
     expected = float(1 / max(times)) if times else float("inf")
-    assert all_to_all_bandwidth(site, ranks) == pytest.approx(expected)
+    assert all_to_all_bandwidth(graph, ranks) == pytest.approx(expected)
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(1, 50), st.integers(1, 50))
@@ -85,7 +102,7 @@ def test_reduce_scatter_is_never_slower_than_all_to_all(
     sizes: list[int], intra: int, inter: int
 ) -> None:
     """Adding up before crossing a link cannot cost bandwidth."""
-    site = links(*sizes, intra=intra, inter=inter)
+    graph = links(*sizes, intra=intra, inter=inter)
     ranks = range(sum(sizes))
-    slow = all_to_all_bandwidth(site, ranks)
-    assert reduce_scatter_bandwidth(site, ranks) >= slow * (1 - 1e-12)
+    slow = all_to_all_bandwidth(graph, ranks)
+    assert reduce_scatter_bandwidth(graph, ranks) >= slow * (1 - 1e-12)
