@@ -34,7 +34,7 @@ cluster = Cluster.from_dict(
         "profile": "h100",
         "machines": 1,
         "ranks_per_machine": 2,
-        "hbm": "24GiB",
+        "hbm": "32GiB",
         "ddr": "64GiB",
         "interconnect": {"intra_machine": "450GB/s"},
         "reservations": {"hbm_percent": 15},
