@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from milp_planner.cli import console
-from milp_planner.cli.explain_asked import StepsOption, write_steps
+from milp_planner.cli.explain_asked import StepOption, StepsOption, write_steps
 from milp_planner.cli.options import (
     ClusterArgument,
     FormulationOption,
@@ -62,6 +62,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     output: OutputOption = None,
     page: PageOption = None,
     steps: StepsOption = None,
+    step: StepOption = None,
     json: JsonOption = False,
 ) -> None:
     """Judge the plan you run today.
@@ -102,7 +103,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     if page is not None:
         report(result.plan, page, Answers(moves=info.way))
     if steps is not None:
-        write_steps(result.steps(), steps)
+        write_steps(result.steps(), steps, step)
     console.tell(json, info.to_dict, lambda: [draw_audit(info, f"audit of {plan}")], output, page)
     if work.interrupted:
         raise typer.Exit(130)

@@ -20,6 +20,7 @@ from milp_planner.cli.explain_asked import (
     PlanArgument,
     SensitivityOption,
     SpreadOption,
+    StepOption,
     StepsOption,
     TableOption,
     TargetOption,
@@ -59,6 +60,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     cluster: ClusterOption = None,
     today: TodayOption = None,
     steps: StepsOption = None,
+    step: StepOption = None,
     against: AgainstOption = None,
     sensitivity: SensitivityOption = False,
     spread: SpreadOption = 0.2,
@@ -116,7 +118,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     if output is not None and answers.replanned is not None:
         write_plan(answers.replanned, output)
     if steps is not None:
-        explain_asked.write_steps(answers.steps or (), steps)
+        explain_asked.write_steps(answers.steps or (), steps, step)
     _show(read, answers, everything, json)
     if answers.better is not None:
         _keep(answers.better, plan.with_name(f"{plan.name.split('.')[0]}.better.json"))

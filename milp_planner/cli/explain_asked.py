@@ -11,7 +11,7 @@ from milp_planner.cli.options import argument, given, option, whole
 from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from milp_planner.plans.placement import Plan
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _FOR = {
     "table": "why", "alternatives": "why", "extra": "staircase", "target": "smallest",
     "limits": "replan", "model": "replan", "cluster": "replan", "today": "moves",
-    "steps": "moves", "against": "diff", "spread": "sensitivity", "draws": "sensitivity",
+    "steps": "moves", "step": "moves", "against": "diff", "spread": "sensitivity",
+    "draws": "sensitivity",
 }  # fmt: skip
 
 
@@ -93,13 +94,33 @@ def parse_limits(text: str) -> tuple[tuple[int, ...], str]:
     return sizes, "bytes"
 
 
-def write_steps(plans: Iterable[Plan], folder: Path) -> None:
-    """The plan after each move, in a folder."""
+def write_steps(plans: Sequence[Plan], folder: Path, which: str | None) -> None:
+    """Plans after moves, in a folder: those that the table shows, those asked for, or all."""
+    from milp_planner.features.explain.moves import FIRST
     from milp_planner.plans.plan_file import write_plan
 
+    count = len(plans)
+    if which == "all":
+        numbers = set(range(1, count + 1))
+    elif which is None:
+        numbers = {n for n in (*FIRST, count) if 0 < n <= count}
+    else:
+        numbers = _numbers(which, count)
     folder.mkdir(parents=True, exist_ok=True)
-    for number, plan in enumerate(plans, start=1):
-        write_plan(plan, folder / f"{number:04}.json")
+    for number in sorted(numbers):
+        write_plan(plans[number - 1], folder / f"{number:04}.json")
+
+
+def _numbers(text: str, count: int) -> set[int]:
+    try:
+        found = {int(part) for part in text.split(",")}
+    except ValueError:
+        found = {0}
+    if not found <= set(range(1, count + 1)):
+        raise BadInput(
+            f"--step {text!r}: allowed: all, or numbers from 1 to {count} such as 1,5,20"
+        )
+    return found
 
 
 PlanArgument = Annotated[Path, argument("PLAN", "A plan.json.")]
@@ -135,7 +156,14 @@ StepsOption = Annotated[
     Path | None,
     option(
         "--steps FOLDER",
-        "Write the plan after each move from today's plan: 0001.json, 0002.json, …",
+        "Write plans after moves from today's plan (0001.json: after the first): those of the "
+        "table, or what --step says.",
+    ),
+]
+StepOption = Annotated[
+    str | None,
+    option(
+        "--step NUMBERS", "Which plans --steps writes: all, or numbers of moves such as 1,5,20."
     ),
 ]
 AgainstOption = Annotated[Path | None, option("--against PLAN", "diff: the plan to change to.")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from formulations.goals import parse_goals
 from formulations.result.check import Verdict, check
 from formulations.result.outcome import found, gap_between
 from milp_planner.drawing.page import Shown
-from milp_planner.features.explain.moves import MovesInfo, moves_of
+from milp_planner.features.explain.moves import MovesInfo, PlansOnTheWay, moves_of
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.today.matching import compile_today
@@ -74,18 +74,21 @@ class Audit(Shown):
             return None
         return moves_of(self.instance, self.placement, better)
 
-    def steps(self) -> Iterator[Plan]:
-        """The plan after every move on the way at which it keeps all rules, with the best bound."""
+    def steps(self) -> Sequence[Plan]:
+        """The plan after every move on the way at which it keeps all rules, with the best bound;
+        each is made when it is asked for."""
         if self.way is None:
-            return
+            return ()
         info, placements = self.way
+        return PlansOnTheWay([placements[p.moves - 1] for p in info.points[1:]], self._step)
+
+    def _step(self, placement: Placement) -> Plan:
         best = self.best
-        for point in info.points[1:]:
-            outcome = found(
-                self.instance, best.formulation, placements[point.moves - 1], best.stopped_by,
-                best.bound, best.bound_source,
-            )  # fmt: skip
-            yield decode(self.compiled.options, self.instance, outcome)
+        outcome = found(
+            self.instance, best.formulation, placement, best.stopped_by, best.bound,
+            best.bound_source,
+        )  # fmt: skip
+        return decode(self.compiled.options, self.instance, outcome)
 
     @property
     def objective(self) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +88,7 @@ class Answers(Shown):
     replanned: Plan | None = None
     better: Plan | None = None
     moves: MovesInfo | None = None
-    steps: Iterator[Plan] | None = None
+    steps: Sequence[Plan] | None = None
     diff: DiffInfo | None = None
     sensitivity: SensitivityInfo | None = None
     why_not: ShortageInfo | None = None

@@ -6,9 +6,11 @@ In tables and in bytes: what it costs once, and what it gains every step.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -231,7 +233,25 @@ class MovesInfo(Facts):
         return (self.before - point.objective) / gain if gain > 0 else None
 
 
-def moves(plan: Plan, today: TodaySource) -> tuple[MovesInfo, Iterator[Plan]]:
+@dataclass(frozen=True)
+class PlansOnTheWay(Sequence[Plan]):
+    """Plans after the first, the second, … move, each made when it is asked for."""
+
+    placements: Sequence[Placement]
+    make: Callable[[Placement], Plan]
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.placements)
+
+    def __getitem__(self, at: Any) -> Any:
+        """One plan, or a list of some."""
+        if isinstance(at, slice):
+            return [self.make(placement) for placement in self.placements[at]]
+        return self.make(self.placements[at])
+
+
+def moves(plan: Plan, today: TodaySource) -> tuple[MovesInfo, PlansOnTheWay]:
     """What the first moves from today's plan to this one bring.
 
     Parameters
@@ -243,7 +263,7 @@ def moves(plan: Plan, today: TodaySource) -> tuple[MovesInfo, Iterator[Plan]]:
 
     Returns
     -------
-    (MovesInfo, iterator of Plan)
+    (MovesInfo, PlansOnTheWay)
         The plan at every point but the first: to be saved and exported.
 
     Raises
@@ -258,7 +278,7 @@ def moves(plan: Plan, today: TodaySource) -> tuple[MovesInfo, Iterator[Plan]]:
         raise BadInput("explain moves: the plan has options that its model no longer offers")
     info, placements = moves_of(compiled.instance, known.placement, after)
     shipped = [placements[point.moves - 1] for point in info.points[1:]]
-    return info, (_step(plan, compiled, placement) for placement in shipped)
+    return info, PlansOnTheWay(shipped, partial(_step, plan, compiled))
 
 
 def moves_of(
