@@ -108,8 +108,8 @@ INSTANCE = {
     "name?": str, "source?": str, "time_unit?": str, "reference?": list,
 }  # fmt: skip
 
-#: ``amounts``, by *coordinate*: a cost a phase, their sum, uses, and bytes if its option moves.
-Shard = namedtuple("Shard", "amounts move_bytes")
+#: ``amounts``, by *coordinate*: a cost a phase, their sum, uses, bytes if moved; ``kinds`` it fits.
+Shard = namedtuple("Shard", "amounts move_bytes kinds")
 #: Shards alike: so many, on any of the ranks, or if not ``free`` one on each.
 Part = namedtuple("Part", "times shard ranks free")
 #: An option of a table: ``home`` is the position of its home block, or -1, ``homes`` its machines.
@@ -240,7 +240,7 @@ class Instance:
             full = [*self.capacities[k], 0] if k >= first and scope != "cluster" else None
             held.append([full[place] if full else float("inf") for place in at[scope]])
         self.held = list(zip(*held, strict=True))
-        self._kinds = set(self.held)
+        self.kinds = set(self.held)
         phases = {phase: k for k, phase in enumerate(self.phases)}
         costs = phases if self.objective == "step_time" else {self.objective: first - 1}
         uses = {item["name"]: k for k, item in enumerate(resources, first)}
@@ -254,8 +254,8 @@ class Instance:
 
     def open_to(self, shard: Shard, ranks: tuple[int, ...]) -> tuple[int, ...]:
         """Those of the ranks whose capacities, and whose machine's, the shard does not exceed."""
-        good = {kind for kind in self._kinds if all(map(le, shard.amounts, kind))}
-        return ranks if good == self._kinds else tuple([r for r in ranks if self.held[r] in good])
+        fits_all = len(shard.kinds) == len(self.kinds)
+        return ranks if fits_all else tuple([r for r in ranks if self.held[r] in shard.kinds])
 
     def _option(self, table: dict[str, Any], entry: dict[str, Any]) -> Option:
         name, fusion, blocks = entry["name"], entry.get("fusion"), entry["blocks"]
@@ -282,7 +282,8 @@ class Instance:
         need(self.objective == "total" or min(costs) >= 0, "a cost is below 0")
         need(use.keys() <= self.names["capacity"].keys(), "a shard uses an unknown resource")
         uses = [use.get(name, 0) for name in self.names["capacity"]]
-        return Shard((*costs, sum(costs), *uses, moves * moved), moved)
+        found = (*costs, sum(costs), *uses, moves * moved)
+        return Shard(found, moved, frozenset([k for k in self.kinds if all(map(le, found, k))]))
 
 
 # The plan
