@@ -8,6 +8,7 @@ The newest ``results/2*.json`` (the instances that settings were chosen on) and 
 
 from __future__ import annotations
 
+import json
 import statistics
 import sys
 from pathlib import Path
@@ -24,7 +25,9 @@ BLOCKS = {
 }
 
 #: Formulations that solved the same instances, with how the table calls them.
-PEERS = {"greedy": "greedy ms", "cpsat": "CP-SAT ms", "mip": "HiGHS ms"}
+PEERS = {
+    "greedy": "greedy ms", "cpsat": "CP-SAT ms", "mip": "HiGHS ms", "rebalancer": "Rebalancer ms",
+}  # fmt: skip
 
 
 def milliseconds(picoseconds: int | None) -> str:
@@ -125,8 +128,22 @@ def summary(rows: list[dict[str, Any]], peers: list[str]) -> str:
     )
 
 
+def with_rebalancer(document: dict[str, Any]) -> dict[str, Any]:
+    """The result with what ``peers.py`` found on the same instances, as rows of a formulation."""
+    path = HERE / "results" / f"rebalancer-{document['date']}.json"
+    known = {r["instance"]: r for r in document["rows"]}
+    found = json.loads(path.read_text()) if path.exists() else []
+    rows = [
+        {**known[r["instance"]], "formulation": "rebalancer", "objective": r["objective"]}
+        for r in found
+        if r["instance"] in known
+    ]
+    return {**document, "rows": [*document["rows"], *rows]}
+
+
 def table(document: dict[str, Any]) -> str:
     """Date and machine, the table, the summary."""
+    document = with_rebalancer(document)
     by_name: dict[str, list[dict[str, Any]]] = {}
     for row in sorted(document["rows"], key=lambda r: (r["tables"], r["ranks"], r["instance"])):
         by_name.setdefault(row["instance"], []).append(row)
