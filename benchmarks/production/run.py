@@ -31,8 +31,9 @@ PRINTOUT = "sharding_stats_example.txt.gz"
 #: Lines of a block that are shown; the rest is counted.
 MOST = 24
 
-#: What runs the check that tables which need no host memory and no cut have none.
-CHECK = "python -m tests.formulations.needless"
+#: Scripts of the checkout beside the program's commands: does any table need its host memory or
+#: cut; what may be given up for fewer moves, a table of the page's own.
+CHECK, GOALS = "python -m tests.formulations.needless", "python -m benchmarks.production.goals"
 #: Name of a block, and the command as it stands there.
 COMMANDS = {
     "import": f"import-stats {PRINTOUT} --dtype fp16 --exchange-dtype int8",
@@ -42,6 +43,7 @@ COMMANDS = {
     "plan": f"plan model.yaml cluster.yaml --objective busiest_rank --today {PRINTOUT} "
     "-o plan.json",
     "needless": f"{CHECK} better.json",
+    "goals": f"{GOALS} better.json {PRINTOUT}",
     "verify": "verify better.json",
     "explain": "explain better.json --ask why --time-limit 30",
     "replan": f"explain better.json --ask replan --today {PRINTOUT} --limits 1,5,20,100 "
@@ -54,7 +56,8 @@ COMMANDS = {
 
 def full(command: str) -> str:
     """The command with its program."""
-    return command if command.startswith(CHECK) else f"python -m milp_planner.cli.main {command}"
+    ours = command.startswith((CHECK, GOALS))
+    return command if ours else f"python -m milp_planner.cli.main {command}"
 
 
 def run(command: str, folder: Path) -> dict[str, Any]:
@@ -75,7 +78,9 @@ def run(command: str, folder: Path) -> dict[str, Any]:
 
 
 def block(result: dict[str, Any]) -> str:
-    """The command, what it printed, and what it took."""
+    """The command, what it printed, and what it took; of the table of goals, the table."""
+    if result["command"].startswith(GOALS):
+        return str(result["out"]).strip()
     lines = [line.rstrip() for line in f"{result['out']}{result['err']}".splitlines()]
     shown = lines[:MOST]
     hidden = len(lines) - len(shown)
