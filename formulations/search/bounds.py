@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.bounds.pooled import (
     PooledBound,
@@ -71,6 +72,8 @@ class Bounds:
             return context.bound is None
         dearest = int(parameters.DEAREST * context.bound)
         keep = context.cheap(dearest)
+        if not self._few(keep):
+            return False
         parts = Parts(keep=keep, typical=context.bound, limit=dearest, check=context.clock.check)
         share = context.clock.share(parameters.APART)
         try:
@@ -84,7 +87,12 @@ class Bounds:
 
     def machines(self, amount: float) -> bool:
         """The program that keeps machines apart."""
-        return self._below(amount, machine_ip)
+        self._context.drop()
+        return not self._few(self._context.keep) or self._below(amount, machine_ip)
+
+    def _few(self, keep: NDArray[np.bool_]) -> bool:
+        """Whether options are few enough to keep machines apart."""
+        return int(keep.sum()) * len(self._context.instance.machines) <= parameters.MOST_APART
 
     def whole(self, amount: float) -> bool:
         """The exact model over the options left, until a better plan leaves far fewer of them."""

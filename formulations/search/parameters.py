@@ -80,6 +80,9 @@ NEWS = 0.7
 #: Where machines are kept apart for a start: what options and the plan may cost, as a multiple of
 #: the bound, and the share of the time for it.
 DEAREST, APART = 1.07, 0.2
+#: Options left times machines up to which machines are kept apart at all: of more, programs find
+#: nothing in the time and go on long after it without hearing a stop.
+MOST_APART = 300_000
 #: Distance, as a share, at which HiGHS has solved a program.
 SOLVED = 1e-5
 #: Seconds that HiGHS is given at least for the pooled program: mostly it needs less than one.
