@@ -55,6 +55,12 @@ def certified_gap(row: dict[str, Any]) -> float | None:
     return gap
 
 
+def worst_certified(rows: list[dict[str, Any]]) -> float | None:
+    """The largest certified gap; None where a run certified nothing."""
+    gaps = [gap for row in rows if (gap := certified_gap(row)) is not None]
+    return max(gaps) if len(gaps) == len(rows) else None
+
+
 def near_final(row: dict[str, Any]) -> float | None:
     """Seconds until the first plan within 1% of the last."""
     for time, objective, *_ in row["trace"]:
@@ -64,9 +70,9 @@ def near_final(row: dict[str, Any]) -> float | None:
 
 
 def middle(values: list[Any]) -> Any:
-    """The median of what is known; None where nothing is."""
+    """The median of what is known, of two in the middle the larger; None where nothing is."""
     known = [v for v in values if v is not None]
-    return statistics.median_low(known) if known else None
+    return statistics.median_high(known) if known else None
 
 
 def line(rows: list[dict[str, Any]], peers: list[str]) -> str:
@@ -83,7 +89,7 @@ def line(rows: list[dict[str, Any]], peers: list[str]) -> str:
         seconds(middle([r["first_better_seconds"] for r in ours])),
         seconds(middle([near_final(r) for r in ours])),
         *(percent(value) for value in spread([r["gap"] for r in ours])),
-        percent(max(filter(None, map(certified_gap, ours)), default=0)),
+        percent(worst_certified(ours)),
         f"{proved} of {len(ours)}",
     ]
     return "| " + " | ".join(cells) + " |"

@@ -17,8 +17,8 @@ FloatArray = NDArray[np.float64]
 
 #: Share of a bound given up, since HiGHS accepts rows broken by its tolerance.
 SAFETY = 1e-6
-#: Entries of an integer model up to which HiGHS presolves it: beyond, it takes most of a minute
-#: and hears neither the time limit nor an interrupt.
+#: Entries of an integer model up to which HiGHS presolves it: with 1,935 tables on 96 ranks it took
+#: half a minute, and it hears neither the time limit nor an interrupt.
 PRESOLVED_UP_TO = 150_000
 
 
