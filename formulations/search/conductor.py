@@ -123,7 +123,7 @@ def _search(context: Context, plans: list[Plans]) -> None:
     first, second = _parts(context, plans, bounds)
 
     first = [_packing(context, plans[0]), *first]
-    context.loops.prepare(behind=small)
+    context.loops.prepare()
 
     def prove() -> None:
         _relax(context, choose)
@@ -166,7 +166,8 @@ def _parts(context: Context, plans: list[Plans], bounds: Bounds) -> tuple[list[P
         few = min(1.0, parameters.REPLICAS_UP_TO / max(1, context.instance.num_tables))
         weight = parameters.REPLICAS_WEIGHT * few
         replicas = Part("replicas", of.temper, better, least=weight, waits=waits)
-        return [replicas, *parts, Part("mending", of.mend, better, waits=of.idle)]
+        first = Part("first plan", of.first, better, waits=waits)
+        return [first, replicas, *parts, Part("mending", of.mend, better, waits=of.idle)]
 
     pooled = Part("pooled", bounds.pooled, better_bound)
     bounders = [Part("whole", bounds.whole, better_bound)]
@@ -219,12 +220,13 @@ def _beside(context: Context, *sides: Callable[[], object]) -> None:
 
 
 def _seek(context: Context, small: bool, makers: list[Part]) -> None:
-    """Improve plans; on small instances pause as long as the last turn took that found none."""
+    """Improve plans; on small instances, with a plan, pause as long as the last turn took that found
+    none."""
     while not context.over():
         before, start = context.objective, context.clock.now()
         if not step(context, makers):
             return
-        if small and context.objective == before:
+        if small and before is not None and context.objective == before:
             _wait(context, context.clock.now() - start)
 
 

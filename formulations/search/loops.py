@@ -13,8 +13,6 @@ from importlib import import_module
 from formulations.solvers.answer import POLL
 
 _LOOPS = "formulations.search.anneal_kernels"
-#: Niceness of a compiler that works behind others.
-_BEHIND = 19
 
 
 def loaded() -> bool:
@@ -38,9 +36,8 @@ class Loops:
         self._lock, self._apart = threading.Lock(), compile_apart
         self._compiling: subprocess.Popen[bytes] | None = None
 
-    def prepare(self, behind: bool) -> None:
-        """Start compiling unless they are there; ``behind``: only with what others leave of the
-        processors."""
+    def prepare(self) -> None:
+        """Start compiling unless they are there."""
         if loaded() or not self._apart:
             return
         path = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -48,8 +45,6 @@ class Loops:
             [sys.executable, "-c", f"import {_LOOPS}"], env=path, process_group=0,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        if behind and hasattr(os, "setpriority"):
-            os.setpriority(os.PRIO_PROCESS, self._compiling.pid, _BEHIND)
 
     def compiling(self) -> bool:
         """Whether someone is still at it."""

@@ -136,6 +136,27 @@ class Plans:
         self._weigh(annealer)
         return True
 
+    def first(self, amount: float) -> bool:
+        """Any plan, where memory is so tight that passes near the bound meet none: towards a target
+        that only capacities matter for. It follows the plans that are met down."""
+        context = self._context
+        if context.objective is not None:
+            return False
+        annealer, begin = self._ready(), context.clock.now()
+        low = self._mean() if context.bound is None else context.bound
+        target = max(1, int(parameters.FAR * abs(low)))
+        self._restrict(annealer, target)
+        annealer.start(self._options, self._targets(target), self._machines)
+        moves = max(parameters.FIRST_MOVES * self._tables, int(amount * self._rate))
+        heat = parameters.FIRST_HEATS[self.passes % len(parameters.FIRST_HEATS)]
+        self.passes += 1
+        heats = (heat, heat * parameters.COOLING)
+        made = annealer.run(moves, heats, context.over, self._mix(), parameters.SHRINK)
+        context.spend(made / parameters.MOVES_A_UNIT)
+        self._clocked(made, begin)
+        self._take(annealer, target)
+        return context.objective is None
+
     def temper(self, amount: float) -> bool:
         """Replica exchange, turn after turn from where it was."""
         context, begin = self._context, self._context.clock.now()
