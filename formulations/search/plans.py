@@ -180,7 +180,8 @@ class Plans:
         self._clocked(made, begin)
         if annealer.value is None:
             self._take(annealer, self._aim)
-            self._aim += int(parameters.RAISE * abs(self._aim)) + 1
+            above = 0 if context.objective is None else context.objective - self._aim
+            self._aim += int(max(parameters.RAISE * abs(self._aim), parameters.CLOSER * above)) + 1
         elif context.objective is None or annealer.value < context.objective:
             context.offer(annealer.placement(best=True), "annealing")
         return True
