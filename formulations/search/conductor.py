@@ -170,7 +170,7 @@ def _parts(context: Context, plans: list[Plans], bounds: Bounds) -> tuple[list[P
         return [first, replicas, *parts, Part("mending", of.mend, better, waits=of.idle)]
 
     pooled = Part("pooled", bounds.pooled, better_bound)
-    bounders = [Part("whole", bounds.whole, better_bound)]
+    bounders = [Part("whole", bounds.whole, better_bound, anew=bounds.small)]
     several = len(context.instance.machines) > 1
     if several:
         bounders.append(Part("machines", bounds.machines, better_bound))

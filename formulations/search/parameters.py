@@ -11,6 +11,8 @@ MOVES_A_UNIT = 500_000
 FIRST_TURN = 1.0
 #: No turn takes more than this share of what is left: others may have something to tell.
 LONGEST_TURN = 0.3
+#: What turns grow by of a part that begins anew every time.
+ANEW = 8.0
 #: A turn counts as this share of what it was given at least, so that who has nothing to do now
 #: is not asked without end.
 LEAST_SPENT = 0.1

@@ -27,6 +27,8 @@ class Part:
         Whether it could do nothing now; such parts are asked where no other is left.
     least : float
         Weight that it keeps however little it delivered.
+    anew : bool
+        Whether it begins anew every turn: its turns only grow, and may take all that is left.
     spent, gained : float
         Units so far; what it delivered lately, later turns forgetting.
     """
@@ -40,6 +42,7 @@ class Part:
     alive: bool = True
     least: float = parameters.LEAST_WEIGHT
     waits: Callable[[], bool] = lambda: False
+    anew: bool = False
 
 
 def take_turns(context: Context, parts: list[Part], over: Callable[[], bool]) -> None:
@@ -57,7 +60,8 @@ def step(context: Context, parts: list[Part]) -> bool:
     able = [p for p in alive if not p.waits()] or alive
     part = min(able, key=lambda p: p.spent / (p.least + p.gained / total))
     before, start = part.progress(), context.clock.now()
-    amount = min(part.amount, max(context.clock.share(parameters.LONGEST_TURN), 0.05))
+    longest = 1.0 if part.anew else parameters.LONGEST_TURN
+    amount = min(part.amount, max(context.clock.share(longest), 0.05))
     try:
         part.alive = part.run(amount)
     except OutOfTime:
@@ -67,5 +71,8 @@ def step(context: Context, parts: list[Part]) -> bool:
     for other in parts:
         other.gained *= parameters.FORGETTING
     part.gained += gain
-    part.amount = parameters.FIRST_TURN if gain else 2 * part.amount
+    if part.anew:
+        part.amount *= parameters.ANEW
+    else:
+        part.amount = parameters.FIRST_TURN if gain else 2 * part.amount
     return True
