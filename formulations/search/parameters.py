@@ -66,7 +66,7 @@ LADDERS = ((0.1, 1e-3, 14), (0.2, 1e-3, 16))
 #: Moves of each replica between exchanges, and numbers that replicas may take in memory.
 BURST, MOST_STATE = 500, 20_000_000
 #: The first aim of replicas, above the bound; what it is raised by after a turn without a plan: the
-#: first, or, if more, the second of the way to the best plan.
+#: first, or, if more, the second of the way to the best plan, as other missed aims are.
 FIRST_AIM, RAISE, CLOSER = 0.07, 0.01, 0.3
 #: After a plan the target falls by this share: small enough to be met at the same temperature.
 SHRINK = 3e-4

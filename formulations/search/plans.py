@@ -130,7 +130,7 @@ class Plans:
         self._clocked(made, begin)
         met = self._take(annealer, target)
         if start is None:
-            self._above = self._learned(self._above, met)
+            self._above = self._closer(self._learned(self._above, met), met)
         elif start is not self._mine:
             self._step = self._learned(self._step, not met)
         self._weigh(annealer)
@@ -235,6 +235,14 @@ class Plans:
         """A share of the way, less of it after success and more after failure."""
         share *= parameters.NEARER if met else parameters.FARTHER
         return min(max(share, parameters.LEAST_SHARE), parameters.MOST_SHARE)
+
+    def _closer(self, above: float, met: bool) -> float:
+        """An aim above the bound that was missed goes up some of the way to the best plan."""
+        context = self._context
+        if met or context.objective is None or not context.bound:
+            return above
+        gap = (context.objective - context.bound) / abs(context.bound)
+        return max(above, self._above + parameters.CLOSER * (gap - self._above))
 
     def _fewest(self) -> int:
         """Moves below which a pass is too short to cool, as long as there is time for them."""
