@@ -33,6 +33,13 @@ def shard_counts(instance: Instance) -> IntArray:
     return np.where(shared, np.repeat(per_block, runs), uneven)
 
 
+def members(offsets: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
+    """Members of some rows of a CSR array, and the offsets among themselves."""
+    length = np.diff(offsets)[rows]
+    ends = np.concatenate([[0], np.cumsum(length)])
+    return np.repeat(offsets[rows] - ends[:-1], length) + np.arange(ends[-1]), ends
+
+
 def per_option(instance: Instance, values: NDArray[Any], how: np.ufunc = np.add) -> NDArray[Any]:
     """Sum (or join otherwise) values of entries over each option, array [options, …]."""
     if not instance.num_options:

@@ -8,14 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from formulations.bounds.own import members
 from formulations.instance import Current, Instance, IntArray, Pin
-
-
-def members(offsets: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Members of some rows of a CSR array, and the offsets among themselves."""
-    length = np.diff(offsets)[rows]
-    ends = np.concatenate([[0], np.cumsum(length)])
-    return np.repeat(offsets[rows] - ends[:-1], length) + np.arange(ends[-1]), ends
 
 
 def rearranged(

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from formulations.diagnose.arrays import appended, members, rearranged
+from formulations.bounds.own import members
+from formulations.diagnose.arrays import appended, rearranged
 from formulations.fusion import without_fusion
 from formulations.instance import Instance, IntArray, Objective, Scope, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
@@ -124,9 +125,7 @@ def constraints_of(instance: Instance) -> list[str]:
     names += ["fusion"] if (instance.option_group >= 0).any() else []
     names += ["pins"] if instance.pins else []
     names += ["forbidden"] if instance.forbidden else []
-    if instance.max_moved_tables is not None or instance.max_moved_bytes is not None:
-        names.append("moves")
-    return names
+    return names + (["moves"] if instance.limits_moves else [])
 
 
 def _builder(instance: Instance) -> InstanceBuilder:

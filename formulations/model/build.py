@@ -43,8 +43,6 @@ class Parts:
         Add rows that follow from the others: pooled ones and largest shards.
     ordered : bool
         Order ranks that nothing tells apart: for the exact model only.
-    slack : float
-        Capacities are multiplied by it (1: none is lost; below 1: room for packing).
     base : Placement, optional
         Tables not in ``tables`` stay as they are in it, and closed cells of the partition take no
         more shards that choose their rank: a neighbourhood.
@@ -63,7 +61,6 @@ class Parts:
     typical: int | None = None
     cuts: bool = True
     ordered: bool = False
-    slack: float = 1.0
     base: Placement | None = None
     tables: IntArray | None = None
     repair: bool = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,13 +61,6 @@ def _tables(instance: Instance, placement: Placement | None) -> dict[str, Any] |
         }
         for t, name in enumerate(instance.table_names)
     }
-
-
-def read_outcome(instance: Instance, path: str | Path) -> Outcome:
-    """Read an Outcome file for an Instance; see :func:`outcome_from_dict`."""
-    path = Path(path)
-    document = strict_json.parse(strict_json.read_bytes(path), str(path), floats=True)
-    return outcome_from_dict(instance, document, str(path))
 
 
 def outcome_from_dict(instance: Instance, document: Any, what: str = "outcome") -> Outcome:

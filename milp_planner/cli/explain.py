@@ -9,7 +9,6 @@ import typer
 
 from milp_planner.cli import console
 from milp_planner.cli.explain_asked import (
-    AgainstOption,
     AlternativesOption,
     AskOption,
     ClusterOption,
@@ -61,7 +60,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     today: TodayOption = None,
     steps: StepsOption = None,
     step: StepOption = None,
-    against: AgainstOption = None,
     sensitivity: SensitivityOption = False,
     spread: SpreadOption = 0.2,
     draws: DrawsOption = 20,
@@ -107,7 +105,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         model=None if model is None else catalog.find_model(model),
         cluster=None if cluster is None else catalog.find_cluster(cluster),
         today=None if today is None else find_today(today, read.model),
-        against=None if against is None else read_plan(against),
         spread=spread,
         draws=draws,
     )

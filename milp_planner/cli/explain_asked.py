@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _FOR = {
     "table": "why", "alternatives": "why", "extra": "staircase", "target": "smallest",
     "limits": "replan", "model": "replan", "cluster": "replan", "today": "moves",
-    "steps": "moves", "step": "moves", "against": "diff", "spread": "sensitivity",
+    "steps": "moves", "step": "moves", "spread": "sensitivity",
     "draws": "sensitivity",
 }  # fmt: skip
 
@@ -128,7 +128,7 @@ AskOption = Annotated[
     list[str] | None,
     option(
         "--ask QUESTION",
-        "why, staircase, smallest, replan, moves, diff, sensitivity, why-not; may be repeated. "
+        "why, staircase, smallest, replan, moves, sensitivity, why-not; may be repeated. "
         "Default: why and staircase, or why-not where no plan exists.",
     ),
 ]
@@ -166,7 +166,6 @@ StepOption = Annotated[
         "--step NUMBERS", "Which plans --steps writes: all, or numbers of moves such as 1,5,20."
     ),
 ]
-AgainstOption = Annotated[Path | None, option("--against PLAN", "diff: the plan to change to.")]
 SensitivityOption = Annotated[
     bool, option("--sensitivity", "Short for --ask sensitivity: what wrong prices would change.")
 ]

@@ -53,10 +53,8 @@ def export(
         console.out().print(f"written: {output}")
 
 
-FileArgument = Annotated[
-    Path, argument("FILE", "A file that export wrote, or your own in that format.")
-]
-FromOption = Annotated[str, option("--from FORMAT", "torchrec, dynamicemb, tzrec or dlrmv4.")]
+FileArgument = Annotated[Path, argument("FILE", "Your trainer's file, or one that export wrote.")]
+FromOption = Annotated[str, option("--from FORMAT", "torchrec, tzrec or dlrmv4.")]
 
 
 def import_plan(
@@ -78,7 +76,7 @@ def import_plan(
     from milp_planner.integrations.exports import with_pins, with_workload
     from scenarios import catalog
 
-    exports.get(format)
+    exports.get(format, exports.READ)
     check_writable(output)
     text = read_text(file)
     found = catalog.find_model(model)

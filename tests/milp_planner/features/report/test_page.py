@@ -74,7 +74,7 @@ def test_it_shows_the_figures_of_the_info(info: ReportInfo) -> None:
     for table in ("users", "items", "clicks", "views"):
         assert f"<td>{table}</td>" in text
     for section in ("memory", "time", "modes", "staircase", "smallest", "replan",
-                    "diff", "sensitivity", "why", "tables"):  # fmt: skip
+                    "sensitivity", "why", "tables"):  # fmt: skip
         assert f'<h2 id="{section}">' in text, section
 
 
