@@ -10,9 +10,8 @@ from importlib import import_module
 from formulations.clock import Clock
 from formulations.errors import InstanceError
 from formulations.instance import Instance
-from formulations.options import Options
 from formulations.result.outcome import Outcome
-from formulations.settings import Settings
+from formulations.settings import Options, Settings
 
 Solver = Callable[[Instance, Settings, Clock], Outcome]
 

@@ -28,9 +28,8 @@ from formulations.baselines.partition.partitioner import Partitioner
 from formulations.baselines.partition.search import Found, outcome_of, search
 from formulations.clock import Clock, OutOfTime
 from formulations.instance import Instance, IntArray, Objective
-from formulations.options import Options
 from formulations.result.outcome import Outcome, StoppedBy, why_stopped
-from formulations.settings import Settings
+from formulations.settings import Options, Settings
 
 #: Factors on the bins when refining: coarse first, then past the published number.
 _FIRST_FACTOR = 1 / 8

@@ -24,7 +24,7 @@ from formulations.instance import (
     strict_json,
 )
 from formulations.instance.build import Block, InstanceBuilder, Shard
-from formulations.instance.fields import Reader, shown
+from formulations.instance.strict_json import Reader, shown
 from formulations.instance.validate import validate
 
 FORMAT = "milp-planner-instance/1"

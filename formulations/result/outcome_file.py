@@ -8,7 +8,7 @@ import numpy as np
 
 from formulations.errors import InstanceError
 from formulations.instance import Instance, Objective, strict_json
-from formulations.instance.fields import Reader, shown
+from formulations.instance.strict_json import Reader, shown
 from formulations.result.certificate import certificate_from_dict, certificate_to_dict
 from formulations.result.outcome import BoundSource, Outcome, Status, StoppedBy
 from formulations.result.placement import Placement

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from formulations.instance import Instance, strict_json
-from formulations.instance.fields import shown
 from formulations.instance.file import instance_from_dict, instance_to_dict
+from formulations.instance.strict_json import shown
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
 from milp_planner.errors import BadInput
 from milp_planner.files import write_json

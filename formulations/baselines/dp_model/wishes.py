@@ -10,7 +10,7 @@ import numpy as np
 from formulations.baselines.partition.partitioner import SortBy
 from formulations.errors import InstanceError
 from formulations.instance import Instance, Objective
-from formulations.options import FLAG, Options, list_of, one_of, whole
+from formulations.settings import FLAG, Options, list_of, one_of, whole
 
 
 class Variant(StrEnum):

@@ -378,7 +378,7 @@ def test_proposals_in_published_order() -> None:
     )
     from formulations.baselines.dp_model.wishes import OPTIONS, read_wishes
     from formulations.baselines.facts import option_facts
-    from formulations.options import Options
+    from formulations.settings import Options
 
     instance = two_budgets([[(10, 30, 5), (40, 0, 4), (40, 40, 3), (70, 10, 2)]])
     found = {}
