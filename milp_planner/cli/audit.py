@@ -67,7 +67,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 ) -> None:
     """Judge the plan you run today.
 
-    Does it fit, how far is it from the proved bound, and which ranks are to blame? With -o the
+    Does it fit, how far is it at most from the best, and which ranks are to blame? With -o the
     best plan found is kept. Exit code 1 when today's plan does not fit.
     """
     import milp_planner

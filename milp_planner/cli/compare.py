@@ -51,10 +51,10 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """Compare formulations on one Instance, under every objective.
 
     Each row is one formulation asked for one objective: its plan under all three objectives,
-    whether the solver-free check accepts it, and its gap to the best bound proved by any row. A
-    plan that ignores fusion groups is shown as planned and as the runtime would run it, and the DP
-    is run a second time with fusion groups in mind. Settings name their formulation: --set
-    dp.variant=first. `milp-planner report` draws what -o writes.
+    whether the solver-free check accepts it, and its gaps to the best bounds that any row
+    certified and proved. A plan that ignores fusion groups is shown as planned and as the runtime
+    would run it, and the DP is run a second time with fusion groups in mind. Settings name their
+    formulation: --set dp.variant=first. `milp-planner report` draws what -o writes.
     """
     from milp_planner.features.compare.call import DEFAULT, OBJECTIVES, compare
     from milp_planner.features.compare.facts import comparison_of, draw_comparison

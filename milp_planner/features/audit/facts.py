@@ -15,7 +15,7 @@ from rich.text import Text
 from formulations import Instance, Placement, Scope
 from formulations.instance import IntArray
 from formulations.result.check import Loads
-from formulations.result.outcome import standing
+from formulations.result.outcome import gap_between, standing
 from milp_planner.drawing.units import show_bytes, show_cost, show_gap, show_share
 from milp_planner.features.audit.call import Audit
 from milp_planner.features.explain.moves import MovesInfo, moves_rows, stuck_text
@@ -93,13 +93,17 @@ class AuditInfo(Facts):
     bound: int | None
     """No plan of these tables on this cluster can be below it."""
     bound_method: str | None
+    certified_bound: int | None
+    """The same, as a certificate re-derives it."""
     best: int | None
     """Objective of the best plan found."""
     best_status: str
     best_standing: str
+    certified_distance: float | None
     distance: float | None
     saving: float | None
-    """(objective − bound) and (objective − best), each over the objective."""
+    """(objective − certified bound), (objective − bound), (objective − best), each over the
+    objective."""
     as_run: dict[str, Any] | None
     """Objectives of what the runtime makes of a plan that mixes ratios in a fusion group, and
     whether that fits."""
@@ -128,9 +132,11 @@ def audit_of(audit: Audit) -> AuditInfo:
         objectives=audit.verdict.objectives,
         bound=best.bound,
         bound_method=None if source is None else source.method,
+        certified_bound=best.certified_bound,
         best=best.objective,
         best_status=best.status.value,
         best_standing=standing(best),
+        certified_distance=gap_between(audit.objective, best.certified_bound),
         distance=audit.distance,
         saving=audit.saving,
         as_run=None if run is None else {"fits": run.feasible, "objectives": run.objectives},
@@ -265,14 +271,16 @@ def _violations(info: AuditInfo) -> Iterator[str]:
 def _distance(info: AuditInfo) -> Iterator[str]:
     cost = show_cost(info.objective, info.time_unit)
     fit = "" if info.fits else " (as if it fitted)"
-    if info.bound is None:
-        yield f"{info.objective_kind} {cost}{fit}; no bound is known"
-    else:
-        bound = show_cost(info.bound, info.time_unit)
-        yield (
-            f"{info.objective_kind} {cost}{fit}; proved: no plan is below {bound} "
-            f"({info.bound_method}); distance {_relative(info.distance)}"
-        )
+    yield f"{info.objective_kind} {cost}{fit}" + (
+        "; no bound is known" if info.bound is None else ""
+    )
+    if info.certified_bound is not None:
+        bound = show_cost(info.certified_bound, info.time_unit)
+        distance = _relative(info.certified_distance)
+        yield f"certified: no plan is below {bound}; distance {distance}"
+    if info.bound is not None and info.bound != info.certified_bound:
+        bound, distance = show_cost(info.bound, info.time_unit), _relative(info.distance)
+        yield f"proved: no plan is below {bound} ({info.bound_method}); distance {distance}"
     if info.best is None:
         none = f"no plan exists at all ({info.best_standing})"
         word = {"infeasible": none, "unknown": "no plan was found to compare"}

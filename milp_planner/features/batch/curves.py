@@ -29,6 +29,8 @@ class Row:
     seed: int
     status: str
     """Of the Outcome, or ``failed``, ``not_covered``."""
+    standing: str
+    """The status with what stands behind it; as the status where the record does not say."""
     objective: int | None
     bound: int | None
     """Picoseconds."""
@@ -40,6 +42,8 @@ class Row:
     """The least objective that any scenario found for the same inputs and objective."""
     best_bound: int | None
     """The largest bound that any proved for them and no plan refutes."""
+    best_certified: int | None
+    """The largest bound that the certificate of any proves for them."""
     seconds: float | None
     pricing_seconds: float | None
     headroom: dict[str, float]
@@ -66,8 +70,8 @@ class Row:
 
     @property
     def certified_gap(self) -> float | None:
-        """(objective − certified bound)/max(1, |objective|), None where either is unknown."""
-        return gap_between(self.objective, self.certified_bound)
+        """(objective − best certified)/max(1, |objective|), None where either is unknown."""
+        return gap_between(self.objective, self.best_certified)
 
     @property
     def best_gap(self) -> float | None:
@@ -82,7 +86,11 @@ def rows_of(records: Sequence[Record]) -> tuple[Row, ...]:
         groups[_of(record)].append(record)
     best = {name: _best(group) for name, group in groups.items()}
     bound = {name: _best_bound(group, best[name]) for name, group in groups.items()}
-    return tuple(_row(record, best[_of(record)], bound[_of(record)]) for record in records)
+    sure = {name: _best_certified(group) for name, group in groups.items()}
+    return tuple(
+        _row(record, best[name], bound[name], sure[name])
+        for record, name in ((record, _of(record)) for record in records)
+    )
 
 
 def contradictions(rows: Sequence[Row]) -> tuple[str, ...]:
@@ -108,7 +116,7 @@ def contradictions(rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _row(record: Record, best: int | None, bound: int | None) -> Row:
+def _row(record: Record, best: int | None, bound: int | None, certified: int | None) -> Row:
     error = record.get("error")
     note = record.get("note") or ""
     return Row(
@@ -120,12 +128,14 @@ def _row(record: Record, best: int | None, bound: int | None) -> Row:
         options=dict(record.get("options") or {}),
         seed=record["seed"],
         status=record["status"],
+        standing=record.get("standing") or record["status"],
         objective=record.get("objective"),
         bound=record.get("bound"),
         certified_bound=record.get("certified_bound"),
         gap=record.get("gap"),
         best=best,
         best_bound=bound,
+        best_certified=certified,
         seconds=record.get("seconds"),
         pricing_seconds=record.get("pricing_seconds"),
         headroom=dict(record.get("headroom") or {}),
@@ -144,6 +154,11 @@ def _instance(model: str, cluster: str, axes: Mapping[str, Any], objective: str)
 
 def _best(group: Sequence[Record]) -> int | None:
     return min((r["objective"] for r in group if r.get("objective") is not None), default=None)
+
+
+def _best_certified(group: Sequence[Record]) -> int | None:
+    known = [r["certified_bound"] for r in group if r.get("certified_bound") is not None]
+    return max(known, default=None)
 
 
 def _best_bound(group: Sequence[Record], best: int | None) -> int | None:

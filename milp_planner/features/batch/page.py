@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
+from formulations.result.outcome import without_share
 from milp_planner.drawing.charts import (
     COLOURS,
     Drawing,
@@ -61,6 +63,7 @@ def render_batch(info: BatchInfo) -> str:
 def _strip(info: BatchInfo, left: int) -> list[Fact]:
     note = f"{left} have no result yet" if left else "all have a result"
     found = [Fact("scenarios", f"{info.scenarios:,}", note, "over" if left else "")]
+    found += _certified(info)
     found += [
         Fact(status.replace("_", " "), f"{count:,}", "", _STYLE.get(status, ""))
         for status, count in info.counts.items()
@@ -73,6 +76,20 @@ def _strip(info: BatchInfo, left: int) -> list[Fact]:
         style = "over" if broken else "unknown" if open_ else "optimal"
         found.append(Fact("assertions", word, "", style))
     return found
+
+
+def _certified(info: BatchInfo) -> list[Fact]:
+    """The gaps that certificates leave, over every plan."""
+    gaps = [row.certified_gap for row in info.rows if row.objective is not None]
+    known = [gap for gap in gaps if gap is not None]
+    if not gaps:
+        return []
+    if not known:
+        return [Fact("certified gap", UNKNOWN, "nothing is certified")]
+    note = f"median of {len(known):,} plans; worst {show_gap(max(known))}; 0 in {known.count(0):,}"
+    if len(known) < len(gaps):
+        note += f"; {len(gaps) - len(known):,} without"
+    return [Fact("certified gap", show_gap(median(known)), note)]
 
 
 _STYLE = {"optimal": "optimal", "feasible": "feasible", "failed": "over", "unknown": "unknown"}
@@ -97,8 +114,9 @@ def _assertions(info: BatchInfo) -> Section | None:
 def _summary(info: BatchInfo) -> Section:
     text = (
         "Best: plans as good as the least objective that any formulation found for the same "
-        "inputs; worst: how far above it. Gaps are medians: certified, of each plan's own "
-        "certificate; gap, to the largest bound that any proved. Solving times are sums."
+        "inputs; worst: how far above it. Gaps are medians, each to the largest bound that any "
+        "formulation proved for the same inputs: certified gap, with a certificate; gap, at all. "
+        "Solving times are sums."
     )
     return Section("summary", "Formulations", text, parts=(Part(table=summary_grid(info)),))
 
@@ -187,7 +205,7 @@ def _every_section(info: BatchInfo) -> Section | None:
     grid = Grid(
         "scenarios",
         "scenarios",
-        "Every scenario; gap is to the best bound known for the same inputs",
+        "Every scenario; gaps are to the best bounds certified and known for the same inputs",
         tuple(Column(column.name.replace("_", " "), column.numeric) for column in every),
         tuple(tuple(column.cell(row) for column in every) for row in info.rows),
     )
@@ -224,17 +242,15 @@ def _labels(rows: Sequence[Row], cut: int) -> list[_Column]:
 def _answers(rows: Sequence[Row]) -> list[_Column]:
     """What came out; a note says why there is no plan."""
     found = [
-        _Column(
-            "status", lambda row: Cell(row.status.replace("_", " "), over=row.status == "failed")
-        ),
+        _Column("status", _status),
         _Column("value", lambda row: _number(row.objective, show_cost(row.objective, "ps")), True),
-        _Column("bound", lambda row: _number(row.bound, show_cost(row.bound, "ps")), True),
         _Column(
             "certified gap",
             lambda row: _number(row.certified_gap, show_gap(row.certified_gap)),
             True,
         ),
         _Column("gap", lambda row: _number(row.best_gap, show_gap(row.best_gap)), True),
+        _Column("bound", lambda row: _number(row.bound, show_cost(row.bound, "ps")), True),
         _Column("above best", lambda row: _number(row.above_best, show_gap(row.above_best)), True),
         _Column("s", lambda row: _number(row.seconds, f"{row.seconds or 0:.3g}"), True),
     ]
@@ -245,6 +261,11 @@ def _answers(rows: Sequence[Row]) -> list[_Column]:
     if any(row.note for row in rows if row.objective is None):
         found.append(_Column("note", lambda row: Cell(row.note if row.objective is None else "")))
     return found
+
+
+def _status(row: Row) -> Cell:
+    word = without_share(row.standing).replace("_", " ")
+    return Cell(word, over=row.status == "failed")
 
 
 def _value(name: str, value: Any) -> Cell:
