@@ -15,17 +15,15 @@ from numpy.typing import NDArray
 
 from formulations.baselines.start import starting_plan
 from formulations.clock import Clock, OutOfTime
-from formulations.cores import CoreAnswer, solve_cores
 from formulations.errors import UnsupportedInstance
 from formulations.instance import Instance, IntArray
 from formulations.model.build import Model, Parts, build
 from formulations.model.decode import decode
 from formulations.model.encode import fitted
 from formulations.model.partition import by_rank
-from formulations.options import FLAG
 from formulations.polish import polish
 from formulations.presolve import Presolved, presolve
-from formulations.reduce import OptionBounds, option_bounds, places_are_fixed
+from formulations.reduce import NEVER, OptionBounds, option_bounds, places_are_fixed
 from formulations.result.check import check, compute_loads, objectives
 from formulations.result.outcome import (
     BoundSource,
@@ -38,7 +36,7 @@ from formulations.result.outcome import (
     why_stopped,
 )
 from formulations.result.placement import Placement
-from formulations.settings import Settings
+from formulations.settings import FLAG, Settings
 from formulations.solvers.answer import Answer, Found
 from formulations.solvers.cpsat import Asked, solve_cpsat, solver
 
@@ -48,6 +46,10 @@ _SOURCE = BoundSource("cpsat", exact=True)
 START_FROM = 50
 #: Options beyond one a table from which solving by cores pays.
 CORES_FROM = 500
+#: Options beyond one a table in the first core.
+FIRST = 400
+#: Units a core that cannot be the last may take: this much, and this share of those spent.
+LEAST, SHARE = 3.0, 0.5
 OPTIONS = {"symmetry": FLAG, "cores": FLAG}
 
 
@@ -188,54 +190,91 @@ def _core_bounds(
 
 
 def _solve_by_cores(
+    instance: Instance, presolved: Presolved, bounds: OptionBounds, settings: Settings, clock: Clock
+) -> Outcome:
+    """Solve larger and larger cores until one holds every option that could matter.
+
+    Where places are fixed, the Lagrangian bound is nearly tight, so almost every option is
+    excluded once a good plan is known. The model is solved over the few options with the least
+    bounds; its plan excludes others; when none is left outside the core, the core's optimum is
+    the optimum (Balas and Zemel 1980).
+    """
+    core, extra, value = bounds.cheapest(instance, FIRST), FIRST, NEVER
+    best: tuple[Run, Placement] | None = None
+    cores: list[int] = []
+    while True:
+        last = not (bounds.below(value) & ~core).any()
+        amount = clock.remaining() if last else min(clock.remaining(), LEAST + SHARE * clock.now())
+        part = Presolved(core, presolved.replacement)
+        hint = settings.hint if best is None else best[1]
+        run, outcome = _run_core(instance, part, hint, settings, clock, amount)
+        cores.append(int(core.sum()))
+        if run is not None and outcome.placement is not None and (outcome.objective or 0) < value:
+            best, value = (run, outcome.placement), int(outcome.objective or 0)
+        needed = bounds.below(value)
+        done = not (needed & ~core).any()
+        closed = done and (last or outcome.status in (Status.OPTIMAL, Status.INFEASIBLE))
+        if clock.over() or closed or (core == (bounds.of_option < NEVER)).all():
+            break
+        if not done:
+            extra *= 2
+            few = needed.sum() <= instance.num_tables + extra
+            core = needed if few else bounds.cheapest(instance, extra)
+        if best is not None:
+            core = core.copy()
+            core[best[1].options] = True
+    bound = _bound(bounds, core, outcome, value)
+    outcome = _of_cores(instance, best, outcome, bound, settings, clock)
+    outcome = outcome.with_(detail={"cores": cores})
+    if settings.certificate and best is not None:
+        from formulations.result.certify import with_certificate
+
+        outcome = with_certificate(instance, outcome, bounds.certificate)
+    return _no_worse(instance, outcome, settings.hint)
+
+
+def _run_core(
     instance: Instance,
-    presolved: Presolved,
-    bounds: OptionBounds,
+    part: Presolved,
+    hint: Placement | None,
     settings: Settings,
     clock: Clock,
-) -> Outcome:
-    runs: dict[int, Run] = {}
-
-    def solve_kept(core: NDArray[np.bool_], plan: Placement | None, amount: float) -> Outcome:
-        part = Presolved(core, presolved.replacement)
-        try:
-            run = run_model(instance, part, plan or settings.hint, settings, clock, amount, False)
-        except OutOfTime:
-            return _unbuilt(clock)
-        outcome = _outcome(run, clock)
-        if outcome.placement is not None:
-            runs[id(outcome.placement)] = run
-        return outcome
-
-    answer = solve_cores(instance, bounds, solve_kept, clock)
-    outcome = _of_cores(instance, answer, bounds, runs, settings, clock)
-    return _no_worse(instance, outcome, settings.hint)
+    amount: float,
+) -> tuple[Run | None, Outcome]:
+    try:
+        run = run_model(instance, part, hint, settings, clock, amount, False)
+    except OutOfTime:
+        return None, _unbuilt(clock)
+    return run, _outcome(run, clock)
 
 
 def _of_cores(
     instance: Instance,
-    answer: CoreAnswer,
-    bounds: OptionBounds,
-    runs: dict[int, Run],
+    best: tuple[Run, Placement] | None,
+    last: Outcome,
+    bound: int,
     settings: Settings,
     clock: Clock,
 ) -> Outcome:
-    detail: dict[str, object] = {"cores": answer.cores}
-    why = answer.outcome.stopped_by
-    if answer.best is None:
-        if answer.outcome.status == Status.INFEASIBLE:
-            return answer.outcome.with_(detail=detail)
-        claim = {"bound": answer.bound, "bound_source": _SOURCE, "detail": detail}
-        return nothing("cpsat", why, "", **claim, **solver())
-    outcome = found(
-        instance, "cpsat", answer.best, why, answer.bound, _SOURCE, detail=detail, **solver()
-    )
-    outcome = _polished(runs[id(answer.best)], outcome, settings, clock)
-    if not settings.certificate:
-        return outcome
-    from formulations.result.certify import with_certificate
+    """The best plan of all cores, with the bound on the whole; or what the last core says."""
+    if best is not None:
+        outcome = found(instance, "cpsat", best[1], last.stopped_by, bound, _SOURCE, **solver())
+        return _polished(best[0], outcome, settings, clock)
+    if last.status == Status.INFEASIBLE:
+        return last
+    return nothing("cpsat", last.stopped_by, bound=bound, bound_source=_SOURCE, **solver())
 
-    return with_certificate(instance, outcome, bounds.certificate)
+
+def _bound(bounds: OptionBounds, core: NDArray[np.bool_], outcome: Outcome, value: int) -> int:
+    """A plan stays in the core and costs at least its bound, or leaves it and costs as much as
+    some option outside."""
+    outside = int(bounds.of_option[~core].min(initial=NEVER))
+    inside = outcome.bound
+    if outcome.status == Status.INFEASIBLE:
+        inside = NEVER
+    if inside is None:
+        inside = bounds.bound
+    return max(bounds.bound, min(inside, outside, value))
 
 
 def _outcome(run: Run, clock: Clock) -> Outcome:

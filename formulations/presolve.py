@@ -8,8 +8,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.bounds.own import per_option, total_use
+from formulations.bounds.own import members, per_option, total_use
 from formulations.instance import Instance, IntArray, Objective, Scope, Where
+from formulations.instance.lowering import crowded
 from formulations.instance.seating import pinned_ranks
 
 
@@ -56,7 +57,7 @@ def presolve(instance: Instance) -> Presolved:
     kept = usable(instance)
     replacement = np.where(kept, np.arange(instance.num_options), -1)
     shapes, bound = _shapes(instance), _bound_to_machines(instance)
-    protected = {c.option for c in instance.current} if _limits_moves(instance) else set()
+    protected = {c.option for c in instance.current} if instance.limits_moves else set()
     for table in range(instance.num_tables):
         options = [o for o in instance.options_of(table) if kept[o]]
         for same in _alike(instance, options, shapes):
@@ -74,10 +75,7 @@ def usable(instance: Instance) -> NDArray[np.bool_]:
     mask = instance.allowed & _fits(instance)
     room = [sum(resource.capacity.tolist()) for resource in instance.resources]
     mask &= (total_use(instance) <= np.asarray(room, dtype=object)).all(axis=1).astype(bool)
-    for block in np.flatnonzero(instance.block_distinct & (instance.block_count > 1)):
-        if instance.block_count[block] > _different_places(instance, int(block)):
-            mask[instance.option_of[block]] = False
-    return mask
+    return mask & ~crowded(instance)
 
 
 def placement_variables(instance: Instance, presolved: Presolved | None = None) -> int:
@@ -92,10 +90,6 @@ def placement_variables(instance: Instance, presolved: Presolved | None = None) 
         int(np.count_nonzero(kept & (instance.block_where == where))) * number
         for where, number in places.items()
     )
-
-
-def _limits_moves(instance: Instance) -> bool:
-    return instance.max_moved_tables is not None or instance.max_moved_bytes is not None
 
 
 def _fits(instance: Instance) -> NDArray[np.bool_]:
@@ -117,20 +111,6 @@ def _fits(instance: Instance) -> NDArray[np.bool_]:
     for option, ranks in pinned_ranks(instance).items():
         fits[option] &= ranks is not None
     return np.asarray(fits)
-
-
-def _different_places(instance: Instance, block: int) -> int:
-    """How many different ranks (or machines) the shards of a block can take at most."""
-    where, places = int(instance.block_where[block]), int(instance.block_places[block])
-    allowed = None if places < 0 else instance.place_sets[places]
-    if where == Where.ANY_RANK:
-        return instance.num_ranks if allowed is None else len(allowed)
-    machines = range(len(instance.machines)) if allowed is None else allowed
-    if where == Where.ONE_MACHINE:
-        return len(machines)
-    if where == Where.ANY_RANK_OF_ONE_MACHINE:
-        return max(len(instance.machines[m]) for m in machines)
-    return int(instance.block_count[block])
 
 
 def _alike(instance: Instance, options: list[int], shapes: IntArray) -> list[list[int]]:
@@ -210,8 +190,8 @@ def _price(instance: Instance, options: IntArray, bound: NDArray[np.bool_]) -> I
 
     Phases count one by one only under ``step_time``; elsewhere their sum is what ranks carry.
     """
-    block = _runs(instance.option_blocks, options).reshape(len(options), -1)
-    entry = _runs(instance.block_shards, block.ravel()).reshape(len(options), -1)
+    block = members(instance.option_blocks, options)[0].reshape(len(options), -1)
+    entry = members(instance.block_shards, block.ravel())[0].reshape(len(options), -1)
     cost = instance.shard_cost[entry]
     if instance.objective != Objective.STEP_TIME:
         cost = cost.sum(axis=2)
@@ -219,9 +199,3 @@ def _price(instance: Instance, options: IntArray, bound: NDArray[np.bool_]) -> I
     if instance.max_moved_bytes is not None:
         parts.append(instance.shard_move[entry])
     return np.concatenate([p.reshape(len(options), -1) for p in parts], axis=1)
-
-
-def _runs(first: IntArray, owners: IntArray) -> IntArray:
-    """What ``first[o] … first[o + 1] - 1`` lists for owner after owner, int64 array."""
-    start, length = first[owners], first[owners + 1] - first[owners]
-    return np.repeat(start - np.cumsum(length) + length, length) + np.arange(length.sum())

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from formulations.clock import Clock
 from formulations.instance import Instance
-from formulations.options import whole
 from formulations.result.outcome import Outcome
 from formulations.search.conductor import conduct
-from formulations.settings import Settings
+from formulations.settings import Settings, whole
 
 #: ``whole_columns``: the size up to which the exact model is tried at all.
 OPTIONS = {"whole_columns": whole()}

@@ -15,7 +15,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.pages import update
-from formulations.result.outcome import gap_between
 from milp_planner.drawing.units import show_gap
 from scenarios.batch import connect
 from scenarios.batch.suite import load_suite
@@ -62,11 +61,14 @@ def dp_vs_exact(rows: Rows, run: Path) -> Iterable[str]:
             ])  # fmt: skip
     yield _table(["objective, ranks", "formulation", "equal to the optimum", "more than 5% above",
                   "worst", "no plan"], table)  # fmt: skip
-    proved, slowest = rows.execute(
-        "select count(*), max(seconds) from results where formulation = 'cpsat' and "
-        "status = 'optimal'"
+    proved, certified, slowest = rows.execute(
+        "select count(*), sum(certified_gap = 0), max(seconds) from results where "
+        "formulation = 'cpsat' and status = 'optimal'"
     ).fetchone()
-    yield f"{proved} optima are proved, the slowest in {slowest:.2g} s with one thread."
+    yield (
+        f"{proved} optima are proved, {certified} of them certified; the slowest took "
+        f"{slowest:.2g} s with one thread, its certificate included."
+    )
     kills = run / "kills.json"
     if kills.is_file():
         yield _kills(json.loads(kills.read_text()))
@@ -138,7 +140,7 @@ ABOUT = {
     "growth": "Step time against growth",
     "profiles": "Step time by kind of GPU",
 }
-_LEGEND = "`step_time` in ms; bold: proved optimal; else with its gap."
+_LEGEND = "`step_time` in ms with the certified gap; bold: certified optimal; †: optimal by CP-SAT."
 _BESIDE_EXACT = """
 select a.formulation, json_extract(a.options, '$.hbm_bins_per_device') bins, a.objective_kind,
        a.ranks_per_machine ranks, 1.0 * a.objective / b.objective - 1 gap
@@ -166,16 +168,17 @@ def _kills(found: dict[str, object]) -> str:
 
 def _fewest(rows: Rows, model: str, mode: str) -> str:
     found = rows.execute(
-        "select ranks, status from results where model = ? and mode = ? order by ranks",
+        "select ranks, status, standing from results where model = ? and mode = ? order by ranks",
         (model, mode),
     ).fetchall()
     fits = [r["ranks"] for r in found if r["status"] in ("optimal", "feasible")]
     if not fits:
         return "none of these"
     smaller = [r for r in found if r["ranks"] < fits[0]]
-    refuted = [str(r["ranks"]) for r in smaller if r["status"] == "infeasible"]
-    note = f" ({', '.join(dict.fromkeys(refuted))}: proved not to fit)" if refuted else ""
-    return f"{fits[0]}{note}"
+    refuted = [r for r in smaller if r["status"] == "infeasible"]
+    told = "certified" if all(r["standing"].startswith("certified") for r in refuted) else "proved"
+    places = ", ".join(dict.fromkeys(str(r["ranks"]) for r in refuted))
+    return f"{fits[0]} ({places}: {told} not to fit)" if refuted else str(fits[0])
 
 
 def _pivot(rows: Rows, down: str, across: str, columns: Sequence[str], head: str) -> str:
@@ -186,20 +189,18 @@ def _pivot(rows: Rows, down: str, across: str, columns: Sequence[str], head: str
 
 
 def _cell(row: sqlite3.Row | None, free: bool = False) -> str:
-    """Milliseconds, bold where proved, with the gap where not."""
+    """Milliseconds, bold where certified, with the certified gap where not."""
     if row is None:
         return ""
     if row["objective"] is None:
-        return {"infeasible": "none (proved)", "unknown": "none found"}.get(
-            row["status"], row["status"]
-        )
+        return {"unknown": "none found"}.get(row["status"], f"none ({row['standing']})")
     time = row["objective"] / MS
     value = f"{time:,.0f}" if time >= 1000 else f"{time:.4g}"
     room = f", {row['hbm_headroom']:.0%}" if free and row["hbm_headroom"] is not None else ""
-    if row["status"] == "optimal":
+    if row["certified_gap"] == 0:
         return f"**{value}**{room}"
-    gap = "no bound" if row["gap"] is None else show_gap(row["gap"])
-    return f"{value} ({gap}){room}"
+    gap = "nothing" if row["certified_gap"] is None else show_gap(row["certified_gap"])
+    return f"{value}{'†' if row['status'] == 'optimal' else ''} ({gap}){room}"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -214,22 +215,22 @@ def _origin(rows: Rows, run: Path, link: str) -> str:
     return (
         f"Run of {day}, milp-planner {', '.join(versions)}, {count} scenarios of at most "
         f"{suite.time_limit:g} s on one thread each: [results]({link}/results.jsonl). "
-        + _certified(run)
+        + _certified(rows)
     )
 
 
-def _certified(run: Path) -> str:
-    """What certificates prove of the stored plans, whoever found them."""
-    stored = json.loads((run / "certified.json").read_text())
-    found = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
-    found = [row for row in found if row.get("objective") is not None]
-    bounds = [stored["bounds"].get(row["instance"]) for row in found]
-    gaps = [gap_between(row["objective"], b) for row, b in zip(found, bounds, strict=True)]
+def _certified(rows: Rows) -> str:
+    """What certificates prove, of the scenario itself or of another with the same inputs."""
+    found = rows.execute("select standing, objective, certified_gap gap from results").fetchall()
+    none = [row["standing"] for row in found if row["objective"] is None]
+    gaps = [row["gap"] for row in found if row["objective"] is not None]
     known = [gap for gap in gaps if gap is not None]
-    optimal, worst = sum(gap == 0 for gap in known), show_gap(max(known))
-    return (
-        f"Certified afterwards ({stored['date']}, at most {stored['seconds']:g} s an instance): of "
-        f"{len(gaps)} plans {optimal} are certified optimal, {len(known) - optimal} to a gap, "
-        f"{len(gaps) - len(known)} not at all (priced otherwise since); median certified gap "
-        f"{show_gap(statistics.median(known))}, worst {worst}."
+    text = (
+        f"Of {len(gaps)} plans {known.count(0)} are certified optimal, "
+        f"{len(known) - known.count(0)} to a gap, {len(gaps) - len(known)} not at all; certified "
+        f"gap {show_gap(statistics.median(known))} in the median, {show_gap(max(known))} at worst."
     )
+    if not none:
+        return text
+    sure = none.count("certified infeasible")
+    return f"{text} Without a plan: {len(none)}, of which {sure} certified infeasible."

@@ -16,21 +16,23 @@ from dataclasses import replace
 import numpy as np
 
 from formulations.baselines.dp_model.programme import (
+    OPTIONS,
     Problem,
     Programme,
+    Select,
+    Wishes,
     make_axes,
     make_grid,
     make_problem,
+    read_wishes,
 )
 from formulations.baselines.dp_model.transition import Cells, Grid
-from formulations.baselines.dp_model.wishes import OPTIONS, Select, Wishes, read_wishes
 from formulations.baselines.partition.partitioner import Partitioner
 from formulations.baselines.partition.search import Found, outcome_of, search
 from formulations.clock import Clock, OutOfTime
 from formulations.instance import Instance, IntArray, Objective
-from formulations.options import Options
 from formulations.result.outcome import Outcome, StoppedBy, why_stopped
-from formulations.settings import Settings
+from formulations.settings import Options, Settings
 
 #: Factors on the bins when refining: coarse first, then past the published number.
 _FIRST_FACTOR = 1 / 8

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from formulations.baselines.partition.balanced import BalancedPartitioner
-from formulations.baselines.partition.partitioner import Partitioner, SortBy
+from formulations.baselines.partition.partitioner import BalancedPartitioner, Partitioner, SortBy
 from formulations.baselines.partition.proposers import PROPOSERS
 from formulations.baselines.partition.search import Found, outcome_of, search
 from formulations.clock import Clock
 from formulations.instance import Instance
-from formulations.options import Options, list_of, one_of, whole
 from formulations.result.outcome import Outcome, StoppedBy
-from formulations.settings import Settings
+from formulations.settings import Options, Settings, list_of, one_of, whole
 
 
 class Kind(StrEnum):

@@ -57,7 +57,7 @@ def pooled_ip(
     limits : Limits, optional
     """
     model = build(instance, by_class(instance), parts)
-    answer = solve_highs(model.linear, whole=True, limits=limits)
+    answer = solve_highs(model.linear, limits)
     return _result(model, answer, BoundSource("highs pooled", exact=False))
 
 
@@ -78,7 +78,7 @@ def machine_ip(instance: Instance, limits: Limits, parts: Parts | None = None) -
 def machines_apart(instance: Instance, limits: Limits, parts: Parts | None = None) -> PooledBound:
     """The same by HiGHS (floating point), which finds good choices sooner."""
     model = build(instance, by_machine(instance), parts)
-    answer = solve_highs(model.linear, whole=True, limits=limits)
+    answer = solve_highs(model.linear, limits)
     result = _result(model, answer, BoundSource("highs machines", exact=False))
     if answer.values is None or result.options is None:
         return result

@@ -18,7 +18,7 @@ from formulations.instance import (
     Scope,
     Where,
 )
-from formulations.instance.fields import shown
+from formulations.instance.strict_json import shown
 from formulations.instance.validate import validate
 
 

@@ -16,6 +16,7 @@ all said by these. Shards of equal use, cost and moving bytes are one kind and a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,14 @@ class Fixed:
     rank: IntArray
     length: IntArray
     times: IntArray
+
+    @cached_property
+    def by_rank(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Candidate, rank, entry and times, rank by rank."""
+        run = np.repeat(np.arange(len(self.rank)), self.length)
+        first = np.cumsum(self.length) - self.length
+        rank = self.rank[run] + np.arange(len(run)) - first[run]
+        return self.candidate[run], rank, self.entry[run], self.times[run]
 
 
 @dataclass(frozen=True, eq=False)

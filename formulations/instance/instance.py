@@ -247,6 +247,11 @@ class Instance:
             mask[pin.option] = keep
         return mask
 
+    @property
+    def limits_moves(self) -> bool:
+        """Whether moves against the current plan are limited."""
+        return self.max_moved_tables is not None or self.max_moved_bytes is not None
+
     @cached_property
     def _table_index(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.table_names)}

@@ -15,9 +15,34 @@ from formulations.instance.seating import Ranks, seated
 _NONE = np.empty(0, dtype=np.int64)
 
 
-def limits_moves(instance: Instance) -> bool:
-    """Whether moves against the current plan are limited."""
-    return instance.max_moved_tables is not None or instance.max_moved_bytes is not None
+def crowded(instance: Instance) -> NDArray[np.bool_]:
+    """Options with more shards (or machines) to keep apart than there are places, [options]."""
+    over = np.zeros(instance.num_options, dtype=bool)
+    blocks = np.flatnonzero(instance.block_distinct & (instance.block_count > 1))
+    key = np.stack([instance.block_where[blocks], instance.block_places[blocks]], axis=1)
+    _, first, kind = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    room = np.asarray([_apart(instance, int(b)) for b in blocks[first]], dtype=np.int64)
+    over[instance.option_of[blocks[instance.block_count[blocks] > room[kind.ravel()]]]] = True
+    return over
+
+
+def _apart(instance: Instance, block: int) -> int:
+    """How many shards (or machines) of a block can be kept apart."""
+    where = instance.block_where[block]
+    if where in (Where.ANY_RANK, Where.ONE_MACHINE):
+        return len(_places(instance, block))
+    if where == Where.ANY_RANK_OF_ONE_MACHINE:
+        return max(len(instance.machines[m]) for m in _places(instance, block))
+    return int(MAX_VALUE)
+
+
+def _places(instance: Instance, block: int) -> IntArray:
+    """Ranks, or machines, that a block may take."""
+    machines = instance.block_where[block] in (Where.ONE_MACHINE, Where.ANY_RANK_OF_ONE_MACHINE)
+    places = int(instance.block_places[block])
+    if places < 0:
+        return np.arange(len(instance.machines) if machines else instance.num_ranks)
+    return np.asarray(instance.place_sets[places], dtype=np.int64)
 
 
 def lower(instance: Instance, keep: NDArray[np.bool_]) -> Candidates:
@@ -30,7 +55,7 @@ def lower(instance: Instance, keep: NDArray[np.bool_]) -> Candidates:
     lowering.free(np.flatnonzero(free))
     for option in pinned:
         lowering.held(option, held[option] or (), stays=False)
-    current = {c.table: c for c in instance.current} if limits_moves(instance) else {}
+    current = {c.table: c for c in instance.current} if instance.limits_moves else {}
     for now in current.values():
         wanted = held.get(now.option)
         same = wanted is None or _multisets(wanted) == _multisets(now.ranks)
@@ -100,7 +125,7 @@ class _Lowering:
     def free(self, options: IntArray) -> None:
         """Options without pinned ranks, all at once."""
         instance = self._instance
-        options = options[~self._crowded(options)]
+        options = options[~crowded(instance)[options]]
         candidate = np.full(instance.num_options, -1, dtype=np.int64)
         candidate[options] = self._new(options, stays=False)
         owner = candidate[instance.option_of]
@@ -113,39 +138,6 @@ class _Lowering:
         self._machine_kinds(owner, blocks[where == Where.ONE_MACHINE], self._take_whole)
         inside = blocks[where == Where.ANY_RANK_OF_ONE_MACHINE]
         self._machine_kinds(owner, inside, self._put_inside)
-
-    def _crowded(self, options: IntArray) -> NDArray[np.bool_]:
-        """Options with more shards (or machines) to keep apart than there are places."""
-        instance = self._instance
-        crowded = np.zeros(instance.num_options, dtype=bool)
-        blocks = np.flatnonzero(instance.block_distinct & (instance.block_count > 1))
-        key = np.stack([instance.block_where[blocks], instance.block_places[blocks]], axis=1)
-        _, first, kind = np.unique(key, axis=0, return_index=True, return_inverse=True)
-        room = np.asarray([self._apart(int(b)) for b in blocks[first]], dtype=np.int64)
-        over = instance.block_count[blocks] > room[kind.ravel()]
-        crowded[instance.option_of[blocks[over]]] = True
-        return crowded[options]
-
-    def _apart(self, block: int) -> int:
-        """How many shards (or machines) of a block can be kept apart."""
-        instance, where = self._instance, self._instance.block_where[block]
-        if where == Where.ANY_RANK_OF_ONE_MACHINE:
-            return max(len(instance.machines[m]) for m in self._machines(block))
-        if where == Where.ONE_MACHINE:
-            return len(self._machines(block))
-        return len(self._ranks(block)) if where == Where.ANY_RANK else int(MAX_VALUE)
-
-    def _ranks(self, block: int) -> IntArray:
-        places = int(self._instance.block_places[block])
-        if places < 0:
-            return np.arange(self._instance.num_ranks)
-        return np.asarray(self._instance.place_sets[places], dtype=np.int64)
-
-    def _machines(self, block: int) -> IntArray:
-        places = int(self._instance.block_places[block])
-        if places < 0:
-            return np.arange(len(self._instance.machines))
-        return np.asarray(self._instance.place_sets[places], dtype=np.int64)
 
     def _groups(self, blocks: IntArray) -> Iterator[tuple[IntArray, bool]]:
         """Blocks by the places they may take, and whether their shards must part."""
@@ -188,7 +180,7 @@ class _Lowering:
 
     def _lists(self, owner_of: IntArray, blocks: IntArray) -> None:
         for own, _ in self._groups(blocks):
-            ranks = self._ranks(int(own[0]))
+            ranks = _places(self._instance, int(own[0]))
             alike = own[self._even_entries(own)]
             self._put(owner_of[alike], self._instance.block_shards[alike][:, None], ranks)
             uneven = own[~self._even_entries(own)]
@@ -211,7 +203,7 @@ class _Lowering:
 
     def _any_rank(self, owner_of: IntArray, blocks: IntArray) -> None:
         for own, apart in self._groups(blocks):
-            self._free_among(owner_of[own], own, self._ranks(int(own[0])), apart)
+            self._free_among(owner_of[own], own, _places(self._instance, int(own[0])), apart)
 
     def _free_among(
         self, candidate: IntArray, blocks: IntArray, ranks: IntArray, apart: bool
@@ -234,7 +226,7 @@ class _Lowering:
         put: Callable[[IntArray, IntArray, IntArray, bool], None],
     ) -> None:
         for own, apart in self._groups(blocks):
-            put(owner_of[own], own, self._machines(int(own[0])), apart)
+            put(owner_of[own], own, _places(self._instance, int(own[0])), apart)
 
     def _put_inside(
         self, candidate: IntArray, blocks: IntArray, machines: IntArray, apart: bool

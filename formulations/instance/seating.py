@@ -1,11 +1,13 @@
-"""Given ranks of an option's blocks, read as the format means them: each block a multiset."""
+"""Which ranks a block may take; those given of an option's blocks, each a multiset, in order."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from formulations.instance.instance import BlockView, Instance, Where
+import numpy as np
+
+from formulations.instance.instance import BlockView, Instance, IntArray, Where
 
 Ranks = tuple[tuple[int, ...], ...]
 
@@ -47,32 +49,65 @@ def seated(instance: Instance, option: int, ranks: Sequence[Sequence[int]]) -> R
 
 
 def _block(instance: Instance, block: BlockView, ranks: tuple[int, ...]) -> tuple[int, ...] | None:
-    if block.where in (Where.EVERY_RANK, Where.LIST, Where.CLUSTER):
-        every = range(instance.num_ranks) if block.where == Where.EVERY_RANK else ()
-        own = tuple(every if block.places is None else block.places)
-        return own if tuple(sorted(own)) == ranks else None
-    if any(not 0 <= rank < instance.num_ranks for rank in ranks):
-        return None
+    """Sorted ranks in position order."""
+    placed = ranks
+    if block.where == Where.EVERY_RANK:
+        placed = tuple(range(instance.num_ranks))
+    elif block.where in (Where.LIST, Where.CLUSTER):
+        placed = tuple(block.places or ())
+    elif block.where == Where.ONE_MACHINE:
+        times = Counter(ranks)
+        placed = tuple(r for own in instance.machines for _ in range(times[own[0]]) for r in own)
+    same = tuple(sorted(placed)) == ranks
+    fits = same and misplaced(instance, block, np.asarray(placed, dtype=np.int64)) is None
+    return placed if fits else None
+
+
+def misplaced(instance: Instance, block: BlockView, ranks: IntArray) -> str | None:
+    """What is wrong with the ranks of a block in position order, as part of a sentence."""
+    if len(ranks) and (ranks.min() < 0 or ranks.max() >= instance.num_ranks):
+        return f"ranks {ranks.tolist()} leave 0…{instance.num_ranks - 1}"
+    if block.where == Where.EVERY_RANK:
+        fits = np.array_equal(ranks, np.arange(instance.num_ranks))
+        return None if fits else "an every_rank block must list all ranks in order"
+    if block.where == Where.LIST:
+        return None if ranks.tolist() == list(block.places or ()) else "ranks differ from its list"
+    if block.where == Where.CLUSTER:
+        return None if len(ranks) == 0 else "a cluster block has no ranks"
     if block.where == Where.ONE_MACHINE:
-        return _machines(instance, block, ranks)
-    places = set(ranks)
+        return _bad_machines(instance, block, ranks)
+    if len(ranks) != block.count:
+        return f"{len(ranks)} ranks for {block.count} shards"
+    if block.distinct and len(set(ranks.tolist())) != len(ranks):
+        return f"shards must sit on different ranks, found {ranks.tolist()}"
+    return _bad_any(instance, block, ranks)
+
+
+def _bad_any(instance: Instance, block: BlockView, ranks: IntArray) -> str | None:
+    places = ranks
     if block.where == Where.ANY_RANK_OF_ONE_MACHINE:
-        places = {int(instance.machine_of[rank]) for rank in ranks}
+        places = np.unique(instance.machine_of[ranks])
         if len(places) != 1:
-            return None
-    allowed = block.places is None or places <= set(block.places)
-    parted = not block.distinct or len(set(ranks)) == len(ranks)
-    return ranks if allowed and parted and len(ranks) == block.count else None
+            return f"shards must sit on one machine, found machines {places.tolist()}"
+    if block.places is not None and not np.isin(places, block.places).all():
+        return f"places {places.tolist()} are not all among {list(block.places)}"
+    return None
 
 
-def _machines(
-    instance: Instance, block: BlockView, ranks: tuple[int, ...]
-) -> tuple[int, ...] | None:
-    """Whole machines, each as often as its ranks are named."""
-    times = Counter(ranks)
-    taken = [m for m, own in enumerate(instance.machines) for _ in range(times[own[0]])]
-    placed = tuple(rank for m in taken for rank in instance.machines[m])
-    whole = tuple(sorted(placed)) == ranks and len(taken) == block.count
-    allowed = block.places is None or set(taken) <= set(block.places)
-    parted = not block.distinct or len(set(taken)) == len(taken)
-    return placed if whole and allowed and parted else None
+def _bad_machines(instance: Instance, block: BlockView, ranks: IntArray) -> str | None:
+    machines: list[int] = []
+    start = 0
+    while start < len(ranks):
+        machine = int(instance.machine_of[ranks[start]])
+        size = len(instance.machines[machine])
+        if ranks[start : start + size].tolist() != list(instance.machines[machine]):
+            return f"ranks must list whole machines in order, found {ranks.tolist()}"
+        machines.append(machine)
+        start += size
+    if len(machines) != block.count:
+        return f"{len(machines)} machines where {block.count} are needed"
+    if block.distinct and len(set(machines)) != len(machines):
+        return f"machines must differ, found {machines}"
+    if block.places is not None and not set(machines) <= set(block.places):
+        return f"machines {machines} are not all among {list(block.places)}"
+    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from formulations.errors import InstanceError
 from formulations.instance import (
     MAX_ACTIVITY,
     MAX_VALUE,
+    BlockView,
     Instance,
     IntArray,
     Objective,
@@ -17,7 +18,6 @@ from formulations.instance import (
     Scope,
     Where,
 )
-from formulations.instance.validate_blocks import at_block, at_option, check_blocks
 
 #: Shards of one block that may be listed one by one.
 MAX_LISTED = 10_000_000
@@ -210,3 +210,88 @@ def _pinned_ranks(instance: Instance, pin: Pin) -> None:
             f"pins: {at_option(instance, pin.option)}: its ranks must be in "
             f"0…{instance.num_ranks - 1}"
         )
+
+
+def check_blocks(instance: Instance) -> None:
+    """Refuse a block that breaks a rule: the first one of the first such rule.
+
+    Raises
+    ------
+    InstanceError
+        Naming the table, option and block, what was found and what is allowed.
+    """
+    for broken, sentence in _block_rules(instance):
+        if broken.any():
+            block = instance.block(int(np.argmax(broken)))
+            raise InstanceError(f"{at_block(instance, block.index)}: {sentence(block)}")
+
+
+def _block_rules(instance: Instance) -> Iterator[tuple[np.ndarray, Callable[[BlockView], str]]]:
+    """Rule by rule the blocks that break it, bool array [blocks], and what is said of one.
+
+    What a rule looks up, the rules before it have made sure of.
+    """
+    where, count, places = instance.block_where, instance.block_count, instance.block_places
+    low, high = instance.block_shards[:-1], instance.block_shards[1:]
+    listed, named = where == Where.LIST, places >= 0
+    yield high <= low, lambda _: "at least one shard is needed"
+    once = (listed | (where == Where.EVERY_RANK)) & (count != 1)
+    yield once, lambda b: f"count must be 1 for {b.where.name.lower()}"
+    meaningless = named & np.isin(where, [Where.EVERY_RANK, Where.CLUSTER])
+    yield meaningless, lambda b: f"'among' has no meaning for {b.where.name.lower()}"
+    yield listed & ~named, lambda _: "a list of ranks is needed"
+    sets = [*instance.place_sets, (0,)]  # the last is looked up where none is named
+    unclear = np.asarray([not s or len(set(s)) != len(s) for s in sets])[places]
+    machines = np.isin(where, [Where.ONE_MACHINE, Where.ANY_RANK_OF_ONE_MACHINE])
+    limit = np.where(machines, len(instance.machines), instance.num_ranks)
+
+    def kind(block: BlockView) -> str:
+        return "machines" if machines[block.index] else "ranks"
+
+    yield unclear, lambda b: f"its {kind(b)} must be a non-empty list without repeats"
+    least, most = (np.asarray([how(s, default=0) for s in sets])[places] for how in (min, max))
+    beyond = (least < 0) | (most >= limit)
+    yield beyond, lambda b: f"its {kind(b)} must be in 0…{limit[b.index] - 1}"
+    fewest, largest = _positions(instance, listed, sets)
+    total = np.append(0, np.cumsum(instance.shard_repeat))
+    given = total[high] - total[low]
+    yield (
+        (given != 1) & ((given != fewest) | (given != largest)),
+        lambda b: (
+            f"{given[b.index]} shards for "
+            f"{'/'.join(map(str, sorted({int(fewest[b.index]), int(largest[b.index])})))} "
+            "positions (give one that all share, or one a position)"
+        ),
+    )
+    placed = [i for i, r in enumerate(instance.resources) if r.scope != Scope.CLUSTER]
+    used = np.append(0, np.cumsum(instance.shard_use[:, placed].any(axis=1)))
+    astray = (where == Where.CLUSTER) & (used[high] > used[low])
+    yield astray, lambda _: "a cluster block may use cluster resources only"
+
+
+def _positions(
+    instance: Instance, listed: np.ndarray, sets: Sequence[Sequence[int]]
+) -> tuple[IntArray, IntArray]:
+    """Fewest and most shards a block may list one by one, int64 arrays [blocks]."""
+    where, places = instance.block_where, instance.block_places
+    fewest = np.where(where == Where.EVERY_RANK, instance.num_ranks, instance.block_count)
+    fewest[listed] = np.asarray([len(s) for s in sets])[places[listed]]
+    largest, whole = fewest.copy(), where == Where.ONE_MACHINE
+    sizes = dict(enumerate(map(len, instance.machines)))
+    at = [[sizes.get(m, 0) for m in s] or [0] for s in instance.place_sets]
+    at.append([*sizes.values()])
+    fewest[whole] = np.asarray([*map(min, at)])[places[whole]]
+    largest[whole] = np.asarray([*map(max, at)])[places[whole]]
+    return fewest, largest
+
+
+def at_option(instance: Instance, option: int) -> str:
+    """An option as it stands in sentences."""
+    table = int(np.searchsorted(instance.table_options, option, side="right")) - 1
+    return f"table {instance.table_names[table]!r}, option {instance.option_names[option]!r}"
+
+
+def at_block(instance: Instance, block: int) -> str:
+    """A block as it stands in sentences."""
+    option = int(np.searchsorted(instance.option_blocks, block, side="right")) - 1
+    return f"{at_option(instance, option)}, block {block - int(instance.option_blocks[option])}"

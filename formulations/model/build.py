@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from formulations.instance import Instance, IntArray
 from formulations.instance.lowering import lower
 from formulations.model.capacity import limit_resources
-from formulations.model.closed import Rest, nothing_closed, rest_of
+from formulations.model.closed import nothing_closed, rest_of
 from formulations.model.columns import Columns, add_columns, choose_one
 from formulations.model.fusion import fuse
 from formulations.model.largest import add_largest
@@ -43,8 +43,6 @@ class Parts:
         Add rows that follow from the others: pooled ones and largest shards.
     ordered : bool
         Order ranks that nothing tells apart: for the exact model only.
-    slack : float
-        Capacities are multiplied by it (1: none is lost; below 1: room for packing).
     base : Placement, optional
         Tables not in ``tables`` stay as they are in it, and closed cells of the partition take no
         more shards that choose their rank: a neighbourhood.
@@ -63,7 +61,6 @@ class Parts:
     typical: int | None = None
     cuts: bool = True
     ordered: bool = False
-    slack: float = 1.0
     base: Placement | None = None
     tables: IntArray | None = None
     repair: bool = False
@@ -82,8 +79,6 @@ class Model:
     goal : Goal
     parts : Parts
     loads : Loads
-    rest : Rest
-        What closed tables put where.
     """
 
     linear: LinearModel
@@ -91,7 +86,6 @@ class Model:
     goal: Goal
     parts: Parts
     loads: Loads
-    rest: Rest
 
 
 def build(instance: Instance, partition: Partition, parts: Parts | None = None) -> Model:
@@ -134,7 +128,7 @@ def build(instance: Instance, partition: Partition, parts: Parts | None = None) 
     if parts.ordered:
         order_ranks(columns)
     check()
-    return Model(model, columns, goal, parts, loads, rest)
+    return Model(model, columns, goal, parts, loads)
 
 
 def _scale(loads: Loads, instance: Instance, single: bool) -> int:

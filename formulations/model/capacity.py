@@ -31,8 +31,6 @@ def limit_resources(loads: Loads, columns: Columns, rest: Rest, parts: Parts) ->
     for index, resource in enumerate(instance.resources):
         values = instance.shard_use[:, index]
         capacity = partition.gathered(resource.scope, resource.capacity)
-        if parts.slack < 1.0:
-            capacity = np.asarray([int(c * parts.slack) for c in capacity.tolist()])
         room = capacity - partition.gathered(resource.scope, rest.use[index])
         name = ("capacity", resource.name)
         if resource.scope == Scope.CLUSTER:

@@ -13,8 +13,8 @@ import numpy as np
 from formulations.instance import IntArray, Scope
 from formulations.model.capacity import ALL
 from formulations.model.columns import Columns, Table
-from formulations.model.linear import FREE, Name, merged
-from formulations.model.loads import SHORT, Loads, Row, collect
+from formulations.model.linear import Name, merged
+from formulations.model.loads import Loads, Row, collect
 from formulations.model.peaks import Goal
 
 Least = dict[int, tuple[IntArray, IntArray]]
@@ -62,7 +62,6 @@ class _Largest:
         self._cover = Table(("column", "region", "entry"))
         self._place_spread()
         self._place_machines()
-        self._fixed = _fixed_by_rank(columns)
 
     def _see(
         self, candidate: IntArray, region: IntArray, entry: IntArray, used: IntArray,
@@ -206,7 +205,7 @@ class _Largest:
 
     def _extremes(self, values: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Least and most that fixed shards put on a rank of a region: key, least, most."""
-        candidate, rank, entry, times = self._fixed
+        candidate, rank, entry, times = self._columns.candidates.fixed.by_rank
         ranks, count = len(self._columns.partition.cell_of), self._columns.candidates.count
         key, amount = merged(candidate * ranks + rank, values[entry] * times)
         candidate, rank = key // ranks, key % ranks
@@ -236,17 +235,8 @@ class _Largest:
             column = np.concatenate([even.column, x, extra[0]])
             amount = np.concatenate([even.coefficient, low[own], extra[1]])
             row = Row(-1, 1, *collect(column, amount))
-            found.append(self._shortened(("least", *name[1:], region), row))
+            found.append(self._loads.shortened(("least", *name[1:], region), row))
         return found
-
-    def _shortened(self, name: Name, row: Row) -> Row:
-        if len(row.column) <= SHORT:
-            return row
-        model = self._loads.model
-        upper = min(self._loads.most(row), FREE // 2)
-        base = model.columns(1, upper, unit=max(1, upper))
-        model.row(name, np.append(row.column, base), np.append(row.coefficient, -1), 0, 0)
-        return Row(-1, 1, base, np.ones(1, dtype=np.int64))
 
     def _least_cover(self, values: IntArray) -> Least:
         """Least of the positions that a whole machine puts on a region's ranks, per column."""
@@ -262,12 +252,3 @@ class _Largest:
             here = (region == index) & (least > 0)
             found[int(index)] = (column[here], least[here])
         return found
-
-
-def _fixed_by_rank(columns: Columns) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Fixed shards rank by rank: candidate, rank, entry, times."""
-    fixed = columns.candidates.fixed
-    run = np.repeat(np.arange(len(fixed.rank)), fixed.length)
-    first = np.cumsum(fixed.length) - fixed.length
-    rank = fixed.rank[run] + np.arange(len(run)) - first[run]
-    return fixed.candidate[run], rank, fixed.entry[run], fixed.times[run]

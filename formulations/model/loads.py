@@ -97,18 +97,18 @@ class Loads:
         """Rows with what every rank carries added, as a column of its own where it is long."""
         if not rows or not len(even.column):
             return rows
-        if len(rows) > 1 and len(even.column) > SHORT:
-            upper = min(self.most(even), FREE // 2)
-            base = self.model.columns(1, upper, unit=max(1, upper))
-            self.model.row(
-                ("carried", *name),
-                np.append(even.column, base),
-                np.append(even.coefficient, -1),
-                0,
-                0,
-            )
-            even = Row(-1, 1, base, np.ones(1, dtype=np.int64))
+        if len(rows) > 1:
+            even = self.shortened(("carried", *name), even)
         return [self._joined(even, row) for row in rows]
+
+    def shortened(self, name: Name, row: Row) -> Row:
+        """A row of one rank, as a column of its own where it is long."""
+        if len(row.column) <= SHORT:
+            return row
+        upper = min(self.most(row), FREE // 2)
+        base = self.model.columns(1, upper, unit=max(1, upper))
+        self.model.row(name, np.append(row.column, base), np.append(row.coefficient, -1), 0, 0)
+        return Row(-1, 1, base, np.ones(1, dtype=np.int64))
 
     def _joined(self, even: Row, row: Row) -> Row:
         column = np.concatenate([row.column, even.column])

@@ -131,11 +131,6 @@ def by_machine(instance: Instance) -> Partition:
     return _partition(instance, ranks, range(len(instance.machines)))
 
 
-def pooled(instance: Instance) -> Partition:
-    """All ranks in one cell."""
-    return _partition(instance, [0] * instance.num_ranks, [0] * len(instance.machines))
-
-
 def _partition(
     instance: Instance, ranks: Sequence[Hashable], machines: Sequence[Hashable]
 ) -> Partition:

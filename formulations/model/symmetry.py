@@ -7,7 +7,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from formulations.instance import IntArray, Scope
+from formulations.instance import Scope
 from formulations.instance.candidates import Candidates
 from formulations.model.columns import Columns
 from formulations.result.placement import Placement
@@ -44,11 +44,8 @@ def equal_ranks(candidates: Candidates) -> list[list[int]]:
 
 
 def _mark_fixed(candidates: Candidates, marks: list[list[Hashable]]) -> None:
-    fixed = candidates.fixed
-    run = np.repeat(np.arange(len(fixed.rank)), fixed.length)
-    first = np.cumsum(fixed.length) - fixed.length
-    rank = fixed.rank[run] + np.arange(len(run)) - first[run]
-    what = np.stack([fixed.candidate[run], fixed.entry[run], fixed.times[run]], axis=1)
+    candidate, rank, entry, times = candidates.fixed.by_rank
+    what = np.stack([candidate, entry, times], axis=1)
     for place, mark in enumerate(marks):
         here = what[rank == place]
         mark.append(here[np.lexsort(here.T)].tobytes())
@@ -107,17 +104,10 @@ def renamed(candidates: Candidates, placement: Placement) -> Placement:
     for equal in equal_ranks(candidates):
         name[sorted(equal, key=lambda r: -int(held[r]))] = equal
     blocks = [
-        [
-            _rename(r, name) if free[b] else r
-            for b, r in zip(instance.blocks_of(o), own, strict=True)
-        ]
+        [name[r] if free[b] else r for b, r in zip(instance.blocks_of(o), own, strict=True)]
         for o, own in zip(placement.options.tolist(), placement.ranks, strict=True)
     ]
     return Placement(placement.options, blocks)
-
-
-def _rename(ranks: IntArray, name: IntArray) -> IntArray:
-    return name[ranks]
 
 
 def _free_blocks(candidates: Candidates) -> np.ndarray:

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from formulations.bounds.own import per_option, shard_counts
 from formulations.instance import Instance, IntArray, Objective, Scope, Where
-from formulations.proof.measures import Measures
-from formulations.proof.rows import Layout
+from formulations.proof.rows import Layout, Measures
 
 
 def possible_alike(instance: Instance) -> NDArray[np.bool_]:

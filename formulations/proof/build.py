@@ -9,8 +9,7 @@ import numpy as np
 from formulations.instance import BlockView, Instance, IntArray, Objective, Scope, Where
 from formulations.model.partition import by_class, by_machine
 from formulations.proof.alike import own_alike, possible_alike
-from formulations.proof.measures import measures
-from formulations.proof.rows import FREE, HOME, Layout, Rows
+from formulations.proof.rows import FREE, HOME, Layout, Rows, measures
 
 #: Row -> amount.
 Terms = dict[int, int]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.instance import BlockView, Instance, IntArray, Objective, Pin, Scope, Where
+from formulations.instance.seating import misplaced
 from formulations.result.placement import Placement, same_ranks
 
 
@@ -174,58 +175,9 @@ def _malformed(instance: Instance, placement: Placement) -> Iterator[str]:
             yield f"table {name!r}: ranks for {len(placement.ranks[table])} of {len(blocks)} blocks"
             continue
         for block, ranks in zip(blocks, placement.ranks[table], strict=True):
-            problem = _bad_ranks(instance, instance.block(block), np.asarray(ranks))
+            problem = misplaced(instance, instance.block(block), np.asarray(ranks))
             if problem:
                 yield f"table {name!r}, option {instance.option_names[int(option)]!r}: {problem}"
-
-
-def _bad_ranks(instance: Instance, block: BlockView, ranks: IntArray) -> str | None:
-    if len(ranks) and (ranks.min() < 0 or ranks.max() >= instance.num_ranks):
-        return f"ranks {ranks.tolist()} leave 0…{instance.num_ranks - 1}"
-    if block.where == Where.EVERY_RANK:
-        fits = np.array_equal(ranks, np.arange(instance.num_ranks))
-        return None if fits else "an every_rank block must list all ranks in order"
-    if block.where == Where.LIST:
-        return None if ranks.tolist() == list(block.places or ()) else "ranks differ from its list"
-    if block.where == Where.CLUSTER:
-        return None if len(ranks) == 0 else "a cluster block has no ranks"
-    if block.where == Where.ONE_MACHINE:
-        return _bad_machines(instance, block, ranks)
-    if len(ranks) != block.count:
-        return f"{len(ranks)} ranks for {block.count} shards"
-    if block.distinct and len(set(ranks.tolist())) != len(ranks):
-        return f"shards must sit on different ranks, found {ranks.tolist()}"
-    return _bad_any(instance, block, ranks)
-
-
-def _bad_any(instance: Instance, block: BlockView, ranks: IntArray) -> str | None:
-    places = ranks
-    if block.where == Where.ANY_RANK_OF_ONE_MACHINE:
-        places = np.unique(instance.machine_of[ranks])
-        if len(places) != 1:
-            return f"shards must sit on one machine, found machines {places.tolist()}"
-    if block.places is not None and not np.isin(places, block.places).all():
-        return f"places {places.tolist()} are not all among {list(block.places)}"
-    return None
-
-
-def _bad_machines(instance: Instance, block: BlockView, ranks: IntArray) -> str | None:
-    machines: list[int] = []
-    start = 0
-    while start < len(ranks):
-        machine = int(instance.machine_of[ranks[start]])
-        size = len(instance.machines[machine])
-        if ranks[start : start + size].tolist() != list(instance.machines[machine]):
-            return f"ranks must list whole machines in order, found {ranks.tolist()}"
-        machines.append(machine)
-        start += size
-    if len(machines) != block.count:
-        return f"{len(machines)} machines where {block.count} are needed"
-    if block.distinct and len(set(machines)) != len(machines):
-        return f"machines must differ, found {machines}"
-    if block.places is not None and not set(machines) <= set(block.places):
-        return f"machines {machines} are not all among {list(block.places)}"
-    return None
 
 
 def _capacity(instance: Instance, loads: Loads) -> Iterator[str]:
@@ -292,7 +244,7 @@ def moved_bytes(instance: Instance, placement: Placement, tables: list[int]) -> 
 
 
 def _moves(instance: Instance, placement: Placement) -> Iterator[str]:
-    if instance.max_moved_tables is None and instance.max_moved_bytes is None:
+    if not instance.limits_moves:
         return
     moved = moved_tables(instance, placement)
     if instance.max_moved_tables is not None and len(moved) > instance.max_moved_tables:

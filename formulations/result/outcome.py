@@ -228,6 +228,11 @@ def standing(outcome: Outcome) -> str:
     return f"{word}, {_share(outcome)}"
 
 
+def without_share(told: str) -> str:
+    """A :func:`standing` as it stands beside a certified gap: ``optimal by cpsat``."""
+    return told.partition(",")[0]
+
+
 def _share(outcome: Outcome) -> str:
     objective, certified = outcome.objective, outcome.certified_bound
     if objective is None or certified is None:

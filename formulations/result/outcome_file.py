@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from formulations.errors import InstanceError
 from formulations.instance import Instance, Objective, strict_json
-from formulations.instance.fields import Reader, shown
+from formulations.instance.strict_json import Reader, shown
 from formulations.result.certificate import certificate_from_dict, certificate_to_dict
 from formulations.result.outcome import BoundSource, Outcome, Status, StoppedBy
 from formulations.result.placement import Placement
@@ -45,16 +44,17 @@ def outcome_to_dict(instance: Instance, outcome: Outcome) -> dict[str, Any]:
         "settings": outcome.settings,
         "note": outcome.note,
         "instance": instance.fingerprint,
-        "tables": _tables(instance, outcome.placement),
+        "tables": None
+        if outcome.placement is None
+        else tables_to_dict(instance, outcome.placement),
         "certificate": None if certificate is None else certificate_to_dict(certificate),
         "trace": [[p.seconds, p.objective, p.bound, p.source] for p in outcome.trace],
         "detail": outcome.detail,
     }
 
 
-def _tables(instance: Instance, placement: Placement | None) -> dict[str, Any] | None:
-    if placement is None:
-        return None
+def tables_to_dict(instance: Instance, placement: Placement) -> dict[str, Any]:
+    """Option and ranks of every table."""
     return {
         name: {
             "option": instance.option_names[int(placement.options[t])],
@@ -62,13 +62,6 @@ def _tables(instance: Instance, placement: Placement | None) -> dict[str, Any] |
         }
         for t, name in enumerate(instance.table_names)
     }
-
-
-def read_outcome(instance: Instance, path: str | Path) -> Outcome:
-    """Read an Outcome file for an Instance; see :func:`outcome_from_dict`."""
-    path = Path(path)
-    document = strict_json.parse(strict_json.read_bytes(path), str(path), floats=True)
-    return outcome_from_dict(instance, document, str(path))
 
 
 def outcome_from_dict(instance: Instance, document: Any, what: str = "outcome") -> Outcome:

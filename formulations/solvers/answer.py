@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 #: How often a waiting solve looks at the caller's stop flag, seconds.
@@ -37,9 +36,6 @@ class Answer:
         No solution of the model costs less: every adapter has one rule for it.
     values : array [columns] or None
         int64 from CP-SAT, float from HiGHS.
-    duals : float array [rows] or None
-        Of a linear relaxation: change of the objective per unit of a row's limit. When it is
-        infeasible: a Farkas ray, if HiGHS gives one.
     work : float
         Deterministic work spent.
     done : bool
@@ -52,7 +48,6 @@ class Answer:
     value: float | None = None
     bound: int | None = None
     values: NDArray[Any] | None = None
-    duals: np.ndarray | None = None
     work: float = 0.0
     done: bool = False
     relaxed: bool = False

@@ -22,14 +22,13 @@ SAFETY = 1e-6
 PRESOLVED_UP_TO = 150_000
 
 
-def solve_highs(model: LinearModel, whole: bool, limits: Limits | None = None) -> Answer:
-    """Minimise a model: as a linear relaxation, or (``whole``) with columns integer.
+def solve_highs(model: LinearModel, limits: Limits | None = None) -> Answer:
+    """Minimise a model.
 
     Parameters
     ----------
     model : LinearModel
-    whole : bool
-        Columns in large units stay continuous all the same.
+        Its columns in large units stay continuous.
     limits : Limits, optional
         ``work`` is not heeded: HiGHS counts none.
 
@@ -50,21 +49,21 @@ def solve_highs(model: LinearModel, whole: bool, limits: Limits | None = None) -
         feasible = bool(((matrix.low <= 0) & (matrix.high >= 0)).all())
         if not feasible:
             return Answer(Found.INFEASIBLE)
-        empty, value = np.empty(0), model.offset * model.scale
-        return Answer(Found.OPTIMAL, float(value), value, empty, np.zeros(model.num_rows))
+        value = model.offset * model.scale
+        return Answer(Found.OPTIMAL, float(value), value, np.empty(0))
     scaled = _Scaled(model, matrix)
     highs = _highs(limits)
     raised = _stop_with(highs, limits.stop)
-    if whole and len(matrix.column) > PRESOLVED_UP_TO:
+    if len(matrix.column) > PRESOLVED_UP_TO:
         highs.setOptionValue("presolve", "off")
     import highspy
 
-    if highs.passModel(scaled.lp(whole)) == highspy.HighsStatus.kError:
+    if highs.passModel(scaled.lp()) == highspy.HighsStatus.kError:
         raise InternalError("HiGHS refuses the model")
     highs.run()
     if raised:
         raise raised[0]
-    return _answer(highs, scaled, whole)
+    return _answer(highs, scaled)
 
 
 def _highs(limits: Limits) -> Any:
@@ -132,7 +131,7 @@ class _Scaled:
         self.cost *= self.unit
         self.cost_unit = float(np.abs(self.cost).max(initial=0.0)) or 1.0
 
-    def lp(self, whole: bool) -> Any:
+    def lp(self) -> Any:
         """The scaled model as HiGHS takes it."""
         import highspy
 
@@ -148,9 +147,8 @@ class _Scaled:
         lp.a_matrix_.start_ = self.matrix.start.astype(np.int32)
         lp.a_matrix_.index_ = self.matrix.column.astype(np.int32)
         lp.a_matrix_.value_ = self.value
-        if whole:
-            kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-            lp.integrality_ = [kinds[int(unit == 1.0)] for unit in self.unit.tolist()]
+        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+        lp.integrality_ = [kinds[int(unit == 1.0)] for unit in self.unit.tolist()]
         return lp
 
     def true(self, value: float) -> float:
@@ -163,31 +161,22 @@ def _limits(values: np.ndarray) -> FloatArray:
     return np.where(np.abs(array) >= float(FREE), np.copysign(np.inf, array), array)
 
 
-def _answer(highs: Any, scaled: _Scaled, whole: bool) -> Answer:
+def _answer(highs: Any, scaled: _Scaled) -> Answer:
     import highspy
 
     info, solution, state = highs.getInfo(), highs.getSolution(), highs.getModelStatus()
     states = highspy.HighsModelStatus
     proved = state in (states.kOptimal, states.kModelEmpty)
-    values = duals = value = bound = None
+    values = value = bound = None
     if solution.value_valid and (proved or state in (states.kTimeLimit, states.kInterrupt)):
         values = np.asarray(solution.col_value) * scaled.unit
         value = scaled.true(info.objective_function_value)
-    if solution.dual_valid and not whole:
-        duals = np.asarray(solution.row_dual) * scaled.cost_unit / scaled.row_unit
     if state == states.kInfeasible:
-        return Answer(Found.INFEASIBLE, duals=None if whole else _ray(highs, scaled))
-    dual = value if proved and not whole else None
-    if whole and np.isfinite(info.mip_dual_bound):
+        return Answer(Found.INFEASIBLE)
+    if np.isfinite(info.mip_dual_bound):
         dual = scaled.true(info.mip_dual_bound)
-    if dual is not None:
         bound = int(np.ceil(dual - SAFETY * max(1.0, abs(dual))))
     found = Found.UNKNOWN if values is None else Found.OPTIMAL if proved else Found.FEASIBLE
     steps = max(0, info.simplex_iteration_count) + max(0, info.ipm_iteration_count)
     work = 1e-8 * (1 + steps) * (scaled.model.num_rows + len(scaled.matrix.column))
-    return Answer(found, value, bound, values, duals, work)
-
-
-def _ray(highs: Any, scaled: _Scaled) -> FloatArray | None:
-    ray = highs.getDualRay()
-    return np.asarray(ray[-1]) / scaled.row_unit if len(ray) > 1 and ray[1] else None
+    return Answer(found, value, bound, values, work)

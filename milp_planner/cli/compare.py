@@ -25,23 +25,19 @@ from milp_planner.cli.options import (
 from milp_planner.cli.work import Work
 from milp_planner.files import check_writable, write_json
 
-FormulationsOption = Annotated[
-    str, option("--formulations -f NAMES", "Comma-separated; default: all but auto.")
-]
-ObjectivesOption = Annotated[
-    list[ObjectiveName] | None, option("--objective", "May be repeated; default: all three.")
-]
-EachLimitOption = Annotated[
-    float, option("--time-limit SECONDS", "Wall-clock limit of each solve.", positive)
-]
-
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
     model: ModelArgument,
     cluster: ClusterArgument,
-    formulations: FormulationsOption = "all",
-    objective: ObjectivesOption = None,
-    time_limit: EachLimitOption = 20.0,
+    formulations: Annotated[
+        str, option("--formulations -f NAMES", "Comma-separated; default: all but auto.")
+    ] = "all",
+    objective: Annotated[
+        list[ObjectiveName] | None, option("--objective", "May be repeated; default: all three.")
+    ] = None,
+    time_limit: Annotated[
+        float, option("--time-limit SECONDS", "Wall-clock limit of each solve.", positive)
+    ] = 20.0,
     seed: SeedOption = 0,
     workers: WorkersOption = None,
     settings: SettingOption = None,
@@ -51,10 +47,10 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """Compare formulations on one Instance, under every objective.
 
     Each row is one formulation asked for one objective: its plan under all three objectives,
-    whether the solver-free check accepts it, and its gap to the best bound proved by any row. A
-    plan that ignores fusion groups is shown as planned and as the runtime would run it, and the DP
-    is run a second time with fusion groups in mind. Settings name their formulation: --set
-    dp.variant=first. `milp-planner report` draws what -o writes.
+    whether the solver-free check accepts it, and its gaps to the best bounds that any row
+    certified and proved. A plan that ignores fusion groups is shown as planned and as the runtime
+    would run it, and the DP is run a second time with fusion groups in mind. Settings name their
+    formulation: --set dp.variant=first. `milp-planner report` draws what -o writes.
     """
     from milp_planner.features.compare.call import DEFAULT, OBJECTIVES, compare
     from milp_planner.features.compare.facts import comparison_of, draw_comparison

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from milp_planner.cli import console
-from milp_planner.cli.explain_asked import AgainstOption, ExtraOption
+from milp_planner.cli.explain_asked import ExtraOption
 from milp_planner.cli.options import (
     FormulationOption,
     JsonOption,
@@ -30,38 +30,34 @@ if TYPE_CHECKING:
     from milp_planner.features.batch import BatchInfo
     from scenarios.batch.runner import Batch
 
-SourceArgument = Annotated[
-    Path,
-    argument(
-        "PLAN|DIR|COMPARISON",
-        "A plan.json, a folder of results of batch, or what compare -o wrote.",
-    ),
-]
-AnswersArgument = Annotated[
-    list[Path] | None,
-    argument("[ANSWERS]...", "What explain --json printed about the plan; drawn on the page too."),
-]
-PageOption = Annotated[
-    Path | None,
-    option("--output -o FILE", "Output file; default: report.html, or none with --json."),
-]
-AskOption = Annotated[
-    list[str] | None,
-    option(
-        "--ask QUESTION",
-        "A question of explain to answer now, such as why or staircase; may be repeated.",
-    ),
-]
-
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
-    source: SourceArgument,
-    answers: AnswersArgument = None,
-    output: PageOption = None,
-    ask: AskOption = None,
+    source: Annotated[
+        Path,
+        argument(
+            "PLAN|DIR|COMPARISON",
+            "A plan.json, a folder of results of batch, or what compare -o wrote.",
+        ),
+    ],
+    answers: Annotated[
+        list[Path] | None,
+        argument(
+            "[ANSWERS]...", "What explain --json printed about the plan; drawn on the page too."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        option("--output -o FILE", "Output file; default: report.html, or none with --json."),
+    ] = None,
+    ask: Annotated[
+        list[str] | None,
+        option(
+            "--ask QUESTION",
+            "A question of explain to answer now, such as why or staircase; may be repeated.",
+        ),
+    ] = None,
     extra: ExtraOption = "-10GB,-5GB,5GB,10GB,20GB",
     today: TodayOption = None,
-    against: AgainstOption = None,
     formulation: FormulationOption = "auto",
     time_limit: TimeLimitOption = 60.0,
     seed: SeedOption = 0,
@@ -72,8 +68,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
     The page holds everything it shows and fetches nothing. Of a plan: verdict, memory, time, modes,
     search, every table, and the explanations given or asked for. Of a batch: assertions,
-    performance profiles, every scenario. Of a comparison: bound and best plan over time, gaps, and
-    a verdict on each row. With --json the same figures as JSON.
+    time against what is swept, every scenario. Of a comparison: bound and best plan over time,
+    gaps, and a verdict on each row. With --json the same figures as JSON.
     """
     from milp_planner.cli.explain_asked import parse_questions, parse_sizes
     from milp_planner.features.explain.answers import Answers, Asked, answer
@@ -83,8 +79,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     from milp_planner.plans.plan_file import read_plan
 
     questions = parse_questions(ask or [])
-    if against is not None and "diff" not in questions:
-        questions.append("diff")
     if today is not None and "moves" not in questions:
         questions.append("moves")
     kind = _kind_of(source, bool(questions or answers))
@@ -98,7 +92,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     asked = Asked(
         extras=parse_sizes(extra, "--extra"),
         today=None if today is None else find_today(today, read.model),
-        against=None if against is None else read_plan(against),
     )
     given = read_answers(answers or [], read)
     work = Work("explaining")
@@ -122,9 +115,7 @@ def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool], N
     if not (source.is_dir() or is_comparison(source)):
         return None
     if asked:
-        raise BadInput(
-            f"{source}: is not a plan; --ask, --today, --against and ANSWERS go with a plan.json"
-        )
+        raise BadInput(f"{source}: is not a plan; --ask, --today and ANSWERS go with a plan.json")
     return report_batch if source.is_dir() else report_comparison
 
 

@@ -192,13 +192,16 @@ def fitting_grid(
     return table
 
 
-def draw_grid(grid: Grid, least: Mapping[str, int] | None = None) -> Table:
+def draw_grid(
+    grid: Grid, least: Mapping[str, int] | None = None, folded: Sequence[str] = ()
+) -> Table:
     """A page's table on the terminal: numbers to the right, the rest to the left."""
     return fitting_grid(
         [column.name for column in grid.columns],
         [[cell.text for cell in row] for row in grid.rows],
         least or {},
         left=[column.name for column in grid.columns if not column.numeric],
+        folded=folded,
     )
 
 

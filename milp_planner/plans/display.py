@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from formulations.instance import Scope
+from formulations.result.outcome import standing
 from milp_planner.drawing.units import memory_name, show_cost, show_gap, show_ranks
 from milp_planner.errors import BadInput
 from milp_planner.pricing.hit_ratios import Source, hit_ratios, tier_of
@@ -25,10 +26,10 @@ HEADERS = ("table", "sharding", "mode", "ratio", "ranks")
 
 
 def headline(plan: Plan) -> str:
-    """Status, objective, bound and gap in one line."""
+    """Status with what is certified, objective, bound and gap in one line."""
     outcome, unit = plan.outcome, plan.instance.time_unit
     parts = [
-        f"{plan.model.name} on {plan.cluster.name}: {outcome.status.value}",
+        f"{plan.model.name} on {plan.cluster.name}: {standing(outcome)}",
         f"{plan.instance.objective.value} {show_cost(outcome.objective, unit)}",
         f"bound {show_cost(outcome.bound, unit)}",
         f"gap {show_gap(outcome.gap)}",

@@ -11,6 +11,7 @@ from typing import Any
 from formulations import Instance, Outcome, Settings, solve
 from formulations.errors import UnsupportedInstance
 from formulations.result.check import check
+from formulations.result.outcome import standing
 from milp_planner.plans.compile import compile_for
 from milp_planner.plans.placement import decode
 from milp_planner.plans.plan_file import plan_to_dict
@@ -81,6 +82,7 @@ def _answer(instance: Instance, outcome: Outcome) -> dict[str, Any]:
     source = outcome.bound_source
     return {
         "status": outcome.status.value,
+        "standing": standing(outcome),
         "stopped_by": outcome.stopped_by.value,
         "objective": outcome.objective,
         "bound": outcome.bound,

@@ -14,12 +14,15 @@ from scenarios.batch.suite import AXES
 
 LABELS = ("key", "suite", "model", "cluster", "objective_kind", "formulation", "seed")
 ANSWERS = (
-    "status", "stopped_by", "objective", "bound", "bound_source", "certified_bound",
+    "status", "standing", "stopped_by", "objective", "bound", "bound_source", "certified_bound",
     "seconds", "pricing_seconds", "solver", "ranks", "tables", "note", "finished",
 )  # fmt: skip
 OBJECTIVES = ("total", "busiest_rank", "step_time")
 HEADROOM = ("hbm", "ddr")
-BEST = {"best": "best", "best_bound": "best_bound", "gap": "best_gap", "own_gap": "gap"}
+BEST = {
+    "best": "best", "best_bound": "best_bound", "best_certified": "best_certified",
+    "certified_gap": "certified_gap", "gap": "best_gap", "own_gap": "gap",
+}  # fmt: skip
 """Columns that depend on other rows, and a row's own gap: names in the table and in ``Row``."""
 COLUMNS = (
     *LABELS, "options", *AXES, *ANSWERS, *OBJECTIVES, *(f"{m}_headroom" for m in HEADROOM),
@@ -27,8 +30,9 @@ COLUMNS = (
 )  # fmt: skip
 """Columns of the table ``results``; sizes in bytes, times in picoseconds but for ``seconds``.
 ``best`` and ``best_bound`` are those of all scenarios with the same inputs and objective, and
-``gap`` is measured to that bound, so it is known for formulations that prove nothing; ``own_gap``
-is measured to the scenario's own ``bound``.
+``gap`` is measured to that bound, so it is known for formulations that prove nothing;
+``certified_gap`` to ``best_certified``, the largest that a certificate of any of them proves;
+``own_gap`` to the scenario's own ``bound``.
 ``options`` is JSON: ``json_extract(options, '$.hbm_bins_per_device')`` asks for one of them."""
 
 _READING = {

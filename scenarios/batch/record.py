@@ -39,6 +39,7 @@ class _Record(_Strict):
     formulation: str
     seed: int
     status: str
+    standing: str | None = None
     versions: _Versions
     options: dict[str, _Scalar] | None = None
     objective: _Cost | None = None

@@ -155,8 +155,8 @@ class Suite(Spec):
     """Deterministic work for each solve."""
     polish: bool = False
     """Whether leftover time lowers total and use after the objective."""
-    certificate: bool = False
-    """Whether a certified bound is derived for every plan."""
+    certificate: bool = True
+    """Whether what can be certified of every plan is, within the limit of its solve."""
     settings: dict[str, Annotated[tuple[Setting, ...], _List, Field(min_length=1)]] = Field(
         default_factory=dict
     )

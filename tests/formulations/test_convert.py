@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from formulations import InstanceError, Objective, Scope, Where, write_instance
 from formulations.convert import names_in, read_any
-from formulations.convert.numbers import common_scale, scaled
+from formulations.convert.literature import common_scale, scaled
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import two_modes
 

@@ -6,7 +6,7 @@ import pytest
 
 from formulations.errors import InstanceError
 from formulations.instance import Objective
-from formulations.options import FLAG, Options, list_of, one_of, whole
+from formulations.settings import FLAG, Options, list_of, one_of, whole
 
 KINDS = {
     "bins": whole(), "axes": list_of(), "only": list_of(["x", "y"]), "refine": FLAG,

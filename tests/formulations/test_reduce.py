@@ -55,7 +55,7 @@ def test_cores_equal_brute_force(instance: Instance) -> None:
     truth = brute_force(instance)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("formulations.exact.CORES_FROM", 0)
-        patch.setattr("formulations.cores.FIRST", 1)
+        patch.setattr("formulations.exact.FIRST", 1)
         wishes = Settings(workers=1, time_limit=60, polish=False)
         outcome = cpsat.solve(instance, wishes, Clock(wishes))
     if truth.objective is None:

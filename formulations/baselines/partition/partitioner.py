@@ -1,30 +1,35 @@
-"""TorchRec's greedy partitioner on an Instance: chosen options in, ranks out.
+"""TorchRec's partitioners on an Instance: chosen options in, ranks out.
 
-The order and the rules are those of ``GreedyPerfPartitioner`` (TorchRec 1.8.0,
-``torchrec/distributed/planner/partitioners.py``): blocks without a choice first, then the other
-tables by decreasing storage (or cost), each shard to the least loaded rank where it fits, blocks
-bound to a machine to the least loaded machine where all their shards fit.
+The order and the rules are those of ``GreedyPerfPartitioner`` and ``MemoryBalancedPartitioner``
+(TorchRec 1.8.0, ``torchrec/distributed/planner/partitioners.py``). Greedy: blocks without a choice
+first, then the other tables by decreasing storage (or cost), each shard to the least loaded rank
+where it fits, blocks bound to a machine to the least loaded machine where all their shards fit.
+Balanced: place by cost, then bisect the HBM a rank may use for the least at which the rating is at
+most 2 % worse.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 
-from formulations.baselines.facts import OptionFacts, option_facts
-from formulations.baselines.partition.blocks import Blocks, FreeBlock
 from formulations.baselines.partition.state import (
+    Blocks,
+    FreeBlock,
     RankHeap,
     Shard,
     State,
     places,
     positions_on_machine,
 )
-from formulations.instance import Instance, IntArray, Where
+from formulations.bounds.own import OptionFacts, option_facts
+from formulations.errors import UnsupportedInstance
+from formulations.instance import Instance, IntArray, Scope, Where
 from formulations.instance.seating import pinned_ranks
+from formulations.result.check import compute_loads
 from formulations.result.placement import Placement, fixed_ranks
 
 
@@ -211,3 +216,50 @@ def _put_all(state: State, shards: Sequence[Shard], ranks: Sequence[int]) -> boo
             return False
         state.put(shard, rank)
     return True
+
+
+#: TorchRec's ``max_search_count`` and ``tolerance``, and the HBM below which it stops, bytes.
+SEARCHES, TOLERANCE, CLOSE = 10, 0.02, 10 * 2**20
+
+
+class BalancedPartitioner(Partitioner):
+    """Place proposals so that HBM is even, at nearly the rating of the greedy partitioner.
+
+    Raises
+    ------
+    UnsupportedInstance
+        Where there is no resource ``hbm`` of ranks.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        super().__init__(instance, SortBy.PERF)
+        hbm = [r.name == "hbm" and r.scope == Scope.RANK for r in instance.resources]
+        if True not in hbm:
+            raise UnsupportedInstance("memory_balanced needs a resource 'hbm' of every rank")
+        self._hbm = hbm.index(True)
+
+    def partition(self, options: IntArray, within: Instance | None = None) -> Partition | None:
+        """Place one option a table; see :meth:`Partitioner.partition`."""
+        best = super().partition(options, within)
+        if best is None:
+            return None
+        rating = max(best.load)
+        use = compute_loads(self.instance, best.placement(self.instance)).use[self._hbm]
+        peak = int(self.facts.peak[options, self._hbm].max(initial=0))
+        least, most = max(int(use.sum()) // self.instance.num_ranks, peak), int(use.max())
+        for _ in range(SEARCHES):
+            if least + CLOSE >= most:
+                break
+            middle = (most + least) // 2
+            found = super().partition(options, self._with_hbm(middle))
+            if found is None or max(found.load) > rating * (1 + TOLERANCE):
+                least = middle
+            else:
+                best, most = found, middle
+        return best
+
+    def _with_hbm(self, amount: int) -> Instance:
+        resources = list(self.instance.resources)
+        hbm = resources[self._hbm]
+        resources[self._hbm] = replace(hbm, capacity=np.full_like(hbm.capacity, amount))
+        return replace(self.instance, resources=tuple(resources))

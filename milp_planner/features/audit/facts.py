@@ -15,11 +15,11 @@ from rich.text import Text
 from formulations import Instance, Placement, Scope
 from formulations.instance import IntArray
 from formulations.result.check import Loads
-from formulations.result.outcome import standing
+from formulations.result.outcome import gap_between, standing
 from milp_planner.drawing.units import show_bytes, show_cost, show_gap, show_share
 from milp_planner.features.audit.call import Audit
 from milp_planner.features.explain.moves import MovesInfo, moves_rows, stuck_text
-from milp_planner.features.plan.tables import table_loads, tables_of
+from milp_planner.features.plan.tables import piles, tables_of
 from milp_planner.features.plan.verdict import MEANING
 from milp_planner.files import Facts
 
@@ -93,13 +93,17 @@ class AuditInfo(Facts):
     bound: int | None
     """No plan of these tables on this cluster can be below it."""
     bound_method: str | None
+    certified_bound: int | None
+    """The same, as a certificate re-derives it."""
     best: int | None
     """Objective of the best plan found."""
     best_status: str
     best_standing: str
+    certified_distance: float | None
     distance: float | None
     saving: float | None
-    """(objective − bound) and (objective − best), each over the objective."""
+    """(objective − certified bound), (objective − bound), (objective − best), each over the
+    objective."""
     as_run: dict[str, Any] | None
     """Objectives of what the runtime makes of a plan that mixes ratios in a fusion group, and
     whether that fits."""
@@ -128,9 +132,11 @@ def audit_of(audit: Audit) -> AuditInfo:
         objectives=audit.verdict.objectives,
         bound=best.bound,
         bound_method=None if source is None else source.method,
+        certified_bound=best.certified_bound,
         best=best.objective,
         best_status=best.status.value,
         best_standing=standing(best),
+        certified_distance=gap_between(audit.objective, best.certified_bound),
         distance=audit.distance,
         saving=audit.saving,
         as_run=None if run is None else {"fits": run.feasible, "objectives": run.objectives},
@@ -154,12 +160,12 @@ class _Contributions:
     """
 
     def __init__(self, instance: Instance, placement: Placement) -> None:
-        loads = [table_loads(instance, placement, t) for t in range(instance.num_tables)]
+        loads = [piles(instance, placement, [t]) for t in range(instance.num_tables)]
         self.names = instance.table_names
         shape = (0, instance.num_ranks)
-        self.cost = np.stack([x[0] for x in loads]) if loads else np.zeros((*shape, 1), np.int64)
-        self.use = np.stack([x[1] for x in loads]) if loads else np.zeros((*shape, 1), np.int64)
-        self.off = np.stack([x[3] for x in loads]) if loads else np.zeros((0, 1), np.int64)
+        self.cost = np.stack([x.cost for x in loads]) if loads else np.zeros((*shape, 1), np.int64)
+        self.use = np.stack([x.use for x in loads]) if loads else np.zeros((*shape, 1), np.int64)
+        self.off = np.stack([x.off_use for x in loads]) if loads else np.zeros((0, 1), np.int64)
 
     def largest(self, amounts: IntArray) -> tuple[Share, ...]:
         """The largest positive amounts, int64 array [tables], with their tables."""
@@ -265,14 +271,16 @@ def _violations(info: AuditInfo) -> Iterator[str]:
 def _distance(info: AuditInfo) -> Iterator[str]:
     cost = show_cost(info.objective, info.time_unit)
     fit = "" if info.fits else " (as if it fitted)"
-    if info.bound is None:
-        yield f"{info.objective_kind} {cost}{fit}; no bound is known"
-    else:
-        bound = show_cost(info.bound, info.time_unit)
-        yield (
-            f"{info.objective_kind} {cost}{fit}; proved: no plan is below {bound} "
-            f"({info.bound_method}); distance {_relative(info.distance)}"
-        )
+    yield f"{info.objective_kind} {cost}{fit}" + (
+        "; no bound is known" if info.bound is None else ""
+    )
+    if info.certified_bound is not None:
+        bound = show_cost(info.certified_bound, info.time_unit)
+        distance = _relative(info.certified_distance)
+        yield f"certified: no plan is below {bound}; distance {distance}"
+    if info.bound is not None and info.bound != info.certified_bound:
+        bound, distance = show_cost(info.bound, info.time_unit), _relative(info.distance)
+        yield f"proved: no plan is below {bound} ({info.bound_method}); distance {distance}"
     if info.best is None:
         none = f"no plan exists at all ({info.best_standing})"
         word = {"infeasible": none, "unknown": "no plan was found to compare"}

@@ -1,7 +1,4 @@
-"""Every scenario of a batch as one row, and what the rows say of formulations as curves.
-
-Performance profiles, and the objective against what is swept.
-"""
+"""Every scenario of a batch as one row, and the objective against what is swept."""
 
 from __future__ import annotations
 
@@ -15,8 +12,6 @@ from formulations.result.outcome import gap_between
 from milp_planner.drawing.units import show_axis
 
 Record = Mapping[str, Any]
-SOLVED = ("optimal", "infeasible")
-"""Statuses that are proofs."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +29,8 @@ class Row:
     seed: int
     status: str
     """Of the Outcome, or ``failed``, ``not_covered``."""
+    standing: str
+    """The status with what stands behind it; as the status where the record does not say."""
     objective: int | None
     bound: int | None
     """Picoseconds."""
@@ -45,6 +42,8 @@ class Row:
     """The least objective that any scenario found for the same inputs and objective."""
     best_bound: int | None
     """The largest bound that any proved for them and no plan refutes."""
+    best_certified: int | None
+    """The largest bound that the certificate of any proves for them."""
     seconds: float | None
     pricing_seconds: float | None
     headroom: dict[str, float]
@@ -71,8 +70,8 @@ class Row:
 
     @property
     def certified_gap(self) -> float | None:
-        """(objective − certified bound)/max(1, |objective|), None where either is unknown."""
-        return gap_between(self.objective, self.certified_bound)
+        """(objective − best certified)/max(1, |objective|), None where either is unknown."""
+        return gap_between(self.objective, self.best_certified)
 
     @property
     def best_gap(self) -> float | None:
@@ -87,7 +86,11 @@ def rows_of(records: Sequence[Record]) -> tuple[Row, ...]:
         groups[_of(record)].append(record)
     best = {name: _best(group) for name, group in groups.items()}
     bound = {name: _best_bound(group, best[name]) for name, group in groups.items()}
-    return tuple(_row(record, best[_of(record)], bound[_of(record)]) for record in records)
+    sure = {name: _best_certified(group) for name, group in groups.items()}
+    return tuple(
+        _row(record, best[name], bound[name], sure[name])
+        for record, name in ((record, _of(record)) for record in records)
+    )
 
 
 def contradictions(rows: Sequence[Row]) -> tuple[str, ...]:
@@ -113,7 +116,7 @@ def contradictions(rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _row(record: Record, best: int | None, bound: int | None) -> Row:
+def _row(record: Record, best: int | None, bound: int | None, certified: int | None) -> Row:
     error = record.get("error")
     note = record.get("note") or ""
     return Row(
@@ -125,12 +128,14 @@ def _row(record: Record, best: int | None, bound: int | None) -> Row:
         options=dict(record.get("options") or {}),
         seed=record["seed"],
         status=record["status"],
+        standing=record.get("standing") or record["status"],
         objective=record.get("objective"),
         bound=record.get("bound"),
         certified_bound=record.get("certified_bound"),
         gap=record.get("gap"),
         best=best,
         best_bound=bound,
+        best_certified=certified,
         seconds=record.get("seconds"),
         pricing_seconds=record.get("pricing_seconds"),
         headroom=dict(record.get("headroom") or {}),
@@ -149,6 +154,11 @@ def _instance(model: str, cluster: str, axes: Mapping[str, Any], objective: str)
 
 def _best(group: Sequence[Record]) -> int | None:
     return min((r["objective"] for r in group if r.get("objective") is not None), default=None)
+
+
+def _best_certified(group: Sequence[Record]) -> int | None:
+    known = [r["certified_bound"] for r in group if r.get("certified_bound") is not None]
+    return max(known, default=None)
 
 
 def _best_bound(group: Sequence[Record], best: int | None) -> int | None:
@@ -187,33 +197,11 @@ def best_bound(claims: Iterable[Claim], objective: int | None) -> Claim | None:
 
 @dataclass(frozen=True)
 class Curve:
-    """One series: a step function."""
+    """One series."""
 
     series: str
     points: tuple[tuple[float, float], ...]
-    """The value is reached at that place and kept until the next point."""
-
-    def at(self, place: float) -> float:
-        """The value at a place; 0 before the first point."""
-        return max((y for x, y in self.points if x <= place), default=0.0)
-
-
-@dataclass(frozen=True)
-class Profile:
-    """A performance profile (Dolan and Moré, Mathematical Programming 91, 2002).
-
-    ρ(τ), the share of the problems on which a series is within the factor τ of the best series.
-    A problem is an instance and a seed on which some series succeeded; failing is a factor of
-    infinity.
-    """
-
-    measure: str
-    """``objective`` (best: the least known of the instance) or ``seconds`` (until the proof)."""
-    objective_kind: str | None
-    """The objective asked for; None for all together."""
-    problems: int
-    curves: tuple[Curve, ...]
-    """Points (τ, ρ)."""
+    """(place, value), by rising place."""
 
 
 @dataclass(frozen=True)
@@ -263,46 +251,3 @@ def _names(values: Sequence[object]) -> tuple[str, ...]:
     except ValueError:
         ordered = False
     return () if ordered else tuple(dict.fromkeys(map(str, values)))
-
-
-def profiles_of(rows: Sequence[Row]) -> tuple[Profile, ...]:
-    """By objective value for every objective, then by time; only where two series can differ."""
-    found = []
-    for kind in dict.fromkeys(row.objective_kind for row in rows):
-        mine = [row for row in rows if row.objective_kind == kind]
-        factors = [(row, None if (a := row.above_best) is None else 1 + a) for row in mine]
-        found.append(_profile("objective", kind, factors))
-    times: dict[str, list[float]] = defaultdict(list)
-    for row in rows:
-        if row.status in SOLVED and row.seconds is not None:
-            times[_problem(row)].append(row.seconds)
-    provers = {row.series for row in rows if row.status in SOLVED}
-    factors = [
-        (row, row.seconds / min(times[_problem(row)])
-         if row.status in SOLVED and row.seconds is not None else None)
-        for row in rows if row.series in provers
-    ]  # fmt: skip
-    found.append(_profile("seconds", None, factors))
-    return tuple(profile for profile in found if len(profile.curves) > 1 and profile.problems)
-
-
-def _profile(
-    measure: str, kind: str | None, factors: Sequence[tuple[Row, float | None]]
-) -> Profile:
-    problems = {_problem(row) for row, factor in factors if factor is not None}
-    reached: dict[str, list[float]] = defaultdict(list)
-    for row, factor in factors:
-        kept = reached[row.series]
-        if factor is not None:
-            kept.append(factor)
-    curves = []
-    for series, kept in reached.items():
-        shares: dict[float, float] = {}
-        for number, factor in enumerate(sorted(kept), 1):
-            shares[factor] = number / len(problems)
-        curves.append(Curve(series, tuple(shares.items())))
-    return Profile(measure, kind, len(problems), tuple(curves))
-
-
-def _problem(row: Row) -> str:
-    return f"{row.instance}, seed {row.seed}"

@@ -14,12 +14,10 @@ from rich.text import Text
 from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, rows
 from milp_planner.drawing.units import show_axis, show_gap, show_seconds
 from milp_planner.features.batch.curves import (
-    Profile,
     Record,
     Row,
     Swept,
     contradictions,
-    profiles_of,
     rows_of,
     sweeps_of,
 )
@@ -56,7 +54,7 @@ class SummaryRow:
     worst: float | None
     """Largest (objective − best known)/best known."""
     certified_gap: float | None
-    """Median gap of its plans to the bounds that their own certificates prove."""
+    """Median gap of its plans to the best bound that a certificate of any formulation proves."""
     gap: float | None
     """Median gap of its plans to the best bound of any formulation."""
     seconds: float
@@ -80,7 +78,6 @@ class BatchInfo:
     assertions: tuple[AssertionInfo, ...]
     contradictions: tuple[str, ...]
     """Results that cannot all be right."""
-    profiles: tuple[Profile, ...]
     sweeps: tuple[Swept, ...]
     rows: tuple[Row, ...]
 
@@ -125,7 +122,6 @@ def batch_of(
         summary=tuple(_summary(every)),
         assertions=tuple(judgements),
         contradictions=contradictions(every),
-        profiles=profiles_of(every),
         sweeps=sweeps_of(every),
         rows=every,
     )
@@ -169,14 +165,15 @@ def summary_grid(info: BatchInfo) -> Grid:
     """One row per formulation and objective."""
     statuses = list(info.counts)
     head = columns("formulation", "objective", *(f"#{s.replace('_', ' ')}" for s in statuses),
-                   "#best", "#worst", "#certified", "#gap", "#solving")  # fmt: skip
+                   "#certified gap", "#gap", "#best", "#worst", "#solving")  # fmt: skip
     values: Values = [
         [
             row.series, row.objective_kind,
             *(Cell(str(row.counts[s]) if row.counts[s] else "", row.counts[s]) for s in statuses),
-            Cell(str(row.equal), row.equal), Cell(show_gap(row.worst), row.worst),
             Cell(show_gap(row.certified_gap), row.certified_gap),
-            Cell(show_gap(row.gap), row.gap), Cell(show_seconds(row.seconds), row.seconds),
+            Cell(show_gap(row.gap), row.gap),
+            Cell(str(row.equal), row.equal), Cell(show_gap(row.worst), row.worst),
+            Cell(show_seconds(row.seconds), row.seconds),
         ]
         for row in info.summary
     ]  # fmt: skip

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
+from formulations.result.outcome import without_share
 from milp_planner.drawing.charts import (
     COLOURS,
     Drawing,
@@ -34,13 +36,9 @@ from milp_planner.drawing.units import (
     show_axis,
     show_cost,
     show_gap,
-    show_percent,
 )
-from milp_planner.features.batch.curves import Profile, Row, Swept
+from milp_planner.features.batch.curves import Row, Swept
 from milp_planner.features.batch.info import BatchInfo, summary_grid
-
-LEAST = 1e-4
-"""Shares below 0.01% are drawn as 0.01%: a logarithmic axis has no zero."""
 
 
 def render_batch(info: BatchInfo) -> str:
@@ -55,7 +53,6 @@ def render_batch(info: BatchInfo) -> str:
             _assertions(info),
             _summary(info),
             _sweeps(info),
-            _profiles(info),
             _every_section(info),
         ],
         footer=f"Written by milp-planner. Results of version {', '.join(info.versions) or UNKNOWN}"
@@ -66,6 +63,7 @@ def render_batch(info: BatchInfo) -> str:
 def _strip(info: BatchInfo, left: int) -> list[Fact]:
     note = f"{left} have no result yet" if left else "all have a result"
     found = [Fact("scenarios", f"{info.scenarios:,}", note, "over" if left else "")]
+    found += _certified(info)
     found += [
         Fact(status.replace("_", " "), f"{count:,}", "", _STYLE.get(status, ""))
         for status, count in info.counts.items()
@@ -78,6 +76,20 @@ def _strip(info: BatchInfo, left: int) -> list[Fact]:
         style = "over" if broken else "unknown" if open_ else "optimal"
         found.append(Fact("assertions", word, "", style))
     return found
+
+
+def _certified(info: BatchInfo) -> list[Fact]:
+    """The gaps that certificates leave, over every plan."""
+    gaps = [row.certified_gap for row in info.rows if row.objective is not None]
+    known = [gap for gap in gaps if gap is not None]
+    if not gaps:
+        return []
+    if not known:
+        return [Fact("certified gap", UNKNOWN, "nothing is certified")]
+    note = f"median of {len(known):,} plans; worst {show_gap(max(known))}; 0 in {known.count(0):,}"
+    if len(known) < len(gaps):
+        note += f"; {len(gaps) - len(known):,} without"
+    return [Fact("certified gap", show_gap(median(known)), note)]
 
 
 _STYLE = {"optimal": "optimal", "feasible": "feasible", "failed": "over", "unknown": "unknown"}
@@ -102,8 +114,9 @@ def _assertions(info: BatchInfo) -> Section | None:
 def _summary(info: BatchInfo) -> Section:
     text = (
         "Best: plans as good as the least objective that any formulation found for the same "
-        "inputs; worst: how far above it. Gaps are medians: certified, of each plan's own "
-        "certificate; gap, to the largest bound that any proved. Solving times are sums."
+        "inputs; worst: how far above it. Gaps are medians, each to the largest bound that any "
+        "formulation proved for the same inputs: certified gap, with a certificate; gap, at all. "
+        "Solving times are sums."
     )
     return Section("summary", "Formulations", text, parts=(Part(table=summary_grid(info)),))
 
@@ -159,44 +172,6 @@ def _draw_sweep(swept: Swept, colours: dict[str, int]) -> Drawing:
     )  # fmt: skip
 
 
-def _profiles(info: BatchInfo) -> Section | None:
-    parts = [_part(_heading(each), _draw_profile(each, _colours(info))) for each in info.profiles]
-    text = (
-        "Performance profiles (Dolan and Moré): on how many of the problems a formulation is "
-        "within a factor of the best. The higher curve is the better one; a curve that ends below "
-        "100% failed on the rest."
-    )
-    return Section("profiles", "Performance profiles", text, parts=tuple(parts)) if parts else None
-
-
-def _heading(profile: Profile) -> str:
-    if profile.measure == "seconds":
-        return f"Time until the proof, {profile.problems} problems that some formulation proved"
-    return f"Minimising {profile.objective_kind}, {profile.problems} problems with a plan"
-
-
-def _draw_profile(profile: Profile, colours: dict[str, int]) -> Drawing:
-    """Share of the problems against the factor; for objectives the axis is the excess."""
-    by_time = profile.measure == "seconds"
-    shift = 0.0 if by_time else 1.0
-    start = 1.0 if by_time else LEAST
-    lines = []
-    for curve in profile.curves:
-        moved = [(x - shift, y) for x, y in curve.points]
-        kept = [(start, curve.at(start + shift)), *((x, y) for x, y in moved if x > start)]
-        lines.append(Line(curve.series, kept, colours[curve.series]))
-    high = max([10 * start, *(x for line in lines for x, _ in line.points)]) * 1.1
-    about = "Best: " + ", ".join(f"{c.series} {show_percent(c.at(1.0))}" for c in profile.curves)
-    short = [(c.series, 1 - c.at(float("inf"))) for c in profile.curves]
-    if any(share > 0 for _, share in short):
-        about += "; failed: " + ", ".join(f"{name} {show_percent(s)}" for name, s in short if s > 0)
-    label = "times the fastest" if by_time else "above the best known (left edge: at most 0.01%)"
-    shown = (lambda v: f"{v:,.4g}×") if by_time else (lambda v: f"{100 * v:,.4g}%")
-    scales = LogScale(start, high), Scale(0, 1)
-    return chart(f"Performance profile, {profile.objective_kind or 'time'}", about, lines, scales,
-                 (label, "share of problems"), (shown, lambda v: f"{v + 0:.0%}"))  # fmt: skip
-
-
 def _colours(info: BatchInfo) -> dict[str, int]:
     return {name: i for i, name in enumerate(dict.fromkeys(row.series for row in info.rows))}
 
@@ -230,7 +205,7 @@ def _every_section(info: BatchInfo) -> Section | None:
     grid = Grid(
         "scenarios",
         "scenarios",
-        "Every scenario; gap is to the best bound known for the same inputs",
+        "Every scenario; gaps are to the best bounds certified and known for the same inputs",
         tuple(Column(column.name.replace("_", " "), column.numeric) for column in every),
         tuple(tuple(column.cell(row) for column in every) for row in info.rows),
     )
@@ -267,17 +242,15 @@ def _labels(rows: Sequence[Row], cut: int) -> list[_Column]:
 def _answers(rows: Sequence[Row]) -> list[_Column]:
     """What came out; a note says why there is no plan."""
     found = [
-        _Column(
-            "status", lambda row: Cell(row.status.replace("_", " "), over=row.status == "failed")
-        ),
+        _Column("status", _status),
         _Column("value", lambda row: _number(row.objective, show_cost(row.objective, "ps")), True),
-        _Column("bound", lambda row: _number(row.bound, show_cost(row.bound, "ps")), True),
         _Column(
             "certified gap",
             lambda row: _number(row.certified_gap, show_gap(row.certified_gap)),
             True,
         ),
         _Column("gap", lambda row: _number(row.best_gap, show_gap(row.best_gap)), True),
+        _Column("bound", lambda row: _number(row.bound, show_cost(row.bound, "ps")), True),
         _Column("above best", lambda row: _number(row.above_best, show_gap(row.above_best)), True),
         _Column("s", lambda row: _number(row.seconds, f"{row.seconds or 0:.3g}"), True),
     ]
@@ -291,7 +264,8 @@ def _answers(rows: Sequence[Row]) -> list[_Column]:
 
 
 def _status(row: Row) -> Cell:
-    return Cell(row.status.replace("_", " "), over=row.status == "failed")
+    word = without_share(row.standing).replace("_", " ")
+    return Cell(word, over=row.status == "failed")
 
 
 def _value(name: str, value: Any) -> Cell:

@@ -13,7 +13,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from formulations.instance import Objective, strict_json
-from formulations.result.outcome import gap_between
+from formulations.result.outcome import gap_between, standing, without_share
 from formulations.settings import TracePoint
 from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, rows
 from milp_planner.drawing.units import UNKNOWN, show_cost, show_gap, show_seconds
@@ -24,6 +24,8 @@ from milp_planner.inputs.problems import choice
 from milp_planner.plans.plan_file import read_document
 
 FORMAT = "milp-planner-comparison/1"
+#: Statuses that are claims; :attr:`ComparisonRow.word` says on whose word.
+PROOFS = ("optimal", "infeasible")
 _HEAD = re.compile(rb'\A\s*\{\s*"format"\s*:\s*"milp-planner-comparison/')
 
 
@@ -46,6 +48,14 @@ class ComparisonRow:
     note: str
     trace: tuple[TracePoint, ...] = ()
     """What it knew at each moment, the end included."""
+    standing: str = ""
+    """The status with what stands behind it; empty in files of before."""
+
+    @property
+    def word(self) -> str:
+        """What the status column says: the certified gap stands beside it."""
+        claims = self.status in PROOFS
+        return without_share(self.standing or self.status) if claims else self.status
 
     def known(self, what: str) -> tuple[tuple[float, int], ...]:
         """(seconds, value) of each better ``objective`` or ``bound``, in time."""
@@ -106,18 +116,20 @@ class ComparisonInfo:
         return gap_between(row.objectives.get(row.asked), best.certified)
 
     def origin(self, asked: str) -> str:
-        """One sentence on the bound that gaps are to."""
+        """What is certified, then the bound that a solver proved beyond that."""
         best = self.bounds[asked]
+        if any(row.asked == asked and row.status == "infeasible" for row in self.rows):
+            return "There is no plan, so there is no gap."
         if best is None:
             return "No bound is proved, so no gap is known."
+        text = "Nothing is certified."
+        if best.certified is not None:
+            text = f"Certified: no plan is below {show_cost(best.certified, self.time_unit)}."
+        if best.certified == best.bound:
+            return text
         how = {True: " in integers", False: " in floating point", None: ""}[best.exact]
         shown = show_cost(best.bound, self.time_unit)
-        text = f"Gaps are to the bound {shown}, proved by {best.by}{how}"
-        if best.certified == best.bound:
-            return f"{text} and certified."
-        if best.certified is not None:
-            return f"{text}; certified: {show_cost(best.certified, self.time_unit)}."
-        return f"{text}."
+        return f"{text} Gaps are to {shown}, proved by {best.by}{how}."
 
     def verdict(self, row: ComparisonRow) -> str:
         """One sentence on what the row's formulation is worth here."""
@@ -125,14 +137,25 @@ class ComparisonInfo:
             what = {"breaks": "its plan does not fit", "unknown": "found no plan"}
             return f"{what.get(row.status, 'does not apply')}{f': {row.note}' if row.note else ''}"
         if row.status == "infeasible":
-            return "proved that no plan exists"
+            return row.word
         if row.gap == 0:
-            by = "itself" if row.status == "optimal" else "another's bound"
-            return f"no plan is better, proved by {by}"
+            return self.proof(row)
         above = self.above_best(row)
         beside = "the best plan found" if not above else f"{show_gap(above)} above the best found"
-        least = "no bound is known" if row.gap is None else f"gap {show_gap(row.gap)}"
-        return f"{beside}, {least}"
+        return f"{beside}, {self.proof(row)}"
+
+    def proof(self, row: ComparisonRow) -> str:
+        """The certified gap of a feasible row, then what a solver proved beyond that."""
+        certified = self.certified_gap(row)
+        if certified == 0:
+            return "certified: no plan is better"
+        if row.gap is None:
+            return "no bound is known"
+        text = "nothing certified" if certified is None else f"certified gap {show_gap(certified)}"
+        if row.gap == 0:
+            by = "itself" if row.status == "optimal" else "another's bound"
+            return f"{text}; proved by {by}: no plan is better"
+        return text if row.gap == certified else f"{text}, gap {show_gap(row.gap)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; :func:`read_comparison` reads them back as equal."""
@@ -218,6 +241,7 @@ def _row(comparison: Comparison, entry: Entry) -> ComparisonRow:
         seconds=entry.seconds,
         note=entry.note,
         trace=_trace(entry),
+        standing="" if outcome is None else standing(outcome),
     )
 
 
@@ -243,7 +267,9 @@ def draw_comparison(info: ComparisonInfo) -> RenderableType:
     for asked in info.bounds:
         mine = [row for row in info.rows if row.asked == asked]
         title = Text(f"minimising {asked}: {MEANING[asked]}", style="bold")
-        table = draw_grid(comparison_grid(info, asked), {"formulation": 18})
+        table = draw_grid(
+            comparison_grid(info, asked), {"formulation": 18, "status": 10}, ["status"]
+        )
         parts += [title, table, *_notes(mine), Text(info.origin(asked)), Text("")]
     return Group(*parts[:-1])
 
@@ -256,7 +282,7 @@ def comparison_grid(info: ComparisonInfo, asked: str) -> Grid:
         costs = [row.objectives.get(kind) for kind in kinds]
         certified, seconds = info.certified_gap(row), row.seconds
         values.append([
-            row.label, Cell(row.status, over=row.status == "breaks"),
+            row.label, Cell(row.word, over=row.status == "breaks"),
             Cell({True: "yes", False: "no", None: UNKNOWN}[row.feasible],
                  over=row.feasible is False),
             *(Cell(show_cost(cost, info.time_unit), cost) for cost in costs),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from formulations.result.outcome import gap_between
 from milp_planner.drawing.charts import Drawing, Line, LogScale, Scale, chart
 from milp_planner.drawing.page import Cell, Column, Fact, Grid, Part, Section, fill
-from milp_planner.drawing.units import UNKNOWN, show_cost, show_gap
+from milp_planner.drawing.units import UNKNOWN, show_cost
 from milp_planner.features.compare.facts import ComparisonInfo, ComparisonRow, comparison_grid
 from milp_planner.features.plan.verdict import MEANING
 
@@ -36,17 +35,16 @@ def _short(info: ComparisonInfo) -> list[str]:
 
 def _strip(info: ComparisonInfo, asked: str) -> list[Fact]:
     """The best plan and how far it may be from the best possible."""
-    best, bound = info.best(asked), info.bounds[asked]
+    best = info.best(asked)
     if best is None:
-        none = any(row.status == "infeasible" for row in info.rows if row.asked == asked)
-        word, style = ("infeasible", "infeasible") if none else ("no plan", "unknown")
-        return [Fact(asked, word, "proved" if none else "nothing is proved", style)]
+        words = {row.word for row in info.rows if row.asked == asked and row.status == "infeasible"}
+        if not words:
+            return [Fact(asked, "no plan", "nothing is proved", "unknown")]
+        return [Fact(asked, min(words), "", "infeasible")]  # certified comes first, if it is there
     mine = [r for r in info.rows if r.asked == asked and r.feasible]
-    by = next(row.label for row in mine if row.objectives[asked] == best)
-    gap = None if bound is None else gap_between(best, bound.bound)
-    told = "no bound is known" if gap is None else f"gap {show_gap(gap)}"
-    note = f"{by}; {'proved: no plan is better' if gap == 0 else told}"
-    style = "optimal" if gap == 0 else "feasible"
+    by = next(row for row in mine if row.objectives[asked] == best)
+    style = "optimal" if by.gap == 0 else "feasible"
+    note = f"{info.proof(by)}; {by.label}"
     return [Fact(f"best {asked}", show_cost(best, info.time_unit), note, style)]
 
 

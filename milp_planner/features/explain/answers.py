@@ -16,7 +16,7 @@ from milp_planner.features.explain.memory import (
     staircase,
     tiers_of,
 )
-from milp_planner.features.explain.moves import DiffInfo, MovesInfo, diff, moves
+from milp_planner.features.explain.moves import MovesInfo, moves
 from milp_planner.features.explain.replan import ReplanInfo, replan
 from milp_planner.features.explain.sensitivity import SensitivityInfo, sensitivity
 from milp_planner.features.explain.smallest import (
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 QUESTIONS = (
-    "why", "staircase", "smallest", "replan", "moves", "diff", "sensitivity", "why-not",
+    "why", "staircase", "smallest", "replan", "moves", "sensitivity", "why-not",
 )  # fmt: skip
 
 
@@ -63,8 +63,6 @@ class Asked:
     """Of *replan*: as they are now."""
     today: TodaySource | None = None
     """Of *moves* and *replan*: the plan run today, as :func:`milp_planner.audit` takes it."""
-    against: Plan | None = None
-    """Of *diff*: the second plan."""
     spread: float = 0.2
     """Of *sensitivity*: relative, of what the profile gives none for."""
     draws: int = 20
@@ -89,7 +87,6 @@ class Answers(Shown):
     better: Plan | None = None
     moves: MovesInfo | None = None
     steps: Sequence[Plan] | None = None
-    diff: DiffInfo | None = None
     sensitivity: SensitivityInfo | None = None
     why_not: ShortageInfo | None = None
 
@@ -102,7 +99,7 @@ class Answers(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Plain values of the answers there are."""
         plain: dict[str, Any] = {}
-        for name in ("slowest", "why", "machines", "replan", "moves", "diff", "sensitivity",
+        for name in ("slowest", "why", "machines", "replan", "moves", "sensitivity",
                      "why_not"):  # fmt: skip
             value = getattr(self, name)
             if value is not None:
@@ -133,8 +130,6 @@ def answer(plan: Plan, questions: Sequence[str], asked: Asked, budget: Budget) -
                 raise BadInput(f"explain {name}: the plan places nothing; ask why-not or smallest")
     if "moves" in names and asked.today is None:
         raise BadInput("explain moves: needs the plan run today (--today PLAN)")
-    if "diff" in names and asked.against is None:
-        raise BadInput("explain diff: needs the second plan (--against PLAN)")
     answers: dict[str, Any] = {}
     for index, name in enumerate(names):
         answers |= _one(name, plan, asked, budget.part(1 / (len(names) - index)))
@@ -170,9 +165,6 @@ def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
         assert asked.today is not None
         way, steps = moves(plan, asked.today)
         return {"moves": way, "steps": steps}
-    if name == "diff":
-        assert asked.against is not None
-        return {"diff": diff(plan, asked.against)}
     if name == "sensitivity":
         wrong = sensitivity(plan, budget, assumed=asked.spread, draws=asked.draws)
         return {"sensitivity": wrong}

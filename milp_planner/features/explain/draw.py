@@ -17,7 +17,7 @@ from milp_planner.drawing.units import (
 )
 from milp_planner.features.explain.draw_sensitivity import draw_sensitivity
 from milp_planner.features.explain.moves import draw_moves
-from milp_planner.features.explain.replan import change_text, draw_diff, draw_replan
+from milp_planner.features.explain.replan import change_text, draw_replan
 from milp_planner.features.plan.ranks import draw_slowest
 from milp_planner.features.plan.shortage import draw_shortage
 
@@ -40,7 +40,6 @@ def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
         "machines": draw_machines,
         "replan": draw_replan,
         "moves": lambda info: draw_moves(info, everything),
-        "diff": lambda info: draw_diff(info, everything),
         "sensitivity": draw_sensitivity,
         "why_not": draw_shortage,
     }

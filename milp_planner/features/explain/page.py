@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from milp_planner.drawing.page import (
     Cell,
@@ -16,7 +15,7 @@ from milp_planner.drawing.page import (
     rows,
     sentence,
 )
-from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_ranks
+from milp_planner.drawing.units import show_amount, show_cost
 from milp_planner.features.explain.answers import Answers
 from milp_planner.features.explain.draw import (
     cost_text,
@@ -34,20 +33,17 @@ from milp_planner.features.explain.draw_sensitivity import (
 )
 from milp_planner.features.explain.memory import StaircaseInfo
 from milp_planner.features.explain.moves import (
-    DiffInfo,
     MovesInfo,
-    moves_rows,
+    moves_grid,
     moves_text,
     stuck_text,
+    told_grid,
 )
 from milp_planner.features.explain.page_curves import draw_moves, draw_staircase
-from milp_planner.features.explain.replan import ReplanInfo, pays_text, replan_grid
+from milp_planner.features.explain.replan import ReplanInfo, replan_grid
 from milp_planner.features.explain.sensitivity import SensitivityInfo
 from milp_planner.features.explain.smallest import LeastInfo, MachinesInfo
 from milp_planner.features.explain.why import WhyInfo
-
-if TYPE_CHECKING:
-    pass
 
 #: Rows of *why* on a page, so that it stays under a megabyte.
 MOST_ALTERNATIVES = 3000
@@ -64,8 +60,6 @@ def explained(answers: Answers) -> Iterator[Section]:
         yield _replan_section(answers.replan)
     if answers.moves is not None:
         yield _moves_section(answers.moves)
-    if answers.diff is not None:
-        yield _diff_section(answers.diff)
     if answers.sensitivity is not None:
         yield sensitivity_section(answers.sensitivity)
     if answers.why is not None:
@@ -100,45 +94,16 @@ def _replan_section(info: ReplanInfo) -> Section:
 
 def _moves_section(info: MovesInfo) -> Section:
     """The way from today's plan: a curve, what the first moves bring, every move."""
-    text = moves_text(info).removeprefix("moves: ")
+    text = sentence(moves_text(info).removeprefix("moves: "))
+    if info.way is not None and info.way.stuck:
+        text += f" {sentence(stuck_text(info.way.stuck))}"
     if info.way is None or not info.way.moves:
-        return Section("moves", "From today's plan", f"{text}.")
-    head = columns("#moves", "#tables", "#bytes", f"#{info.objective_kind}", "#of the gain")
-    told: Values = [list(row) for row in moves_rows(info)]
-    parts = [
-        Part(table=Grid("moves-told", "moves", "What the first moves bring", head, rows(told)))
-    ]
+        return Section("moves", "From today's plan", text)
+    parts = [Part(table=told_grid(info)), Part(table=moves_grid(info))]
     drawing = draw_moves(info)
     if drawing is not None:
         parts.insert(0, Part(drawing.title, drawing.render(), drawing.about))
-    every: Values = [
-        [Cell(str(number), number), ", ".join(move.tables),
-         Cell(show_amount(move.bytes, info.time_unit), move.bytes),
-         Cell(show_cost(move.objective, info.time_unit), move.objective)]
-        for number, move in enumerate(info.way.moves, start=1)
-    ]  # fmt: skip
-    head = columns("#move", "tables", "#bytes", f"#{info.objective_kind} then")
-    caption = "In an order that exceeds no capacity while a table is held at both ends"
-    parts.append(Part(table=Grid("moves-all", "moves", caption, head, rows(every))))
-    stuck = f" {sentence(stuck_text(info.way.stuck))}" if info.way.stuck else ""
-    return Section("moves", "From today's plan", f"{sentence(text)}{stuck}", parts=tuple(parts))
-
-
-def _diff_section(info: DiffInfo) -> Section:
-    """What moves between two plans."""
-    values: Values = [
-        [
-            row.table, row.change, row.before or UNKNOWN, row.after or UNKNOWN,
-            show_ranks([r for block in row.ranks_before for r in block], -1),
-            show_ranks([r for block in row.ranks_after for r in block], -1),
-            Cell(show_amount(row.bytes, info.time_unit), row.bytes),
-        ]
-        for row in info.tables
-    ]  # fmt: skip
-    head = columns("table", "change", "before", "after", "ranks before", "ranks after", "#bytes")
-    caption = f"{info.moved_tables} tables move, {info.same} stay"
-    grid = Grid("diff-tables", "changes", caption, head, rows(values))
-    return Section("diff", "Against another plan", pays_text(info), parts=(Part(table=grid),))
+    return Section("moves", "From today's plan", text, parts=tuple(parts))
 
 
 def _why_section(info: WhyInfo) -> Section:

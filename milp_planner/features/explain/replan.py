@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -12,15 +11,8 @@ from rich.text import Text
 from formulations import Instance, Placement
 from formulations.result.check import check, moved_bytes, moved_tables
 from formulations.result.outcome import BoundSource, StoppedBy, found
-from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, fitting_grid, rows
-from milp_planner.drawing.units import (
-    UNKNOWN,
-    show_amount,
-    show_cost,
-    show_gap,
-    show_ranks,
-    show_seconds,
-)
+from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, rows
+from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Answer, Budget, solve_grid
 from milp_planner.features.explain.moves import carried, moves_of
@@ -36,9 +28,6 @@ from milp_planner.plans.compile import (
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.today.matching import compile_today
 from milp_planner.today.rows import TodaySource
-
-if TYPE_CHECKING:
-    from milp_planner.features.explain.moves import DiffInfo
 
 LIMITS = ("tables", "bytes")
 
@@ -220,9 +209,6 @@ def _moved(instance: Instance, placement: Placement | None) -> tuple[int | None,
     return len(tables), moved_bytes(instance, placement, tables)
 
 
-MOST_MOVES = 40
-
-
 def draw_replan(info: ReplanInfo) -> RenderableType:
     """A row per limit."""
     now = "no longer fits" if info.now is None else show_cost(info.now, info.time_unit)
@@ -248,48 +234,6 @@ def replan_grid(info: ReplanInfo) -> Grid:
                    "status")  # fmt: skip
     caption = "The best plan within each limit"
     return Grid("replan-steps", "limits", caption, head, rows(values))
-
-
-def draw_diff(info: DiffInfo, everything: bool = False) -> RenderableType:
-    """What moved, then whether it pays."""
-    shown = info.tables if everything else info.tables[:MOST_MOVES]
-    rows = [
-        [
-            row.table, row.change, row.before or UNKNOWN, row.after or UNKNOWN,
-            show_ranks([r for block in row.ranks_after for r in block], -1),
-            show_amount(row.bytes, info.time_unit),
-        ]
-        for row in shown
-    ]  # fmt: skip
-    headers = ("table", "change", "before", "after", "ranks", "bytes")
-    least = {"ranks": 10, "before": 18, "after": 18, "table": 12}
-    grid = fitting_grid(headers, rows, least, left=headers[:5])
-    hidden = len(info.tables) - len(shown)
-    more = [Text(f"… and {hidden} more (--all shows them)")] if hidden else []
-    title = Text(
-        f"diff: {info.moved_tables} tables move, {show_amount(info.moved_bytes, info.time_unit)}; "
-        f"{info.same} stay",
-        style="bold",
-    )
-    return Group(title, *([grid] if rows else []), *more, Text(pays_text(info)))
-
-
-def pays_text(info: DiffInfo) -> str:
-    """Gain, and when the move has paid for itself."""
-    if info.before is None:
-        return "the first plan does not belong to the second's tables and cluster: no gain is known"
-    before, after = (show_cost(v, info.time_unit) for v in (info.before, info.after))
-    text = f"{info.objective_kind} {before} → {after}"
-    if not info.before_fits:
-        text += " (the first plan no longer fits)"
-    if info.gain is None or info.gain <= 0:
-        return text + "; it never pays by time alone"
-    if info.move_seconds is None or info.pays_after_steps is None:
-        return text + "; what the move takes is not known"
-    if info.move_seconds == 0:
-        return text + "; no rank receives a table that it held nothing of"
-    takes, steps = show_seconds(info.move_seconds), info.pays_after_steps
-    return f"{text}; moving takes at least {takes}, paid back after {steps:,} steps or more"
 
 
 def change_text(value: int | None, now: int | None) -> str:

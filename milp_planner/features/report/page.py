@@ -162,7 +162,7 @@ def _ranks(count: int) -> str:
 
 
 def strip(info: VerdictInfo) -> list[Fact]:
-    """Status, objective, bound, gap, the tightest places, time."""
+    """Status, objective, what is certified and proved, the tightest places, time."""
     unit = info.time_unit
     note = "; ".join(filter(None, (STOPPED[info.stopped_by], info.note)))
     found = [Fact("status", info.standing, note, info.status)]
@@ -170,24 +170,7 @@ def strip(info: VerdictInfo) -> list[Fact]:
         found.append(
             Fact(info.objective_kind, show_cost(info.objective, unit), MEANING[info.objective_kind])
         )
-    if info.status == "infeasible":
-        how = "in integers" if info.bound_exact else "in floating point"
-        found.append(Fact("proof", "no plan exists", f"{info.bound_method}, {how}"))
-        word = "verify re-derives it" if info.certified_infeasible else "the solver's word alone"
-        found.append(Fact("certificate", "yes" if info.certified_infeasible else "none", word))
-    if info.bound is not None:
-        how = "in integers" if info.bound_exact else "in floating point"
-        found.append(
-            Fact("proved bound", show_cost(info.bound, unit), f"{info.bound_method}, {how}")
-        )
-    if info.certified_bound is not None:
-        found.append(
-            Fact("certified bound", show_cost(info.certified_bound, unit), "verify re-derives it")
-        )
-    if info.objective is not None:
-        note = "no plan is better" if info.proved else "how far the plan may be from the best"
-        note = "no bound is known" if info.gap is None else note
-        found.append(Fact("gap", show_gap(info.gap), note))
+    found += _proof(info)
     for place in (place for place in info.fullest if place.used):
         over = place.headroom < 0
         at = "the cluster" if place.scope == "cluster" else f"{place.scope} {place.place}"
@@ -203,6 +186,30 @@ def strip(info: VerdictInfo) -> list[Fact]:
         )
     found.append(Fact("solved in", show_seconds(info.seconds), info.formulation))
     return found
+
+
+def _proof(info: VerdictInfo) -> list[Fact]:
+    """What is certified, then what a solver proved beyond that."""
+    unit, how = info.time_unit, "in integers" if info.bound_exact else "in floating point"
+    word = f"{info.bound_method}, {how}"
+    if info.certified_infeasible:
+        return [Fact("certified", "no plan exists", "verify re-derives it")]
+    if info.status == "infeasible":
+        return [Fact("certified", "nothing", ""), Fact("proved", "no plan exists", word)]
+    found = []
+    if info.objective is not None:
+        note = "no plan is better" if info.certified_optimal else "the most that a plan can save"
+        note = "nothing is certified" if info.certified_gap is None else note
+        found.append(Fact("certified gap", show_gap(info.certified_gap), note))
+    if info.certified_bound is not None:
+        shown = show_cost(info.certified_bound, unit)
+        found.append(Fact("certified bound", shown, "verify re-derives it"))
+    if info.bound is None or info.all_certified:
+        return found
+    if info.objective is not None:
+        note = "no plan is better" if info.proved else "the most that a plan can save"
+        found.append(Fact("gap", show_gap(info.gap), note))
+    return [*found, Fact("proved bound", show_cost(info.bound, unit), word)]
 
 
 def _memory_section(info: ReportInfo) -> Section | None:

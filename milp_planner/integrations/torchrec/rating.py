@@ -33,7 +33,8 @@ from torchrec.distributed.planner.types import (
     Topology,
 )
 
-from formulations import Objective, Outcome, Status
+from formulations import Objective, Outcome
+from formulations.result.outcome import standing
 
 RatingName = Literal["busiest_rank", "critical_path"]
 Cost = tuple[int, ...]
@@ -215,7 +216,8 @@ def summary(
     held_up_by : Guilty, optional
         The rank that the others wait for.
     """
-    lines = [f"--- milp-planner: {_verdict(outcome)} ---"]
+    told = f"{standing(outcome)} ({outcome.formulation}, {outcome.seconds:.2f} s)"
+    lines = [f"--- milp-planner: {told} ---"]
     if outcome.objective is not None:
         text = f"{objective.replace('_', ' ')} {milliseconds(outcome.objective):.6f} ms"
         if rating is not None:
@@ -227,26 +229,18 @@ def summary(
     return "\n".join(lines)
 
 
-def _verdict(outcome: Outcome) -> str:
-    if outcome.status == Status.OPTIMAL:
-        word = "optimal, proved"
-    elif outcome.status == Status.FEASIBLE:
-        word = "feasible"
-    else:
-        word = outcome.status.value
-    return f"{word} ({outcome.formulation}, {outcome.seconds:.2f} s)"
-
-
 def _bound(outcome: Outcome) -> str:
+    """The certified bound, then what a solver proved beyond that."""
     if outcome.bound is None:
         return "bound: not known"
-    source = outcome.bound_source
-    whose = f" by {source.method}" if source else ""
     gap = f", gap {outcome.gap:.4%}" if outcome.gap is not None else ""
-    text = f"bound {milliseconds(outcome.bound):.6f} ms{whose}{gap}"
+    certified = "nothing certified"
     if outcome.certified_bound is not None:
-        text += f"; certified {milliseconds(outcome.certified_bound):.6f} ms"
-    return text
+        certified = f"certified bound {milliseconds(outcome.certified_bound):.6f} ms"
+    if outcome.bound == outcome.certified_bound:
+        return certified + gap
+    whose = f" by {outcome.bound_source.method}" if outcome.bound_source else ""
+    return f"{certified}; bound {milliseconds(outcome.bound):.6f} ms{whose}{gap}"
 
 
 class OncePerSize(ShardEstimator):

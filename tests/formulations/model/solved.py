@@ -12,6 +12,12 @@ from formulations.solvers.answer import Answer
 from formulations.solvers.cpsat import solve_cpsat
 
 
+def pooled(instance: Instance) -> Partition:
+    """All ranks in one cell."""
+    cells, groups = (np.zeros(n, dtype=int) for n in (instance.num_ranks, len(instance.machines)))
+    return Partition(instance, cells, groups, np.ones(1, dtype=bool))
+
+
 def solved(
     instance: Instance, partition: Partition | None = None, parts: Parts | None = None
 ) -> tuple[Model, Answer]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.model.build import Parts
-from formulations.model.partition import by_class, by_machine, pooled
-from tests.formulations.model.solved import solved
+from formulations.model.partition import by_class, by_machine
+from tests.formulations.model.solved import pooled, solved
 
 
 def base_and_big(capacity: int | None = None) -> Instance:

@@ -7,8 +7,9 @@ import numpy as np
 from formulations.instance import Current, Pin, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.instance.lowering import lower
-from formulations.model.partition import by_class, by_machine, by_rank, pooled
+from formulations.model.partition import by_class, by_machine, by_rank
 from formulations.model.symmetry import equal_ranks
+from tests.formulations.model.solved import pooled
 from tests.formulations.model.test_build import two_machines
 
 

@@ -53,8 +53,8 @@ def test_an_unknown_formulation_is_refused_before_it_begins(cli: Cli, planned: P
     assert "did you mean 'cpsat'" in wrong.err
 
 
-def test_replan_writes_the_plan_and_diff_reads_it(cli: Cli, planned: Path, tmp_path: Path) -> None:
-    """A smaller cluster, two moves allowed; the diff then says the same as the curve."""
+def test_replan_writes_the_plan_and_moves_reads_it(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """A smaller cluster, two moves allowed; the moves then say the same as the curve."""
     (tmp_path / "less.yaml").write_text(CLUSTER.replace("hbm: 2GiB", "hbm: 1GiB"))
     done = cli(
         "explain", planned, "--ask", "replan", "--cluster", "less.yaml", "--limits", "0,2",
@@ -63,9 +63,8 @@ def test_replan_writes_the_plan_and_diff_reads_it(cli: Cli, planned: Path, tmp_p
     assert done.code == 0
     last = done.json["replan"]["steps"][-1]
     assert cli("verify", "new.json").code == 0
-    seen = cli("explain", planned, "--ask", "diff", "--against", "new.json", "--json", *FAST)
-    assert seen.json["diff"]["moved_tables"] == last["moved_tables"]
-    assert seen.json["diff"]["moved_bytes"] == last["moved_bytes"]
+    seen = cli("explain", "new.json", "--ask", "moves", "--today", planned, "--json", *FAST)
+    assert seen.json["moves"]["after"] == last["objective"]
 
 
 def test_an_infeasible_plan_is_explained_as_such(cli: Cli, tmp_path: Path) -> None:
@@ -117,7 +116,7 @@ def test_options_that_would_change_nothing_are_refused(
     "wrong",
     [
         ("--ask", "whi"),
-        ("--ask", "diff"),
+        ("--ask", "moves"),
         ("--extra", "5 parsecs"),
         ("--target", "soon"),
         ("--limits", "a,b"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from formulations import Settings
+from formulations.result.outcome import standing
 from milp_planner import plan, read_plan
 from milp_planner.plans.placement import Plan
 from tests.milp_planner.features.small import MODEL, cluster
@@ -24,6 +25,14 @@ def test_repr_is_a_few_lines(found: Plan) -> None:
     lines = repr(found).splitlines()
     assert lines[0].startswith(f"Plan of {MODEL.name} on ") and "step_time" in lines[0]
     assert len(lines) <= 10 and f"  {MODEL.tables[0].name}: " in lines[1]
+
+
+def test_the_headline_says_what_is_certified(found: Plan) -> None:
+    """Before objective, bound and gap, in the words of the terminal, as text and in a notebook."""
+    words = standing(found.outcome)
+    assert ", certified to " in words or words == "certified optimal"
+    for shown in (repr(found), found._repr_html_()):
+        assert f": {words}, step_time " in shown
 
 
 def test_html_is_escaped(found: Plan) -> None:

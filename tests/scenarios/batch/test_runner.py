@@ -48,8 +48,17 @@ def test_a_failing_scenario_stops_nothing_and_is_tried_again(tmp_path: Path) -> 
     """One impossible point of a sweep leaves the other answers alone."""
     mixed = suite(clusters=["1xa10"], sweep={"machines": [2, 1]}, formulations=["greedy"])
     batch = run_batch(mixed, tmp_path, workers=1)
-    assert batch.counts == {"failed": 1, "feasible": 1}
+    assert batch.counts == {"failed": 1, "optimal": 1}  # a certificate closes on greedy's plan
     assert run_batch(mixed, tmp_path, workers=1).solved == 1
+
+
+def test_a_result_says_what_is_certified(tmp_path: Path) -> None:
+    """Of every plan, unless the suite asks for none."""
+    for asked, word in ((True, "certified"), (False, "nothing certified")):
+        mine = suite(formulations=["greedy"], certificate=asked)
+        for record in run_batch(mine, tmp_path / word, workers=1).results:
+            assert (record["certified_bound"] is not None) == asked
+            assert word in record["standing"]
 
 
 def test_an_interruption_keeps_what_is_done(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_keys_are_unique_and_stable() -> None:
     [
         {"time_limit": 59},
         {"polish": True},
-        {"certificate": True},
+        {"certificate": False},
         {"seeds": 1},
         {"objectives": "total"},
         {"settings": {"greedy.threshold": 1, "cpsat.cores": False}},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -135,3 +136,20 @@ def test_one_column_shard_is_a_whole_table(tmp_path: Path) -> None:
     whole = in_order(read_today(tmp_path / "p.csv"), MODEL.model_copy(
         update={"tables": tuple(t for t in MODEL.tables if t.kind == "torchrec")}))  # fmt: skip
     assert {row.sharding_type for row in whole} == {"table_wise"}
+
+
+def test_what_is_certified_comes_first() -> None:
+    """The distance to the certified bound, then to what a solver proved beyond it, if it did."""
+    today = plan(MODEL, cluster(), formulation="greedy", settings=QUICK)
+    judged = audit(today, MODEL, cluster(), time_limit=5)
+    info = audit_of(judged)
+    assert info.objective is not None and info.certified_bound is not None
+    same = replace(info, bound=info.certified_bound)
+    text = drawn(draw_audit(same, "today"))
+    assert "certified: no plan is below" in text and "proved: " not in text
+    beyond = replace(info, bound=info.objective, distance=0.0, bound_method="cpsat")
+    beyond = replace(beyond, certified_bound=info.objective // 2, certified_distance=0.5)
+    text = drawn(draw_audit(beyond, "today"))
+    assert text.index("; distance 50%") < text.index("(cpsat); distance 0")
+    none = replace(info, bound=None, certified_bound=None, distance=None, certified_distance=None)
+    assert "; no bound is known" in drawn(draw_audit(none, "today"))

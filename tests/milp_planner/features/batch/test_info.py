@@ -43,3 +43,12 @@ def test_the_terminal_shows_what_stands_out() -> None:
     assert "does not hold: all fit (7 scenarios)" in text and "and 2 more" in text
     assert "not covered" not in text
     assert max(map(len, text.splitlines())) <= 100
+
+
+def test_gaps_are_certified_by_whoever_can() -> None:
+    """A heuristic's plan has the gap to the exact row's certificate, shown before the other."""
+    best = proved(10 * 10**9, certified_bound=9 * 10**9)
+    found = batch_of("s", "", 2, [record(objective=12 * 10**9), best])
+    assert [(r.certified_gap, r.gap) for r in found.summary] == [(3 / 12, 2 / 12), (1 / 10, 0.0)]
+    head = drawn(draw_batch(found)).splitlines()[1].split("  ")
+    assert head.index("certified gap") < [name.strip() for name in head].index("gap")

@@ -12,7 +12,7 @@ def test_every_part_is_there_and_names_are_escaped() -> None:
     """Sections, one row per scenario; text is never markup."""
     records = [*many(60), failed()]
     text = render_batch(batch_of("s", "what for", 70, records, [BROKEN]))
-    for section in ("assertions", "summary", "sweeps", "profiles", "every"):
+    for section in ("assertions", "summary", "sweeps", "every"):
         assert f'<h2 id="{section}">' in text, section
     body = text[text.index('<table id="scenarios"') :]
     assert body[: body.index("</table>")].count("<tr>") == 1 + len(records)
@@ -44,3 +44,18 @@ def test_what_all_names_end_in_is_left_off() -> None:
     assert shared_ending(["g:a=1,b=2,c=3", "g:a=2,b=2,c=3"]) == ",b=2,c=3"
     assert shared_ending(["g:a=1,b=2", "g:a=1,b=12"]) == ""
     assert shared_ending(["x,b", "b"]) == "" == shared_ending(["x,b", "x,b"])
+
+
+def test_what_is_certified_comes_first() -> None:
+    """In the strip, in every row, with whose word a status is."""
+    word = {"standing": "optimal by cpsat, certified to 10.00%", "certified_bound": 9 * 10**9}
+    records = [proved(10 * 10**9, **word), record(objective=12 * 10**9), record(model="other")]
+    text = render_batch(batch_of("s", "", 3, records))
+    strip = text[: text.index('<h2 id="summary">')]
+    assert strip.index(">certified gap<") < strip.index(">optimal<")
+    assert "median of 2 plans; worst 25%; 0 in 0; 1 without" in strip
+    body = text[text.index('<table id="scenarios"') :]
+    assert "optimal by cpsat" in body and "certified to" not in body
+    assert body.index(">certified gap<") < body.index(">gap<") < body.index(">bound<")
+    bare = render_batch(batch_of("s", "", 1, [proved(10**9)]))
+    assert "nothing is certified" in bare

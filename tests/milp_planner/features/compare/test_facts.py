@@ -58,25 +58,56 @@ def test_verdicts() -> None:
     """One sentence a formulation, from status, gap and the best plan of the section."""
     found = info()
     assert [found.verdict(row) for row in found.rows] == [
-        "no plan is better, proved by itself",
-        "60% above the best found, gap 38%",
+        "nothing certified; proved by itself: no plan is better",
+        "60% above the best found, nothing certified, gap 38%",
         "its plan does not fit: mixes <ratios>",
-        "20% above the best found, gap 17%",
-        "no plan is better, proved by another's bound",
+        "20% above the best found, nothing certified, gap 17%",
+        "nothing certified; proved by another's bound: no plan is better",
         "found no plan: nothing fits",
     ]
 
 
 @pytest.mark.parametrize(
+    ("certified", "told"),
+    [
+        (10 * MS, ["certified: no plan is better", "60% above the best found, certified gap 38%"]),
+        (9 * MS, ["certified gap 10%; proved by itself: no plan is better",
+                  "60% above the best found, certified gap 44%, gap 38%"]),
+    ],
+)  # fmt: skip
+def test_what_is_certified_comes_first(certified: int, told: list[str]) -> None:
+    """In every verdict, and in the box that the page begins with."""
+    found = replace(info(), bounds={"total": BoundInfo(10 * MS, "cpsat", True, certified)})
+    assert [found.verdict(row) for row in found.rows[:2]] == told
+    assert f"{told[0]}; cpsat" in render_comparison(found)
+
+
+def test_the_status_says_on_whose_word() -> None:
+    """Beside the certified gap; a plan found needs nobody's word, and old files say nothing."""
+    proved = "optimal by cpsat, certified to 0.50%"
+    assert _row("cpsat", "optimal", 10 * MS, standing=proved).word == "optimal by cpsat"
+    assert (
+        _row("dp", "feasible", 10 * MS, standing="feasible, certified to 1.00%").word == "feasible"
+    )
+    assert _row("dp", "breaks", 9 * MS, standing="certified optimal").word == "breaks"
+    assert "optimal by cpsat" in drawn(draw_comparison(replace(info(), rows=(
+        _row("cpsat", "optimal", 10 * MS, standing=proved),
+    ))))  # fmt: skip
+    assert _row("cpsat", "optimal", 10 * MS).word == "optimal"
+
+
+@pytest.mark.parametrize(
     ("best", "said"),
     [
-        (BoundInfo(10 * MS, "highs", False, 9 * MS), " in floating point; certified: 9 ms."),
-        (BoundInfo(10 * MS, "lagrangian", True, 10 * MS), " in integers and certified."),
-        (BoundInfo(10 * MS, "cpsat", True), "the bound 10 ms, proved by cpsat in integers."),
-        (BoundInfo(10 * MS, "cpsat"), "the bound 10 ms, proved by cpsat."),
+        (BoundInfo(10 * MS, "highs", False, 9 * MS),
+         "Certified: no plan is below 9 ms. Gaps are to 10 ms, proved by highs in floating point."),
+        (BoundInfo(10 * MS, "lagrangian", True, 10 * MS), "Certified: no plan is below 10 ms."),
+        (BoundInfo(10 * MS, "cpsat", True),
+         "Nothing is certified. Gaps are to 10 ms, proved by cpsat in integers."),
+        (BoundInfo(10 * MS, "cpsat"), "Gaps are to 10 ms, proved by cpsat."),
         (None, "No bound is proved"),
     ],
-)
+)  # fmt: skip
 def test_the_bound_names_its_origin(best: BoundInfo | None, said: str) -> None:
     """Method, how it counted, and what a certificate re-derives of it; on page and terminal."""
     found = replace(info(), bounds={"total": best})
@@ -108,7 +139,7 @@ def test_the_file_reads_back_as_equal(tmp_path: Path) -> None:
 def test_the_page_shows_it() -> None:
     """Gaps, verdicts, curves; text is never markup."""
     text = render_comparison(info())
-    assert "no plan is better, proved by itself" in text
+    assert "nothing certified; proved by itself: no plan is better" in text
     assert "&lt;ratios&gt;" in text and "<ratios>" not in text
     assert "Best plan (bold) and bound (thin) over time" in text
     assert text.count("<svg") == 1
@@ -116,10 +147,11 @@ def test_the_page_shows_it() -> None:
 
 
 def test_without_any_plan_the_page_says_so() -> None:
-    """A proof that nothing fits, or nothing at all."""
-    none = _row("cpsat", "infeasible", None)
-    bounds = {"total": None}
-    proved = ComparisonInfo("m", "c", (none,), bounds, {"total": "f" * 64}, "ps")
-    assert "proved that no plan exists" in render_comparison(proved)
+    """A proof that nothing fits, with whose word it is, or nothing at all."""
+    bounds: dict[str, BoundInfo | None] = {"total": BoundInfo(10 * MS, "certificate", True, 9)}
+    for told in ("certified infeasible", "infeasible by cpsat"):
+        none = (_row("cpsat", "infeasible", None, standing=told),)
+        page = render_comparison(ComparisonInfo("m", "c", none, bounds, {"total": "f" * 64}, "ps"))
+        assert page.count(told) == 3 and "Gaps are to" not in page  # box, status and verdict
     open_ = ComparisonInfo("m", "c", (info().rows[-1],), bounds, {"total": "f" * 64}, "ps")
     assert "nothing is proved" in render_comparison(open_)

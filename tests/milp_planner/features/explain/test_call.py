@@ -22,7 +22,7 @@ Two = tuple[Answers, Answers]
 
 
 def _answers(*questions: str) -> Answers:
-    asked = Asked(extras=(2**28,), against=PLAN, limits=(0, 1))
+    asked = Asked(extras=(2**28,), limits=(0, 1))
     return answer(PLAN, questions, asked, Budget(plans.LIMITS, "cpsat"))
 
 
@@ -34,7 +34,7 @@ def _written(path: Path, answers: Answers, plan: Plan = PLAN) -> Path:
 @pytest.fixture(scope="module")
 def two() -> Two:
     """Every question that a plan can be asked, in two parts."""
-    return _answers("why", "staircase"), _answers("smallest", "diff")
+    return _answers("why", "staircase"), _answers("smallest", "replan")
 
 
 def test_what_is_read_equals_what_was_answered(two: Two, tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_what_is_read_equals_what_was_answered(two: Two, tmp_path: Path) -> None
     paths = [_written(tmp_path / f"{i}.json", each) for i, each in enumerate(two)]
     found = read_answers(paths, PLAN)
     assert found == replace(two[0], smallest=two[1].smallest, machines=two[1].machines,
-                            diff=two[1].diff)  # fmt: skip
+                            replan=two[1].replan)  # fmt: skip
     assert read_answers([], PLAN) == Answers()
 
 

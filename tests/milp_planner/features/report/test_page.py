@@ -15,7 +15,8 @@ from milp_planner.features.explain.page_curves import draw_staircase, draw_trace
 from milp_planner.features.explain.swap import Shortage
 from milp_planner.features.explain.why import Alternative, TableWhy, WhyInfo
 from milp_planner.features.plan.memory import memory_of
-from milp_planner.features.report.page import ReportInfo, render, report_of
+from milp_planner.features.plan.verdict import VerdictInfo
+from milp_planner.features.report.page import ReportInfo, render, report_of, strip
 from tests.milp_planner.features import plans
 from tests.milp_planner.features.example import example, placement
 
@@ -73,8 +74,31 @@ def test_it_shows_the_figures_of_the_info(info: ReportInfo) -> None:
     for table in ("users", "items", "clicks", "views"):
         assert f"<td>{table}</td>" in text
     for section in ("memory", "time", "modes", "staircase", "smallest", "replan",
-                    "diff", "sensitivity", "why", "tables"):  # fmt: skip
+                    "sensitivity", "why", "tables"):  # fmt: skip
         assert f'<h2 id="{section}">' in text, section
+
+
+def _proof(info: VerdictInfo) -> list[tuple[str, str]]:
+    """What the strip says between objective and memory."""
+    names = ("certified", "certified gap", "certified bound", "gap", "proved", "proved bound")
+    return [(fact.label, fact.value) for fact in strip(info) if fact.label in names]
+
+
+def test_what_is_certified_comes_first(info: ReportInfo) -> None:
+    """Gap and bound that anyone can check, then a solver's word where it says more."""
+    proved = replace(info.verdict, objective=10**9, bound=10**9, gap=0.0, time_unit="ps")
+    half = replace(proved, certified_bound=5 * 10**8, certified_gap=0.5)
+    assert _proof(half) == [
+        ("certified gap", "50%"), ("certified bound", "500 µs"), ("gap", "0"),
+        ("proved bound", "1 ms"),
+    ]  # fmt: skip
+    whole = replace(proved, certified_bound=10**9, certified_gap=0.0)
+    assert _proof(whole) == [("certified gap", "0"), ("certified bound", "1 ms")]
+    nothing = replace(proved, certified_bound=None, certified_gap=None)
+    assert [label for label, _ in _proof(nothing)] == ["certified gap", "gap", "proved bound"]
+    none = replace(nothing, status="infeasible", objective=None, bound=None, gap=None)
+    assert _proof(none) == [("certified", "nothing"), ("proved", "no plan exists")]
+    assert _proof(replace(none, certified_infeasible=True)) == [("certified", "no plan exists")]
 
 
 def test_names_are_escaped() -> None:

@@ -217,13 +217,13 @@ def test_nothing_to_shard() -> None:
 
 
 def test_prints_torchrecs_statistics_and_ours(caplog: pytest.LogCaptureFixture) -> None:
-    """TorchRec's table as usual, then objective, bound and gap."""
+    """TorchRec's table as usual, then what is certified, objective, bound and gap."""
     case = Case(bags([(1000, 64)]), topology(2))
     with caplog.at_level(logging.INFO):
         planner_for(case, stats=None).plan(case.module, case.sharders)
     assert "--- Planner Statistics ---" in caplog.text
-    assert "optimal, proved" in caplog.text
-    assert "gap 0.0000%" in caplog.text
+    assert "milp-planner: certified optimal (auto" in caplog.text
+    assert " ms, gap 0.0000%" in caplog.text and "; bound" not in caplog.text
 
 
 def test_callbacks_see_the_plan() -> None:

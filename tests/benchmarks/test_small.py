@@ -1,0 +1,77 @@
+"""``auto`` beside ``cpsat``: what counts as worse, what is made, and that a run goes on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from runpy import run_path
+from typing import Any
+
+import pytest
+
+from formulations.instance import Where
+from formulations.instance.file import write_instance
+from tests.formulations.examples import two_modes
+
+
+@pytest.fixture(name="script", scope="module")
+def _script() -> dict[str, Any]:
+    return run_path(str(Path(__file__).resolve().parents[2] / "benchmarks" / "small" / "run.py"))
+
+
+@pytest.mark.parametrize(
+    ("auto", "cpsat", "what"),
+    [
+        (("optimal", 7, 7), ("feasible", 7, 6), []),
+        (("feasible", 8, 6), ("feasible", 7, 6), ["plan"]),
+        (("feasible", 7, 5), ("feasible", 7, 6), ["bound"]),
+        (("unknown", None, None), ("feasible", 7, 6), ["plan", "bound"]),
+        (("feasible", 7, 6), ("unknown", None, None), []),
+        (("unknown", None, 6), ("infeasible", None, None), ["bound"]),
+        (("infeasible", None, None), ("infeasible", None, None), []),
+    ],
+)
+def test_worse_by_one_counts(
+    script: dict[str, Any], auto: tuple[Any, ...], cpsat: tuple[Any, ...], what: list[str]
+) -> None:
+    """A plan above, a bound below, or none where the other has one; what is equal is not worse."""
+    keys = ("status", "objective", "bound")
+    both = [dict(zip(keys, given, strict=True)) for given in (auto, cpsat)]
+    assert script["worse"](*both) == what
+
+
+def test_thirty_that_differ(script: dict[str, Any]) -> None:
+    """Thirty priced instances of 8 to 20 tables on 4 to 8 ranks, all objectives, kinds of place."""
+    made = dict(script["instances"](None))
+    assert len(made) == 30
+    assert all(8 <= i.num_tables <= 20 and 4 <= i.num_ranks <= 8 for i in made.values())
+    assert {i.objective.value for i in made.values()} == {"total", "busiest_rank", "step_time"}
+    kinds = {int(where) for i in made.values() for where in i.block_where}
+    assert kinds == {int(where) for where in Where if where not in (Where.CLUSTER, Where.LIST)}
+
+
+def test_a_run_goes_on(
+    script: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What is stored is not asked again, other settings are refused, and the summary counts."""
+    folder, output = tmp_path / "in", tmp_path / "out.json"
+    folder.mkdir()
+    write_instance(two_modes(), folder / "two.json")
+    call = ["run.py", "--folder", str(folder), "-o", str(output), "--seconds", "6"]
+    monkeypatch.setattr("sys.argv", call)
+    script["main"]()
+    assert "instances: 1; auto has the worse plan 0 times" in capsys.readouterr().out
+    document = json.loads(output.read_text())
+    row = document["rows"]["two.json"]
+    assert row["auto"]["status"] == row["cpsat"]["status"] == "optimal"
+    row["auto"]["objective"] += 1
+    del row["cpsat"]
+    output.write_text(json.dumps(document))
+    script["main"]()
+    assert "two.json: worse plan\n" in capsys.readouterr().out
+    monkeypatch.setattr("sys.argv", [*call, "--workers", "1"])
+    with pytest.raises(SystemExit, match="other settings"):
+        script["main"]()
