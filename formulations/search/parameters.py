@@ -35,10 +35,9 @@ COLD_STARTS, WARM_STARTS, COOLING = (0.008, 0.001), (0.004, 0.0008), 1 / 150
 HOTTEST, PASS = 1e-4, 0.12
 #: What annealing left is taken for this much worse every time that nothing came of it.
 AGEING = 1.02
-#: Without a plan, what annealing is near to counts for so many bounds more; a first plan may cost
-#: as many of them.
+#: Without a plan, what annealing is near to counts for so many bounds more.
 FAR = 10.0
-#: Moves a table of the first try for it, and the heats of tries.
+#: Moves a table of the first try for a first plan, and the heats of tries.
 FIRST_MOVES, FIRST_HEATS = 5_000, (0.1, 0.02)
 #: No plan is mended that costs this much more than what annealing left may become.
 NO_DEARER = 1.2

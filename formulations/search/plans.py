@@ -137,15 +137,14 @@ class Plans:
         return True
 
     def first(self, amount: float) -> bool:
-        """Any plan, where memory is so tight that passes near the bound meet none: towards a target
-        that only capacities matter for. It follows the plans that are met down."""
+        """Any plan, where memory is so tight that passes near the bound meet none: towards what no
+        plan exceeds, so that only capacities matter. The target follows plans that are met down."""
         context = self._context
         if context.objective is not None:
             return False
         annealer, begin = self._ready(), context.clock.now()
-        low = self._mean() if context.bound is None else context.bound
-        target = max(1, int(parameters.FAR * abs(low)))
-        self._restrict(annealer, target)
+        target = self._dearest()
+        annealer.choose_from(context.keep)
         annealer.start(self._options, self._targets(target), self._machines)
         moves = max(parameters.FIRST_MOVES * self._tables, int(amount * self._rate))
         heat = parameters.FIRST_HEATS[self.passes % len(parameters.FIRST_HEATS)]
@@ -185,6 +184,13 @@ class Plans:
         elif context.objective is None or annealer.value < context.objective:
             context.offer(annealer.placement(best=True), "annealing")
         return True
+
+    def _dearest(self) -> int:
+        """What no plan exceeds: every table at its dearest, all on one rank."""
+        instance = self._context.instance
+        cost = abs(instance.shard_cost).sum(axis=1) * shard_counts(instance)
+        dearest = np.maximum.reduceat(per_option(instance, cost), instance.table_options[:-1])
+        return max(1, int(dearest.sum()))
 
     def _replicated(self, heats: list[float]) -> Annealer:
         """Replicas of what the choice of options gives, aiming far enough above the bound to meet

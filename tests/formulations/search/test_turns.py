@@ -86,3 +86,13 @@ def test_a_part_without_time_left_ends() -> None:
     one = Part("late", run, lambda: 0.0)
     assert step(given, [one])
     assert not step(given, [one])
+
+
+def test_what_begins_anew_is_not_cut_short() -> None:
+    """Its turns grow even where it gains, and the last takes all that is left."""
+    given = context(100.0)
+    one, asked = part(given, "whole", 1.0)
+    one.anew = True
+    while not given.clock.over():
+        assert step(given, [one])
+    assert asked == [1.0, 8.0, 64.0, 27.0]
