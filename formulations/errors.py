@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class InstanceError(ValueError):
     """The instance, or an outcome read for it, is malformed: says where and what is allowed."""
@@ -23,3 +26,9 @@ class InternalError(RuntimeError):
             f"{what}. This is a bug in milp-planner: please report it with the instance file "
             "(`milp-planner plan … --json` or the INSTANCE.json you solved)."
         )
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """``; did you mean 'x'?`` after a name that is not known; nothing where none is near."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -190,11 +190,7 @@ def _core_bounds(
 
 
 def _solve_by_cores(
-    instance: Instance,
-    presolved: Presolved,
-    bounds: OptionBounds,
-    settings: Settings,
-    clock: Clock,
+    instance: Instance, presolved: Presolved, bounds: OptionBounds, settings: Settings, clock: Clock
 ) -> Outcome:
     """Solve larger and larger cores until one holds every option that could matter.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass
 
-from formulations.errors import InstanceError
+from formulations.errors import InstanceError, meant
 
 HOST_MEMORY, SHARDS, TOTAL = "host_memory", "shards", "total"
 EVEN_MEMORY, MOVES = "even_memory", "moves"
@@ -97,8 +96,6 @@ def _check(part: str, objective: str) -> None:
         )
     if name == objective:
         raise InstanceError(f"goals: the objective, {objective}, comes first")
-    near = difflib.get_close_matches(name, (objective, *NAMES), n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise InstanceError(
-        f"goals: unknown goal {name!r}{hint} (there are: {', '.join((objective, *NAMES))})"
-    )
+    known = (objective, *NAMES)
+    hint = meant(name, known)
+    raise InstanceError(f"goals: unknown goal {name!r}{hint} (there are: {', '.join(known)})")

@@ -13,7 +13,6 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import pulp
@@ -34,30 +33,22 @@ from formulations.result.outcome import (
     why_stopped,
 )
 from formulations.settings import Settings, one_of
-
-
-class Claim(StrEnum):
-    """What a solver says, in floating point."""
-
-    OPTIMAL = "optimal"
-    FEASIBLE = "feasible"
-    INFEASIBLE = "infeasible"
-    NOTHING = "nothing"
+from formulations.solvers.answer import Found
 
 
 @dataclass(frozen=True)
 class Report:
-    """A solver's claim.
+    """A solver's claim, in floating point.
 
     Attributes
     ----------
-    claim : Claim
+    claim : Found
     bound : float or None
         In units of the model's objective; None where the solver gives none (CBC).
     version : str
     """
 
-    claim: Claim
+    claim: Found
     bound: float | None
     version: str
 
@@ -158,18 +149,18 @@ def _bundled_cbc(**settings: Any) -> Any:
         return pulp.PULP_CBC_CMD(**settings)
 
 
-def _claim(problem: pulp.LpProblem, has_plan: bool) -> Claim:
+def _claim(problem: pulp.LpProblem, has_plan: bool) -> Found:
     """From ``sol_status``, because PuLP calls a plan at the time limit "Optimal" too.
 
     Infeasibility stands in ``status`` alone where CBC words it "Integer infeasible".
     """
     if pulp.LpStatusInfeasible in (problem.status, problem.sol_status):
-        return Claim.INFEASIBLE
+        return Found.INFEASIBLE
     if problem.sol_status == pulp.LpSolutionOptimal and has_plan:
-        return Claim.OPTIMAL
+        return Found.OPTIMAL
     if problem.sol_status == pulp.LpSolutionIntegerFeasible and has_plan:
-        return Claim.FEASIBLE
-    return Claim.NOTHING
+        return Found.FEASIBLE
+    return Found.UNKNOWN
 
 
 BACKENDS: dict[str, Backend] = {"highs": _highs, "cbc": _cbc}
@@ -227,20 +218,20 @@ def _outcome(
 ) -> Outcome | None:
     """None: the answer does not survive the check."""
     source, who = BoundSource(name, exact=False), _who(name, report)
-    if report.claim == Claim.INFEASIBLE:
+    if report.claim == Found.INFEASIBLE:
         return _no_plan(model.instance, name, settings, clock, who)
     why = why_stopped(clock)
     bound = (
         None if report.bound is None else _whole_bound(model.instance, report.bound * model.unit)
     )
     known = None if bound is None else source
-    if report.claim == Claim.NOTHING:
+    if report.claim == Found.UNKNOWN:
         return nothing("mip", why, bound=bound, bound_source=known, **who)
     placement = rounded(model)
     if placement is None or not check(model.instance, placement).feasible:
         return None
     note = ""
-    if report.claim == Claim.OPTIMAL:
+    if report.claim == Found.OPTIMAL:
         why = StoppedBy.EXHAUSTED
         note = f"{name} calls this optimal, in floating point" + (
             "" if bound is not None else ", but states no bound"

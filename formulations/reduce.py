@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from formulations.errors import InstanceError
 from formulations.instance import Instance, IntArray, Where
 from formulations.proof.build import build_rows
-from formulations.proof.narrow import bare, forced_sums
 from formulations.proof.prove import symmetric_lp
 from formulations.proof.rows import Rows
+from formulations.proof.tree import bare, forced_sums
 from formulations.proof.weights import Weights, choice_prices, option_prices, vector_of
 from formulations.result.certificate import Certificate
 

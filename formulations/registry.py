@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 
 from formulations.clock import Clock
-from formulations.errors import InstanceError
+from formulations.errors import InstanceError, meant
 from formulations.instance import Instance
 from formulations.result.outcome import Outcome
 from formulations.settings import Options, Settings
@@ -92,8 +91,7 @@ def get(name: str) -> Formulation:
     """
     if name in FORMULATIONS:
         return FORMULATIONS[name]
-    near = difflib.get_close_matches(name, FORMULATIONS, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = meant(name, FORMULATIONS)
     raise InstanceError(
         f"unknown formulation {name!r}{hint} (there are: {', '.join(FORMULATIONS)})"
     )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from formulations.errors import InstanceError
+from formulations.errors import InstanceError, meant
 from formulations.goals import DEFAULT, Goals
 from formulations.result.placement import Placement
 
@@ -167,8 +166,7 @@ class Options:
         self._given: Mapping[str, object] = given
         for name, value in given.items():
             if name not in kinds:
-                near = difflib.get_close_matches(str(name), kinds, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
+                hint = meant(str(name), kinds)
                 known = ", ".join(sorted(kinds)) or "none"
                 raise InstanceError(
                     f"{formulation} has no option {name!r}{hint} (there are: {known})"

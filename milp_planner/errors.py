@@ -12,24 +12,16 @@ CHECK = "milp-planner check MODEL CLUSTER"
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with an input.
-
-    Attributes
-    ----------
-    message : str
-        What was found and what is allowed.
-    field : str
-        As people write it, ``tables[3].rows``; empty for what no field holds.
-    file : str
-        Name of the file; empty where the message names it or there is none.
-    line : int or None
-        Line of the field, from 1; None where the file has none (JSON, Python).
-    """
+    """One thing that is wrong with an input."""
 
     message: str
+    """What was found and what is allowed."""
     field: str = ""
+    """As people write it, ``tables[3].rows``; empty for what no field holds."""
     file: str = ""
+    """Name of the file; empty where the message names it or there is none."""
     line: int | None = None
+    """Line of the field, from 1; None where the file has none (JSON, Python)."""
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}" if self.line is not None else self.file
@@ -37,15 +29,10 @@ class Problem:
 
 
 class PlannerError(Exception):
-    """Anything milp-planner reports as one sentence instead of a traceback.
-
-    Attributes
-    ----------
-    exit_code : int
-        What the command line exits with.
-    """
+    """Anything milp-planner reports as one sentence instead of a traceback."""
 
     exit_code = 70
+    """What the command line exits with."""
 
 
 class BadInput(PlannerError):

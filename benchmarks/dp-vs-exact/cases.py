@@ -15,8 +15,8 @@ from functools import lru_cache
 import numpy as np
 
 from formulations import Instance, Objective, Settings
-from formulations.baselines.facts import option_facts
 from formulations.baselines.partition import Partitioner
+from formulations.bounds.own import option_facts
 from formulations.diagnose.ask import Asker
 from formulations.diagnose.capacity import least_capacity
 from formulations.diagnose.questions import with_capacity

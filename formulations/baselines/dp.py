@@ -16,14 +16,17 @@ from dataclasses import replace
 import numpy as np
 
 from formulations.baselines.dp_model.programme import (
+    OPTIONS,
     Problem,
     Programme,
+    Select,
+    Wishes,
     make_axes,
     make_grid,
     make_problem,
+    read_wishes,
 )
 from formulations.baselines.dp_model.transition import Cells, Grid
-from formulations.baselines.dp_model.wishes import OPTIONS, Select, Wishes, read_wishes
 from formulations.baselines.partition.partitioner import Partitioner
 from formulations.baselines.partition.search import Found, outcome_of, search
 from formulations.clock import Clock, OutOfTime

@@ -6,13 +6,7 @@ import difflib
 from pathlib import Path
 from typing import Any
 
-from formulations.convert.literature import (
-    GAP,
-    MMKP,
-    gap_to_instance,
-    has_fields,
-    mmkp_to_instance,
-)
+from formulations.convert.literature import GAP, MMKP, gap_to_instance, has_fields, mmkp_to_instance
 from formulations.errors import InstanceError
 from formulations.instance import Instance, strict_json
 from formulations.instance.file import FORMAT, instance_from_dict

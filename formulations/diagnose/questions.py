@@ -45,9 +45,7 @@ def droppable(instance: Instance) -> Instance:
 
 
 def use_as_cost(
-    instance: Instance,
-    resources: Sequence[str],
-    objective: Objective = Objective.BUSIEST_RANK,
+    instance: Instance, resources: Sequence[str], objective: Objective = Objective.BUSIEST_RANK
 ) -> Instance:
     """Minimise the use of the first of some resources, all their capacities lifted.
 

@@ -77,11 +77,8 @@ def _builder(top: Reader) -> InstanceBuilder:
     for index, item in enumerate(top.items("resources")):
         reader = Reader(item, f"{top.what}: resources[{index}]", {"name", "scope", "capacity"})
         scope = reader.choice("scope", [s.value for s in Scope])
-        capacity = reader.value("capacity")
-        if not isinstance(capacity, int) or isinstance(capacity, bool):
-            capacity = reader.integers(capacity, "capacity")
-        else:
-            capacity = reader.integer("capacity")
+        given = reader.value("capacity")
+        capacity = (reader.whole if type(given) is int else reader.integers)(given, "capacity")
         resources.append((reader.get("name", str), scope, capacity))
     phases = [str(p) for p in top.items("phases") if top.is_a(p, str, "phases")]
     return InstanceBuilder(

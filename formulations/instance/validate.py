@@ -226,9 +226,7 @@ def check_blocks(instance: Instance) -> None:
             raise InstanceError(f"{at_block(instance, block.index)}: {sentence(block)}")
 
 
-def _block_rules(
-    instance: Instance,
-) -> Iterator[tuple[np.ndarray, Callable[[BlockView], str]]]:
+def _block_rules(instance: Instance) -> Iterator[tuple[np.ndarray, Callable[[BlockView], str]]]:
     """Rule by rule the blocks that break it, bool array [blocks], and what is said of one.
 
     What a rule looks up, the rules before it have made sure of.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from formulations.instance import Instance, IntArray
 from formulations.instance.lowering import lower
 from formulations.model.capacity import limit_resources
-from formulations.model.closed import Rest, nothing_closed, rest_of
+from formulations.model.closed import nothing_closed, rest_of
 from formulations.model.columns import Columns, add_columns, choose_one
 from formulations.model.fusion import fuse
 from formulations.model.largest import add_largest
@@ -79,8 +79,6 @@ class Model:
     goal : Goal
     parts : Parts
     loads : Loads
-    rest : Rest
-        What closed tables put where.
     """
 
     linear: LinearModel
@@ -88,7 +86,6 @@ class Model:
     goal: Goal
     parts: Parts
     loads: Loads
-    rest: Rest
 
 
 def build(instance: Instance, partition: Partition, parts: Parts | None = None) -> Model:
@@ -131,7 +128,7 @@ def build(instance: Instance, partition: Partition, parts: Parts | None = None) 
     if parts.ordered:
         order_ranks(columns)
     check()
-    return Model(model, columns, goal, parts, loads, rest)
+    return Model(model, columns, goal, parts, loads)
 
 
 def _scale(loads: Loads, instance: Instance, single: bool) -> int:

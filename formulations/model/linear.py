@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -105,8 +105,8 @@ class LinearModel:
         entries: tuple[IntArray, IntArray, IntArray],
         low: int | IntArray = -FREE,
         high: int | IntArray = FREE,
-    ) -> IntArray:
-        """Add rows ``low ≤ Σ coefficient·x ≤ high``; returns their indices.
+    ) -> None:
+        """Add rows ``low ≤ Σ coefficient·x ≤ high``.
 
         Parameters
         ----------
@@ -122,13 +122,12 @@ class LinearModel:
         row, column, coefficient = (np.asarray(part, dtype=np.int64) for part in entries)
         count = len(keys)
         if not count:
-            return np.empty(0, dtype=np.int64)
+            return
         ends = [np.broadcast_to(np.asarray(e, dtype=np.int64), (count,)) for e in (low, high)]
         self._chunks.append(
             _Chunk(self.num_rows, prefix, keys, row, column, coefficient, ends[0], ends[1])
         )
         self.num_rows += count
-        return np.arange(self.num_rows - count, self.num_rows)
 
     def row(
         self,
@@ -137,11 +136,11 @@ class LinearModel:
         coefficients: Integers,
         low: int = -FREE,
         high: int = FREE,
-    ) -> int:
-        """Add one row; returns its index."""
+    ) -> None:
+        """Add one row."""
         column = np.asarray(columns, dtype=np.int64)
         entries = (np.zeros_like(column), column, np.asarray(coefficients, dtype=np.int64))
-        return int(self.rows(name, np.empty((1, 0), dtype=np.int64), entries, low, high)[0])
+        self.rows(name, np.empty((1, 0), dtype=np.int64), entries, low, high)
 
     def minimise(self, columns: Integers, cost: Integers, offset: int = 0) -> None:
         """Set the objective."""
@@ -157,14 +156,6 @@ class LinearModel:
         """The name of a row."""
         chunk = self._chunks[bisect_right([c.first for c in self._chunks], row) - 1]
         return (*chunk.prefix, *chunk.keys[row - chunk.first].tolist())
-
-    def named(self, *prefix: Hashable) -> Iterator[tuple[Name, int]]:
-        """The rows whose names begin so: the rest of each name, and its index."""
-        for chunk in self._chunks:
-            if chunk.prefix[: len(prefix)] == prefix:
-                rest = chunk.prefix[len(prefix) :]
-                for index, key in enumerate(chunk.keys.tolist()):
-                    yield (*rest, *key), chunk.first + index
 
     def matrix(self) -> Matrix:
         """All rows as arrays, each with its columns in order and once."""

@@ -36,10 +36,7 @@ _APART, _POOLED = 5_000, 0.3
 
 
 def prove(
-    instance: Instance,
-    upper: int | None,
-    seconds: float | None = None,
-    stop: threading.Event | None = None,
+    instance: Instance, upper: int | None, seconds: float | None = None
 ) -> Certificate | None:
     """The best bound on every plan that can be certified in the time.
 
@@ -50,8 +47,6 @@ def prove(
         Objective of a known plan: no bound above it is looked for, and none is needed.
     seconds : float, optional
         Without a limit, it ends after a number of cases and is reproducible.
-    stop : threading.Event, optional
-        Ends it when set, with the best so far.
 
     Returns
     -------
@@ -60,7 +55,7 @@ def prove(
     """
     if not instance.num_tables:
         return _nothing_to_place(instance)
-    search = _Search(instance, upper, _effort(seconds, stop))
+    search = _Search(instance, upper, _effort(seconds, None))
     search.plain()
     search.roots()
     if upper is not None:

@@ -44,16 +44,17 @@ def outcome_to_dict(instance: Instance, outcome: Outcome) -> dict[str, Any]:
         "settings": outcome.settings,
         "note": outcome.note,
         "instance": instance.fingerprint,
-        "tables": _tables(instance, outcome.placement),
+        "tables": None
+        if outcome.placement is None
+        else tables_to_dict(instance, outcome.placement),
         "certificate": None if certificate is None else certificate_to_dict(certificate),
         "trace": [[p.seconds, p.objective, p.bound, p.source] for p in outcome.trace],
         "detail": outcome.detail,
     }
 
 
-def _tables(instance: Instance, placement: Placement | None) -> dict[str, Any] | None:
-    if placement is None:
-        return None
+def tables_to_dict(instance: Instance, placement: Placement) -> dict[str, Any]:
+    """Option and ranks of every table."""
     return {
         name: {
             "option": instance.option_names[int(placement.options[t])],

@@ -109,7 +109,7 @@ def certifies(instance: Instance, certificate: Certificate) -> bool:
     InstanceError
         When the certificate is malformed.
     """
-    with _uncollected():
+    with uncollected():
         try:
             proof = checker.Proof(_as_read(instance), certificate_to_dict(certificate))
         except checker.Unreadable as error:
@@ -118,8 +118,8 @@ def certifies(instance: Instance, certificate: Certificate) -> bool:
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without the collector: nothing here is cyclic, and there are millions of objects."""
+def uncollected() -> Iterator[None]:
+    """Without Python's collector of cycles: it would walk millions of small values, none cyclic."""
     enabled = gc.isenabled()
     gc.disable()
     try:

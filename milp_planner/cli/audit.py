@@ -32,23 +32,17 @@ from milp_planner.cli.options import (
 from milp_planner.cli.work import Work
 from milp_planner.files import check_writable
 
-PlanArgument = Annotated[
-    Path,
-    argument(
-        "PLAN",
-        "plan.json; a CSV with the columns table, mode, ratio, sharding_type, ranks (and, if "
-        "wanted, dist_type, column_width); TorchRec's ShardingPlan as export writes it; or the "
-        "statistics that TorchRec prints.",
-    ),
-]
-
-PageOption = Annotated[
-    Path | None, option("--page FILE", "Also write the report of the best plan.")
-]
-
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
-    plan: PlanArgument,
+    plan: Annotated[
+        Path,
+        argument(
+            "PLAN",
+            "plan.json; a CSV with the columns table, mode, ratio, sharding_type, ranks (and, if "
+            "wanted, dist_type, column_width); TorchRec's ShardingPlan as export writes it; or the "
+            "statistics that TorchRec prints.",
+        ),
+    ],
     model: ModelArgument,
     cluster: ClusterArgument,
     formulation: FormulationOption = "auto",
@@ -60,7 +54,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     profile: ProfileOption = None,
     goals: GoalsOption = None,
     output: OutputOption = None,
-    page: PageOption = None,
+    page: Annotated[
+        Path | None, option("--page FILE", "Also write the report of the best plan.")
+    ] = None,
     steps: StepsOption = None,
     step: StepOption = None,
     json: JsonOption = False,
@@ -71,7 +67,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     best plan found is kept. Exit code 1 when today's plan does not fit.
     """
     import milp_planner
-    from formulations.goals import parse_goals
     from milp_planner.features.audit.facts import audit_of, draw_audit
     from milp_planner.features.explain.answers import Answers
     from milp_planner.features.report.page import report
@@ -79,10 +74,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
     check_writable(output, page)
     limits = make_settings(
-        time_limit, seed=seed, workers=workers, options=settings, formulation=formulation
-    )
-    if goals is not None:
-        parse_goals(goals, objective.value)
+        time_limit, seed=seed, workers=workers, options=settings, formulation=formulation,
+        goals=goals, objective=objective.value,
+    )  # fmt: skip
     inputs = find(model, cluster, profile)
     today = find_today(plan, inputs[0])
     work = Work("pricing", prepares=True)
@@ -93,7 +87,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
             formulation=formulation,
             objective=objective.value,
             settings=work.settings(limits),
-            goals=goals,
             on_start=work.begin,
         )
     )

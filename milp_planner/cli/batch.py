@@ -27,43 +27,37 @@ class EngineName(StrEnum):
     RAY = "ray"
 
 
-SuiteArgument = Annotated[
-    str, argument("SUITE", "Suite YAML, or the name of a shipped one (milp-planner list suites).")
-]
-FolderOption = Annotated[Path, option("--output -o DIR", "Folder for the results.")]
-ProcessesOption = Annotated[
-    int | None,
-    option(
-        "--workers N",
-        "Scenarios solved at a time, each with one solver thread; default: all cores.",
-        whole(1, 1024),
-    ),
-]
-EngineOption = Annotated[
-    EngineName, option("--engine", "Processes of this machine, or a Ray cluster.")
-]
-AddressOption = Annotated[
-    str | None,
-    option(
-        "--address ADDRESS", "Address of a running Ray cluster; default: Ray on this machine only."
-    ),
-]
-PlansOption = Annotated[
-    bool, option("--plans", "Keep the plan of every scenario solved now, in DIR/plans.")
-]
-QueryOption = Annotated[
-    str | None, option("--query SQL", "Run this query on the table results (SQLite) at the end.")
-]
-
-
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
-    suite: SuiteArgument,
-    output: FolderOption,
-    workers: ProcessesOption = None,
-    engine: EngineOption = EngineName.LOCAL,
-    address: AddressOption = None,
-    plans: PlansOption = False,
-    query: QueryOption = None,
+    suite: Annotated[
+        str,
+        argument("SUITE", "Suite YAML, or the name of a shipped one (milp-planner list suites)."),
+    ],
+    output: Annotated[Path, option("--output -o DIR", "Folder for the results.")],
+    workers: Annotated[
+        int | None,
+        option(
+            "--workers N",
+            "Scenarios solved at a time, each with one solver thread; default: all cores.",
+            whole(1, 1024),
+        ),
+    ] = None,
+    engine: Annotated[
+        EngineName, option("--engine", "Processes of this machine, or a Ray cluster.")
+    ] = EngineName.LOCAL,
+    address: Annotated[
+        str | None,
+        option(
+            "--address ADDRESS",
+            "Address of a running Ray cluster; default: Ray on this machine only.",
+        ),
+    ] = None,
+    plans: Annotated[
+        bool, option("--plans", "Keep the plan of every scenario solved now, in DIR/plans.")
+    ] = False,
+    query: Annotated[
+        str | None,
+        option("--query SQL", "Run this query on the table results (SQLite) at the end."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Run a suite of scenarios; a second call does what is left.

@@ -26,67 +26,60 @@ class Device(StrEnum):
     CUDA = "cuda"
 
 
-ProfileOutputOption = Annotated[
-    Path | None,
-    option(
-        "--output -o FILE",
-        f"The profile (YAML); measurements go next to it as .raw.json. Default: "
-        f"{PROFILE_FILE}, or none with --json.",
-    ),
-]
-DeviceOption = Annotated[
-    Device,
-    option(
-        "--device",
-        "cpu: the last-level cache against DRAM; cuda: HBM against pinned host memory over PCIe.",
-    ),
-]
-QuickOption = Annotated[
-    bool,
-    option("--quick", "Fewer points and repeats: for a first look, not for a profile to keep."),
-]
-ThreadsOption = Annotated[
-    int | None,
-    option(
-        "--threads N",
-        "Threads of a rank on a CPU; default: torch's own choice (all cores).",
-        whole(1, 1024),
-    ),
-]
-RawOption = Annotated[
-    Path | None,
-    option(
-        "--raw FILE", "Measure nothing: fit this sweep (.json, or .csv with the columns mode,x,ms)."
-    ),
-]
-BaseOption = Annotated[
-    str | None,
-    option(
-        "--base NAME",
-        "With --raw: the profile that fills in what the sweep does not give; default: the one the"
-        " sweep names, or torchrec-default.",
-    ),
-]
-MaxSpreadOption = Annotated[
-    float,
-    option(
-        "--max-spread SHARE",
-        "Refuse to fit when repeats spread by more (half their interquartile range over the "
-        "median; in a sweep its column spread, or half the range of repeats).",
-        positive,
-    ),
-]
-
-
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
     context: typer.Context,
-    output: ProfileOutputOption = None,
-    device: DeviceOption = Device.CPU,
-    quick: QuickOption = False,
-    threads: ThreadsOption = None,
-    raw: RawOption = None,
-    base: BaseOption = None,
-    max_spread: MaxSpreadOption = 0.25,
+    output: Annotated[
+        Path | None,
+        option(
+            "--output -o FILE",
+            f"The profile (YAML); measurements go next to it as .raw.json. Default: "
+            f"{PROFILE_FILE}, or none with --json.",
+        ),
+    ] = None,
+    device: Annotated[
+        Device,
+        option(
+            "--device",
+            "cpu: the last-level cache against DRAM; cuda: HBM against pinned host memory over "
+            "PCIe.",
+        ),
+    ] = Device.CPU,
+    quick: Annotated[
+        bool,
+        option("--quick", "Fewer points and repeats: for a first look, not for a profile to keep."),
+    ] = False,
+    threads: Annotated[
+        int | None,
+        option(
+            "--threads N",
+            "Threads of a rank on a CPU; default: torch's own choice (all cores).",
+            whole(1, 1024),
+        ),
+    ] = None,
+    raw: Annotated[
+        Path | None,
+        option(
+            "--raw FILE",
+            "Measure nothing: fit this sweep (.json, or .csv with the columns mode,x,ms).",
+        ),
+    ] = None,
+    base: Annotated[
+        str | None,
+        option(
+            "--base NAME",
+            "With --raw: the profile that fills in what the sweep does not give; default: the one "
+            "the sweep names, or torchrec-default.",
+        ),
+    ] = None,
+    max_spread: Annotated[
+        float,
+        option(
+            "--max-spread SHARE",
+            "Refuse to fit when repeats spread by more (half their interquartile range over the "
+            "median; in a sweep its column spread, or half the range of repeats).",
+            positive,
+        ),
+    ] = 0.25,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:

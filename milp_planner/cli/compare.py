@@ -25,23 +25,19 @@ from milp_planner.cli.options import (
 from milp_planner.cli.work import Work
 from milp_planner.files import check_writable, write_json
 
-FormulationsOption = Annotated[
-    str, option("--formulations -f NAMES", "Comma-separated; default: all but auto.")
-]
-ObjectivesOption = Annotated[
-    list[ObjectiveName] | None, option("--objective", "May be repeated; default: all three.")
-]
-EachLimitOption = Annotated[
-    float, option("--time-limit SECONDS", "Wall-clock limit of each solve.", positive)
-]
-
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
     model: ModelArgument,
     cluster: ClusterArgument,
-    formulations: FormulationsOption = "all",
-    objective: ObjectivesOption = None,
-    time_limit: EachLimitOption = 20.0,
+    formulations: Annotated[
+        str, option("--formulations -f NAMES", "Comma-separated; default: all but auto.")
+    ] = "all",
+    objective: Annotated[
+        list[ObjectiveName] | None, option("--objective", "May be repeated; default: all three.")
+    ] = None,
+    time_limit: Annotated[
+        float, option("--time-limit SECONDS", "Wall-clock limit of each solve.", positive)
+    ] = 20.0,
     seed: SeedOption = 0,
     workers: WorkersOption = None,
     settings: SettingOption = None,

@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from milp_planner.cli import console
-from milp_planner.cli.explain_asked import (
-    AlternativesOption,
-    AskOption,
-    ClusterOption,
-    DrawsOption,
-    ExtraOption,
-    LimitsOption,
-    ModelOption,
-    PlanArgument,
-    SensitivityOption,
-    SpreadOption,
-    StepOption,
-    StepsOption,
-    TableOption,
-    TargetOption,
-)
+from milp_planner.cli.explain_asked import ExtraOption, StepOption, StepsOption
 from milp_planner.cli.failures import finish, say
 from milp_planner.cli.options import (
     AllRowsOption,
@@ -34,8 +19,11 @@ from milp_planner.cli.options import (
     TimeLimitOption,
     TodayOption,
     WorkersOption,
+    argument,
     find_today,
     make_settings,
+    option,
+    whole,
 )
 from milp_planner.cli.work import Work
 from milp_planner.errors import BadInput
@@ -48,21 +36,53 @@ if TYPE_CHECKING:
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
     context: typer.Context,
-    plan: PlanArgument,
-    ask: AskOption = None,
-    table: TableOption = None,
-    alternatives: AlternativesOption = 3,
+    plan: Annotated[Path, argument("PLAN", "A plan.json.")],
+    ask: Annotated[
+        list[str] | None,
+        option(
+            "--ask QUESTION",
+            "why, staircase, smallest, replan, moves, sensitivity, why-not; may be repeated. "
+            "Default: why and staircase, or why-not where no plan exists.",
+        ),
+    ] = None,
+    table: Annotated[
+        list[str] | None, option("--table NAME", "why: only this table; may be repeated.")
+    ] = None,
+    alternatives: Annotated[
+        int, option("--alternatives N", "why: alternatives shown for each table.", whole(1, 1000))
+    ] = 3,
     extra: ExtraOption = "-10GB,-5GB,5GB,10GB,20GB",
-    target: TargetOption = None,
-    limits: LimitsOption = "0,1,2,4,8",
-    model: ModelOption = None,
-    cluster: ClusterOption = None,
+    target: Annotated[
+        str | None,
+        option(
+            "--target TIME", "smallest: the objective to reach, such as 2.5ms; default: any plan."
+        ),
+    ] = None,
+    limits: Annotated[
+        str, option("--limits LIST", "replan: tables that may move, or sizes such as 10GB.")
+    ] = "0,1,2,4,8",
+    model: Annotated[str | None, option("--model MODEL", "replan: the model as it is now.")] = None,
+    cluster: Annotated[
+        str | None, option("--cluster CLUSTER", "replan: the cluster as it is now.")
+    ] = None,
     today: TodayOption = None,
     steps: StepsOption = None,
     step: StepOption = None,
-    sensitivity: SensitivityOption = False,
-    spread: SpreadOption = 0.2,
-    draws: DrawsOption = 20,
+    sensitivity: Annotated[
+        bool,
+        option("--sensitivity", "Short for --ask sensitivity: what wrong prices would change."),
+    ] = False,
+    spread: Annotated[
+        float,
+        option(
+            "--spread SHARE",
+            "sensitivity: how wrong a price may be where the profile states no spread.",
+        ),
+    ] = 0.2,
+    draws: Annotated[
+        int,
+        option("--draws N", "sensitivity: random draws of all prices at once.", whole(0, 100_000)),
+    ] = 20,
     formulation: FormulationOption = "auto",
     time_limit: TimeLimitOption = 60.0,
     seed: SeedOption = 0,

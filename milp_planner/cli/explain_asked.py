@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from milp_planner.cli.options import argument, given, option, whole
+from milp_planner.cli.options import given, option
 from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
@@ -123,34 +123,8 @@ def _numbers(text: str, count: int) -> set[int]:
     return found
 
 
-PlanArgument = Annotated[Path, argument("PLAN", "A plan.json.")]
-AskOption = Annotated[
-    list[str] | None,
-    option(
-        "--ask QUESTION",
-        "why, staircase, smallest, replan, moves, sensitivity, why-not; may be repeated. "
-        "Default: why and staircase, or why-not where no plan exists.",
-    ),
-]
-TableOption = Annotated[
-    list[str] | None, option("--table NAME", "why: only this table; may be repeated.")
-]
-AlternativesOption = Annotated[
-    int, option("--alternatives N", "why: alternatives shown for each table.", whole(1, 1000))
-]
 ExtraOption = Annotated[
     str, option("--extra SIZES", "staircase: how much more (or less) memory at every place.")
-]
-TargetOption = Annotated[
-    str | None,
-    option("--target TIME", "smallest: the objective to reach, such as 2.5ms; default: any plan."),
-]
-LimitsOption = Annotated[
-    str, option("--limits LIST", "replan: tables that may move, or sizes such as 10GB.")
-]
-ModelOption = Annotated[str | None, option("--model MODEL", "replan: the model as it is now.")]
-ClusterOption = Annotated[
-    str | None, option("--cluster CLUSTER", "replan: the cluster as it is now.")
 ]
 StepsOption = Annotated[
     Path | None,
@@ -165,17 +139,4 @@ StepOption = Annotated[
     option(
         "--step NUMBERS", "Which plans --steps writes: all, or numbers of moves such as 1,5,20."
     ),
-]
-SensitivityOption = Annotated[
-    bool, option("--sensitivity", "Short for --ask sensitivity: what wrong prices would change.")
-]
-SpreadOption = Annotated[
-    float,
-    option(
-        "--spread SHARE",
-        "sensitivity: how wrong a price may be where the profile states no spread.",
-    ),
-]
-DrawsOption = Annotated[
-    int, option("--draws N", "sensitivity: random draws of all prices at once.", whole(0, 100_000))
 ]

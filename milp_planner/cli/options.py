@@ -175,7 +175,7 @@ def find_today(path: Path, model: Model) -> TodaySource:
 SECONDS = 60.0
 
 
-def make_settings(
+def make_settings(  # noqa: PLR0913 - what commands share
     time_limit: float | None,
     *,
     work_limit: float | None = None,
@@ -183,12 +183,15 @@ def make_settings(
     workers: int | None = None,
     options: Sequence[str] | None = None,
     formulation: str | None = None,
+    goals: str | None = None,
+    objective: str = "",
 ) -> Settings:
     """Limits and wishes of one command, checked for the formulation that gets them all.
 
     Without a time limit :data:`SECONDS` stand, unless work is what limits the run.
     """
     from formulations import registry
+    from formulations.goals import DEFAULT, parse_goals
     from formulations.settings import Settings, available_cores
 
     if time_limit is None and work_limit is None:
@@ -202,6 +205,7 @@ def make_settings(
         workers=workers or available_cores(),
         seed=seed,
         options=found,
+        goals=DEFAULT if goals is None else parse_goals(goals, objective),
     )
 
 

@@ -42,13 +42,6 @@ if TYPE_CHECKING:
     from milp_planner.plans.placement import Plan
 
 PLAN_FILE = "plan.json"
-PlanOutputOption = Annotated[
-    Path | None,
-    option(
-        "--output -o FILE",
-        f"Output file; default: {PLAN_FILE} unless there is one already, or none with --json.",
-    ),
-]
 
 
 def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
@@ -64,7 +57,13 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     settings: SettingOption = None,
     today: TodayOption = None,
     goals: GoalsOption = None,
-    output: PlanOutputOption = None,
+    output: Annotated[
+        Path | None,
+        option(
+            "--output -o FILE",
+            f"Output file; default: {PLAN_FILE} unless there is one already, or none with --json.",
+        ),
+    ] = None,
     everything: AllRowsOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -76,19 +75,16 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     you run, and among equal plans the one closest to it is taken.
     """
     import milp_planner
-    from formulations.goals import parse_goals
     from milp_planner.plans.plan_file import plan_to_dict, write_plan
 
     limits = make_settings(
         time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings,
-        formulation=formulation,
+        formulation=formulation, goals=goals, objective=objective.value,
     )  # fmt: skip
     target = output or (None if json else Path(PLAN_FILE))
     check_writable(target)
     if output is None and target is not None:
         check_absent(target)
-    if goals is not None:
-        parse_goals(goals, objective.value)
     inputs = find(model, cluster, profile)
     current = None if today is None else find_today(today, inputs[0])
     work = Work("pricing", prepares=True)
@@ -99,7 +95,6 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
             objective=objective.value,
             settings=work.settings(limits),
             today=current,
-            goals=goals,
             on_start=work.begin,
         )
     )
@@ -123,21 +118,17 @@ def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     yield from (*hit_warnings(plan), *width_warnings(plan))
 
 
-InstanceArgument = Annotated[
-    Path,
-    argument(
-        "INSTANCE", "Instance file (.json, .json.gz), or an MMKP or GAP file of the literature."
-    ),
-]
-OtherObjective = Annotated[
-    ObjectiveName | None, option("--objective", "Instead of the file's own objective.")
-]
-
-
 def solve(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
-    instance: InstanceArgument,
+    instance: Annotated[
+        Path,
+        argument(
+            "INSTANCE", "Instance file (.json, .json.gz), or an MMKP or GAP file of the literature."
+        ),
+    ],
     formulation: FormulationOption = "auto",
-    objective: OtherObjective = None,
+    objective: Annotated[
+        ObjectiveName | None, option("--objective", "Instead of the file's own objective.")
+    ] = None,
     time_limit: OtherTimeLimitOption = None,
     work_limit: WorkLimitOption = None,
     seed: SeedOption = 0,

@@ -30,35 +30,32 @@ if TYPE_CHECKING:
     from milp_planner.features.batch import BatchInfo
     from scenarios.batch.runner import Batch
 
-SourceArgument = Annotated[
-    Path,
-    argument(
-        "PLAN|DIR|COMPARISON",
-        "A plan.json, a folder of results of batch, or what compare -o wrote.",
-    ),
-]
-AnswersArgument = Annotated[
-    list[Path] | None,
-    argument("[ANSWERS]...", "What explain --json printed about the plan; drawn on the page too."),
-]
-PageOption = Annotated[
-    Path | None,
-    option("--output -o FILE", "Output file; default: report.html, or none with --json."),
-]
-AskOption = Annotated[
-    list[str] | None,
-    option(
-        "--ask QUESTION",
-        "A question of explain to answer now, such as why or staircase; may be repeated.",
-    ),
-]
-
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
-    source: SourceArgument,
-    answers: AnswersArgument = None,
-    output: PageOption = None,
-    ask: AskOption = None,
+    source: Annotated[
+        Path,
+        argument(
+            "PLAN|DIR|COMPARISON",
+            "A plan.json, a folder of results of batch, or what compare -o wrote.",
+        ),
+    ],
+    answers: Annotated[
+        list[Path] | None,
+        argument(
+            "[ANSWERS]...", "What explain --json printed about the plan; drawn on the page too."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        option("--output -o FILE", "Output file; default: report.html, or none with --json."),
+    ] = None,
+    ask: Annotated[
+        list[str] | None,
+        option(
+            "--ask QUESTION",
+            "A question of explain to answer now, such as why or staircase; may be repeated.",
+        ),
+    ] = None,
     extra: ExtraOption = "-10GB,-5GB,5GB,10GB,20GB",
     today: TodayOption = None,
     formulation: FormulationOption = "auto",

@@ -15,45 +15,42 @@ if TYPE_CHECKING:
 
     from cuda_routing.report import RouteInfo
 
-KeysArgument = Annotated[
-    list[str],
-    argument(
-        "KEYS...",
-        "Key files (.npy, raw .bin/.i64/.i32, .txt/.csv with a key a line, optionally .gz), or "
-        "one distribution: uniform:ROWS, zipf:ALPHA:ROWS, strided:ROWS:STEP.",
-    ),
-]
-RanksOption = Annotated[int, option("--ranks N", "Number of ranks.", whole(1, 1 << 16))]
-DistTypeOption = Annotated[
-    str,
-    option(
-        "--dist-type NAMES",
-        "all, or some of continuous, roundrobin, hash_roundrobin, hash_independent, "
-        "comma-separated.",
-    ),
-]
-RowsOption = Annotated[
-    int | None,
-    option("--rows N", "Rows of the table; default: the largest key + 1.", whole(1, 10**11 - 1)),
-]
-BatchOption = Annotated[
-    int, option("--batch N", "Lookups of one rank in a step.", whole(1, 10**10))
-]
-RowBytesOption = Annotated[
-    int, option("--row-bytes N", "Bytes of a row that is sent back.", whole(0, 10**7))
-]
-PlotOption = Annotated[Path | None, option("--plot FILE", "Draw the loads (.svg, .png or .pdf).")]
 PLOTS = (".svg", ".png", ".pdf")
 
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
-    keys: KeysArgument,
-    ranks: RanksOption = 8,
-    dist_type: DistTypeOption = "all",
-    rows: RowsOption = None,
-    batch: BatchOption = 65_536,
-    row_bytes: RowBytesOption = 512,
-    plot: PlotOption = None,
+    keys: Annotated[
+        list[str],
+        argument(
+            "KEYS...",
+            "Key files (.npy, raw .bin/.i64/.i32, .txt/.csv with a key a line, optionally .gz), or "
+            "one distribution: uniform:ROWS, zipf:ALPHA:ROWS, strided:ROWS:STEP.",
+        ),
+    ],
+    ranks: Annotated[int, option("--ranks N", "Number of ranks.", whole(1, 1 << 16))] = 8,
+    dist_type: Annotated[
+        str,
+        option(
+            "--dist-type NAMES",
+            "all, or some of continuous, roundrobin, hash_roundrobin, hash_independent, "
+            "comma-separated.",
+        ),
+    ] = "all",
+    rows: Annotated[
+        int | None,
+        option(
+            "--rows N", "Rows of the table; default: the largest key + 1.", whole(1, 10**11 - 1)
+        ),
+    ] = None,
+    batch: Annotated[
+        int, option("--batch N", "Lookups of one rank in a step.", whole(1, 10**10))
+    ] = 65_536,
+    row_bytes: Annotated[
+        int, option("--row-bytes N", "Bytes of a row that is sent back.", whole(0, 10**7))
+    ] = 512,
+    plot: Annotated[
+        Path | None, option("--plot FILE", "Draw the loads (.svg, .png or .pdf).")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Show which rank owns which keys, and how even each routing rule is.

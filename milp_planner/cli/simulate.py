@@ -19,45 +19,39 @@ if TYPE_CHECKING:
     from milp_planner.plans.placement import Plan
     from milp_planner.pricing.units import IntArray
 
-PlanArgument = Annotated[Path, argument("PLAN", "plan.json.")]
-BatchesOption = Annotated[int, option("--batches N", "Steps to simulate.", whole(1, 10_000))]
-SeedOption = Annotated[
-    int, option("--seed N", "Random seed of the lookups that are drawn.", whole(0, 2**31 - 1))
-]
-TraceOption = Annotated[
-    list[str] | None,
-    option(
-        "--trace TABLE=FILE",
-        "Keys of a table in order (.npy, raw .bin/.i64/.i32, .txt/.csv, optionally .gz), in "
-        "place of lookups drawn from its statistics; repeatable.",
-    ),
-]
-SkewOption = Annotated[
-    str | None,
-    option(
-        "--skew NAME",
-        "Lookups of tables without statistics: dlrm-2021 or dlrm-2022 (published skew of "
-        "production-like tables); default: every row equally often.",
-    ),
-]
-TimeLimitOption = Annotated[
-    float | None,
-    option(
-        "--time-limit SECONDS",
-        "Begin no further table after this; what is done by then is kept. Default: none.",
-        positive,
-    ),
-]
 MOST_ROWS = 40
 
 
 def run(
-    plan: PlanArgument,
-    batches: BatchesOption = 20,
-    seed: SeedOption = 0,
-    trace: TraceOption = None,
-    skew: SkewOption = None,
-    time_limit: TimeLimitOption = None,
+    plan: Annotated[Path, argument("PLAN", "plan.json.")],
+    batches: Annotated[int, option("--batches N", "Steps to simulate.", whole(1, 10_000))] = 20,
+    seed: Annotated[
+        int, option("--seed N", "Random seed of the lookups that are drawn.", whole(0, 2**31 - 1))
+    ] = 0,
+    trace: Annotated[
+        list[str] | None,
+        option(
+            "--trace TABLE=FILE",
+            "Keys of a table in order (.npy, raw .bin/.i64/.i32, .txt/.csv, optionally .gz), in "
+            "place of lookups drawn from its statistics; repeatable.",
+        ),
+    ] = None,
+    skew: Annotated[
+        str | None,
+        option(
+            "--skew NAME",
+            "Lookups of tables without statistics: dlrm-2021 or dlrm-2022 (published skew of "
+            "production-like tables); default: every row equally often.",
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        option(
+            "--time-limit SECONDS",
+            "Begin no further table after this; what is done by then is kept. Default: none.",
+            positive,
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Replay lookups through a plan's tiers and routing; predicted against simulated.

@@ -36,20 +36,6 @@ class DdrName(StrEnum):
     MACHINE = "machine"
 
 
-ReferenceArgument = Annotated[
-    str,
-    argument(
-        "MODULE:FUNCTION",
-        "Your function without arguments (file.py:function works too) that returns "
-        "TorchRecInputs or a dict: module, topology, and if wanted sharders, batch_size, "
-        "constraints, enumerator, storage_reservation.",
-    ),
-]
-DdrOption = Annotated[
-    DdrName, option("--ddr", "DDR limits each rank, as in TorchRec, or the machine.")
-]
-
-
 class RatingChoice(StrEnum):
     """What is minimised, in TorchRec's estimates."""
 
@@ -57,47 +43,52 @@ class RatingChoice(StrEnum):
     CRITICAL_PATH = "critical_path"
 
 
-SkusOption = Annotated[
-    str,
-    option(
-        "--skus CLUSTER,…",
-        "SKUs, each named by a cluster made of it (milp-planner list clusters, or YAML "
-        "files): HBM, DDR and bandwidths of a rank are taken from there.",
-    ),
-]
-RanksOption = Annotated[
-    int | None, option("--world-size N", "Ranks; default: your topology's.", whole(1, 2**20))
-]
-HostOption = Annotated[
-    int | None,
-    option(
-        "--local-world-size N", "Ranks on each host; default: your topology's.", whole(1, 2**20)
-    ),
-]
-RatingOption = Annotated[
-    RatingChoice,
-    option(
-        "--objective", "busiest_rank: TorchRec's rating; critical_path: what its statistics report."
-    ),
-]
-PlansOption = Annotated[
-    Path | None,
-    option(
-        "--output -o DIR", "Write every plan there as DIR/SKU.json, as export --to torchrec does."
-    ),
-]
-
-
 def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
-    reference: ReferenceArgument,
-    skus: SkusOption,
-    world_size: RanksOption = None,
-    local_world_size: HostOption = None,
-    objective: RatingOption = RatingChoice.BUSIEST_RANK,
-    ddr: DdrOption = DdrName.RANK,
+    reference: Annotated[
+        str,
+        argument(
+            "MODULE:FUNCTION",
+            "Your function without arguments (file.py:function works too) that returns "
+            "TorchRecInputs or a dict: module, topology, and if wanted sharders, batch_size, "
+            "constraints, enumerator, storage_reservation.",
+        ),
+    ],
+    skus: Annotated[
+        str,
+        option(
+            "--skus CLUSTER,…",
+            "SKUs, each named by a cluster made of it (milp-planner list clusters, or YAML "
+            "files): HBM, DDR and bandwidths of a rank are taken from there.",
+        ),
+    ],
+    world_size: Annotated[
+        int | None, option("--world-size N", "Ranks; default: your topology's.", whole(1, 2**20))
+    ] = None,
+    local_world_size: Annotated[
+        int | None,
+        option(
+            "--local-world-size N", "Ranks on each host; default: your topology's.", whole(1, 2**20)
+        ),
+    ] = None,
+    objective: Annotated[
+        RatingChoice,
+        option(
+            "--objective",
+            "busiest_rank: TorchRec's rating; critical_path: what its statistics report.",
+        ),
+    ] = RatingChoice.BUSIEST_RANK,
+    ddr: Annotated[
+        DdrName, option("--ddr", "DDR limits each rank, as in TorchRec, or the machine.")
+    ] = DdrName.RANK,
     time_limit: TimeLimitOption = 60.0,
     workers: WorkersOption = None,
-    output: PlansOption = None,
+    output: Annotated[
+        Path | None,
+        option(
+            "--output -o DIR",
+            "Write every plan there as DIR/SKU.json, as export --to torchrec does.",
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Plan a TorchRec model on several SKUs through TorchRec's own dry run; no GPU needed.

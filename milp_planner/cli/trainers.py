@@ -15,7 +15,6 @@ from milp_planner.files import check_writable, write_atomically, write_together
 if TYPE_CHECKING:
     from milp_planner.inputs.table import Pin
 
-PlanArgument = Annotated[Path, argument("PLAN", "plan.json, as plan writes it.")]
 ToOption = Annotated[
     str,
     option(
@@ -27,7 +26,10 @@ ToOption = Annotated[
 
 
 def export(
-    plan: PlanArgument, to: ToOption, output: OutputOption = None, json: JsonOption = False
+    plan: Annotated[Path, argument("PLAN", "plan.json, as plan writes it.")],
+    to: ToOption,
+    output: OutputOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Write a plan for TorchRec, dynamicemb, TorchEasyRec or DLRMv4.
 
@@ -53,14 +55,10 @@ def export(
         console.out().print(f"written: {output}")
 
 
-FileArgument = Annotated[Path, argument("FILE", "Your trainer's file, or one that export wrote.")]
-FromOption = Annotated[str, option("--from FORMAT", "torchrec, tzrec or dlrmv4.")]
-
-
 def import_plan(
-    file: FileArgument,
+    file: Annotated[Path, argument("FILE", "Your trainer's file, or one that export wrote.")],
     model: ModelArgument,
-    format: FromOption,
+    format: Annotated[str, option("--from FORMAT", "torchrec, tzrec or dlrmv4.")],
     output: OutputOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -100,28 +98,22 @@ def _words(pin: Pin) -> str:
     return ", ".join(f"{key} {value}" for key, value in said.items())
 
 
-StatsArgument = Annotated[
-    Path,
-    argument(
-        "STATS",
-        "What TorchRec's planner printed (its statistics with Parameter Info); may be gzipped.",
-    ),
-]
-FolderOption = Annotated[
-    Path, option("--output -o FOLDER", "Folder for model.yaml and tables.csv.")
-]
-DtypeOption = Annotated[str, option("--dtype TYPE", "Element type of the weights.")]
-OptimizerOption = Annotated[str, option("--optimizer NAME", "Optimizer of the tables.")]
-
-ExchangeOption = Annotated[str, option("--exchange-dtype TYPE", "Element type on the wire.")]
-
-
 def import_stats(
-    stats: StatsArgument,
-    output: FolderOption = Path(),
-    dtype: DtypeOption = "fp32",
-    optimizer: OptimizerOption = "rowwise_adagrad",
-    exchange: ExchangeOption = "fp32",
+    stats: Annotated[
+        Path,
+        argument(
+            "STATS",
+            "What TorchRec's planner printed (its statistics with Parameter Info); may be gzipped.",
+        ),
+    ],
+    output: Annotated[
+        Path, option("--output -o FOLDER", "Folder for model.yaml and tables.csv.")
+    ] = Path(),
+    dtype: Annotated[str, option("--dtype TYPE", "Element type of the weights.")] = "fp32",
+    optimizer: Annotated[
+        str, option("--optimizer NAME", "Optimizer of the tables.")
+    ] = "rowwise_adagrad",
+    exchange: Annotated[str, option("--exchange-dtype TYPE", "Element type on the wire.")] = "fp32",
     json: JsonOption = False,
 ) -> None:
     """Turn the statistics that TorchRec prints into a model.

@@ -81,48 +81,32 @@ class PlacedTable(Spec):
 
 
 class PlacedShard(NamedTuple):
-    """One shard on one rank.
-
-    Attributes
-    ----------
-    rank : int
-    rows : (start, stop) or None
-        None where the routing rule scatters rows (dynamicemb, unless ``continuous``).
-    columns : (start, stop)
-    use : dict of resource name to int
-        Bytes on this rank (HBM) or charged to its machine (DDR).
-    cost : tuple of int
-        Picoseconds a phase.
-    """
+    """One shard on one rank."""
 
     rank: int
     rows: tuple[int, int] | None
     columns: tuple[int, int]
+    """Each (start, stop); rows None where the routing rule scatters them (dynamicemb, unless
+    ``continuous``)."""
     use: dict[str, int]
+    """Bytes on this rank (HBM) or charged to its machine (DDR), by resource."""
     cost: tuple[int, ...]
+    """Picoseconds a phase."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """A placement of every table, with everything that verifies and explains it.
-
-    Attributes
-    ----------
-    model, cluster, profile
-        What was planned, and the prices.
-    instance : Instance
-    outcome : Outcome
-        Without a placement when none was found; ``tables`` is then empty.
-    tables : tuple of PlacedTable
-        In the order of the model.
-    """
+    """A placement of every table, with everything that verifies and explains it."""
 
     model: Model
     cluster: Cluster
     profile: Profile
+    """What was planned, and the prices."""
     instance: Instance
     outcome: Outcome
+    """Without a placement when none was found; ``tables`` is then empty."""
     tables: tuple[PlacedTable, ...]
+    """In the order of the model."""
 
     def __repr__(self) -> str:
         return as_text(self)

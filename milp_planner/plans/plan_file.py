@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-import gc
 import gzip
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +14,7 @@ from formulations.instance import Instance, strict_json
 from formulations.instance.file import instance_from_dict, instance_to_dict
 from formulations.instance.strict_json import shown
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
+from formulations.result.verify import uncollected
 from milp_planner.errors import BadInput
 from milp_planner.files import write_json
 from milp_planner.inputs.cluster import Cluster
@@ -185,18 +183,6 @@ def read_document(path: str | Path) -> dict[str, Any]:
 def is_plan(document: dict[str, Any]) -> bool:
     """Whether a document says that it is a plan."""
     return document.get("format") == FORMAT
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Without Python's collector of cycles: it would walk a million small values time and again."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
 
 
 @uncollected()

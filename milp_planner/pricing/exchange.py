@@ -1,6 +1,10 @@
 """Time to exchange embeddings between ranks, from the bottleneck of each collective.
 
 Float64 seconds; O is the bytes of the buffer a shard's rank brings to the collective.
+
+References
+----------
+TorchRec 1.8.0, ``planner/estimator`` (communication) and ``planner/constants.py`` (factors).
 """
 
 from __future__ import annotations
@@ -73,12 +77,7 @@ def links_of(cluster: Cluster) -> Links:
 
 
 def whole_rows_seconds(output: FloatArray, links: Links) -> FloatArray:
-    """Forward (and backward) exchange of table-, column- and table-column-wise: O / all-to-all.
-
-    References
-    ----------
-    TorchRec 1.8.0, ``planner/estimator`` (table-wise communication).
-    """
+    """Forward (and backward) exchange of table-, column- and table-column-wise: O / all-to-all."""
     return output / links.all_to_all
 
 
@@ -86,10 +85,6 @@ def row_wise_seconds(output: FloatArray, pooled: BoolArray, links: Links) -> Flo
     """Exchange of row-wise: reduce-scatter of partial sums (pooled), all-to-all (sequence).
 
     Backward is the mirror image (all-gather) and adds :func:`batched_copy_seconds`.
-
-    References
-    ----------
-    TorchRec 1.8.0, ``planner/estimator`` (row-wise communication).
     """
     return output / np.where(pooled, links.reduce_scatter, links.all_to_all)
 
@@ -97,17 +92,10 @@ def row_wise_seconds(output: FloatArray, pooled: BoolArray, links: Links) -> Flo
 def table_row_wise_seconds(
     output: FloatArray, across: Numbers, pooled: BoolArray, links: Links
 ) -> FloatArray:
-    """Exchange of table-row-wise and grid: inside the machine, then between machines.
+    """Exchange of table-row-wise and grid: O inside the machine, then between machines.
 
-    Parameters
-    ----------
-    output : float array
-        Bytes of a rank's buffer for the step inside the machine.
-    across : float array
-        Bytes a rank then holds for the ranks of all machines with its own local number.
-    References
-    ----------
-    TorchRec 1.8.0, ``planner/estimator`` (table-row-wise communication).
+    ``across`` is what a rank then holds, in bytes, for the ranks of all machines with its own local
+    number.
     """
     inside = output / np.where(pooled, links.local, links.local_all_to_all)
     return inside + across / links.across
@@ -116,21 +104,10 @@ def table_row_wise_seconds(
 def data_parallel_seconds(
     table: Numbers, bandwidth: FloatArray, update_multiple: float, links: Links
 ) -> FloatArray:
-    """Backward exchange of a replicated table: all-reduce of its gradient, then the update.
+    """All-reduce of the gradient of a whole replicated table, in bytes, then its update.
 
-    Parameters
-    ----------
-    table : float array
-        Bytes of the whole table.
-    bandwidth : float array
-        Memory bandwidth of the update.
-    update_multiple : float
-        Passes over the table the update costs.
-
-    References
-    ----------
-    TorchRec 1.8.0, ``planner/estimator`` (data-parallel); its all-reduce term assumes network
-    cards only, ours the bottleneck of the cluster's graph.
+    The update costs ``update_multiple`` passes over the table at the memory's ``bandwidth``.
+    TorchRec's all-reduce term assumes network cards only, ours the bottleneck of the cluster.
     """
     return table / links.all_reduce + table * update_multiple / bandwidth
 
@@ -138,10 +115,5 @@ def data_parallel_seconds(
 def batched_copy_seconds(
     output: FloatArray, bandwidth: FloatArray, copy_multiple: float
 ) -> FloatArray:
-    """The copy after an all-gather, in passes over device memory: 2.455 · O / bandwidth.
-
-    References
-    ----------
-    TorchRec 1.8.0, ``planner/constants.py`` (batched-copy factor).
-    """
+    """The copy after an all-gather, in passes over device memory: 2.455 · O / bandwidth."""
     return output * copy_multiple / bandwidth

@@ -1,6 +1,11 @@
 """Time a rank spends reading rows and writing outputs, and time to fill a cache ahead.
 
 Everything is float64 seconds over arrays of shards; bandwidths are bytes per second.
+
+References
+----------
+TorchRec 1.8.0, ``planner/estimator`` (compute, prefetch) and ``planner/constants.py`` (bandwidths,
+multipliers); dynamicemb shards the same in alibaba/TorchEasyRec, ``tzrec/utils/plan_util.py``.
 """
 
 from __future__ import annotations
@@ -25,22 +30,14 @@ from milp_planner.pricing.units import BoolArray, FloatArray, Numbers
 def efficiency(curve: EfficiencyCurve, argument: FloatArray) -> FloatArray:
     """x_eff of a tiered table: straight lines between the curve's points, level outside.
 
-    Parameters
-    ----------
-    argument : float array
-        Whatever the curve is given over.
+    ``argument`` is whatever the curve is given over.
     """
     points = np.array(curve.points, dtype=np.float64)
     return np.interp(argument, points[:, 0], points[:, 1])
 
 
 def tiered_bandwidth(profile: Profile, x_eff: FloatArray) -> FloatArray:
-    """Bandwidth of a table that lives in two tiers: x_eff · HBM + (1 − x_eff) · host link.
-
-    References
-    ----------
-    TorchRec 1.8.0, ``planner/constants.py``; alibaba/TorchEasyRec, ``tzrec/utils/plan_util.py``.
-    """
+    """Bandwidth of a table that lives in two tiers: x_eff · HBM + (1 − x_eff) · host link."""
     return x_eff * profile.hbm + (1.0 - x_eff) * profile.host_link
 
 
@@ -68,37 +65,19 @@ def forward_seconds(
         Bytes it writes.
     row_bytes : float array
         Bytes of one row as read.
-    References
-    ----------
-    TorchRec 1.8.0, ``planner/estimator`` (forward compute); dynamicemb shards the same in
-    TorchEasyRec.
     """
     read = np.ceil(ids * 8) * np.where(weighted, 2, 1)
     return (read + ids * row_bytes + output_bytes) / bandwidth
 
 
 def backward_seconds(forward: FloatArray, weighted: BoolArray, kernel: Kernel) -> FloatArray:
-    """Backward lookup: 2 · forward, and 1.1 · forward more for the gradient of the weights.
-
-    References
-    ----------
-    TorchRec 1.8.0, ``planner/constants.py`` (backward and weighted-kernel multipliers).
-    """
+    """Backward lookup: 2 · forward, and 1.1 · forward more for the gradient of the weights."""
     extra = np.where(weighted, kernel.weighted_multiple, 0.0)
     return forward * (kernel.backward_multiple + extra)
 
 
 def prefetch_seconds(misses: FloatArray, row_bytes: Numbers, profile: Profile) -> FloatArray:
-    """Fetching a step's missing rows over the host link: misses · row / link.
-
-    Parameters
-    ----------
-    misses : float array
-        Distinct rows of the step that are not in the cache, on this shard.
-    References
-    ----------
-    TorchRec 1.8.0, ``planner/estimator`` (prefetch compute).
-    """
+    """Fetching the distinct rows of a step that are not in the cache: misses · row / link."""
     return misses * row_bytes / profile.host_link
 
 
@@ -162,10 +141,6 @@ def bandwidths(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
     x_eff · HBM + (1 − x_eff) · host link, divided for kernels that read host memory and for
     dynamicemb. With a prefetch pipeline a cache holds a step's rows before the step, so it reads
     at HBM's bandwidth (fetching is priced as a phase of its own). Without HBM: DDR.
-
-    References
-    ----------
-    TorchRec 1.8.0, ``planner/constants.py`` (kernel_bw_lookup); TorchEasyRec for dynamicemb.
     """
     profile, kernel = job.profile, job.profile.kernel
     dense = np.where(options.is_sharding("data_parallel"), kernel.dense_share, 1.0)

@@ -4,6 +4,12 @@ Everything is exact: ratios are pairs of integers, every rounding is upwards unl
 rounds otherwise, and no float touches a byte. dynamicemb shards are counted as the runtime uses
 them and as TorchEasyRec does; both take a cache ratio x = p/q as integers, 0 (HOST_ONLY) and 1
 (HBM_ONLY) included, and return the table itself: buffers and the admission counter come on top.
+
+References
+----------
+TorchRec 1.8.0, ``planner/shard_estimators.py``; NVIDIA/recsys-examples, ``corelib/dynamicemb``
+(``key_value_table``, caching storage, optimizer state sizes); alibaba/TorchEasyRec,
+``tzrec/utils/dynamicemb_util.py``.
 """
 
 from __future__ import annotations
@@ -28,11 +34,8 @@ CACHE_SLOT_BYTES = 16
 def state_multiple(optimizer: str, dim: int) -> Fraction:
     """Optimizer state in units of the weights: how many further copies of a row it keeps.
 
-    none and SGD 0, Adam 2, row-wise Adagrad 1/dim (one number a row), anything else 1.
-
-    References
-    ----------
-    TorchRec 1.8.0, ``planner/shard_estimators.py``; the same table in TorchEasyRec.
+    none and SGD 0, Adam 2, row-wise Adagrad 1/dim (one number a row), anything else 1; the same in
+    TorchEasyRec.
     """
     fixed = {"none": Fraction(0), "sgd": Fraction(0), "adam": Fraction(2)}
     if optimizer == "rowwise_adagrad":
@@ -41,23 +44,14 @@ def state_multiple(optimizer: str, dim: int) -> Fraction:
 
 
 def input_bytes(ids: FloatArray) -> IntArray:
-    """Buffer of the ids a shard receives: ceil(8 · ids), int64 array.
-
-    Parameters
-    ----------
-    ids : float array
-        Ids received in one step, possibly fractional (a mean).
-    """
+    """Buffer of the ids a shard receives (a mean, maybe fractional): ceil(8 · ids), int64 array."""
     return np.ceil(np.asarray(ids, dtype=np.float64) * ID_BYTES).astype(np.int64)
 
 
 def output_bytes(rows_out: FloatArray, columns: IntArray, element_bytes: IntArray) -> IntArray:
     """Buffer of the embeddings a shard returns: ceil(rows · columns · element), int64 array.
 
-    Parameters
-    ----------
-    rows_out : float array
-        Embeddings returned in one step: samples (pooled) or ids (sequence), possibly fractional.
+    Rows are samples (pooled) or ids (sequence) of one step, maybe fractional.
     """
     return np.ceil(np.asarray(rows_out, dtype=np.float64) * columns * element_bytes).astype(
         np.int64
@@ -70,15 +64,7 @@ def torchrec_weights(rows: IntArray, columns: IntArray, element_bytes: IntArray)
 
 
 def torchrec_state(weights: IntArray, numerator: IntArray, denominator: IntArray) -> IntArray:
-    """Bytes of a shard's optimizer state: ceil(weights · multiple).
-
-    Parameters
-    ----------
-    weights : int64 array
-        Bytes of the weights.
-    numerator, denominator : int64 array
-        The multiple of :func:`state_multiple`.
-    """
+    """Bytes of a shard's optimizer state: ceil(weights · multiple of :func:`state_multiple`)."""
     return ceil_div(weights * numerator, denominator)
 
 
@@ -108,10 +94,6 @@ def torchrec_cache(
     -------
     weights, index : int64 arrays
         ``ceil(round(table · c) · share)`` and ``ceil(rows · (4 + 16 c))``.
-
-    References
-    ----------
-    TorchRec 1.8.0, ``planner/shard_estimators.py`` (UVM caching storage).
     """
     over, under = ratio
     cells = shape.table_rows * shape.table_dim
@@ -137,20 +119,10 @@ def ceil_div_product(value: IntArray, numerator: IntArray, denominator: IntArray
 
 
 def admission_counter(capacity: int, bucket: int = 1024) -> int:
-    """HBM bytes of a dynamicemb admission counter on one rank.
+    """HBM bytes of a dynamicemb admission counter with ``capacity`` slots on one rank.
 
-    ceil(align16(capacity) · (17 + 4/bucket)): key, score and digest a slot, 4 bytes per bucket.
-
-    Parameters
-    ----------
-    capacity : int
-        Slots on the rank.
-    bucket : int
-        Slots of a bucket of the counter, which has its own, apart from the table's.
-
-    References
-    ----------
-    TorchEasyRec, ``tzrec/utils/dynamicemb_util.py``.
+    ceil(align16(capacity) · (17 + 4/bucket)): key, score and digest a slot, 4 bytes per bucket of
+    the counter's own size.
     """
     slots = int(round_up(capacity, 16))
     return SLOT_BYTES * slots + int(ceil_div(4 * slots, bucket))
@@ -195,10 +167,6 @@ def runtime_value_bytes(dim: int, element_bytes: int, optimizer: str) -> int:
     """Bytes of one row with its state in the dynamicemb runtime, rounded up to 16.
 
     State: none and SGD 0, Adam two rows, row-wise Adagrad 16 bytes, else (Adagrad) one row.
-
-    References
-    ----------
-    NVIDIA/recsys-examples, ``corelib/dynamicemb`` (optimizer state sizes).
     """
     row = dim * element_bytes
     state = {"none": 0, "sgd": 0, "adam": 2 * row, "rowwise_adagrad": ROWWISE_STATE_BYTES}
@@ -234,10 +202,9 @@ def torcheasyrec_tiers(
     keeps_all : bool array
         Whether the host holds every row (CACHING).
 
-    References
-    ----------
-    alibaba/TorchEasyRec, ``tzrec/utils/dynamicemb_util.py``. Exact where the original multiplies
-    floats: at x = 0.1 the original may be one byte above.
+    Notes
+    -----
+    Exact where the original multiplies floats: at x = 0.1 it may be one byte above.
     """
     over, under = ratio
     a = np.maximum(round_up(rows, ALIGN), ALIGN)
@@ -303,10 +270,6 @@ def runtime_tiers(
     their tier; keys, scores, digests (17 bytes), a reference counter (4) and a bucket's size
     field (4) are kept in HBM for the slots of *every* tier. Parameters as in
     :func:`torcheasyrec_tiers`.
-
-    References
-    ----------
-    NVIDIA/recsys-examples, ``corelib/dynamicemb`` (``key_value_table``, caching storage).
     """
     over, under = ratio
     slots = round_up(rows, bucket)

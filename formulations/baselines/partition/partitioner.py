@@ -16,7 +16,6 @@ from enum import StrEnum
 
 import numpy as np
 
-from formulations.baselines.facts import OptionFacts, option_facts
 from formulations.baselines.partition.state import (
     Blocks,
     FreeBlock,
@@ -26,6 +25,7 @@ from formulations.baselines.partition.state import (
     places,
     positions_on_machine,
 )
+from formulations.bounds.own import OptionFacts, option_facts
 from formulations.errors import UnsupportedInstance
 from formulations.instance import Instance, IntArray, Scope, Where
 from formulations.instance.seating import pinned_ranks

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from formulations.baselines.facts import OptionFacts
+from formulations.bounds.own import OptionFacts
 from formulations.instance import Instance, IntArray
 
 #: Grid search proposes nothing above this many combinations (TorchRec's ``MAX_PROPOSALS``).

@@ -14,6 +14,7 @@ from formulations.instance import Instance, IntArray, Objective
 from formulations.result.check import check, compute_loads, objectives
 from formulations.result.outcome import Outcome, StoppedBy, nothing, why_stopped
 from formulations.result.outcome import found as outcome_with
+from formulations.result.outcome_file import tables_to_dict
 from formulations.result.placement import Placement
 from formulations.settings import Settings
 
@@ -208,11 +209,5 @@ def _unfused(instance: Instance, placement: Placement) -> dict[str, object]:
             instance.fusion_groups[g]: sorted({int(levels[t]) for t in tables})
             for g, tables in mixed.items()
         },
-        "tables": {
-            instance.table_names[t]: {
-                "option": instance.option_names[int(option)],
-                "ranks": placement.to_lists(t),
-            }
-            for t, option in enumerate(placement.options)
-        },
+        "tables": tables_to_dict(instance, placement),
     }

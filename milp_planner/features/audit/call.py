@@ -25,27 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Shown):
-    """A plan and the best plan of the same Instance.
-
-    Attributes
-    ----------
-    compiled : Compiled
-        Model, cluster, options and Instance, the plan's own ratios and widths among them.
-    placement : Placement
-        The audited plan.
-    verdict : Verdict
-        Its solver-free check.
-    as_run : Verdict or None
-        Where it mixes cache ratios in a fusion group: what the runtime would make of it.
-    best : Outcome
-        The best plan found for the same tables and cluster, with its bound.
-    """
+    """A plan and the best plan of the same Instance."""
 
     compiled: Compiled
+    """Model, cluster, options and Instance, the plan's own ratios and widths among them."""
     placement: Placement
     verdict: Verdict
+    """The audited plan and its solver-free check."""
     as_run: Verdict | None
+    """Where it mixes cache ratios in a fusion group: what the runtime would make of it."""
     best: Outcome
+    """The best plan found for the same tables and cluster, with its bound."""
 
     def drawing(self) -> RenderableType:
         """Whether it fits, how far from the bound, who is to blame."""

@@ -25,58 +25,38 @@ OBJECTIVES = tuple(objective.value for objective in Objective)
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One row: a formulation asked for one objective, or the plan as its author would have it.
-
-    Attributes
-    ----------
-    label : str
-        The formulation, or what is shown of it.
-    asked : str
-        The objective it was asked to minimise.
-    outcome : Outcome or None
-        None for a formulation that does not cover this instance (``note`` says why), and for a
-        plan that ignores fusion groups.
-    feasible : bool or None
-        Whether the solver-free check accepts its plan on the Instance; None without a plan.
-    objectives : dict
-        Its plan under all three objectives; empty without one.
-    seconds : float or None
-        None for a row that took no time of its own.
-    note : str
-    """
+    """One row: a formulation asked for one objective, or the plan as its author would have it."""
 
     label: str
+    """The formulation, or what is shown of it."""
     asked: str
+    """The objective it was asked to minimise."""
     outcome: Outcome | None
+    """None for a formulation that does not cover this instance (``note`` says why), and for a plan
+    that ignores fusion groups."""
     feasible: bool | None
+    """Whether the solver-free check accepts its plan on the Instance; None without a plan."""
     objectives: dict[str, int]
+    """Its plan under all three objectives; empty without one."""
     seconds: float | None
+    """None for a row that took no time of its own."""
     note: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Shown):
-    """All rows, with the best bound known for each objective.
-
-    Attributes
-    ----------
-    instances : dict of objective name to Instance
-        The same tables, options and capacities; only the objective differs.
-    entries : tuple of Entry
-    bounds : dict of objective name to Claim or None
-        Largest bound proved by any formulation. It holds for every row.
-    certified : dict of objective name to int or None
-        Largest bound that a certificate re-derives, at most the former.
-    model, cluster : str
-        Names; empty for Instances that come from elsewhere.
-    """
+    """All rows, with the best bound known for each objective."""
 
     instances: dict[str, Instance]
+    """By objective: the same tables, options and capacities."""
     entries: tuple[Entry, ...]
     bounds: dict[str, Claim | None]
+    """Largest bound proved by any formulation, by objective. It holds for every row."""
     certified: dict[str, int | None]
+    """Largest bound that a certificate re-derives, at most the former."""
     model: str = ""
     cluster: str = ""
+    """Names; empty for Instances that come from elsewhere."""
 
     def drawing(self) -> RenderableType:
         """A section per objective, a row per formulation."""

@@ -13,7 +13,7 @@ import numpy as np
 from torchrec.distributed.planner.types import PlannerError, PlannerErrorType
 
 from formulations import Instance, Outcome, Settings, Status
-from formulations.baselines.facts import option_facts
+from formulations.bounds.own import option_facts
 from formulations.diagnose import Least, least_capacity
 from formulations.diagnose.ask import Asker
 from formulations.result.outcome import standing

@@ -355,7 +355,7 @@ def test_a_shard_larger_than_every_place_is_pruned() -> None:
         builder.add_option(name, [Block(Where.ANY_RANK, [Shard(use, (cost,))])])
     instance = builder.build()
     from formulations.baselines.dp_model.programme import make_axes
-    from formulations.baselines.facts import option_facts
+    from formulations.bounds.own import option_facts
 
     hbm, ddr = make_axes(instance, option_facts(instance), ("hbm", "ddr"))
     assert hbm.fits().tolist() == [False, True, True]
@@ -371,13 +371,14 @@ def test_a_shard_larger_than_every_place_is_pruned() -> None:
 def test_proposals_in_published_order() -> None:
     """First variant: every cell by decreasing memory. Merged: a bin's cheapest, decreasing HBM."""
     from formulations.baselines.dp_model.programme import (
+        OPTIONS,
         Programme,
         make_axes,
         make_grid,
         make_problem,
+        read_wishes,
     )
-    from formulations.baselines.dp_model.wishes import OPTIONS, read_wishes
-    from formulations.baselines.facts import option_facts
+    from formulations.bounds.own import option_facts
     from formulations.settings import Options
 
     instance = two_budgets([[(10, 30, 5), (40, 0, 4), (40, 40, 3), (70, 10, 2)]])
