@@ -16,6 +16,7 @@ from formulations import Instance, Outcome, Settings, Status
 from formulations.bounds.own import option_facts
 from formulations.diagnose import Least, least_capacity
 from formulations.diagnose.ask import Asker
+from formulations.result.outcome import standing
 from milp_planner.integrations.torchrec.problem import Problem
 
 TIERS = ("hbm", "ddr", "ssd")
@@ -153,7 +154,7 @@ def no_plan(problem: Problem, outcome: Outcome, settings: Settings | None) -> No
     found = shortfalls(problem.instance, settings)
     proved = outcome.status == Status.INFEASIBLE
     if proved:
-        head = "No plan exists for this model on this topology (proved)."
+        head = f"No plan exists for this model on this topology ({standing(outcome)})."
         kind = (
             PlannerErrorType.INSUFFICIENT_STORAGE
             if any(tier.lacks for tier in found)
