@@ -19,7 +19,7 @@ from formulations.result.outcome import gap_between, standing
 from milp_planner.drawing.units import show_bytes, show_cost, show_gap, show_share
 from milp_planner.features.audit.call import Audit
 from milp_planner.features.explain.moves import MovesInfo, moves_rows, stuck_text
-from milp_planner.features.plan.tables import table_loads, tables_of
+from milp_planner.features.plan.tables import piles, tables_of
 from milp_planner.features.plan.verdict import MEANING
 from milp_planner.files import Facts
 
@@ -160,12 +160,12 @@ class _Contributions:
     """
 
     def __init__(self, instance: Instance, placement: Placement) -> None:
-        loads = [table_loads(instance, placement, t) for t in range(instance.num_tables)]
+        loads = [piles(instance, placement, [t]) for t in range(instance.num_tables)]
         self.names = instance.table_names
         shape = (0, instance.num_ranks)
-        self.cost = np.stack([x[0] for x in loads]) if loads else np.zeros((*shape, 1), np.int64)
-        self.use = np.stack([x[1] for x in loads]) if loads else np.zeros((*shape, 1), np.int64)
-        self.off = np.stack([x[3] for x in loads]) if loads else np.zeros((0, 1), np.int64)
+        self.cost = np.stack([x.cost for x in loads]) if loads else np.zeros((*shape, 1), np.int64)
+        self.use = np.stack([x.use for x in loads]) if loads else np.zeros((*shape, 1), np.int64)
+        self.off = np.stack([x.off_use for x in loads]) if loads else np.zeros((0, 1), np.int64)
 
     def largest(self, amounts: IntArray) -> tuple[Share, ...]:
         """The largest positive amounts, int64 array [tables], with their tables."""

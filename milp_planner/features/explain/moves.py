@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -15,7 +15,7 @@ from rich.text import Text
 from formulations import Instance, Placement
 from formulations.result.check import check
 from formulations.result.outcome import StoppedBy, found
-from milp_planner.drawing.page import fitting_grid
+from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, rows
 from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost
 from milp_planner.errors import BadInput
 from milp_planner.features.plan.migration import Migration, migration
@@ -174,18 +174,32 @@ def draw_moves(info: MovesInfo, everything: bool = False) -> RenderableType:
     stuck = [Text(stuck_text(info.way.stuck))] if info.way.stuck else []
     if not info.way.moves:
         return Group(title, *stuck)
-    told = fitting_grid(("moves", "tables", "bytes", info.objective_kind, "of the gain"),
-                        moves_rows(info), {}, left=())  # fmt: skip
-    shown = info.way.moves if everything else info.way.moves[:MOST]
-    rows = [
-        [str(number), ", ".join(move.tables), show_amount(move.bytes, info.time_unit),
-         show_cost(move.objective, info.time_unit)]
-        for number, move in enumerate(shown, start=1)
-    ]  # fmt: skip
-    grid = fitting_grid(("move", "tables", "bytes", "then"), rows, {"tables": 20}, left=("tables",))
-    hidden = len(info.way.moves) - len(shown)
+    every = moves_grid(info)
+    hidden = 0 if everything else max(0, len(every.rows) - MOST)
+    shown = replace(every, rows=every.rows[: len(every.rows) - hidden])
     more = [Text(f"… and {hidden} more (--all shows them)")] if hidden else []
-    return Group(title, told, grid, *more, *stuck)
+    return Group(title, draw_grid(told_grid(info)), draw_grid(shown, {"tables": 20}), *more, *stuck)
+
+
+def told_grid(info: MovesInfo) -> Grid:
+    """What is there after 1, 5, 20, 100 and all moves."""
+    head = columns("#moves", "#tables", "#bytes", f"#{info.objective_kind}", "#of the gain")
+    told: Values = [list(row) for row in moves_rows(info)]
+    return Grid("moves-told", "moves", "What the first moves bring", head, rows(told))
+
+
+def moves_grid(info: MovesInfo) -> Grid:
+    """Every move."""
+    assert info.way is not None
+    values: Values = [
+        [Cell(str(number), number), ", ".join(move.tables),
+         Cell(show_amount(move.bytes, info.time_unit), move.bytes),
+         Cell(show_cost(move.objective, info.time_unit), move.objective)]
+        for number, move in enumerate(info.way.moves, start=1)
+    ]  # fmt: skip
+    head = columns("#move", "tables", "#bytes", "#then")
+    caption = "In an order that exceeds no capacity while a table is held at both ends"
+    return Grid("moves-all", "moves", caption, head, rows(values))
 
 
 def moves_text(info: MovesInfo) -> str:

@@ -34,9 +34,10 @@ from milp_planner.features.explain.draw_sensitivity import (
 from milp_planner.features.explain.memory import StaircaseInfo
 from milp_planner.features.explain.moves import (
     MovesInfo,
-    moves_rows,
+    moves_grid,
     moves_text,
     stuck_text,
+    told_grid,
 )
 from milp_planner.features.explain.page_curves import draw_moves, draw_staircase
 from milp_planner.features.explain.replan import ReplanInfo, replan_grid
@@ -98,23 +99,10 @@ def _moves_section(info: MovesInfo) -> Section:
         text += f" {sentence(stuck_text(info.way.stuck))}"
     if info.way is None or not info.way.moves:
         return Section("moves", "From today's plan", text)
-    head = columns("#moves", "#tables", "#bytes", f"#{info.objective_kind}", "#of the gain")
-    told: Values = [list(row) for row in moves_rows(info)]
-    parts = [
-        Part(table=Grid("moves-told", "moves", "What the first moves bring", head, rows(told)))
-    ]
+    parts = [Part(table=told_grid(info)), Part(table=moves_grid(info))]
     drawing = draw_moves(info)
     if drawing is not None:
         parts.insert(0, Part(drawing.title, drawing.render(), drawing.about))
-    every: Values = [
-        [Cell(str(number), number), ", ".join(move.tables),
-         Cell(show_amount(move.bytes, info.time_unit), move.bytes),
-         Cell(show_cost(move.objective, info.time_unit), move.objective)]
-        for number, move in enumerate(info.way.moves, start=1)
-    ]  # fmt: skip
-    head = columns("#move", "tables", "#bytes", f"#{info.objective_kind} then")
-    caption = "In an order that exceeds no capacity while a table is held at both ends"
-    parts.append(Part(table=Grid("moves-all", "moves", caption, head, rows(every))))
     return Section("moves", "From today's plan", text, parts=tuple(parts))
 
 

@@ -11,11 +11,12 @@ from formulations.fusion import mixed_groups
 from formulations.instance import BlockView, IntArray, Scope
 from formulations.result.check import Loads, Verdict, gather, judge, position_entries
 from formulations.result.placement import fixed_ranks, machine_ranks
+from milp_planner.features.plan.tables import Piles, piles
 
 
 @dataclass(frozen=True)
 class Shortage:
-    """What one place lacks."""
+    """How much one place is short of."""
 
     resource: str
     scope: str
@@ -39,55 +40,10 @@ class Swap:
     """``fusion`` and ``moves``, where broken."""
 
 
-@dataclass(frozen=True, eq=False)
-class Piles:
-    """What lies where, table by table to be added and taken away."""
-
-    use: IntArray
-    """Int64 array [ranks, resources]."""
-    cost: IntArray
-    """Int64 array [ranks, phases]."""
-    off_use: IntArray
-    """Of blocks on no rank; int64 array [resources]."""
-    off_cost: IntArray
-    """Int64 array [phases]."""
-
-    def copy(self) -> Piles:
-        """Arrays of its own."""
-        return Piles(*(a.copy() for a in (self.use, self.cost, self.off_use, self.off_cost)))
-
-    def add(self, instance: Instance, block: BlockView, ranks: IntArray, sign: int = 1) -> None:
-        """One placed block more, or with sign −1 one less."""
-        if block.where == Where.CLUSTER:
-            off = [block.entry(i) for i in range(block.count)]
-            self.off_use[:] += sign * instance.shard_use[off].sum(axis=0)
-            self.off_cost[:] += sign * instance.shard_cost[off].sum(axis=0)
-            return
-        entries = position_entries(instance, block, ranks)
-        np.add.at(self.use, ranks, sign * instance.shard_use[entries])
-        np.add.at(self.cost, ranks, sign * instance.shard_cost[entries])
-
-    def loads(self, instance: Instance) -> Loads:
-        """As the solver-free check computes them."""
-        use = [
-            gather(instance, i, self.use, int(self.off_use[i]))
-            for i in range(len(instance.resources))
-        ]
-        return Loads(self.cost, self.off_cost, use)
-
-
-def piles(instance: Instance, placement: Placement) -> Piles:
-    """All tables of a well formed placement."""
-    ranks, phases, resources = instance.num_ranks, len(instance.phases), len(instance.resources)
-    found = Piles(
-        *(np.zeros(shape, dtype=np.int64)
-          for shape in ((ranks, resources), (ranks, phases), resources, phases))
-    )  # fmt: skip
-    for table, option in enumerate(placement.options):
-        for index, there in zip(instance.blocks_of(int(option)), placement.ranks[table],
-                                strict=True):  # fmt: skip
-            found.add(instance, instance.block(index), there)
-    return found
+def _loads(instance: Instance, held: Piles) -> Loads:
+    """As the solver-free check computes them."""
+    use = [gather(instance, i, held.use, int(off)) for i, off in enumerate(held.off_use)]
+    return Loads(held.cost, held.off_cost, use)
 
 
 def swap(
@@ -104,13 +60,12 @@ def swap(
     placement : Placement
         Well formed.
     whole : Piles, optional
-        ``piles(instance, placement)``, where many options are asked about.
+        Of all tables, where many options are asked about.
     """
     table = int(instance.table_of[option])
-    now = piles(instance, placement) if whole is None else whole.copy()
-    for index, there in zip(instance.blocks_of(int(placement.options[table])),
-                            placement.ranks[table], strict=True):  # fmt: skip
-        now.add(instance, instance.block(index), there, -1)
+    whole = whole or piles(instance, placement, range(instance.num_tables))
+    now = Piles(*(part.copy() for part in whole))
+    now.add_table(instance, placement, table, -1)
     ranks = []
     for index in instance.blocks_of(option):
         block = instance.block(index)
@@ -124,7 +79,7 @@ def swap(
     all_ranks = list(placement.ranks)
     all_ranks[table] = ranks
     changed = Placement(options, all_ranks)
-    verdict = judge(instance, changed, now.loads(instance))
+    verdict = judge(instance, changed, _loads(instance, now))
     return Swap(
         changed,
         verdict.objectives[instance.objective.value] if verdict.feasible else None,

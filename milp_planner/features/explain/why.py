@@ -14,8 +14,8 @@ from formulations.proof.prove import symmetric_lp
 from formulations.reduce import forced_bounds
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
-from milp_planner.features.explain.swap import Piles, Shortage, piles, swap
-from milp_planner.features.plan.tables import tables_of
+from milp_planner.features.explain.swap import Shortage, swap
+from milp_planner.features.plan.tables import Piles, piles, tables_of
 from milp_planner.files import Facts
 from milp_planner.inputs.problems import choice
 
@@ -40,7 +40,7 @@ class Alternative:
     beside: int | None
     """The objective with every other table left where it is; None when it does not fit there."""
     lacks: tuple[Shortage, ...]
-    """What it lacks there; empty when it fits, or breaks something else (``clashes``)."""
+    """What is short there; empty when it fits, or breaks something else (``clashes``)."""
     clashes: tuple[str, ...]
     """What else it breaks there: ``fusion``, ``moves``; ``places`` when it needs more of them than
     there are."""
@@ -110,7 +110,7 @@ def why(
             raise BadInput(f"table {name!r}: {choice(name, list(instance.table_names))}")
     asked = [instance.table_index(n) for n in tables] or _costliest(instance, outcome.placement)
     bounds = _bounds(instance, outcome)
-    whole = piles(instance, outcome.placement)
+    whole = piles(instance, outcome.placement, range(instance.num_tables))
     left = len(asked) * count
     found: list[TableWhy] = []
     better = _Better(outcome.objective)

@@ -11,7 +11,7 @@ from formulations import Instance, Placement, Scope
 from milp_planner.drawing.charts import WIDTH, Drawing, Scale
 from milp_planner.drawing.units import memory_name, show_amount, show_share
 from milp_planner.features.plan.ranks import FOLD_ABOVE
-from milp_planner.features.plan.tables import MODES, facets_of, table_loads
+from milp_planner.features.plan.tables import MODES, facets_of, piles
 from milp_planner.files import Facts
 
 #: Of tables whose option's name says no mode (TorchRec's, the literature's).
@@ -67,7 +67,7 @@ def memory_of(instance: Instance, placement: Placement) -> MemoryInfo:
         option = instance.option_names[int(placement.options[table])]
         facets = facets_of(option)
         mode = names.index(OTHER if facets is None else facets.mode)
-        use[mode] += table_loads(instance, placement, table)[1]
+        use[mode] += piles(instance, placement, [table]).use
     found = [names[m] for m in range(len(names)) if use[m].any()]
     kept = [m for m in range(len(names)) if use[m].any()]
     tiers = []

@@ -13,7 +13,7 @@ import numpy as np
 from formulations import Instance, Placement
 from formulations.instance import Current, IntArray, Objective, Scope
 from formulations.result.check import check, moved_bytes, moved_tables
-from milp_planner.features.plan.tables import table_loads
+from milp_planner.features.plan.tables import piles
 from milp_planner.files import Facts
 
 #: Plans on the way that the check judges, unless fusion groups may be mixed on it; between these
@@ -130,7 +130,7 @@ class _Way:
         self, instance: Instance, before: Placement, after: Placement, todo: list[list[int]]
     ) -> None:
         self._instance = instance
-        loads = [table_loads(instance, before, t)[:2] for t in range(instance.num_tables)]
+        loads = [piles(instance, before, [t])[:2] for t in range(instance.num_tables)]
         cost = sum((cost for cost, _ in loads), np.zeros_like(loads[0][0]))
         use = sum((use for _, use in loads), np.zeros_like(loads[0][1]))
         saved = np.zeros((len(todo), *cost.shape), dtype=np.int64)
@@ -138,7 +138,7 @@ class _Way:
         old = np.zeros_like(new)
         for step, tables in enumerate(todo):
             for table in tables:
-                there = table_loads(instance, after, table)[:2]
+                there = piles(instance, after, [table])[:2]
                 saved[step] += loads[table][0] - there[0]
                 new[step] += there[1]
                 old[step] += loads[table][1]

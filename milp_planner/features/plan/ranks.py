@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -98,9 +99,12 @@ class RanksInfo(Facts):
         return tuple(row for row in self.rows if row.rank in chosen)
 
 
-def by_memory(usage: Iterable[Usage]) -> dict[str, Usage]:
+AnyUsage = TypeVar("AnyUsage", bound=Usage)
+
+
+def by_memory(usage: Iterable[AnyUsage]) -> dict[str, AnyUsage]:
     """The fullest resource of each memory: ``hbm:NAME``, one per collective, limit the same HBM."""
-    fullest: dict[str, Usage] = {}
+    fullest: dict[str, AnyUsage] = {}
     for use in usage:
         name = memory_name(use.resource)
         known = fullest.get(name)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from formulations import Instance, Placement
-from formulations.instance import IntArray, Where
+from formulations.instance import BlockView, IntArray, Where
 from formulations.result.check import position_entries
 from milp_planner.drawing.page import fitting_grid
 from milp_planner.drawing.units import memory_name, show_amount, show_cost, show_ranks
@@ -100,7 +101,7 @@ def tables_of(instance: Instance, placement: Placement) -> TablesInfo:
 
 def _row(instance: Instance, placement: Placement, table: int) -> TableRow:
     option = int(placement.options[table])
-    cost, use, off_cost, off_use = table_loads(instance, placement, table)
+    cost, use, off_cost, off_use = piles(instance, placement, [table])
     names = [r.name for r in instance.resources]
     return TableRow(
         name=instance.table_names[table],
@@ -112,28 +113,45 @@ def _row(instance: Instance, placement: Placement, table: int) -> TableRow:
     )
 
 
-def table_loads(
-    instance: Instance, placement: Placement, table: int
-) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """One table's cost [ranks, phases] and use [ranks, resources], then the same off all ranks.
+class Piles(NamedTuple):
+    """What lies where, block by block to be added and taken away; int64 arrays."""
 
-    The last two are int64 arrays [phases] and [resources]: what ``CLUSTER`` blocks add.
-    """
-    cost = np.zeros((instance.num_ranks, len(instance.phases)), dtype=np.int64)
-    use = np.zeros((instance.num_ranks, len(instance.resources)), dtype=np.int64)
-    off_cost, off_use = np.zeros_like(cost[0]), np.zeros_like(use[0])
-    blocks = instance.blocks_of(int(placement.options[table]))
-    for index, ranks in zip(blocks, placement.ranks[table], strict=True):
-        block = instance.block(index)
+    cost: IntArray
+    """Of each rank; array [ranks, phases]."""
+    use: IntArray
+    """Of each rank; array [ranks, resources]."""
+    off_cost: IntArray
+    off_use: IntArray
+    """Of blocks on no rank; arrays [phases] and [resources]."""
+
+    def add(self, instance: Instance, block: BlockView, ranks: IntArray, sign: int = 1) -> None:
+        """One placed block more, or with sign −1 one less."""
         if block.where == Where.CLUSTER:
-            entries = [block.entry(i) for i in range(block.count)]
-            off_cost += instance.shard_cost[entries].sum(axis=0)
-            off_use += instance.shard_use[entries].sum(axis=0)
-            continue
-        positions = position_entries(instance, block, ranks)
-        np.add.at(cost, ranks, instance.shard_cost[positions])
-        np.add.at(use, ranks, instance.shard_use[positions])
-    return cost, use, off_cost, off_use
+            off = [block.entry(i) for i in range(block.count)]
+            self.off_cost[:] += sign * instance.shard_cost[off].sum(axis=0)
+            self.off_use[:] += sign * instance.shard_use[off].sum(axis=0)
+            return
+        entries = position_entries(instance, block, ranks)
+        np.add.at(self.cost, ranks, sign * instance.shard_cost[entries])
+        np.add.at(self.use, ranks, sign * instance.shard_use[entries])
+
+    def add_table(
+        self, instance: Instance, placement: Placement, table: int, sign: int = 1
+    ) -> None:
+        """All blocks of a placed table more, or less."""
+        blocks = instance.blocks_of(int(placement.options[table]))
+        for index, ranks in zip(blocks, placement.ranks[table], strict=True):
+            self.add(instance, instance.block(index), ranks, sign)
+
+
+def piles(instance: Instance, placement: Placement, tables: Iterable[int]) -> Piles:
+    """Some tables of a well-formed placement."""
+    shapes = (len(instance.phases), len(instance.resources))
+    rows = [np.zeros((instance.num_ranks, n), dtype=np.int64) for n in shapes]
+    found = Piles(*rows, *(np.zeros(n, dtype=np.int64) for n in shapes))
+    for table in tables:
+        found.add_table(instance, placement, table)
+    return found
 
 
 #: Tables shown before the rest is summed up in a line.

@@ -24,7 +24,7 @@ from milp_planner.drawing.units import (
     show_time,
     time_unit,
 )
-from milp_planner.features.plan.ranks import RankRow, RanksInfo
+from milp_planner.features.plan.ranks import RankRow, RanksInfo, Usage, by_memory
 from milp_planner.files import Facts
 
 MEANING = {
@@ -44,17 +44,13 @@ STOPPED = {
 
 
 @dataclass(frozen=True)
-class Tightest:
+class Tightest(Usage):
     """The place of one resource with the largest share in use."""
 
-    resource: str
     scope: str
-    """Such as ``hbm`` and ``rank``."""
+    """Such as ``rank``."""
     place: int
     """Rank or machine number (0 for the cluster)."""
-    used: int
-    capacity: int
-    """Bytes (the instance's unit)."""
 
     @property
     def headroom(self) -> int:
@@ -118,13 +114,7 @@ class VerdictInfo(Facts):
     @property
     def fullest(self) -> tuple[Tightest, ...]:
         """The tightest place of each memory, however many resources limit that."""
-        found: dict[str, Tightest] = {}
-        for place in self.tightest:
-            name = memory_name(place.resource)
-            known = found.get(name)
-            if known is None or place.used * known.capacity > known.used * place.capacity:
-                found[name] = place
-        return tuple(found.values())
+        return tuple(by_memory(self.tightest).values())
 
 
 def verdict_of(instance: Instance, outcome: Outcome) -> VerdictInfo:
@@ -178,10 +168,10 @@ def _tightest_places(instance: Instance, loads: Loads) -> tuple[Tightest, ...]:
         found.append(
             Tightest(
                 resource.name,
-                scope.value,
-                0 if scope == Scope.CLUSTER else place,
                 int(use[place]),
                 int(resource.capacity[place]),
+                scope.value,
+                0 if scope == Scope.CLUSTER else place,
             )
         )
     return tuple(found)

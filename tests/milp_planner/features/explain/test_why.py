@@ -24,8 +24,9 @@ from formulations.instance import Pin
 from formulations.result.check import check
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
-from milp_planner.features.explain.swap import piles, swap
+from milp_planner.features.explain.swap import swap
 from milp_planner.features.explain.why import MOST, Alternative, why
+from milp_planner.features.plan.tables import piles
 from tests.formulations.brute_force import brute_force, table_placements
 from tests.formulations.examples import two_modes
 from tests.milp_planner.features.explain.quick import quick, small, truth
@@ -163,7 +164,7 @@ def test_a_swap_is_what_the_check_says_of_it(instance: Instance, data: st.DataOb
     best = solve(instance, "cpsat", LIMITS).placement
     assume(best is not None)
     option = data.draw(st.integers(0, instance.num_options - 1))
-    found = swap(instance, best, option, piles(instance, best))
+    found = swap(instance, best, option, piles(instance, best, range(instance.num_tables)))
     assume(found is not None)
     verdict = check(instance, found.placement)
     assert verdict.loads is not None

@@ -17,9 +17,9 @@ def test_tightest_places_by_hand() -> None:
     """Rank 2 has 80 of 100 HBM, machine 0 has 10 of 50 DDR, the cluster 8 of 9."""
     info = verdict_of(example(), found(example(), "cpsat", placement(), StoppedBy.TIME_LIMIT))
     assert info.tightest == (
-        Tightest("hbm", "rank", 2, 80, 100),
-        Tightest("ddr", "machine", 0, 10, 50),
-        Tightest("pool", "cluster", 0, 8, 9),
+        Tightest("hbm", 80, 100, "rank", 2),
+        Tightest("ddr", 10, 50, "machine", 0),
+        Tightest("pool", 8, 9, "cluster", 0),
     )
     assert [place.headroom for place in info.tightest] == [20, 40, 1]
 
