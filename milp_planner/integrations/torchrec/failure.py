@@ -24,7 +24,7 @@ TIERS = ("hbm", "ddr", "ssd")
 
 @dataclass(frozen=True)
 class Shortfall:
-    """What one tier lacks."""
+    """How much one tier is short of."""
 
     tier: str
     """``hbm``, ``ddr`` or ``ssd``."""
@@ -45,7 +45,7 @@ class Shortfall:
 
     @property
     def short_per_place(self) -> int | None:
-        """Bytes the smallest place lacks at least, by the proved bound; None when not known."""
+        """Bytes the smallest place is short of at least, as proved; None when not known."""
         if self.least is None or self.least.bound is None:
             return None
         return max(0, self.least.bound - min(self.least.capacity))
