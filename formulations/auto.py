@@ -12,7 +12,7 @@ from formulations import exact, scale
 from formulations.clock import Clock
 from formulations.instance import Instance
 from formulations.polish import polished
-from formulations.presolve import Presolved, placement_variables, presolve
+from formulations.presolve import placement_variables, presolve
 from formulations.result.outcome import Outcome, with_plan
 from formulations.result.verify import CHECKING, READING
 from formulations.search.conductor import conduct
@@ -44,15 +44,7 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
         kept += min(AFTERWARDS * instance.num_options, MOST_AFTERWARDS * limit)
     with clock.holding_back(kept):
         outcome = conduct(instance, settings, clock, "auto")
-    if polishes and not clock.over():
-        outcome = _polished(instance, presolved, outcome, settings, clock)
-    return outcome
-
-
-def _polished(
-    instance: Instance, presolved: Presolved, outcome: Outcome, settings: Settings, clock: Clock
-) -> Outcome:
-    if outcome.placement is None or outcome.objective is None:
+    if not polishes or outcome.placement is None or clock.over():
         return outcome
     plan = polished(instance, presolved, outcome.placement, settings, clock)
     return with_plan(instance, outcome, plan, outcome.objective)

@@ -70,6 +70,8 @@ class Clock:
     ----------
     counts : bool
         Whether it counts work instead of reading the wall.
+    work : float
+        Counted so far, on either kind of clock.
     trace : list of TracePoint
     """
 
@@ -78,7 +80,7 @@ class Clock:
         self._start = time.perf_counter()
         self._lock = threading.Lock()
         self._held_back = 0.0
-        self._work = 0.0
+        self.work = 0.0
         self.counts = settings.work_limit is not None
         self.trace: list[TracePoint] = []
 
@@ -88,13 +90,13 @@ class Clock:
 
     def now(self) -> float:
         """Units spent: seconds, or work counted so far."""
-        return self._work if self.counts else self.seconds()
+        return self.work if self.counts else self.seconds()
 
     def remaining(self) -> float:
         """Units left (infinite without a limit, never negative)."""
         if not self.counts:
             return self.seconds_left()
-        return max(0.0, (self._settings.work_limit or 0.0) - self._held_back - self._work)
+        return max(0.0, (self._settings.work_limit or 0.0) - self._held_back - self.work)
 
     def seconds_left(self) -> float:
         """Seconds on the wall until the time limit (infinite without one): a last resort."""
@@ -110,12 +112,7 @@ class Clock:
     def spend(self, work: float) -> None:
         """Count work that was done."""
         with self._lock:
-            self._work += work
-
-    @property
-    def work(self) -> float:
-        """Work counted so far, on either kind of clock."""
-        return self._work
+            self.work += work
 
     def limits(self, amount: float | None = None, seed: int = 0, workers: int = 1) -> Limits:
         """What one call of a solver may take: ``amount`` units at most, within what is left."""

@@ -4,7 +4,7 @@
 
 RESULTS is one of benchmarks/torchrec-gap/results: its plans are the upper limits, its certified
 bounds (one vector of multipliers, no tree) the comparison. FOLDER holds the instances. The prover
-runs alone, then the checker; seconds are those of the processor.
+runs alone, then the checker; seconds, the limit's too, are those of the processor.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("-o", "--output", type=Path, default=Path("rows.json"))
     asked = parser.parse_args()
+    time.monotonic = time.process_time  # what the prover's limit is counted by
     known = json.loads(asked.results.read_text())["rows"]
     best = {r["instance"]: r for r in sorted(known, key=lambda r: -(r["objective"] or 0))}
     rows = {}

@@ -73,7 +73,7 @@ def _split(path: str | Path) -> tuple[Path, str | None]:
 
 def _parse(file: Path) -> Any:
     # Fractions are allowed here and checked field by field: profits may have decimals.
-    return strict_json.parse(strict_json.read_bytes(file), str(file), floats=True)
+    return strict_json.parse(strict_json.read_bytes(file), str(file))
 
 
 def _instances(document: Any, file: Path) -> dict[str, dict[str, Any]]:

@@ -46,7 +46,7 @@ def read_instance(path: str | Path) -> Instance:
     """
     path = Path(path)
     # "reference" is for people and may hold seconds; every other number is checked as an integer.
-    document = strict_json.parse(strict_json.read_bytes(path), str(path), floats=True)
+    document = strict_json.parse(strict_json.read_bytes(path), str(path))
     return instance_from_dict(document, str(path))
 
 

@@ -134,10 +134,10 @@ class _Lowering:
         self._every_rank(owner, blocks[where == Where.EVERY_RANK])
         self._lists(owner, blocks[where == Where.LIST])
         self._cluster(owner, blocks[where == Where.CLUSTER])
-        self._any_rank(owner, blocks[where == Where.ANY_RANK])
-        self._machine_kinds(owner, blocks[where == Where.ONE_MACHINE], self._take_whole)
+        self._choosing(owner, blocks[where == Where.ANY_RANK], self._free_among)
+        self._choosing(owner, blocks[where == Where.ONE_MACHINE], self._take_whole)
         inside = blocks[where == Where.ANY_RANK_OF_ONE_MACHINE]
-        self._machine_kinds(owner, inside, self._put_inside)
+        self._choosing(owner, inside, self._put_inside)
 
     def _groups(self, blocks: IntArray) -> Iterator[tuple[IntArray, bool]]:
         """Blocks by the places they may take, and whether their shards must part."""
@@ -201,10 +201,6 @@ class _Lowering:
         kinds = self._kinds(blocks)
         self._off.append((owner_of[blocks[kinds.owner]], kinds.entry, kinds.count))
 
-    def _any_rank(self, owner_of: IntArray, blocks: IntArray) -> None:
-        for own, apart in self._groups(blocks):
-            self._free_among(owner_of[own], own, _places(self._instance, int(own[0])), apart)
-
     def _free_among(
         self, candidate: IntArray, blocks: IntArray, ranks: IntArray, apart: bool
     ) -> None:
@@ -219,7 +215,7 @@ class _Lowering:
         count = self._instance.block_count[blocks]
         self._spread.append(Spread(candidate, blocks, count, ranks, room, kinds))
 
-    def _machine_kinds(
+    def _choosing(
         self,
         owner_of: IntArray,
         blocks: IntArray,

@@ -62,7 +62,7 @@ def unpack(packed: bytes, what: str) -> bytes:
     return data
 
 
-def parse(raw: bytes, what: str, *, floats: bool = False) -> Any:
+def parse(raw: bytes, what: str) -> Any:
     """Parse JSON bytes.
 
     Parameters
@@ -70,17 +70,12 @@ def parse(raw: bytes, what: str, *, floats: bool = False) -> Any:
     raw : bytes
     what : str
         Named in error messages, usually the path.
-    floats : bool
-        Whether fractional numbers are allowed (finite ones).
 
     Raises
     ------
     InstanceError
-        For broken JSON, duplicate keys, NaN, or fractions where integers are needed.
+        For broken JSON, duplicate keys, or a number that is not finite.
     """
-
-    def no_float(text: str) -> float:
-        raise InstanceError(f"{what}: numbers must be integers, found {text[:40]}")
 
     def finite(text: str) -> float:
         number = float(text)
@@ -95,7 +90,7 @@ def parse(raw: bytes, what: str, *, floats: bool = False) -> Any:
         return json.loads(
             raw.decode(),
             object_pairs_hook=_unique(what),
-            parse_float=finite if floats else no_float,
+            parse_float=finite,
             parse_constant=no_constant,
         )
     except UnicodeDecodeError as error:

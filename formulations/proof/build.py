@@ -214,13 +214,14 @@ class _Builder:
     def _cover_machines(self, block: BlockView) -> None:
         own = self._own[self._current]
         for machine, ranks in enumerate(self._instance.machines):
-            entries = {block.entry(r) for r in ranks}
-            for f in range(self._measures.value.shape[1]):
-                least = min(self._value[e][f] for e in entries)
-                self._add(own, self._cover_row(1 + machine, f), least)
+            self._cover(own, machine, {block.entry(r) for r in ranks})
 
-    def _cover_row(self, index: int, f: int) -> int:
-        return self._layout.cover + index * self._measures.value.shape[1] + f
+    def _cover(self, terms: Terms, machine: int, entries: set[int]) -> None:
+        """The least of the shards on all ranks of a machine."""
+        width = self._measures.value.shape[1]
+        for f in range(width):
+            least = min(self._value[e][f] for e in entries)
+            self._add(terms, self._layout.cover + (1 + machine) * width + f, least)
 
     def _slot(self, times: int, role: int, choices: list[tuple[int, Terms]]) -> bool:
         """Several places, or the only one (which is then no choice)."""
@@ -292,10 +293,7 @@ class _Builder:
                 return None
             self._shard(terms, entry, cell)
         if self._apart:
-            entries = set(block.entries.tolist())
-            for f in range(self._measures.value.shape[1]):
-                least = min(self._value[e][f] for e in entries)
-                self._add(terms, self._cover_row(1 + machine, f), least)
+            self._cover(terms, machine, set(block.entries.tolist()))
         return terms
 
     def _pack(self, possible: np.ndarray) -> Rows:

@@ -141,7 +141,6 @@ class _Matrix:
 
     def __init__(self, rows: Rows, unit: float) -> None:
         self._rows, self._unit = rows, unit
-        self._row: list[IntArray] = []
         self._column: list[IntArray] = []
         self._value: list[FloatArray] = []
         self._low: list[float] = []
@@ -187,9 +186,7 @@ class _Matrix:
         self, columns: Any, values: Any, limits: tuple[float, float], proof_row: int = -1,
         unit: float = 1.0,
     ) -> None:  # fmt: skip
-        index = len(self._low)
         self._column.append(np.asarray(columns, dtype=np.int64))
-        self._row.append(np.full(len(self._column[-1]), index))
         self._value.append(np.asarray(values, dtype=np.float64))
         self._low.append(limits[0])
         self._high.append(limits[1])

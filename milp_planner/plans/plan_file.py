@@ -161,7 +161,7 @@ def _unpacked(part: Any, what: str) -> Any:
         packed = base64.b64decode(part["data"], validate=True)
     except (binascii.Error, ValueError) as error:
         raise BadInput(f"{what}: the compressed part is damaged ({error})") from None
-    return strict_json.parse(strict_json.unpack(packed, what), what, floats=True)
+    return strict_json.parse(strict_json.unpack(packed, what), what)
 
 
 def read_document(path: str | Path) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def read_document(path: str | Path) -> dict[str, Any]:
     InstanceError
         When the file cannot be read or parsed.
     """
-    document = strict_json.parse(strict_json.read_bytes(Path(path)), str(path), floats=True)
+    document = strict_json.parse(strict_json.read_bytes(Path(path)), str(path))
     if not isinstance(document, dict):
         raise BadInput(f"{path}: needs a JSON object, found a {type(document).__name__}")
     return document

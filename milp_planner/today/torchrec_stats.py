@@ -192,7 +192,7 @@ def model_files(
     Raises
     ------
     BadInput
-        For columns the printout lacks, cells that are no numbers, or tables of several batches.
+        For missing columns, cells that are no numbers, or tables of several batches.
     """
     names = _short([table.name for table in stats])
     rows = [_model_row(table, short) for table, short in zip(stats, names, strict=True)]

@@ -125,7 +125,7 @@ class Store:
 
 def _parse(line: bytes, where: str) -> Record:
     try:
-        record = strict_json.parse(line, where, floats=True)
+        record = strict_json.parse(line, where)
     except InstanceError:
         record = None
     if not isinstance(record, dict) or not isinstance(record.get("key"), str):

@@ -26,6 +26,8 @@ from milp_planner.plans.plan_file import read_document
 FORMAT = "milp-planner-comparison/1"
 #: Statuses that are claims; :attr:`ComparisonRow.word` says on whose word.
 PROOFS = ("optimal", "infeasible")
+#: Columns that go on below where the terminal is too narrow, and how narrow they may become.
+_LEAST = {"formulation": 12, "status": 10}
 _HEAD = re.compile(rb'\A\s*\{\s*"format"\s*:\s*"milp-planner-comparison/')
 
 
@@ -267,9 +269,7 @@ def draw_comparison(info: ComparisonInfo) -> RenderableType:
     for asked in info.bounds:
         mine = [row for row in info.rows if row.asked == asked]
         title = Text(f"minimising {asked}: {MEANING[asked]}", style="bold")
-        table = draw_grid(
-            comparison_grid(info, asked), {"formulation": 18, "status": 10}, ["status"]
-        )
+        table = draw_grid(comparison_grid(info, asked), _LEAST, list(_LEAST))
         parts += [title, table, *_notes(mine), Text(info.origin(asked)), Text("")]
     return Group(*parts[:-1])
 

@@ -79,7 +79,7 @@ def replan(
     Parameters
     ----------
     current : Plan
-        In production; beside ``today`` a better one, the first moves to which are improved on.
+        In production; with ``today``, a better plan: its first moves are where searches start.
     limits : sequence of int
         How much may move, in ``by``.
     by : str

@@ -16,7 +16,7 @@ from milp_planner.features.plan.tables import Piles, piles
 
 @dataclass(frozen=True)
 class Shortage:
-    """What one place lacks."""
+    """How much one place is short of."""
 
     resource: str
     scope: str

@@ -40,7 +40,7 @@ class Alternative:
     beside: int | None
     """The objective with every other table left where it is; None when it does not fit there."""
     lacks: tuple[Shortage, ...]
-    """What it lacks there; empty when it fits, or breaks something else (``clashes``)."""
+    """What is short there; empty when it fits, or breaks something else (``clashes``)."""
     clashes: tuple[str, ...]
     """What else it breaks there: ``fusion``, ``moves``; ``places`` when it needs more of them than
     there are."""

@@ -122,17 +122,17 @@ def _tiers(
         near = shape.hbm_buckets * (shape.hbm_slots > 0)
         far = shape.host_buckets * (shape.host_slots > 0)
         slots = near * shape.hbm_bucket + far * shape.host_bucket
-        beside = (SLOT_BYTES + COUNTER_BYTES) * slots + BUCKET_BYTES * (near + far)
+        extra = (SLOT_BYTES + COUNTER_BYTES) * slots + BUCKET_BYTES * (near + far)
         counted = job.table.admission_capacity or 0
-        beside += admission_counter(counted, job.table.admission_bucket_capacity)
+        extra += admission_counter(counted, job.table.admission_bucket_capacity)
         elsewhere = shape.mode == "CACHING" and job.table.external_storage is not None
-        return held * row + beside, 0.0 if elsewhere else hosted * row
+        return held * row + extra, 0.0 if elsewhere else hosted * row
     assert shard.rows is not None
     rows = shard.rows[1] - shard.rows[0]
     if shape.mode == "HBM_ONLY":
         return rows * row, 0.0
-    beside = CACHE_ROW_BYTES * rows + CACHE_SLOT_BYTES * shape.hbm_slots
-    return (held * row + beside if shape.mode == "CACHING" else 0.0), rows * row
+    extra = CACHE_ROW_BYTES * rows + CACHE_SLOT_BYTES * shape.hbm_slots
+    return (held * row + extra if shape.mode == "CACHING" else 0.0), rows * row
 
 
 def _buffers(

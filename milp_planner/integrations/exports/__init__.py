@@ -195,7 +195,7 @@ def json_of(text: str, what: str) -> Any:
     BadInput
     """
     try:
-        return strict_json.parse(text.encode(), what, floats=True)
+        return strict_json.parse(text.encode(), what)
     except InstanceError as error:
         raise BadInput(str(error)) from None
 

@@ -16,6 +16,7 @@ from formulations import Instance, Outcome, Settings, Status
 from formulations.bounds.own import option_facts
 from formulations.diagnose import Least, least_capacity
 from formulations.diagnose.ask import Asker
+from formulations.result.outcome import standing
 from milp_planner.integrations.torchrec.problem import Problem
 
 TIERS = ("hbm", "ddr", "ssd")
@@ -23,7 +24,7 @@ TIERS = ("hbm", "ddr", "ssd")
 
 @dataclass(frozen=True)
 class Shortfall:
-    """What one tier lacks."""
+    """How much one tier is short of."""
 
     tier: str
     """``hbm``, ``ddr`` or ``ssd``."""
@@ -44,7 +45,7 @@ class Shortfall:
 
     @property
     def short_per_place(self) -> int | None:
-        """Bytes the smallest place lacks at least, by the proved bound; None when not known."""
+        """Bytes the smallest place is short of at least, as proved; None when not known."""
         if self.least is None or self.least.bound is None:
             return None
         return max(0, self.least.bound - min(self.least.capacity))
@@ -153,7 +154,7 @@ def no_plan(problem: Problem, outcome: Outcome, settings: Settings | None) -> No
     found = shortfalls(problem.instance, settings)
     proved = outcome.status == Status.INFEASIBLE
     if proved:
-        head = "No plan exists for this model on this topology (proved)."
+        head = f"No plan exists for this model on this topology ({standing(outcome)})."
         kind = (
             PlannerErrorType.INSUFFICIENT_STORAGE
             if any(tier.lacks for tier in found)

@@ -160,8 +160,8 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         Raises
         ------
         NoPlan
-            TorchRec's ``PlannerError`` with the proof or the limit that was hit, and what each
-            memory tier lacks.
+            TorchRec's ``PlannerError`` with the proof or the limit that was hit, and how much
+            each memory tier is short of.
         """
         start = perf_counter()
         problem = self.prepare(module, sharders)

@@ -155,3 +155,13 @@ def test_without_any_plan_the_page_says_so() -> None:
         assert page.count(told) == 3 and "Gaps are to" not in page  # box, status and verdict
     open_ = ComparisonInfo("m", "c", (info().rows[-1],), bounds, {"total": "f" * 64}, "ps")
     assert "nothing is proved" in render_comparison(open_)
+
+
+def test_long_words_go_on_below() -> None:
+    """Within 100 columns nothing is cut: neither figures nor the words before them."""
+    words = {"standing": "optimal by cpsat, certified to 0.01%", "seconds": 0.999}
+    row = _row("dp, fusion-aware", "optimal", 19_710_345_678_901, gap=7.6e-6, **words)
+    bound = BoundInfo(19_710_000_000_000, "cpsat", True, 19_710_000_000_000)
+    text = drawn(draw_comparison(replace(info(), rows=(row,), bounds={"total": bound})))
+    assert "…" not in text and max(map(len, text.splitlines())) <= 100
+    assert {"fusion-aware", "cpsat", "0.999"} <= set(text.split())

@@ -155,7 +155,7 @@ def test_infeasible_is_torchrecs_error_with_our_shortfall() -> None:
     error = caught.value
     assert isinstance(error, NoPlan)
     assert error.error_type == PlannerErrorType.INSUFFICIENT_STORAGE
-    assert "proved" in str(error) and "short by" in str(error)
+    assert "certified infeasible" in str(error) and "short by" in str(error)
     hbm = error.shortfalls[0]
     shard = 1_000_000 * 64 * 4
     assert hbm.tier == "hbm" and hbm.capacity == GIB // 2
