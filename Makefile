@@ -54,6 +54,8 @@ $(VENV)/bin/python:
 $(VENV)/.installed: pyproject.toml $(SOURCES) | $(VENV)/bin/python
 	@echo 'installing into $(VENV) (no torch) ...'
 	$(BIN)/python -m pip install -qq .
+	@echo 'compiling the loops of the search, once (half a minute) ...'
+	cd / && "$(abspath $(BIN))/python" -m formulations.search.loops
 	touch $@
 
 $(VENV)/.tests-installed: pyproject.toml | $(VENV)/bin/python

@@ -53,7 +53,6 @@ def pooled_ip(
     ----------
     instance : Instance
     parts : Parts, optional
-        ``typical`` should be near the optimum, such as the LP bound.
     limits : Limits, optional
     """
     model = build(instance, by_class(instance), parts)

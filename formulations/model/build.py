@@ -37,8 +37,6 @@ class Parts:
         Options in the game; default: those that pins and ``forbidden`` leave.
     limit : int, optional
         Objective that no plan of interest exceeds.
-    typical : int, optional
-        About what the objective will be, for the scaling of floating-point solvers.
     cuts : bool
         Add rows that follow from the others: pooled ones and largest shards.
     ordered : bool
@@ -58,7 +56,6 @@ class Parts:
 
     keep: NDArray[np.bool_] | None = None
     limit: int | None = None
-    typical: int | None = None
     cuts: bool = True
     ordered: bool = False
     base: Placement | None = None

@@ -52,7 +52,7 @@ class Bounds:
         context = self._context
         if context.met or context.clock.counts:
             return self._below(amount, exact_pooled_ip)
-        parts = Parts(keep=context.keep, typical=context.bound, check=context.clock.check)
+        parts = Parts(keep=context.keep, check=context.clock.check)
         limits = context.limits(max(amount, parameters.POOLED))
         try:
             result = pooled_ip(context.instance, parts, limits)
@@ -74,7 +74,7 @@ class Bounds:
         keep = context.cheap(dearest)
         if not self._few(keep):
             return False
-        parts = Parts(keep=keep, typical=context.bound, limit=dearest, check=context.clock.check)
+        parts = Parts(keep=keep, limit=dearest, check=context.clock.check)
         share = context.clock.share(parameters.APART)
         try:
             result = machines_apart(context.instance, context.limits(max(amount, share)), parts)

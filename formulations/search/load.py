@@ -31,15 +31,6 @@ class Load:
     off_cost: int
     off_use: IntArray
 
-    def minus(self, other: Load) -> Load:
-        """What is left without another load."""
-        return Load(
-            self.cost - other.cost,
-            self.use - other.use,
-            self.off_cost - other.off_cost,
-            self.off_use - other.off_use,
-        )
-
 
 def peak_costs(instance: Instance) -> IntArray:
     """Cost of every entry as the objective counts it, int64 array [entries, peaks]."""

@@ -68,3 +68,7 @@ class Loops:
         if self._compiling is not None and self._compiling.poll() is None:
             self._compiling.terminate()
             self._compiling.wait()
+
+
+if __name__ == "__main__":  # compiled ahead, for an image or a fresh machine
+    import_module(_LOOPS)

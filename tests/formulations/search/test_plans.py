@@ -13,7 +13,7 @@ from formulations.search.plans import Plans
 
 
 def tight() -> Instance:
-    """Twelve tables on four ranks whose memory is full with all of them slow; one fast fits not."""
+    """Twelve tables on four ranks whose memory all of them fill only if every one is slow."""
     builder = InstanceBuilder(
         [[0, 1], [2, 3]], ["p"], [("hbm", "rank", [6, 6, 6, 6])], "busiest_rank"
     )
