@@ -21,6 +21,7 @@ from tests.milp_planner.features.browser import Browser, browser  # noqa: E402
 TARGET = ROOT / "docs" / "figures" / "report"
 WIDTH = 1060
 SHOTS = (
+    ("batch-light", "batch", "light", "profiles", 545),
     ("batch-dark", "growth", "dark", "sweeps", 500),
     ("batch-rows", "batch", "light", "every", 415),
     ("compare", "compare", "light", "", 1010),

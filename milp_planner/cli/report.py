@@ -68,8 +68,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
     The page holds everything it shows and fetches nothing. Of a plan: verdict, memory, time, modes,
     search, every table, and the explanations given or asked for. Of a batch: assertions,
-    time against what is swept, every scenario. Of a comparison: bound and best plan over time,
-    gaps, and a verdict on each row. With --json the same figures as JSON.
+    performance profiles, every scenario. Of a comparison: bound and best plan over time, gaps, and
+    a verdict on each row. With --json the same figures as JSON.
     """
     from milp_planner.cli.explain_asked import parse_questions, parse_sizes
     from milp_planner.features.explain.answers import Answers, Asked, answer

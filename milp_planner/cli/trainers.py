@@ -58,7 +58,7 @@ def export(
 def import_plan(
     file: Annotated[Path, argument("FILE", "Your trainer's file, or one that export wrote.")],
     model: ModelArgument,
-    format: Annotated[str, option("--from FORMAT", "torchrec, tzrec or dlrmv4.")],
+    format: Annotated[str, option("--from FORMAT", "torchrec, dynamicemb, tzrec or dlrmv4.")],
     output: OutputOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -74,7 +74,7 @@ def import_plan(
     from milp_planner.integrations.exports import with_pins, with_workload
     from scenarios import catalog
 
-    exports.get(format, exports.READ)
+    exports.get(format)
     check_writable(output)
     text = read_text(file)
     found = catalog.find_model(model)

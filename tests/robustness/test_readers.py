@@ -60,6 +60,7 @@ READERS = {
     "comparison": Reader("compare.json", ("report FILE --json", "report FILE -o page.html")),
     "answers": Reader("answers.json", ("report plan.json FILE -o page.html",)),
     "torchrec": Reader("torchrec.json", ("import-plan FILE model.yaml --from torchrec",)),
+    "dynamicemb": Reader("dynamicemb.json", ("import-plan FILE model.yaml --from dynamicemb",)),
     "tzrec": Reader("tzrec.txt", ("import-plan FILE model.yaml --from tzrec",)),
     "dlrmv4": Reader("dlrmv4.txt", ("import-plan FILE model.yaml --from dlrmv4",)),
     "current": Reader(
@@ -116,8 +117,8 @@ def _write_all() -> None:
     with redirect_stdout(out):
         assert run(["explain", "plan.json", "--json", "--time-limit", "5"]) == 0
     Path("answers.json").write_text(out.getvalue())
-    for kind in ("torchrec", "tzrec", "dlrmv4"):
-        suffix = "json" if kind == "torchrec" else "txt"
+    for kind in ("torchrec", "dynamicemb", "tzrec", "dlrmv4"):
+        suffix = "json" if kind in ("torchrec", "dynamicemb") else "txt"
         call(f"export plan.json --to {kind} -o {kind}.{suffix}")
     Path("dlrmv4.txt").write_text(
         "export EMB_PLACEMENT=hbm\nexport EMB_PLACEMENT_OVERRIDES=ads=uvm\n"

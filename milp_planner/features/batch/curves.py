@@ -1,4 +1,7 @@
-"""Every scenario of a batch as one row, and the objective against what is swept."""
+"""Every scenario of a batch as one row, and what the rows say of formulations as curves.
+
+Performance profiles, and the objective against what is swept.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from formulations.result.outcome import gap_between
 from milp_planner.drawing.units import show_axis
 
 Record = Mapping[str, Any]
+SOLVED = ("optimal", "infeasible")
+"""Statuses that are proofs."""
 
 
 @dataclass(frozen=True)
@@ -197,11 +202,33 @@ def best_bound(claims: Iterable[Claim], objective: int | None) -> Claim | None:
 
 @dataclass(frozen=True)
 class Curve:
-    """One series."""
+    """One series: a step function."""
 
     series: str
     points: tuple[tuple[float, float], ...]
-    """(place, value), by rising place."""
+    """The value is reached at that place and kept until the next point."""
+
+    def at(self, place: float) -> float:
+        """The value at a place; 0 before the first point."""
+        return max((y for x, y in self.points if x <= place), default=0.0)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A performance profile (Dolan and Moré, Mathematical Programming 91, 2002).
+
+    ρ(τ), the share of the problems on which a series is within the factor τ of the best series.
+    A problem is an instance and a seed on which some series succeeded; failing is a factor of
+    infinity.
+    """
+
+    measure: str
+    """``objective`` (best: the least known of the instance) or ``seconds`` (until the proof)."""
+    objective_kind: str | None
+    """The objective asked for; None for all together."""
+    problems: int
+    curves: tuple[Curve, ...]
+    """Points (τ, ρ)."""
 
 
 @dataclass(frozen=True)
@@ -251,3 +278,46 @@ def _names(values: Sequence[object]) -> tuple[str, ...]:
     except ValueError:
         ordered = False
     return () if ordered else tuple(dict.fromkeys(map(str, values)))
+
+
+def profiles_of(rows: Sequence[Row]) -> tuple[Profile, ...]:
+    """By objective value for every objective, then by time; only where two series can differ."""
+    found = []
+    for kind in dict.fromkeys(row.objective_kind for row in rows):
+        mine = [row for row in rows if row.objective_kind == kind]
+        factors = [(row, None if (a := row.above_best) is None else 1 + a) for row in mine]
+        found.append(_profile("objective", kind, factors))
+    times: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        if row.status in SOLVED and row.seconds is not None:
+            times[_problem(row)].append(row.seconds)
+    provers = {row.series for row in rows if row.status in SOLVED}
+    factors = [
+        (row, row.seconds / min(times[_problem(row)])
+         if row.status in SOLVED and row.seconds is not None else None)
+        for row in rows if row.series in provers
+    ]  # fmt: skip
+    found.append(_profile("seconds", None, factors))
+    return tuple(profile for profile in found if len(profile.curves) > 1 and profile.problems)
+
+
+def _profile(
+    measure: str, kind: str | None, factors: Sequence[tuple[Row, float | None]]
+) -> Profile:
+    problems = {_problem(row) for row, factor in factors if factor is not None}
+    reached: dict[str, list[float]] = defaultdict(list)
+    for row, factor in factors:
+        kept = reached[row.series]
+        if factor is not None:
+            kept.append(factor)
+    curves = []
+    for series, kept in reached.items():
+        shares: dict[float, float] = {}
+        for number, factor in enumerate(sorted(kept), 1):
+            shares[factor] = number / len(problems)
+        curves.append(Curve(series, tuple(shares.items())))
+    return Profile(measure, kind, len(problems), tuple(curves))
+
+
+def _problem(row: Row) -> str:
+    return f"{row.instance}, seed {row.seed}"

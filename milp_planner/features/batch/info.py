@@ -14,10 +14,12 @@ from rich.text import Text
 from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, rows
 from milp_planner.drawing.units import show_axis, show_gap, show_seconds
 from milp_planner.features.batch.curves import (
+    Profile,
     Record,
     Row,
     Swept,
     contradictions,
+    profiles_of,
     rows_of,
     sweeps_of,
 )
@@ -78,6 +80,7 @@ class BatchInfo:
     assertions: tuple[AssertionInfo, ...]
     contradictions: tuple[str, ...]
     """Results that cannot all be right."""
+    profiles: tuple[Profile, ...]
     sweeps: tuple[Swept, ...]
     rows: tuple[Row, ...]
 
@@ -122,6 +125,7 @@ def batch_of(
         summary=tuple(_summary(every)),
         assertions=tuple(judgements),
         contradictions=contradictions(every),
+        profiles=profiles_of(every),
         sweeps=sweeps_of(every),
         rows=every,
     )

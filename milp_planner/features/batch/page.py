@@ -36,9 +36,13 @@ from milp_planner.drawing.units import (
     show_axis,
     show_cost,
     show_gap,
+    show_percent,
 )
-from milp_planner.features.batch.curves import Row, Swept
+from milp_planner.features.batch.curves import Profile, Row, Swept
 from milp_planner.features.batch.info import BatchInfo, summary_grid
+
+LEAST = 1e-4
+"""Shares below 0.01% are drawn as 0.01%: a logarithmic axis has no zero."""
 
 
 def render_batch(info: BatchInfo) -> str:
@@ -53,6 +57,7 @@ def render_batch(info: BatchInfo) -> str:
             _assertions(info),
             _summary(info),
             _sweeps(info),
+            _profiles(info),
             _every_section(info),
         ],
         footer=f"Written by milp-planner. Results of version {', '.join(info.versions) or UNKNOWN}"
@@ -170,6 +175,44 @@ def _draw_sweep(swept: Swept, colours: dict[str, int]) -> Drawing:
         (across, up), (swept.axis, swept.objective_kind),
         (shown, lambda v: show_cost(round(v), "ps")), marks,
     )  # fmt: skip
+
+
+def _profiles(info: BatchInfo) -> Section | None:
+    parts = [_part(_heading(each), _draw_profile(each, _colours(info))) for each in info.profiles]
+    text = (
+        "Performance profiles (Dolan and Moré): on how many of the problems a formulation is "
+        "within a factor of the best. The higher curve is the better one; a curve that ends below "
+        "100% failed on the rest."
+    )
+    return Section("profiles", "Performance profiles", text, parts=tuple(parts)) if parts else None
+
+
+def _heading(profile: Profile) -> str:
+    if profile.measure == "seconds":
+        return f"Time until the proof, {profile.problems} problems that some formulation proved"
+    return f"Minimising {profile.objective_kind}, {profile.problems} problems with a plan"
+
+
+def _draw_profile(profile: Profile, colours: dict[str, int]) -> Drawing:
+    """Share of the problems against the factor; for objectives the axis is the excess."""
+    by_time = profile.measure == "seconds"
+    shift = 0.0 if by_time else 1.0
+    start = 1.0 if by_time else LEAST
+    lines = []
+    for curve in profile.curves:
+        moved = [(x - shift, y) for x, y in curve.points]
+        kept = [(start, curve.at(start + shift)), *((x, y) for x, y in moved if x > start)]
+        lines.append(Line(curve.series, kept, colours[curve.series]))
+    high = max([10 * start, *(x for line in lines for x, _ in line.points)]) * 1.1
+    about = "Best: " + ", ".join(f"{c.series} {show_percent(c.at(1.0))}" for c in profile.curves)
+    short = [(c.series, 1 - c.at(float("inf"))) for c in profile.curves]
+    if any(share > 0 for _, share in short):
+        about += "; failed: " + ", ".join(f"{name} {show_percent(s)}" for name, s in short if s > 0)
+    label = "times the fastest" if by_time else "above the best known (left edge: at most 0.01%)"
+    shown = (lambda v: f"{v:,.4g}×") if by_time else (lambda v: f"{100 * v:,.4g}%")
+    scales = LogScale(start, high), Scale(0, 1)
+    return chart(f"Performance profile, {profile.objective_kind or 'time'}", about, lines, scales,
+                 (label, "share of problems"), (shown, lambda v: f"{v + 0:.0%}"))  # fmt: skip
 
 
 def _colours(info: BatchInfo) -> dict[str, int]:

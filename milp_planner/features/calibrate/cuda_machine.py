@@ -1,17 +1,21 @@
 """A GPU: HBM as the near tier, pinned host memory over PCIe as the far tier.
 
-HOST_ONLY gathers rows on the host into a pinned buffer and copies them over; CACHING copies the
-missing rows over, writes them into slots of the cache and reads all rows there; HYBRID reads its
-share in HBM and copies the rest.
+HOST_ONLY gathers rows on the host into a pinned buffer
+and copies them over; CACHING copies the missing rows over, writes them into slots of the cache and
+then reads all rows there; HYBRID reads its share in HBM and copies the rest. Where dynamicemb is
+installed its own tables are timed too, built as in NVIDIA/recsys-examples, ``corelib/dynamicemb``.
 """
 
 from __future__ import annotations
 
 import time
+from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+
 from milp_planner.errors import BadInput
-from milp_planner.features.calibrate.machine import Lap, Load, Probe
+from milp_planner.features.calibrate.machine import ELEMENT, Lap, Load, Probe
 from milp_planner.features.calibrate.torch_machine import TorchMachine, need_memory, need_torch
 
 NEAR_BYTES, FAR_BYTES = 2**32, 2**32
@@ -22,6 +26,7 @@ class CudaMachine(TorchMachine):
     """The current CUDA device and its host."""
 
     device = "cuda"
+    _runtime = find_spec("dynamicemb") is not None
     near = "rows in HBM"
     far = "rows in pinned host memory"
 
@@ -65,6 +70,18 @@ class CudaMachine(TorchMachine):
 
         return Probe(f"{mode} x={hit:g} dim={dim}", prepare, run)
 
+    def copy(self) -> tuple[Probe, float]:
+        """64 MiB from pinned memory to HBM."""
+        size = min(2**26, self._far.numel() * ELEMENT)
+        source = self._far[: size // ELEMENT]
+        return Probe(
+            "copy", lambda _: None, lambda _r, _l: source.to(self.device, non_blocking=True)
+        ), float(size)
+
+    def runtime(self, mode: str, ratio: float) -> Probe | None:
+        """A dynamicemb table in that mode."""
+        return runtime_probe(mode, ratio, self._seed) if self._runtime else None
+
     def _make_far(self, elements: int) -> Any:
         return self._torch.full((elements,), 0.01).pin_memory()
 
@@ -83,3 +100,78 @@ def cuda_machine(quick: bool, seed: int) -> CudaMachine:
     far = QUICK_BYTES if quick else FAR_BYTES
     need_memory(2 * far + 2**30)
     return CudaMachine(far if quick else NEAR_BYTES, far, Load(65_536, 8), seed)
+
+
+ROWS, DIM, IDS = 2**20, 128, 2**18
+STATES = 3
+"""Values of a row with Adam's two moments, over the row itself."""
+ALPHA = 1.05
+"""Zipf exponent of the ids, that of the published A10 sweep."""
+MOVED_BYTES = 3 * IDS * (8 + 2 * DIM * ELEMENT)
+"""Forward, and backward twice that: ids, rows read, rows written."""
+
+
+def runtime_probe(mode: str, ratio: float, seed: int, device: str = "cuda") -> Probe:
+    """Forward and backward of one table.
+
+    Parameters
+    ----------
+    mode : str
+        HBM_ONLY, CACHING, HYBRID or HOST_ONLY.
+    ratio : float
+        Share of the value bytes in HBM: 1 for HBM_ONLY, 0 for HOST_ONLY.
+    seed : int
+        Of the ids.
+    """
+    import torch
+
+    table = _table(mode, ratio, torch.device(device))
+    offsets = torch.arange(IDS + 1, device=device)
+    shares = np.arange(1, ROWS + 1, dtype=np.float64) ** -ALPHA
+    cumulated = np.cumsum(shares / shares.sum())
+
+    def prepare(number: int) -> Any:
+        draws = np.random.default_rng([seed, number]).random(IDS)
+        ranks = np.minimum(np.searchsorted(cumulated, draws), ROWS - 1)
+        return torch.from_numpy(ranks).to(device)
+
+    def run(ids: Any, _lap: Lap) -> None:
+        output = table(ids, offsets)
+        output.backward(torch.ones_like(output))
+
+    for start in range(0, ROWS, IDS):  # training inserts the keys it does not find
+        run(torch.arange(start, start + IDS, device=device), lambda _: None)
+    return Probe(f"dynamicemb {mode} x={ratio:g}", prepare, run)
+
+
+def _table(mode: str, ratio: float, device: Any) -> Any:
+    """One table whose layout the runtime will choose as ``mode``."""
+    import torch
+    from dynamicemb import (  # type: ignore[import-not-found]
+        DynamicEmbInitializerArgs,
+        DynamicEmbInitializerMode,
+        DynamicEmbPoolingMode,
+        DynamicEmbTableOptions,
+        EmbOptimType,
+    )
+    from dynamicemb.batched_dynamicemb_tables import BatchedDynamicEmbeddingTablesV2  # type: ignore[import-not-found]
+
+    options = DynamicEmbTableOptions(
+        index_type=torch.int64,
+        embedding_dtype=torch.float32,
+        dim=DIM,
+        max_capacity=ROWS,
+        local_hbm_for_values=int(ROWS * DIM * ELEMENT * STATES * ratio),
+        bucket_capacity=128,
+        initializer_args=DynamicEmbInitializerArgs(mode=DynamicEmbInitializerMode.NORMAL),
+        caching=mode == "CACHING",
+    )
+    return BatchedDynamicEmbeddingTablesV2(
+        table_options=[options],
+        table_names=["calibration"],
+        pooling_mode=DynamicEmbPoolingMode.NONE,
+        output_dtype=torch.float32,
+        device=device,
+        optimizer=EmbOptimType.ADAM,
+        learning_rate=1e-6,
+    )

@@ -222,6 +222,12 @@ class Machine(Protocol):
     def lookup_training(self, dim: int) -> Probe:
         """A lookup in the large table, parts ``forward`` and ``backward`` (gradient, update)."""
 
+    def copy(self) -> tuple[Probe, float] | None:
+        """A plain copy from far to near and its bytes; None where no link lies between."""
+
+    def runtime(self, mode: str, ratio: float) -> Probe | None:
+        """Forward and backward of a real dynamicemb table; None where the library is absent."""
+
 
 def last_level_cache() -> int | None:
     """Bytes of the largest processor cache, None where the system does not tell (Linux does)."""

@@ -7,8 +7,9 @@ from typing import Any, cast
 
 import yaml
 
+from milp_planner.features.calibrate.cuda_machine import MOVED_BYTES
 from milp_planner.features.calibrate.machine import Machine, Probe, Sample, TooNoisy, quiet
-from milp_planner.features.calibrate.sweep import Mode, Sweep, SweepPoint, fit_sweep
+from milp_planner.features.calibrate.sweep import Mode, Sweep, SweepPoint, fit_sweep, fitted_profile
 from milp_planner.pricing.profile import Profile, Spreadable, load_profile
 
 DIM = 256
@@ -17,6 +18,8 @@ NARROW = (32, 64, 128)
 """Narrower rows, for the penalties."""
 HITS = (0.25, 0.5, 0.75, 0.9, 0.97)
 """Shares of the lookups in the near tier at which the tiered modes are measured."""
+RATIOS = (0.1, 0.4, 0.7)
+"""Cache ratios at which dynamicemb tables are measured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +32,20 @@ class MeasurementPlan:
     """HOST_ONLY on a CPU, HBM_ONLY on a GPU, by narrower row."""
     launch: Probe
     lookup_training: Probe
+    copy: tuple[Probe, float] | None
+    """And its bytes; None where no link lies between the tiers."""
+    runtime: dict[tuple[str, float], Probe]
+    """dynamicemb tables by (mode, cache ratio), where the library is there."""
     rounds: int
     """Timed rounds."""
 
     @property
     def probes(self) -> list[Probe]:
         """All of them."""
-        return [*self.tiers.values(), *self.widths.values(), self.launch, self.lookup_training]
+        single = [self.launch, self.lookup_training]
+        copies = [self.copy[0]] if self.copy else []
+        lookups = [*self.tiers.values(), *self.widths.values()]
+        return [*lookups, *single, *copies, *self.runtime.values()]
 
 
 def measurement_plan(machine: Machine, quick: bool) -> MeasurementPlan:
@@ -57,8 +67,17 @@ def measurement_plan(machine: Machine, quick: bool) -> MeasurementPlan:
         widths={dim: machine.lookup(*whole, dim) for dim in NARROW},
         launch=machine.launch(),
         lookup_training=machine.lookup_training(DIM),
+        copy=machine.copy(),
+        runtime=_runtime(machine, RATIOS[:1] if quick else RATIOS),
         rounds=5 if quick else 31,
     )
+
+
+def _runtime(machine: Machine, ratios: tuple[float, ...]) -> dict[tuple[str, float], Probe]:
+    keys = [("HBM_ONLY", 1.0), ("HOST_ONLY", 0.0)]
+    keys += [(mode, ratio) for mode in ("CACHING", "HYBRID") for ratio in ratios]
+    probes = {key: machine.runtime(*key) for key in keys}
+    return {key: probe for key, probe in probes.items() if probe is not None}
 
 
 APART = 1.2
@@ -113,7 +132,16 @@ def calibration(
     quiet([samples[probe.name] for probe in plan.probes], max_spread)
     sweep = _sweep(name, machine, plan, samples)
     profile = _profile(name, machine, plan, samples, sweep, max_spread)
+    runtime = _runtime_sweep(sweep, plan, samples)
+    if runtime is not None:
+        measured = {"name": name, "description": profile.description}
+        profile = fitted_profile(runtime, profile, max_spread).model_copy(update=measured)
     return Calibration(profile, sweep, samples, machine.facts(), seconds)
+
+
+def _ends(plan: MeasurementPlan, samples: dict[str, Sample]) -> tuple[Sample, Sample]:
+    """Lookups in the near tier alone, and in the far tier alone."""
+    return (samples[plan.tiers["HBM_ONLY", 1.0].name], samples[plan.tiers["HOST_ONLY", 0.0].name])
 
 
 def _profile(
@@ -125,8 +153,7 @@ def _profile(
     max_spread: float,
 ) -> Profile:
     base, launch = load_profile("torchrec-default"), samples[plan.launch.name]
-    fit = fit_sweep(sweep, base, max_spread)
-    near, far = (samples[plan.tiers[end].name] for end in (("HBM_ONLY", 1.0), ("HOST_ONLY", 0.0)))
+    fit, (near, far) = fit_sweep(sweep, base, max_spread), _ends(plan, samples)
     spread: dict[Spreadable, float] = {
         "hbm": near.spread, "host_link": far.spread, "ddr": far.spread,
         "launch_seconds": launch.spread, **fit.spread,
@@ -146,19 +173,36 @@ def _profile(
             "host_only": fit.host_only,
             "uvm_caching": fit.curves["CACHING"],
             "spread": {key: round(min(value, 0.99), 4) for key, value in spread.items()},
-            "origin": _origin(machine),
+            "origin": _origin(machine, _copied(plan, samples)),
         }
     )
     return Profile.from_dict(made.to_dict())
 
 
-def _sweep(name: str, machine: Machine, plan: MeasurementPlan, samples: dict[str, Sample]) -> Sweep:
-    """The tiers' times without launch overhead, and the bandwidths they stand for."""
-    points, launch = [], samples[plan.launch.name].median
-    for (mode, x), probe in plan.tiers.items():
+def _points(
+    probes: dict[tuple[str, float], Probe], samples: dict[str, Sample], launch: float
+) -> list[SweepPoint]:
+    """Times by mode and x, launch overhead apart."""
+    points = []
+    for (mode, x), probe in probes.items():
         taken = samples[probe.name]
         ms, spread = 1e3 * (taken.median - launch), min(taken.spread, 1.0)
         points.append(SweepPoint(mode=cast(Mode, mode), x=x, ms=ms, spread=spread))
+    return points
+
+
+def _runtime_sweep(tiers: Sweep, plan: MeasurementPlan, samples: dict[str, Sample]) -> Sweep | None:
+    """dynamicemb's own times over the cache ratio, against the measured bandwidths."""
+    if not plan.runtime:
+        return None
+    points = [point.to_dict() for point in _points(plan.runtime, samples, 0.0)]
+    fields = {**tiers.to_dict(), "over": {}, "moved_bytes": MOVED_BYTES, "points": points}
+    return Sweep.from_dict({**fields, "source": f"{tiers.source}; dynamicemb tables"})
+
+
+def _sweep(name: str, machine: Machine, plan: MeasurementPlan, samples: dict[str, Sample]) -> Sweep:
+    """The tiers' times without launch overhead, and the bandwidths they stand for."""
+    points = _points(plan.tiers, samples, samples[plan.launch.name].median)
     points += [  # with every lookup in the near tier, both modes are that same call
         point.model_copy(update={"mode": mode})
         for point in points
@@ -226,12 +270,21 @@ def _description(machine: Machine) -> str:
     )
 
 
-def _origin(machine: Machine) -> dict[str, str]:
+def _copied(plan: MeasurementPlan, samples: dict[str, Sample]) -> float | None:
+    """Bytes per second of a plain copy over the link between the tiers, where there is one."""
+    if plan.copy is None:
+        return None
+    probe, size = plan.copy
+    return size / samples[probe.name].median
+
+
+def _origin(machine: Machine, copied: float | None) -> dict[str, str]:
     here = "milp-planner calibrate: "
     wide = f"lookups of {DIM * 4}-byte rows, all bytes the planner charges over the time, {{}}"
     link = "the same as ddr: no link lies between a CPU's tiers"
-    if machine.device != "cpu":
-        link = here + "rows gathered on the host and sent over the time of both"
+    if copied is not None:
+        link = f"{here}rows gathered and sent over the time of both; "
+        link += f"a plain copy over the link alone reaches {copied / 1e9:.3g} GB/s"
     return {
         "hbm": here + wide.format(machine.near),
         "ddr": here + wide.format("rows in host memory"),

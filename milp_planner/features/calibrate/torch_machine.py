@@ -137,6 +137,14 @@ class TorchMachine:
 
         return Probe(f"lookup training dim={dim}", prepare, run)
 
+    def copy(self) -> tuple[Probe, float] | None:
+        """None: on a CPU both tiers are the same memory."""
+        return None
+
+    def runtime(self, mode: str, ratio: float) -> Probe | None:
+        """None: dynamicemb needs a GPU."""
+        return None
+
     def _make_far(self, elements: int) -> Any:
         return self._torch.full((elements,), 0.01)
 

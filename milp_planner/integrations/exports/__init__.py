@@ -1,15 +1,14 @@
 """A plan in the words of the trainer that reads it, and back.
 
-Every format is a module with ``write(plan) -> str`` and ``notes(plan) -> list[str]`` (what the
-format cannot say), those of ``READ`` with ``read(text, model) -> dict[str, Pin]`` (what a file of
-that format fixes). One whose files say more than placements also has ``workload(text, model)`` and
-``unread(text)``.
+Every format is a module with ``write(plan) -> str``, ``notes(plan) -> list[str]`` (what the format
+cannot say) and ``read(text, model) -> dict[str, Pin]`` (what a file of that format fixes). One
+whose files say more than placements also has ``workload(text, model)`` and ``unread(text)``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
@@ -33,8 +32,6 @@ FORMATS = {
     "tzrec": "TorchEasyRec feature_configs fragment",
     "dlrmv4": "MLPerf DLRMv4 environment variables",
 }
-READ = ("torchrec", "tzrec", "dlrmv4")
-"""Formats whose files others write as well."""
 
 
 class Format(Protocol):
@@ -46,18 +43,22 @@ class Format(Protocol):
     def notes(self, plan: Plan) -> list[str]:
         """Sentences about what the format cannot say."""
 
+    def read(self, text: str, model: Model) -> dict[str, Pin]:
+        """What a text of this format fixes, by table."""
 
-def get(name: str, formats: Iterable[str] = FORMATS) -> Any:
-    """The module of a format, a :class:`Format`.
+
+def get(name: str) -> Format:
+    """The format of that name.
 
     Raises
     ------
     BadInput
-        For another name than those of ``formats``, with the nearest valid one.
+        For an unknown name, with the nearest valid one.
     """
-    if name not in formats:
-        raise BadInput(f"unknown format {name!r}; {choice(name, formats)}")
-    return import_module(f"{__name__}.{name}")
+    if name not in FORMATS:
+        raise BadInput(f"unknown export format {name!r}; {choice(name, FORMATS)}")
+    module: Format = import_module(f"{__name__}.{name}")
+    return module
 
 
 def write(plan: Plan, to: str) -> str:
@@ -68,7 +69,7 @@ def write(plan: Plan, to: str) -> str:
     BadInput
         For an unknown format, a plan without a placement, or a decision the format cannot hold.
     """
-    chosen: Format = get(to)
+    chosen = get(to)
     if not plan.tables and plan.model.tables:
         raise BadInput(
             f"the plan has no placement ({plan.outcome.status.value}): nothing to export"
@@ -76,7 +77,7 @@ def write(plan: Plan, to: str) -> str:
     return chosen.write(plan)
 
 
-def read(text: str, form: str, model: Model) -> dict[str, Pin]:
+def read(text: str, to: str, model: Model) -> dict[str, Pin]:
     """What a file of a format fixes for the tables of a model.
 
     Returns
@@ -89,19 +90,18 @@ def read(text: str, form: str, model: Model) -> dict[str, Pin]:
     BadInput
         For unknown tables and illegal values, with the nearest valid name.
     """
-    pins: dict[str, Pin] = get(form, READ).read(text, model)
-    return pins
+    return get(to).read(text, model)
 
 
-def workload(text: str, form: str, model: Model) -> dict[str, Any]:
+def workload(text: str, to: str, model: Model) -> dict[str, Any]:
     """Fields of the model's workload that a file sets; none in most formats."""
-    reader = getattr(get(form), "workload", None)
+    reader = getattr(get(to), "workload", None)
     return {} if reader is None else dict(reader(text, model))
 
 
-def unread(text: str, form: str) -> list[str]:
+def unread(text: str, to: str) -> list[str]:
     """What a file says and neither pins nor workload hold, in sentences."""
-    reader = getattr(get(form), "unread", None)
+    reader = getattr(get(to), "unread", None)
     return [] if reader is None else list(reader(text))
 
 

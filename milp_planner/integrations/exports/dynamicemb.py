@@ -11,15 +11,24 @@ NVIDIA/recsys-examples, ``corelib/dynamicemb``: ``DynamicEmbTableOptions``.
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any
 
 from milp_planner.errors import BadInput
 from milp_planner.files import json_text
+from milp_planner.inputs.model import Model
+from milp_planner.inputs.table import Pin, Table
+from milp_planner.integrations.exports import json_of, known, one_of, pin
 from milp_planner.plans.placement import PlacedTable, Plan
+from milp_planner.pricing.options import TIERED
+from milp_planner.pricing.storage import runtime_value_bytes
 
 FORMAT = "milp-planner-dynamicemb/1"
 DIST_TYPES = ("continuous", "roundrobin", "hash_roundrobin")
 """Routing rules that dynamicemb has; this project's own further rule is not among them."""
+FINEST = 100
+"""Largest denominator of a cache ratio in this project."""
 
 
 def document(plan: Plan) -> dict[str, Any]:
@@ -58,6 +67,37 @@ def notes(plan: Plan) -> list[str]:
     if admitted:
         found.append(f"admission strategies are named, not built: {', '.join(admitted)}")
     return found
+
+
+def read(text: str, model: Model) -> dict[str, Pin]:
+    """What such a JSON text fixes: mode, cache ratio and routing rule.
+
+    Raises
+    ------
+    BadInput
+        For text that is no such document, unknown or TorchRec tables, options the runtime
+        refuses, and tables that would fuse although their shares of HBM differ.
+    """
+    found = _parse(text)
+    world = found["world_size"]
+    shares: dict[tuple[object, ...], tuple[Fraction, str]] = {}
+    pins: dict[str, Pin] = {}
+    for name, entry in found["tables"].items():
+        table = known(model, name, "tables")
+        if table.kind != "dynamicemb":
+            raise BadInput(f"table {name!r} is a TorchRec table of the model, not of dynamicemb")
+        options = entry.get("dynamicemb_options") if isinstance(entry, dict) else None
+        if not isinstance(options, dict):
+            raise BadInput(f"table {name!r}: dynamicemb_options must be a mapping")
+        share = _share(table, options, model, world)
+        first, whose = shares.setdefault(_grouped_key(table, options), (share, name))
+        if first != share:
+            raise BadInput(
+                f"tables {whose!r} and {name!r} fuse, so the runtime gives both one share of HBM, "
+                f"but theirs are {first} and {share}"
+            )
+        pins[name] = _pin(table, options, share)
+    return pins
 
 
 def _group(name: str, tables: list[PlacedTable]) -> dict[str, Any]:
@@ -103,3 +143,67 @@ def _entry(plan: Plan, placed: PlacedTable) -> dict[str, Any]:
 
 def _caching(placed: PlacedTable) -> bool:
     return placed.mode == "CACHING" if placed.fusion_caching is None else placed.fusion_caching
+
+
+def _parse(text: str) -> dict[str, Any]:
+    found = json_of(text, "dynamicemb options")
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise BadInput(f"not dynamicemb table options: the format must be {FORMAT!r}")
+    if not isinstance(found.get("tables"), dict):
+        raise BadInput("tables: must hold table options by name")
+    if not isinstance(found.get("world_size"), int) or found["world_size"] < 1:
+        raise BadInput(f"world_size: found {found.get('world_size')!r}; allowed: from 1")
+    return found
+
+
+def _share(table: Table, options: dict[str, Any], model: Model, world: int) -> Fraction:
+    """The table's share s of values in HBM, undone of the rounding up to whole bytes.
+
+    Raises
+    ------
+    BadInput
+        For capacities that do not hold the table, and bytes that are no share of it.
+    """
+    where = f"table {table.name!r}"
+    capacity, local = options.get("max_capacity"), options.get("local_hbm_for_values")
+    for key, value in (("max_capacity", capacity), ("local_hbm_for_values", local)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise BadInput(f"{where}: {key} is {value!r}; allowed: a whole number from 0")
+    assert isinstance(capacity, int) and isinstance(local, int)
+    if capacity * world < table.rows:
+        raise BadInput(
+            f"{where}: max_capacity {capacity} on {world} ranks holds fewer than its "
+            f"{table.rows} rows"
+        )
+    row = runtime_value_bytes(table.dim, table.element_bytes, model.optimizer_of(table))
+    total = capacity * row
+    if local >= total:
+        return Fraction(1)
+    share = Fraction(local, total).limit_denominator(FINEST)
+    return share if math.ceil(total * share) == local else Fraction(local, total)
+
+
+def _pin(table: Table, options: dict[str, Any], share: Fraction) -> Pin:
+    where = f"table {table.name!r}"
+    caching = options.get("caching")
+    if not isinstance(caching, bool):
+        raise BadInput(f"{where}: caching is {caching!r}; allowed: true, false")
+    dist = one_of(options.get("dist_type", "roundrobin"), DIST_TYPES, f"{where}: dist_type")
+    if share.denominator > FINEST:
+        raise BadInput(f"{where}: its share of HBM {share} is finer than 1/{FINEST}")
+    if share == 0 and caching:
+        raise BadInput(f"{where}: caching needs local_hbm_for_values above 0")
+    ends = {Fraction(0): "HOST_ONLY", Fraction(1): "HBM_ONLY"}
+    mode = ends.get(share, "CACHING" if caching else "HYBRID")
+    ratio = share if mode in TIERED else None
+    return pin(where, mode=mode, sharding_type="row_wise", cache_ratio=ratio, dist_type=dist)
+
+
+def _grouped_key(table: Table, options: dict[str, Any]) -> tuple[object, ...]:
+    """What must agree for two tables to fuse."""
+    names = ("caching", "dist_type", "index_type", "score_strategy", "external_storage")
+    more = ("admit_strategy", "training")
+    return (
+        *(repr(options.get(name)) for name in (*names, *more)),
+        table.dim, table.dtype, table.optimizer, table.output, table.weighted,
+    )  # fmt: skip

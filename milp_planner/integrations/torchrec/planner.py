@@ -32,7 +32,7 @@ from formulations import Outcome, Placement, Settings, solve
 from milp_planner.errors import BadInput
 from milp_planner.integrations.exports import one_of
 from milp_planner.integrations.torchrec.blocks import DdrScope, Together
-from milp_planner.integrations.torchrec.dynamicemb import FusionRule
+from milp_planner.integrations.torchrec.dynamicemb.marks import FusionRule
 from milp_planner.integrations.torchrec.failure import no_plan
 from milp_planner.integrations.torchrec.lift import Lift, lift
 from milp_planner.integrations.torchrec.problem import Problem, compile_problem

@@ -12,7 +12,6 @@ from torchrec.distributed.planner.types import ShardingOption, Topology
 
 from formulations import Instance, InstanceBuilder, Placement
 from milp_planner.errors import BadInput
-from milp_planner.integrations.torchrec import dynamicemb
 from milp_planner.integrations.torchrec.blocks import (
     DdrScope,
     Places,
@@ -23,6 +22,7 @@ from milp_planner.integrations.torchrec.blocks import (
     places,
     whole,
 )
+from milp_planner.integrations.torchrec.dynamicemb import marks
 from milp_planner.integrations.torchrec.rating import RatingName, phased
 from milp_planner.pricing.options import BY_COLUMN, SHARDING_TYPES
 
@@ -127,7 +127,7 @@ def compile_problem(
     topology: Topology,
     ddr: DdrScope = "rank",
     objective: RatingName = "busiest_rank",
-    fusion: dynamicemb.FusionRule = "honoured",
+    fusion: marks.FusionRule = "honoured",
     together: Together = (),
 ) -> Problem:
     """Compile TorchRec's estimated search space into an Instance.
@@ -178,8 +178,8 @@ def compile_problem(
         seat = seats.get(table)
         for option_label, option in _named(options if seat is None else whole(table, options)):
             for label, group, tied in _copies(option, option_label, where, seat):
-                if dynamicemb.is_dynamic(option) and fusion == "honoured":
-                    tied = dynamicemb.fusion(option)
+                if marks.is_dynamic(option) and fusion == "honoured":
+                    tied = marks.fusion(option)
                 builder.add_option(label, blocks(option, where, rating, group), tied)
                 choices.append(option)
     return Problem(builder.build(), tuple(choices))
@@ -192,8 +192,8 @@ def option_name(option: ShardingOption, columns: bool = True) -> str:
     apart, as the project's instance files do. The load factor is written where the option sets one.
     dynamicemb tables: ``row_wise/mode/ratio``.
     """
-    if dynamicemb.is_dynamic(option):
-        return dynamicemb.label(option)
+    if marks.is_dynamic(option):
+        return marks.label(option)
     cut = columns and option.sharding_type in BY_COLUMN
     shards = f":{len({shard.offset[1] for shard in option.shards})}" if cut else ""
     factor = option.cache_load_factor
@@ -209,7 +209,7 @@ def identity(option: ShardingOption) -> tuple[object, ...]:
         option.sharding_type,
         option.compute_kernel,
         option.cache_load_factor,
-        dynamicemb.caches(option),
+        marks.caches(option),
         tuple((*shard.size, *shard.offset) for shard in option.shards),
     )
 
@@ -245,7 +245,7 @@ def _order(option: ShardingOption) -> tuple[int, int, str, bool, float]:
     known = option.sharding_type in SHARDING_TYPES
     kind = SHARDING_TYPES.index(option.sharding_type) if known else len(SHARDING_TYPES)
     return (
-        kind, len(option.shards), option.compute_kernel, dynamicemb.caches(option),
+        kind, len(option.shards), option.compute_kernel, marks.caches(option),
         option.cache_load_factor or 0.0,
     )  # fmt: skip
 

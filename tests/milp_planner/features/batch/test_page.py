@@ -12,7 +12,7 @@ def test_every_part_is_there_and_names_are_escaped() -> None:
     """Sections, one row per scenario; text is never markup."""
     records = [*many(60), failed()]
     text = render_batch(batch_of("s", "what for", 70, records, [BROKEN]))
-    for section in ("assertions", "summary", "sweeps", "every"):
+    for section in ("assertions", "summary", "sweeps", "profiles", "every"):
         assert f'<h2 id="{section}">' in text, section
     body = text[text.index('<table id="scenarios"') :]
     assert body[: body.index("</table>")].count("<tr>") == 1 + len(records)

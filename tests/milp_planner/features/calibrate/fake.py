@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
+from milp_planner.features.calibrate.cuda_machine import MOVED_BYTES
 from milp_planner.features.calibrate.machine import Lap, Load, Probe
 
 
@@ -23,6 +24,7 @@ class FakeMachine:
     near: str = "rows near"
     far: str = "rows far"
     load: Load = field(default_factory=lambda: Load(1024, 8))
+    runtime_x_eff: float | None = None
     clock: float = 0.0
     random: Random = field(default_factory=lambda: Random(1))
     runs: list[str] = field(default_factory=list)
@@ -47,6 +49,19 @@ class FakeMachine:
 
     def lookup_training(self, dim: int) -> Probe:
         return self._probe("lookup training", forward=1e-2, backward=self.backward * 1e-2)
+
+    def copy(self) -> tuple[Probe, float] | None:
+        """At four times the rate of rows that are gathered first."""
+        size = 2.0**26
+        return None if self.device == "cpu" else (self._probe("copy", size / (4 * self.link)), size)
+
+    def runtime(self, mode: str, ratio: float) -> Probe | None:
+        """A table library of which every tenth of the bandwidth is reached."""
+        if self.runtime_x_eff is None:
+            return None
+        x_eff = {"HBM_ONLY": 1.0, "HOST_ONLY": 0.0}.get(mode, self.runtime_x_eff * ratio)
+        rate = x_eff * self.hbm + (1 - x_eff) * self.host_link
+        return self._probe(f"dynamicemb {mode} {ratio}", 10 * MOVED_BYTES / rate)
 
     @property
     def host_link(self) -> float:

@@ -95,10 +95,26 @@ def test_the_profile_reads_back_from_its_text() -> None:
     assert Profile.from_dict(read_yaml(profile_text(profile), "here").data) == profile
 
 
-def test_a_gpus_link_is_what_fetching_rows_reaches() -> None:
-    """host_link prices a fetch, gather included; ddr the same rows in the planner's account."""
+def test_a_gpus_link_is_what_fetching_rows_reaches_and_its_copy_is_told() -> None:
+    """host_link prices a fetch, gather included; what the link alone does stands in its origin."""
     machine = FakeMachine(device="cuda")
     profile = calibrate(machine).profile
     assert profile.host_link == pytest.approx(machine.host_link, rel=1e-6)
+    assert "a plain copy over the link alone reaches 20 GB/s" in profile.origin["host_link"]
+    assert "copy" not in calibrate(FakeMachine()).profile.origin["host_link"]
+
+
+def test_a_gpu_with_dynamicemb_gets_that_librarys_curves() -> None:
+    """Its own times give x_eff over the cache ratio and the divisor; bandwidths stay torch's."""
+    machine = FakeMachine(device="cuda", runtime_x_eff=0.5)
+    profile = calibrate(machine, name="gpu").profile
+    assert profile.host_link == pytest.approx(machine.host_link, rel=1e-6)
     assert profile.ddr == pytest.approx(machine.link, rel=1e-6)
-    assert "gathered on the host" in profile.origin["host_link"]
+    assert profile.kernel.dynamicemb_divisor == pytest.approx(10.0, rel=1e-4)
+    assert profile.hybrid.over == profile.caching.over == "cache_ratio"
+    for curve in (profile.hybrid, profile.caching):
+        assert [y for _, y in curve.points] == pytest.approx(
+            [0.5 * x for x, _ in curve.points], abs=1e-4
+        )
+    assert profile.uvm_caching.over == "hit_ratio"
+    assert profile.name == "gpu" and "calibrate" in profile.description

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -64,6 +66,63 @@ def test_by_hand() -> None:
     assert options["global_hbm_for_values"] == 4 * 294_912
     assert options["caching"] is True and options["dist_type"] == "roundrobin"
     assert [group["tables"] for group in document["groups"]] == [["d", "e"]]
+
+
+def _changed(**changes: Any) -> str:
+    plan = plans.chosen_plan(
+        {"d": "row_wise/CACHING/0.3/roundrobin", "e": "row_wise/CACHING/0.3/roundrobin"}, *PAIR
+    )
+    document = dynamicemb.document(plan)
+    document["tables"]["d"]["dynamicemb_options"].update(changes)
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"caching": "yes"}, "allowed: true, false"),
+        ({"dist_type": "rundrobin"}, "did you mean roundrobin"),
+        ({"max_capacity": 1000}, "fewer than its 5000 rows"),
+        ({"max_capacity": -1}, "whole number"),
+        ({"local_hbm_for_values": 1.5}, "whole number"),
+        ({"local_hbm_for_values": 0}, "needs local_hbm_for_values above 0"),
+        ({"local_hbm_for_values": 196_608}, "'d' and 'e' fuse"),
+    ],
+)
+def test_options_the_runtime_would_not_honour(changes: dict[str, Any], sentence: str) -> None:
+    """Illegal values, and shares that differ inside a fused group, are errors."""
+    with pytest.raises(BadInput, match=sentence):
+        dynamicemb.read(_changed(**changes), plans.model(*PAIR))
+
+
+def test_share_finer_than_the_grid() -> None:
+    """A share that is no hundredth-or-coarser ratio is an error, not rounded."""
+    model = plans.model(PAIR[0])
+    document = json.loads(_changed(local_hbm_for_values=300_000))
+    del document["tables"]["e"]
+    with pytest.raises(BadInput, match="625/2048 is finer than 1/100"):
+        dynamicemb.read(json.dumps(document), model)
+
+
+def test_another_routing_rule_unfuses() -> None:
+    """Tables of different grouped keys may differ in their share."""
+    text = _changed(local_hbm_for_values=98_304, dist_type="continuous")
+    assert dynamicemb.read(text, plans.model(*PAIR))["d"].cache_ratio == Fraction(1, 10)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"format": "x"}'])
+def test_no_such_document(text: str) -> None:
+    """Other files are refused."""
+    with pytest.raises(BadInput):
+        dynamicemb.read(text, plans.model(*PAIR))
+
+
+def test_foreign_tables() -> None:
+    """Tables the model does not have, or holds in TorchRec, are errors."""
+    with pytest.raises(BadInput, match="unknown table 'd'"):
+        dynamicemb.read(_changed(), plans.model(plans.dynamic("x")))
+    with pytest.raises(BadInput, match="TorchRec table"):
+        dynamicemb.read(_changed(), plans.model(plans.static("d"), plans.static("e")))
 
 
 def test_rule_that_dynamicemb_lacks() -> None:

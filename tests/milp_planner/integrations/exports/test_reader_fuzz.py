@@ -21,6 +21,7 @@ TABLES = (plans.static("a"), plans.dynamic("d"))
 MODEL = plans.model(*TABLES)
 TEXTS = {
     "torchrec": exports.write(plans.random_plan(3, *TABLES), "torchrec"),
+    "dynamicemb": exports.write(plans.random_plan(3, *TABLES), "dynamicemb"),
     "tzrec": exports.write(
         plans.chosen_plan({"d": "row_wise/HYBRID/0.5/roundrobin"}, *TABLES), "tzrec"
     ),
@@ -62,11 +63,12 @@ def test_damaged_text(to: str, data: st.DataObject) -> None:
     _judge(text, to)
 
 
+@pytest.mark.parametrize("to", ["torchrec", "dynamicemb"])
 @_QUICK
 @given(seed=st.integers(0, 10**6), value=_VALUES)
-def test_other_values(seed: int, value: Any) -> None:
+def test_other_values(to: str, seed: int, value: Any) -> None:
     """Any value in any place of a JSON document, or a place left out."""
-    document = json.loads(TEXTS["torchrec"])
+    document = json.loads(TEXTS[to])
     draw = random.Random(seed)
     place: Any = document
     while True:
@@ -81,7 +83,7 @@ def test_other_values(seed: int, value: Any) -> None:
         del place[key]
     else:
         place[key] = value
-    _judge(json.dumps(document), "torchrec")
+    _judge(json.dumps(document), to)
 
 
 @pytest.mark.parametrize("to", TEXTS)

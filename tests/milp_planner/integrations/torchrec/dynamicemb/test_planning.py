@@ -3,45 +3,50 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from torchrec.distributed.planner import planners
 from torchrec.distributed.planner.types import ParameterConstraints, ShardingOption
 
-from formulations import Settings, Status
+from formulations import Settings, Status, solve
+from formulations.instance import Objective
+from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec import MilpShardingPlanner, NoPlan
-from milp_planner.integrations.torchrec.dynamicemb import fusion, is_dynamic, label
+from milp_planner.integrations.torchrec.dynamicemb import (
+    DynamicEmbEnumerator,
+    decisions,
+    with_dynamicemb,
+    write_options,
+)
+from milp_planner.integrations.torchrec.dynamicemb.enumerator import rows_of
+from milp_planner.integrations.torchrec.dynamicemb.marks import fusion, is_dynamic, label
+from milp_planner.pricing.storage import runtime_value_bytes
 
-from .dynamicemb_standins import (
-    TENTHS,
+from ..models import Case
+from .standins import (
+    DynamicEmbParameterSharding,
     DynamicEmbTableOptions,
     TorchEasyRecEnumerator,
+    dynamic,
     mixed_case,
+    runtime_share,
 )
-from .models import Case
 
 QUICK = Settings(time_limit=10.0, workers=1, polish=False)
 SIZES = (30, 60, 90, 120, 300)
 """MiB of HBM a rank, from too little to plenty."""
-HALVES = (0.5, 1.0)
+HALVES = (Fraction(1, 2), Fraction(1))
 PLAIN = ParameterConstraints(sharding_types=["table_wise"], compute_kernels=["fused", "fused_uvm"])
 
 
-def options_of(
-    case: Case, tables: dict[str, dict[str, Any]], factors: Sequence[float] = TENTHS
-) -> TorchEasyRecEnumerator:
-    """The enumerator of a case whose dynamicemb tables have these options."""
-    dynamic = {name: DynamicEmbTableOptions(**fields) for name, fields in tables.items()}
-    return TorchEasyRecEnumerator(
-        case.topology, case.batch_size, case.constraints, dynamic=dynamic, factors=factors
-    )
-
-
 def planner_for(case: Case, enumerator: Any = None, **more: Any) -> MilpShardingPlanner:
-    """Our planner with options of both dynamicemb tables at halves."""
-    enumerator = enumerator or options_of(case, {name: {} for name in "ab"}, HALVES)
+    """Our planner with dynamicemb's options at halves."""
+    enumerator = enumerator or DynamicEmbEnumerator(
+        case.topology, case.batch_size, case.constraints, ratios=HALVES
+    )
     return MilpShardingPlanner(
         topology=case.topology,
         batch_size=case.batch_size,
@@ -57,7 +62,7 @@ def small(hbm: int, ddr: int = 2**33, hosts: tuple[int, int] = (1, 2)) -> Case:
     """Two dynamicemb tables that fuse, and an ordinary one."""
     return mixed_case(
         {"plain": (300_000, 64), "a": (400_000, 64), "b": (200_000, 64)},
-        {"plain": PLAIN},
+        {"plain": PLAIN, "a": dynamic(), "b": dynamic()},
         hbm,
         ddr,
         hosts,
@@ -130,14 +135,99 @@ def test_the_cases_are_not_all_alike() -> None:
         except NoPlan:
             seen.add("none")
             continue
-        seen.add(str([label(option) for option in planner.best_plan if is_dynamic(option)]))
+        seen.add(str(sorted((n, d.mode) for n, d in decisions(planner.best_plan).items())))
     assert "none" in seen and len(seen) >= 3
+
+
+EXACT = {
+    (15, 34): "HYBRID/0.1 HBM_ONLY HYBRID/0.1",
+    (18, 34): "HYBRID/0.2 HBM_ONLY CACHING/0.1",
+    (22, 27): "HYBRID/0.1 HYBRID/0.6 HBM_ONLY",
+    (35, 20): "HBM_ONLY CACHING/0.1 CACHING/0.4",
+    (1024, 8192): "HBM_ONLY HBM_ONLY HBM_ONLY",
+}
+"""MiB of HBM and DDR a rank, and what is then best for the three tables."""
+
+
+@pytest.mark.parametrize("megabytes", EXACT)
+def test_equals_the_dp_where_it_is_exact(megabytes: tuple[int, int]) -> None:
+    """Scarce memory or plenty: where the DP proves its plan, ours is the same, table by table.
+
+    Ratios are free there, as the DP knows no fusion; row-wise shards load all ranks alike, so the
+    sum that the DP minimises and the busiest rank have the same minimum.
+    """
+    case = mixed_case(
+        {"a": (400_000, 64), "b": (200_000, 32), "c": (90_000, 128)},
+        {name: dynamic() for name in "abc"},
+        hbm=megabytes[0] * 2**20,
+        ddr=megabytes[1] * 2**20,
+        hosts=(2, 2),
+    )
+    enumerator = DynamicEmbEnumerator(
+        case.topology, case.batch_size, case.constraints, storage="torcheasyrec"
+    )
+    planner = planner_for(case, enumerator, ddr="machine", fusion="free")
+    problem = planner.prepare(case.module, case.sharders)
+    assert problem is not None and problem.instance.objective == Objective.BUSIEST_RANK
+    theirs, ours = (solve(problem.instance, name, QUICK) for name in ("dp", "cpsat"))
+    assert theirs.status == ours.status == Status.OPTIMAL
+    assert ours.objective == theirs.objective
+    for outcome in (theirs, ours):
+        assert outcome.placement is not None
+        labels = [label(problem.choices[int(o)]) for o in outcome.placement.options]
+        assert [said.removeprefix("row_wise/") for said in labels] == EXACT[megabytes].split()
+
+
+@pytest.mark.parametrize("megabytes", [120, 300])
+def test_the_runtime_gives_what_was_planned(megabytes: int) -> None:
+    """Tables that fuse get one share of HBM from the runtime: the ratio planned for each."""
+    case = small(megabytes * 2**20)
+    planner = planner_for(case)
+    plan = planner.plan(case.module, case.sharders)
+    full = with_dynamicemb(plan, planner.best_plan, DynamicEmbParameterSharding)
+    chosen = decisions(planner.best_plan)
+    assert set(chosen) == {"a", "b"}
+    groups: dict[bool, list[tuple[DynamicEmbTableOptions, int]]] = {}
+    for name in chosen:
+        entry: Any = full.plan[""][name]
+        assert type(entry) is DynamicEmbParameterSharding
+        assert entry.compute_kernel == "customized_kernel" and entry.ranks == [0, 1]
+        options = entry.dynamicemb_options
+        assert options.global_hbm_for_values == 2 * options.local_hbm_for_values
+        assert options.dim == 64 and options.max_capacity % 128 == 0
+        row = runtime_value_bytes(64, 4, "rowwise_adagrad")
+        groups.setdefault(options.caching, []).append((options, row))
+    for caching, tables in groups.items():
+        planned = {d.ratio for d in chosen.values() if d.caching == caching}
+        assert planned == {runtime_share(tables)}
+    assert full.plan[""]["plain"] is plan.plan[""]["plain"]
+    assert not isinstance(plan.plan[""]["a"], DynamicEmbParameterSharding), "the plan is kept"
+
+
+def test_options_of_the_constraints_are_set() -> None:
+    """For dynamicemb's own planner: caching and global_hbm_for_values where it reads them."""
+    case = small(120 * 2**20)
+    planner = planner_for(case)
+    planner.plan(case.module, case.sharders)
+    chosen = decisions(planner.best_plan)
+    assert case.constraints is not None
+    write_options(case.constraints, chosen)
+    for name, decision in chosen.items():
+        options: Any = case.constraints[name].dynamicemb_options  # type: ignore[attr-defined]
+        assert options.caching == decision.caching
+        assert options.global_hbm_for_values == decision.global_hbm_for_values
+    with pytest.raises(BadInput, match="'a': found no constraint"):
+        write_options({"a": ParameterConstraints()}, chosen)
 
 
 def test_torcheasyrecs_own_options_are_planned() -> None:
     """Options that another enumerator marks and prices join the Instance as they are."""
     case = small(100 * 2**20)
-    planner = planner_for(case, options_of(case, {"a": {}, "b": {}}), ddr="machine")
+    options = {"a": DynamicEmbTableOptions(), "b": DynamicEmbTableOptions()}
+    enumerator = TorchEasyRecEnumerator(
+        case.topology, case.batch_size, {"plain": PLAIN}, dynamic=options
+    )
+    planner = planner_for(case, enumerator, ddr="machine")
     planner.plan(case.module, case.sharders)
     assert planner.problem is not None and planner.outcome is not None
     instance = planner.problem.instance
@@ -147,7 +237,7 @@ def test_torcheasyrecs_own_options_are_planned() -> None:
     assert planner.outcome.status == Status.OPTIMAL
     best = {option.name: option for option in planner.best_plan}
     by_flag: dict[bool, set[float]] = {}
-    for name in "ab":
+    for name in options:
         chosen: Any = best[name]
         by_flag.setdefault(chosen.dynamicemb_options.caching, set()).add(
             chosen.cache_params.load_factor
@@ -172,16 +262,11 @@ def test_a_patched_to_sharding_plan_is_used(monkeypatch: pytest.MonkeyPatch) -> 
     assert sorted(seen) == ["a", "b", "plain"]
 
 
-def test_tables_fuse_by_their_grouped_key() -> None:
-    """Same key, same group; another strategy, dim or the other flag is another."""
-    shapes = {"a": (1000, 64), "b": (9000, 64), "lfu": (1000, 64), "wide": (1000, 128)}
-    case = mixed_case(shapes, {}, hbm=2**30)
-    tables: dict[str, dict[str, Any]] = {name: {} for name in shapes}
-    tables["lfu"] = {"score_strategy": "LFU"}
-    found: dict[str, list[tuple[str, int]]] = {}
-    for option in options_of(case, tables).enumerate(case.module, case.sharders):
-        found.setdefault(option.name, []).append(fusion(option))
-    assert [group for group, _ in found["a"]] == [group for group, _ in found["b"]]
-    assert len({groups[0][0] for groups in found.values()}) == 3
-    assert found["a"][0][0] != found["a"][-1][0], "caching is part of the key"
-    assert [level for _, level in found["a"][:10]] == [100_000 * tenth for tenth in range(1, 11)]
+def test_rows_of_the_fullest_shard() -> None:
+    """The first shard of a row-wise table is the fullest, with element size and optimizer."""
+    case = small(300 * 2**20)
+    planner = planner_for(case)
+    space = planner._enumerator.enumerate(case.module, case.sharders)
+    [held] = {rows_of(option) for option in space if option.name == "a"}
+    assert (held.rows, held.dim, held.element_bytes) == (200_000, 64, 4)
+    assert held.optimizer == "rowwise_adagrad"

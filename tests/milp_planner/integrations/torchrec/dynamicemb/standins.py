@@ -9,31 +9,70 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import torch
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.types import ParameterConstraints, ShardingOption, Storage
-from torchrec.distributed.types import CacheParams
+from torchrec.distributed.types import CacheParams, ParameterSharding
 from torchrec.modules.embedding_configs import EmbeddingBagConfig
 from torchrec.modules.embedding_modules import EmbeddingBagCollection
 from torchrec.optim import RowWiseAdagrad
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
-from .models import Case, topology
+from ..models import Case, topology
+
+
+@dataclass
+class KVCounter:
+    """dynamicemb's counter of an admission strategy."""
+
+    capacity: int
+    bucket_capacity: int = 1024
 
 
 @dataclass
 class DynamicEmbTableOptions:
-    """The fields that a plan reads, with dynamicemb's defaults."""
+    """The fields that a plan reads or sets, with dynamicemb's defaults."""
 
     caching: bool = False
+    local_hbm_for_values: int = 0
+    global_hbm_for_values: int = 0
+    max_capacity: int | None = None
+    bucket_capacity: int = 128
+    dim: int | None = None
     index_type: Any = torch.int64
     score_strategy: str = "TIMESTAMP"
     external_storage: str | None = None
     admit_strategy: Any = None
+    admission_counter: KVCounter | None = None
     training: bool = True
+
+
+@dataclass
+class DynamicEmbParameterConstraints(ParameterConstraints):
+    """dynamicemb's constraints: TorchRec's, and two fields."""
+
+    use_dynamicemb: bool | None = False
+    dynamicemb_options: DynamicEmbTableOptions = field(default_factory=DynamicEmbTableOptions)
+
+
+@dataclass
+class DynamicEmbParameterSharding(ParameterSharding):
+    """dynamicemb's sharding: TorchRec's, and the options."""
+
+    dynamicemb_options: DynamicEmbTableOptions = field(default_factory=DynamicEmbTableOptions)
+
+
+def dynamic(ratio: float | None = None, **options: Any) -> DynamicEmbParameterConstraints:
+    """The constraint of a dynamicemb table."""
+    return DynamicEmbParameterConstraints(
+        use_dynamicemb=True,
+        dynamicemb_options=DynamicEmbTableOptions(**options),
+        cache_params=None if ratio is None else CacheParams(load_factor=ratio),
+    )
 
 
 def mixed_case(
@@ -56,20 +95,15 @@ def mixed_case(
     return Case(module, board, constraints, batch_size=256, reserve=0.0)
 
 
-TENTHS = tuple((i + 1) / 10 for i in range(10))
-
-
 class TorchEasyRecEnumerator(EmbeddingEnumerator):
     """TorchEasyRec's options of a dynamicemb table: {HYBRID, CACHING} × tenths, its own floats."""
 
-    def __init__(
-        self, *given: Any, dynamic: dict[str, Any], factors: Sequence[float] = TENTHS, **more: Any
-    ) -> None:
+    def __init__(self, *given: Any, dynamic: dict[str, Any], **more: Any) -> None:
         super().__init__(*given, **more)
-        self.dynamic, self.factors = dynamic, factors
+        self.dynamic = dynamic
 
     def enumerate(self, module: Any, sharders: Any) -> list[ShardingOption]:
-        """TorchRec's options, those of dynamicemb tables replaced by their variants."""
+        """TorchRec's options, those of dynamicemb tables replaced by twenty variants."""
         found = []
         for option in super().enumerate(module, sharders):
             if option.name not in self.dynamic:
@@ -81,7 +115,7 @@ class TorchEasyRecEnumerator(EmbeddingEnumerator):
     def _variants(self, base: Any) -> list[Any]:
         variants = []
         for caching in (False, True):
-            for factor in self.factors:
+            for factor in [(i + 1) / 10 for i in range(10)]:
                 option = copy.deepcopy(base)
                 option.use_dynamicemb = True
                 option.dynamicemb_options = copy.deepcopy(self.dynamic[base.name])
@@ -99,3 +133,10 @@ class TorchEasyRecEnumerator(EmbeddingEnumerator):
                     shard.perf.fwd_compute *= 10 / (0.3 + 0.7 * factor - 0.1 * (not caching))
                 variants.append(option)
         return variants
+
+
+def runtime_share(tables: Sequence[tuple[DynamicEmbTableOptions, int]]) -> Fraction:
+    """Share of HBM that the runtime gives every table it fuses: (options, bytes of a row) each."""
+    hbm = sum(options.local_hbm_for_values for options, _ in tables)
+    total = sum(int(options.max_capacity or 0) * row for options, row in tables)
+    return min(Fraction(hbm, total), Fraction(1))

@@ -1,0 +1,420 @@
+"""TorchRec's enumerator with the options of dynamicemb tables, and what was chosen among them.
+
+Options are mode × cache ratio, row-wise; what was chosen is said in the words of the runtime.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+from torch import nn
+from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
+from torchrec.distributed.planner.shard_estimators import EmbeddingPerfEstimator
+from torchrec.distributed.planner.types import (
+    ParameterConstraints,
+    ShardEstimator,
+    ShardingOption,
+    Storage,
+    Topology,
+)
+from torchrec.distributed.types import (
+    CacheParams,
+    EmbeddingModuleShardingPlan,
+    ModuleSharder,
+    ParameterSharding,
+    ShardingPlan,
+)
+
+from milp_planner.errors import BadInput
+from milp_planner.integrations.torchrec.dynamicemb.marks import (
+    KERNEL,
+    DynamicConstraint,
+    TableOptions,
+    is_dynamic,
+    mode_of,
+    optimizer_of,
+    ratio_of,
+)
+from milp_planner.integrations.torchrec.rating import OncePerSize
+from milp_planner.pricing import lookup
+from milp_planner.pricing.profile import Profile, load_profile
+from milp_planner.pricing.storage import (
+    admission_counter,
+    hbm_for_values,
+    planner_value_bytes,
+    runtime_tiers,
+    runtime_value_bytes,
+    torcheasyrec_tiers,
+)
+from milp_planner.pricing.units import round_up
+
+StorageModel = Literal["runtime", "torcheasyrec"]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What one rank holds of a table."""
+
+    rows: int
+    dim: int
+    element_bytes: int
+    optimizer: str
+    """As :func:`milp_planner.integrations.torchrec.dynamicemb.marks.optimizer_of`."""
+
+
+def table_bytes(
+    held: Rows, options: TableOptions, ratio: Fraction, caching: bool, model: StorageModel
+) -> tuple[int, int]:
+    """HBM and DDR of one rank's rows, keys, scores and admission counter; no buffers.
+
+    Parameters
+    ----------
+    options : TableOptions
+        ``bucket_capacity``, and ``admission_counter`` with its own, where there is one.
+    ratio : Fraction
+        Share of the values in HBM, 0 to 1.
+    model : {"runtime", "torcheasyrec"}
+        What the runtime allocates, or what TorchEasyRec's planner counts.
+    """
+    value, tiers = {
+        "runtime": (runtime_value_bytes, runtime_tiers),
+        "torcheasyrec": (planner_value_bytes, torcheasyrec_tiers),
+    }[model]
+    found = tiers(
+        _array(held.rows),
+        _array(value(held.dim, held.element_bytes, held.optimizer)),
+        _array(options.bucket_capacity),
+        (_array(ratio.numerator), _array(ratio.denominator)),
+        np.array(caching and (ratio < 1 or model == "torcheasyrec")),
+    )
+    return int(found.hbm) + counter_bytes(options), int(found.ddr)
+
+
+def counter_bytes(options: TableOptions) -> int:
+    """HBM of the admission counter on one rank, with its own bucket size; 0 without one."""
+    counter = getattr(options, "admission_counter", None)
+    if counter is None:
+        return 0
+    return admission_counter(counter.capacity, counter.bucket_capacity)
+
+
+@cache
+def _published() -> Profile:
+    return load_profile("torchrec-default")
+
+
+def efficiency(ratio: Fraction, caching: bool) -> float:
+    """Share x_eff of HBM's bandwidth that a lookup reaches: 1 at ratio 1, else the profile's curve.
+
+    References
+    ----------
+    alibaba/TorchEasyRec, PR 508: fitted on one A10; docs/pricing.md says how little it transfers.
+    """
+    if ratio >= 1:
+        return 1.0
+    curve = _published().caching if caching else _published().hybrid
+    return float(lookup.efficiency(curve, np.array(float(ratio))))
+
+
+def bandwidth(effective: float, hbm: float, host_link: float) -> float:
+    """(x_eff · HBM + (1 − x_eff) · host link) over the kernel's divisor, in the unit of both."""
+    mixed = effective * hbm + (1 - effective) * host_link
+    return mixed / _published().kernel.dynamicemb_divisor
+
+
+def _array(value: int) -> np.ndarray:
+    return np.array(value, dtype=np.int64)
+
+
+TENTHS = tuple(Fraction(tenth, 10) for tenth in range(1, 11))
+
+
+class DynamicEmbEnumerator(EmbeddingEnumerator):
+    """TorchRec's search space, with every dynamicemb table as mode × cache ratio.
+
+    A table whose constraint says ``use_dynamicemb`` gets, in place of TorchRec's, one option for
+    ``caching`` off and on at every ratio: row-wise over all ranks, kernel ``customized_kernel``,
+    ``cache_params.load_factor`` the ratio, and a copy of its ``dynamicemb_options`` with
+    ``caching`` set, as TorchEasyRec's enumerator yields them. A ``load_factor`` in the constraint
+    fixes the ratio.
+
+    HBM and DDR are those of the runtime (or TorchEasyRec's count) with TorchRec's own input and
+    output buffers; times are TorchRec's own row-wise formula at the bandwidth of the mode.
+
+    Parameters
+    ----------
+    topology, batch_size, constraints, estimator
+        As in TorchRec; ``estimator`` prices ordinary tables, and buffers of all.
+    ratios : sequence of Fraction
+        Default tenths, as TorchEasyRec tries; 0 adds HOST_ONLY, which it cannot express.
+    effective : callable
+        From ratio and caching to the share of HBM's bandwidth a lookup reaches.
+
+    Raises
+    ------
+    BadInput
+        For ratios outside 0 to 1.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        batch_size: int,
+        constraints: Mapping[str, Any] | None = None,
+        estimator: ShardEstimator | list[ShardEstimator] | None = None,
+        *,
+        ratios: Sequence[Fraction] = TENTHS,
+        storage: StorageModel = "runtime",
+        effective: Callable[[Fraction, bool], float] = efficiency,
+    ) -> None:
+        given = dict(constraints or {})
+        dynamic = {n: c for n, c in given.items() if getattr(c, "use_dynamicemb", False)}
+        plain = {name: _plain(c) if name in dynamic else c for name, c in given.items()}
+        super().__init__(topology, batch_size, plain, estimator)
+        if any(not 0 <= ratio <= 1 for ratio in ratios):
+            raise BadInput(f"ratios: found {list(map(str, ratios))}; allowed: from 0 to 1")
+        self._board = topology
+        self._dynamic: dict[str, DynamicConstraint] = dynamic
+        self._ratios, self._model, self._effective = tuple(ratios), storage, effective
+
+    def enumerate(
+        self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]
+    ) -> list[ShardingOption]:
+        """All options, estimates populated; ordinary tables first.
+
+        Raises
+        ------
+        BadInput
+            When a sharder of a dynamicemb table offers no row-wise sharding.
+        """
+        space = super().enumerate(module, sharders)
+        bases = [option for option in space if option.name in self._dynamic]
+        lost = [option for option in bases if option.sharding_type != "row_wise"]
+        if lost:
+            raise BadInput(
+                f"table {lost[0].name!r} is dynamicemb's; found {lost[0].sharding_type} only; "
+                "allowed: sharders that offer row_wise"
+            )
+        buffers = self._buffers(bases)
+        found = [option for option in space if option.name not in self._dynamic]
+        variants = [
+            variant
+            for base, buffer in zip(bases, buffers, strict=True)
+            for variant in self._variants(base, buffer)
+        ]
+        self._price(variants)
+        return found + variants
+
+    def _buffers(self, bases: Sequence[ShardingOption]) -> list[int]:
+        """HBM of input and output of one rank's shard: what is left when it holds no rows.
+
+        TorchRec counts no buffers for an empty shard; its HBM is linear in the rows, so what one
+        row and two rows need gives what none would.
+        """
+        one, two = ([_with_rows(base, rows) for base in bases] for rows in (1, 2))
+        if bases:
+            self.populate_estimates(one + two)
+        return [2 * _hbm(a) - _hbm(b) for a, b in zip(one, two, strict=True)]
+
+    def _variants(self, base: ShardingOption, buffer: int) -> Iterator[ShardingOption]:
+        constraint = self._dynamic[base.name]
+        fixed = getattr(constraint.cache_params, "load_factor", None)
+        ratios = self._ratios if fixed is None else (Fraction(fixed).limit_denominator(1000),)
+        for caching in (False, True):
+            for ratio in ratios:
+                if caching and ratio == 0:
+                    continue  # a cache without HBM is an error of the runtime
+                option: Any = copy.deepcopy(base)
+                option.use_dynamicemb = True
+                option.dynamicemb_options = copy.deepcopy(constraint.dynamicemb_options)
+                option.dynamicemb_options.caching = caching
+                option.compute_kernel = KERNEL
+                option.cache_params = CacheParams(load_factor=float(ratio))
+                hbm, ddr = table_bytes(
+                    rows_of(option), option.dynamicemb_options, ratio, caching, self._model
+                )
+                for shard in option.shards:
+                    shard.storage = Storage(hbm=hbm + buffer, ddr=ddr)
+                yield option
+
+    def _price(self, variants: Sequence[Any]) -> None:
+        """TorchRec's own estimate of a fused row-wise table in memory as fast as the mode's."""
+        at: dict[float, list[Any]] = {}
+        for option in variants:
+            share = self._effective(ratio_of(option), option.dynamicemb_options.caching)
+            speed = bandwidth(share, self._board.hbm_mem_bw, self._board.hbm_to_ddr_mem_bw)
+            at.setdefault(speed, []).append(option)
+        for speed, options in at.items():
+            board = copy.copy(self._board)
+            board._hbm_mem_bw = speed
+            estimator = OncePerSize(
+                EmbeddingPerfEstimator(topology=board, constraints=self._constraints)
+            )
+            fused = [_as_fused(option) for option in options]
+            estimator.estimate(fused, self._sharder_data_map)
+            for option, priced in zip(options, fused, strict=True):
+                for shard, other in zip(option.shards, priced.shards, strict=True):
+                    shard.perf = other.perf
+
+
+def rows_of(option: ShardingOption) -> Rows:
+    """What every rank holds: the rows of the first shard, the fullest."""
+    rows, dim = option.shards[0].size
+    return Rows(int(rows), int(dim), option.tensor.element_size(), optimizer_of(option))
+
+
+def _as_fused(option: ShardingOption) -> ShardingOption:
+    """The option as TorchRec's estimator knows it; shards of its own."""
+    fused = copy.copy(option)
+    fused.compute_kernel, fused.cache_params = "fused", None
+    fused.shards = [copy.copy(shard) for shard in option.shards]
+    return fused
+
+
+def _plain(constraint: Any) -> ParameterConstraints:
+    """TorchRec's part of a constraint, such that TorchRec enumerates one row-wise option."""
+    kept = {field.name: getattr(constraint, field.name) for field in fields(ParameterConstraints)}
+    kept |= {"sharding_types": ["row_wise"], "compute_kernels": ["fused"], "cache_params": None}
+    return ParameterConstraints(**kept)
+
+
+def _with_rows(base: ShardingOption, rows: int) -> ShardingOption:
+    """A copy with one shard of so many rows."""
+    option = copy.deepcopy(base)
+    del option.shards[1:]
+    option.shards[0].size = [rows, option.shards[0].size[1]]
+    return option
+
+
+def _hbm(option: ShardingOption) -> int:
+    storage = option.shards[0].storage
+    assert storage is not None, "TorchRec's storage estimator sets it"
+    return int(storage.hbm)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One table's mode and ratio."""
+
+    mode: str
+    """HBM_ONLY, CACHING, HYBRID or HOST_ONLY."""
+    ratio: Fraction
+    """Share of the values in HBM."""
+    caching: bool
+    """``DynamicEmbTableOptions.caching``."""
+    local_hbm_for_values: int
+    """Bytes on one rank."""
+    global_hbm_for_values: int
+    """Bytes over all ranks."""
+
+
+def decisions(plan: Sequence[ShardingOption]) -> dict[str, Decision]:
+    """Mode and ratio of every dynamicemb table of a plan, by table name.
+
+    The bytes are the ratio of the values of all slots a rank has (rows rounded up to buckets), so
+    that tables that fuse, which share one ratio, get that share from the runtime.
+
+    Parameters
+    ----------
+    plan : sequence of ShardingOption
+        ``MilpShardingPlanner.best_plan``.
+    """
+    return {option.name: _decision(option) for option in plan if is_dynamic(option)}
+
+
+def write_options(constraints: Mapping[str, Any], chosen: Mapping[str, Decision]) -> None:
+    """Set ``caching`` and both ``…_hbm_for_values`` in the constraints' table options, in place.
+
+    For trainers that place the tables with dynamicemb's own ``DynamicEmbeddingShardingPlanner``,
+    which reads ``global_hbm_for_values`` as the user's wish.
+
+    Raises
+    ------
+    BadInput
+        For a table without a constraint of dynamicemb's.
+    """
+    for name, decision in chosen.items():
+        options = getattr(constraints.get(name), "dynamicemb_options", None)
+        if options is None:
+            raise BadInput(f"table {name!r}: found no constraint with dynamicemb_options")
+        _set(options, decision)
+
+
+def with_dynamicemb(
+    plan: ShardingPlan,
+    chosen: Sequence[ShardingOption],
+    sharding: Callable[..., ParameterSharding],
+    **more: Any,
+) -> ShardingPlan:
+    """A copy of a plan, its dynamicemb tables as dynamicemb's own class of ``ParameterSharding``.
+
+    Parameters
+    ----------
+    plan : ShardingPlan
+        What ``MilpShardingPlanner.plan`` returned.
+    chosen : sequence of ShardingOption
+        Its ``best_plan``.
+    sharding : callable
+        dynamicemb's ``DynamicEmbParameterSharding``; gets ``sharding_type``, ``compute_kernel``,
+        ``ranks``, ``sharding_spec`` and ``dynamicemb_options``.
+    **more
+        Further fields of that class in your version, such as ``dist_type`` and
+        ``customized_compute_kernel``.
+
+    Returns
+    -------
+    ShardingPlan
+        Each table's options are a copy, with ``caching``, ``local_hbm_for_values``,
+        ``global_hbm_for_values``, ``max_capacity`` (slots of one rank) and ``dim`` set.
+    """
+    decided = decisions(chosen)
+    copied = ShardingPlan({path: _copy(module) for path, module in plan.plan.items()})
+    for option in filter(is_dynamic, chosen):
+        held = rows_of(option)
+        options: Any = copy.deepcopy(option.dynamicemb_options)
+        _set(options, decided[option.name])
+        options.max_capacity = int(round_up(held.rows, options.bucket_capacity))
+        options.dim = held.dim
+        module: Any = copied.plan[option.path]
+        module[option.name] = sharding(
+            sharding_type=option.sharding_type,
+            compute_kernel=KERNEL,
+            ranks=module[option.name].ranks,
+            sharding_spec=module[option.name].sharding_spec,
+            dynamicemb_options=options,
+            **more,
+        )
+    return copied
+
+
+def _set(options: Any, decision: Decision) -> None:
+    """Set what a decision says in one ``DynamicEmbTableOptions``, in place."""
+    options.caching = decision.caching
+    options.local_hbm_for_values = decision.local_hbm_for_values
+    options.global_hbm_for_values = decision.global_hbm_for_values
+
+
+def _decision(option: Any) -> Decision:
+    ratio = ratio_of(option)
+    held, bucket = rows_of(option), option.dynamicemb_options.bucket_capacity
+    row = runtime_value_bytes(held.dim, held.element_bytes, held.optimizer)
+    local = hbm_for_values(held.rows, bucket, row, ratio)
+    return Decision(
+        mode=mode_of(option),
+        ratio=ratio,
+        caching=bool(option.dynamicemb_options.caching),
+        local_hbm_for_values=local,
+        global_hbm_for_values=local * len(option.shards),
+    )
+
+
+def _copy(module: Any) -> EmbeddingModuleShardingPlan:
+    kept = EmbeddingModuleShardingPlan()
+    kept.update(module)
+    return kept

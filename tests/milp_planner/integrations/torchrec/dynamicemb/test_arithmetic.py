@@ -1,0 +1,70 @@
+"""Bytes and bandwidth of dynamicemb tables: published vectors and hand-computed ones."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from milp_planner.integrations.torchrec.dynamicemb.enumerator import (
+    Rows,
+    bandwidth,
+    counter_bytes,
+    efficiency,
+    table_bytes,
+)
+
+from .standins import DynamicEmbTableOptions, KVCounter
+
+
+@pytest.mark.parametrize(
+    ("held", "ratio", "hbm", "hybrid", "caching"),
+    [
+        (Rows(1024, 64, 4, "none"), Fraction(1, 2), 148_512, 131_072, 262_144),
+        (
+            Rows(12_500_000, 128, 4, "adam"), Fraction(3, 10),
+            5_972_890_625, 13_440_000_000, 19_200_000_000,
+        ),
+    ],
+)  # fmt: skip
+def test_torcheasyrecs_vectors(
+    held: Rows, ratio: Fraction, hbm: int, hybrid: int, caching: int
+) -> None:
+    """HBM is the same in both modes; the host holds the rest, or everything."""
+    options = DynamicEmbTableOptions()
+    assert table_bytes(held, options, ratio, False, "torcheasyrec") == (hbm, hybrid)
+    assert table_bytes(held, options, ratio, True, "torcheasyrec") == (hbm, caching)
+
+
+def test_runtime_by_hand() -> None:
+    """1000 rows of 64 floats: 1024 slots; half in one bucket of 1024, and what lies beside them."""
+    options = DynamicEmbTableOptions()
+    held = Rows(1000, 64, 4, "none")
+    hbm, ddr = table_bytes(held, options, Fraction(1, 2), False, "runtime")
+    assert ddr == 512 * 256
+    assert hbm == 1024 * 256 + 21 * (1024 + 512) + 4 * (1 + 4)
+    whole, none = table_bytes(held, options, Fraction(1), True, "runtime")
+    assert (whole, none) == (1024 * 256 + 21 * 1024 + 4 * 8, 0)
+
+
+def test_admission_counter_reads_its_own_bucket() -> None:
+    """17 bytes a slot and 4 a bucket of the counter's size, not the table's."""
+    options = DynamicEmbTableOptions(bucket_capacity=128)
+    assert counter_bytes(options) == 0
+    for bucket in (64, 1024):
+        options.admission_counter = KVCounter(1_000_000, bucket)
+        assert counter_bytes(options) == math.ceil(1_000_000 * (17 + Fraction(4, bucket)))
+    plain = table_bytes(
+        Rows(64, 4, 4, "none"), DynamicEmbTableOptions(), Fraction(1), False, "runtime"
+    )
+    counted = table_bytes(Rows(64, 4, 4, "none"), options, Fraction(1), False, "runtime")
+    assert counted[0] - plain[0] == counter_bytes(options)
+
+
+def test_bandwidth_of_a_mode() -> None:
+    """A tenth of the mix; all of HBM only at ratio 1; CACHING is faster than HYBRID."""
+    assert bandwidth(efficiency(Fraction(1), True), 900.0, 30.0) == 90.0
+    assert efficiency(Fraction(1, 2), True) == pytest.approx(0.285)
+    assert efficiency(Fraction(1, 2), False) == pytest.approx(0.115)
+    assert bandwidth(0.285, 900.0, 30.0) == pytest.approx((0.285 * 900 + 0.715 * 30) / 10)

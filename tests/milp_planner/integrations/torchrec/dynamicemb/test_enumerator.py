@@ -1,0 +1,131 @@
+"""Options of dynamicemb tables beside TorchRec's: what is tried, what it holds and costs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.planner.types import ParameterConstraints
+
+from milp_planner.errors import BadInput
+from milp_planner.integrations.torchrec.dynamicemb import DynamicEmbEnumerator
+from milp_planner.integrations.torchrec.dynamicemb.enumerator import rows_of, table_bytes
+from milp_planner.integrations.torchrec.dynamicemb.marks import fusion, label, mode_of
+
+from ..models import Case
+from .standins import KVCounter, dynamic, mixed_case
+
+SHAPES = {"plain": (4000, 64), "hot": (100_000, 64), "cold": (1_000_000, 64)}
+
+
+def enumerated(case: Case, **more: Any) -> dict[str, list[Any]]:
+    """Options by table."""
+    enumerator = DynamicEmbEnumerator(case.topology, case.batch_size, case.constraints, **more)
+    found: dict[str, list[Any]] = {}
+    for option in enumerator.enumerate(case.module, case.sharders):
+        found.setdefault(option.name, []).append(option)
+    return found
+
+
+def case(**constraints: ParameterConstraints) -> Case:
+    """Three tables, of which the last two are dynamicemb's unless told otherwise."""
+    return mixed_case(SHAPES, {"hot": dynamic(), "cold": dynamic(), **constraints}, hbm=2**30)
+
+
+def test_twenty_options_as_torcheasyrec() -> None:
+    """Both modes at ten ratios, one shard a rank, in TorchEasyRec's own fields."""
+    options = enumerated(case())["cold"]
+    tried = [(o.dynamicemb_options.caching, o.cache_params.load_factor) for o in options]
+    assert tried == [(c, t / 10) for c in (False, True) for t in range(1, 11)]
+    for option in options:
+        assert option.use_dynamicemb
+        assert (option.sharding_type, option.compute_kernel) == ("row_wise", "customized_kernel")
+        assert len(option.shards) == 2
+    kept = {id(option.dynamicemb_options) for option in options}
+    assert len(kept) == 20, "each option owns its dynamicemb options"
+
+
+def test_ordinary_tables_are_torchrecs() -> None:
+    """The other tables' options are exactly those of TorchRec's own enumerator."""
+    found = case(hot=ParameterConstraints(), cold=ParameterConstraints())
+    theirs = found.enumerator().enumerate(found.module, found.sharders)
+    ours = enumerated(case())["plain"]
+    wanted = [o for o in theirs if o.name == "plain"]
+    assert sorted(map(str, ours)) == sorted(map(str, wanted))
+
+
+def test_a_load_factor_fixes_the_ratio() -> None:
+    """As in TorchEasyRec: two options; HOST_ONLY where ratio 0 is asked for."""
+    found = enumerated(case(hot=dynamic(ratio=0.3)), ratios=[Fraction(0), Fraction(1)])
+    assert [label(o) for o in found["hot"]] == ["row_wise/HYBRID/0.3", "row_wise/CACHING/0.3"]
+    assert [mode_of(o) for o in found["cold"]] == ["HOST_ONLY", "HBM_ONLY", "HBM_ONLY"]
+
+
+@pytest.mark.parametrize("model", ["runtime", "torcheasyrec"])
+def test_bytes_are_the_tables_and_torchrecs_buffers(model: Any) -> None:
+    """HBM less the table's own bytes is the same for every option: input and output buffers."""
+    counted = dynamic(admission_counter=KVCounter(5000, 64))
+    options = enumerated(case(cold=counted), storage=model)["cold"]
+    left = set()
+    for option in options:
+        ratio = Fraction(option.cache_params.load_factor).limit_denominator(10)
+        inner = option.dynamicemb_options
+        hbm, ddr = table_bytes(rows_of(option), inner, ratio, inner.caching, model)
+        assert [s.storage.ddr for s in option.shards] == [ddr] * 2
+        left |= {s.storage.hbm - hbm for s in option.shards}
+    # 2 ranks × 256 samples × 1 id over 2 ranks × 8 bytes, and 512 outputs of 64 floats
+    assert left == {256 * 8 + 512 * 64 * 4}
+
+
+def test_times_are_torchrecs_formula_at_the_modes_bandwidth() -> None:
+    """Forward compute scales with the bandwidth; forward comms do not depend on the mode."""
+    found = case()
+    board = found.topology
+    options = enumerated(found)["cold"]
+    for option in options:
+        perf = option.shards[0].perf
+        whole = options[9].shards[0].perf
+        share = {False: 0.11, True: 0.28}[option.dynamicemb_options.caching]
+        share += 0.01 * option.cache_params.load_factor
+        share = 1.0 if option.cache_params.load_factor == 1 else share
+        mixed = share * board.hbm_mem_bw + (1 - share) * board.hbm_to_ddr_mem_bw
+        assert perf.fwd_compute == pytest.approx(whole.fwd_compute * board.hbm_mem_bw / mixed)
+        assert perf.fwd_comms == whole.fwd_comms
+        assert perf.bwd_compute == pytest.approx(2 * perf.fwd_compute)
+
+
+def test_tables_fuse_by_their_grouped_key() -> None:
+    """Same key, same group; another strategy, dim or the other flag is another."""
+    found = enumerated(
+        mixed_case(
+            {"a": (1000, 64), "b": (9000, 64), "lfu": (1000, 64), "wide": (1000, 128)},
+            {
+                "a": dynamic(), "b": dynamic(), "wide": dynamic(),
+                "lfu": dynamic(score_strategy="LFU"),
+            },
+            hbm=2**30,
+        )
+    )  # fmt: skip
+    groups = {name: [fusion(o)[0] for o in options] for name, options in found.items()}
+    assert groups["a"] == groups["b"]
+    assert len({groups[n][0] for n in groups}) == 3
+    assert groups["a"][0] != groups["a"][-1], "caching is part of the key"
+    levels = [fusion(o)[1] for o in found["a"][:10]]
+    assert levels == [100_000 * tenth for tenth in range(1, 11)]
+
+
+def test_bad_ratios_and_sharders_are_sentences() -> None:
+    """Ratios lie between 0 and 1; a sharder must offer row-wise."""
+    with pytest.raises(BadInput, match="from 0 to 1"):
+        enumerated(case(), ratios=[Fraction(3, 2)])
+
+    class OnlyTables(EmbeddingBagCollectionSharder):
+        def sharding_types(self, compute_device_type: str) -> list[str]:
+            return ["table_wise"]
+
+    narrow = case()
+    narrow.sharders = [OnlyTables()]
+    with pytest.raises((BadInput, RuntimeError, Exception), match=r"row_wise|sharding"):
+        enumerated(narrow)
