@@ -220,7 +220,7 @@ def _beside(context: Context, *sides: Callable[[], object]) -> None:
 
 
 def _seek(context: Context, small: bool, makers: list[Part]) -> None:
-    """Improve plans; on small instances that have one, pause as long as a turn took that found none."""
+    """Improve plans; small instances with a plan pause as long as a turn took that found none."""
     while not context.over():
         before, start = context.objective, context.clock.now()
         if not step(context, makers):
