@@ -281,7 +281,6 @@ class Instance:
 # The plan
 def check_plan(instance: Instance, tables: Any) -> dict[str, int]:
     """The three objectives of a plan; :class:`Refuted` says which constraint it does not keep."""
-    need(fits(tables, {None: PLACED}), "tables of the outcome are not as the page says")
     need(tables.keys() == instance.tables.keys(), "a table is only in one of both", Refuted)
     loads = [[0] * len(instance.at) for _ in instance.held]
     moved, levels = {"moved_tables": 0, "moved_bytes": 0}, dict[str, int]()
@@ -430,16 +429,12 @@ class Proof:
         top = (self.target or 0) - 1
         self.vectors = [Vector(instance, rows, top) for rows in document["vectors"]]
         # what one rank may bear at most, and the coordinates that it is a sum over
-        names, self.sums = instance.names, [[k] for k in instance.names["largest_use"].values()]
-        self.most, loads = (
-            [max(instance.capacities[k]) for [k] in self.sums],
-            [*names["largest_use"]],
-        )
+        uses = instance.names["largest_use"]
+        bars = [(name, [k], max(instance.capacities[k])) for name, k in uses.items()]
         if self.target is not None and instance.objective != "total":
-            loads.append(instance.objective)
-            self.sums.append(list(names["cost"].values()))
-            self.most.append(top)
-        self.loads, self.steps = {name: i for i, name in enumerate(loads)}, 0
+            bars.append((instance.objective, list(instance.names["cost"].values()), top))
+        self.sums, self.most = [ks for _, ks, _ in bars], [most for _, _, most in bars]
+        self.packed = {name: i for i, (name, _, _) in enumerate(bars)}
         self.lists = [self._lists(node) for node in self.nodes]
         need(len(self.nodes) == 1 + sum(map(len, self.lists)), "every node but one must be a case")
 
@@ -448,7 +443,7 @@ class Proof:
         use, lists = node.get("use", []), node.get("options", node.get("machines", []))
         tables = list(self.instance.tables.values())
         good = max(use, default=-1) < len(self.vectors) and node.get("table", -1) < len(tables)
-        good = good and node.get("pack") in {None, *self.loads}
+        good = good and node.get("pack") in {None, *self.packed}
         need(good, "there is no such vector or table, or it cannot be packed")
         if "table" in node:
             end = len(tables[node["table"]] if "options" in node else self.instance.machines)
@@ -465,7 +460,7 @@ class Proof:
             need(position < len(states), "a node comes before the split that it is a case of")
             state, states[position] = states[position], None
             closed = state is None or not (self._bare(state) and self._apply(node, state))
-            if closed or ("pack" in node and not self._packs(self.loads[node["pack"]], state)):
+            if closed or ("pack" in node and not self._packs(self.packed[node["pack"]], state)):
                 states += [None] * len(lists)  # below a node that is closed
                 continue
             if not lists:
@@ -521,8 +516,8 @@ class Proof:
         """Whether some combination of choices fits: its items into bins, beside its floors."""
         bins, self.steps = len(self.instance.ranks), 0
         tables = [{self._load(choice, f) for choice in left} for left in state]
-        rest = sum([min(loads)[0] for loads in tables])
-        combined = {(0, 0, ())}  # loads of the tables so far; the rest is the least of the others
+        combined: set[Any] = {(0, 0, ())}
+        rest = sum([min(loads)[0] for loads in tables])  # the least of the tables to come
         for loads in tables:
             before, combined, rest = combined, set(), rest - min(loads)[0]
             for load, floor, items in before:
@@ -540,11 +535,10 @@ class Proof:
         for block in choice.option.blocks:
             if block.where in {"any_rank", "any_rank_of_one_machine"}:
                 for part in next(iter(block.sites.values())):
-                    size = sum([part.shard.amounts[k] for k in self.sums[f]])
-                    self._step(part.times if size else 0)
-                    items += [size] * (part.times if size else 0)
-        load = floor * len(self.instance.ranks) + sum(items)
-        return load, floor, tuple(sorted(items))
+                    if size := sum([part.shard.amounts[k] for k in self.sums[f]]):
+                        self._step(part.times)
+                        items += [size] * part.times
+        return floor * len(self.instance.ranks) + sum(items), floor, tuple(sorted(items))
 
     def _fit(self, items: tuple[int, ...], bins: int, room: int) -> bool:
         """Whether items, from the largest down, can be put into bins.
@@ -552,7 +546,7 @@ class Proof:
         A bin gets the largest item left, then any number of each size. It leaves a gap that is
         no larger than what the bins have to spare, and smaller than every item passed over.
         """
-        seen, stack = set(), [(bins, 0, 0, (), items)]
+        seen, stack = set[Any](), list[Any]([(bins, 0, 0, (), items)])
         while stack:
             bins, free, gap, sizes, left = stack.pop()
             if sizes:
@@ -581,7 +575,7 @@ PACKED = {"encoding": {"json+gzip+base64"}, "data": str}
 VALUE = (range(-(2**63), 2**63), type(None))
 OUTCOME = {
     "status": {"optimal", "feasible", "infeasible", "unknown"}, "objective": VALUE, "bound": VALUE,
-    "objective_kind": str, "objectives": {None: VALUE}, "tables": (dict, type(None)),
+    "objective_kind": str, "objectives": {None: VALUE}, "tables": ({None: PLACED}, type(None)),
     "bound_source": ({"method": str, "exact": bool}, type(None)), "certified_bound": VALUE,
     "certificate": (dict, type(None)),
 }  # fmt: skip
