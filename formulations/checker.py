@@ -18,6 +18,7 @@ import sys
 import zlib
 from collections import Counter, defaultdict, namedtuple
 from collections.abc import Iterator
+from functools import cache
 from operator import add, le, lt, mul, sub
 from pathlib import Path
 from typing import Any
@@ -117,11 +118,7 @@ Option = namedtuple("Option", "name fusion moves blocks home homes first floor e
 
 
 class Block:
-    """Shards that are placed together: how many of each, in ``runs``.
-
-    ``sites`` maps each machine (-1 if it is about none) to what goes where; a block takes
-    ``copies`` of them. ``floor`` and ``excess`` are by coordinate.
-    """
+    """Shards placed together: ``copies`` of its ``sites``, by machine (-1: it is about none)."""
 
     def __init__(self, instance: Instance, entry: Any, named: Any, moves: bool) -> None:
         where, self.count, shards = entry["where"], entry.get("count", 1), entry["shards"]
@@ -145,11 +142,9 @@ class Block:
         need(where != "cluster" or sites, "on no rank, it may not use that")
         self.sites = sites if len(sites) >= self.copies or not self.distinct else {}
         values = list(zip(*[shard.amounts for _, shard in self.runs], strict=True))
-        least, most = map(min, values), [(where != "cluster") * max(value) for value in values]
         covers = where == "every_rank" or (where == "one_machine" and len(instance.machines) == 1)
-        base = [covers * value for value in least]
-        self.floor = [self.copies * value for value in base]
-        self.excess = list(map(sub, most, base))
+        self.floor = [covers * self.copies * min(value) for value in values]
+        self.excess = [(where != "cluster") * max(value) - covers * min(value) for value in values]
 
     def _parts(self, instance: Instance, ranks: tuple[int, ...], named: Any) -> tuple[Part, ...]:
         """The shards with the ranks they may take of these, or take; () if one has none."""
@@ -162,7 +157,9 @@ class Block:
         least = self.count if self.distinct and alike else 1
         for length, shard in self.runs if not alike else [(total, self.runs[0][1])]:
             piece = ranks if self.free else ranks[start : start + length]
-            left, start = instance.open_to(shard, piece), start + length
+            left, start = piece, start + length
+            if len(shard.kinds) < len(instance.kinds):
+                left = tuple([rank for rank in piece if instance.held[rank] in shard.kinds])
             if len(left) < max(1, least if self.free else len(piece)):
                 return ()
             parts.append(Part(length, shard, left, self.free))
@@ -252,11 +249,6 @@ class Instance:
             **{key: {} if most is None else {None: -1} for key, most in self.limits.items()},
         }  # fmt: skip
 
-    def open_to(self, shard: Shard, ranks: tuple[int, ...]) -> tuple[int, ...]:
-        """Those of the ranks whose capacities, and whose machine's, the shard does not exceed."""
-        fits_all = len(shard.kinds) == len(self.kinds)
-        return ranks if fits_all else tuple([r for r in ranks if self.held[r] in shard.kinds])
-
     def _option(self, table: dict[str, Any], entry: dict[str, Any]) -> Option:
         name, fusion, blocks = entry["name"], entry.get("fusion"), entry["blocks"]
         pin, now = self.pins.get(table["name"], {}), self.current.get(table["name"])
@@ -336,7 +328,7 @@ ROWS = (
     {"row": {"fusion"}, "table": AMOUNT, "level": SIGNED, **OF},
     {"row": {"moved_tables", "moved_bytes"}, "times": OF["times"]},
 )  # fmt: skip
-LEAF, SPLIT = {"use?": [AMOUNT]}, {"table": AMOUNT, "use?": [AMOUNT]}
+LEAF, SPLIT = {"use?": [AMOUNT], "pack?": str}, {"table": AMOUNT, "use?": [AMOUNT]}
 NODE = (LEAF, {"options": [[AMOUNT]], **SPLIT}, {"machines": [[AMOUNT]], **SPLIT})
 TREE = {"version": range(3, 4), "nodes": [NODE]}
 CERTIFICATE = (
@@ -344,15 +336,17 @@ CERTIFICATE = (
     {"kind": {"infeasible"}, "vectors": [[ROWS]], **TREE},
 )
 
+MOST_COMBINED, MOST_STEPS = 2**12, 10**8  # by one node that packs
+
 #: An option by its position in its table, and its home; None: none, or none that matters.
 Choice = namedtuple("Choice", "position home option floor peak")
 
 
 class Vector:
-    """Multipliers of rows: ``limit`` is their right-hand side, :meth:`price` what a choice adds.
+    """Rows that are added up: ``limit`` is the right-hand side, :meth:`price` what a choice adds.
 
-    ``weights`` has the multipliers by rank and coordinate, ``covers`` those of largest-shard rows
-    by machine (-1: all ranks) and coordinate, ``own`` the same by table.
+    ``covers`` has the multipliers of largest-shard rows by machine (-1: all ranks) and coordinate,
+    ``own`` the same by table as well.
     """
 
     def __init__(self, instance: Instance, rows: list[dict[str, Any]], top: int) -> None:
@@ -360,7 +354,7 @@ class Vector:
         self.covers: dict[int, list[int]] = defaultdict(zeros.copy)
         self.own: dict[tuple[int, int], list[int]] = defaultdict(zeros.copy)
         self.fused, levels = Counter[Any](), defaultdict[Any, Counter[int]](Counter)
-        self._known: dict[Any, Any] = {}
+        self._least = cache(self._block)  # of blocks that options share
         limits, factors = zeros.copy(), [[0] * (len(held) + 1) for held in instance.capacities]
         for row in rows:
             kind, name, times, at = row["row"], row.get("of"), row["times"], row.get("at")
@@ -388,17 +382,15 @@ class Vector:
         self.limit = top * max(limits[:costs]) + sum(limits[costs:])
         self.limit += sum([max(group.values()) for group in levels.values()])
         columns = [[f[p] for p in at] for f, at in zip(factors, instance.at, strict=True)]
-        self.weights = list(zip(*columns, strict=True))
+        weights = list(zip(*columns, strict=True))
+        self._rows = cache(lambda ranks: Counter([weights[rank] for rank in ranks]))
 
     def price(self, table: int, choice: Choice) -> int:
         """What the choice adds at least to the left-hand side."""
         home, option = choice.home, choice.option
         price = self.moved * option.moves + self.fused[table, option.fusion]
         for position, block in enumerate(option.blocks):
-            key = (block, home if position == option.home else None)
-            if key not in self._known:
-                self._known[key] = self._block(*key)
-            price += self._known[key]
+            price += self._least(block, home if position == option.home else None)
         price += sum(map(mul, self.own.get((table, -1), ()), option.excess))
         return price + sum(map(mul, self.own.get((table, home), ()), option.first))
 
@@ -417,9 +409,8 @@ class Vector:
     def _site(self, block: Block, machine: int, parts: tuple[Part, ...]) -> int:
         price = 0
         for times, shard, ranks, free in parts:
-            if ranks not in self._known:
-                self._known[ranks] = Counter([self.weights[rank] for rank in ranks])
-            each = [(sum(map(mul, row, shard.amounts)), n) for row, n in self._known[ranks].items()]
+            rows = self._rows(ranks).items()
+            each = [(sum(map(mul, row, shard.amounts)), n) for row, n in rows]
             price += times * min(each)[0] if free else sum([one * n for one, n in each])
         for q, row in self.covers.items():
             here = q == machine or len(self.instance.machines) == 1
@@ -438,21 +429,27 @@ class Proof:
         self.instance, self.nodes, self.target = instance, document["nodes"], document.get("target")
         top = (self.target or 0) - 1
         self.vectors = [Vector(instance, rows, top) for rows in document["vectors"]]
+        # what one rank may bear at most, and the coordinates that it is a sum over
+        names, self.sums = instance.names, [[k] for k in instance.names["largest_use"].values()]
+        self.most, loads = (
+            [max(instance.capacities[k]) for [k] in self.sums],
+            [*names["largest_use"]],
+        )
+        if self.target is not None and instance.objective != "total":
+            loads.append(instance.objective)
+            self.sums.append(list(names["cost"].values()))
+            self.most.append(top)
+        self.loads, self.steps = {name: i for i, name in enumerate(loads)}, 0
         self.lists = [self._lists(node) for node in self.nodes]
         need(len(self.nodes) == 1 + sum(map(len, self.lists)), "every node but one must be a case")
-        # what one rank may bear at most, and the coordinates that it is a sum over
-        self.sums = [[k] for k in instance.names["largest_use"].values()]
-        self.most = [max(instance.capacities[k]) for [k] in self.sums]
-        if self.target is not None and instance.objective != "total":
-            self.sums.append(list(instance.names["cost"].values()))
-            self.most.append(top)
 
     def _lists(self, node: dict[str, Any]) -> list[list[int]]:
         """The cases of a split, none at a leaf; what the node names must be there."""
         use, lists = node.get("use", []), node.get("options", node.get("machines", []))
         tables = list(self.instance.tables.values())
         good = max(use, default=-1) < len(self.vectors) and node.get("table", -1) < len(tables)
-        need(good, "there is no such vector or table")
+        good = good and node.get("pack") in {None, *self.loads}
+        need(good, "there is no such vector or table, or it cannot be packed")
         if "table" in node:
             end = len(tables[node["table"]] if "options" in node else self.instance.machines)
             good = lists and all(i < end for items in lists for i in items)
@@ -467,7 +464,8 @@ class Proof:
         for position, (node, lists) in enumerate(zip(self.nodes, self.lists, strict=True)):
             need(position < len(states), "a node comes before the split that it is a case of")
             state, states[position] = states[position], None
-            if state is None or not (self._bare(state) and self._apply(node, state)):
+            closed = state is None or not (self._bare(state) and self._apply(node, state))
+            if closed or ("pack" in node and not self._packs(self.loads[node["pack"]], state)):
                 states += [None] * len(lists)  # below a node that is closed
                 continue
             if not lists:
@@ -518,6 +516,64 @@ class Proof:
             if slack < 0 or not self._bare(state):
                 return False
         return True
+
+    def _packs(self, f: int, state: list[list[Choice]]) -> bool:
+        """Whether some combination of choices fits: its items into bins, beside its floors."""
+        bins, self.steps = len(self.instance.ranks), 0
+        tables = [{self._load(choice, f) for choice in left} for left in state]
+        rest = sum([min(loads)[0] for loads in tables])
+        combined = {(0, 0, ())}  # loads of the tables so far; the rest is the least of the others
+        for loads in tables:
+            before, combined, rest = combined, set(), rest - min(loads)[0]
+            for load, floor, items in before:
+                for more, base, others in loads:
+                    if load + more + rest <= bins * self.most[f]:
+                        self._step(len(items) + len(others))
+                        both = tuple(sorted(items + others, reverse=True))
+                        combined.add((load + more, floor + base, both))
+                        need(len(combined) <= MOST_COMBINED, "there is too much to pack")
+        return any(self._fit(items, bins, self.most[f] - floor) for _, floor, items in combined)
+
+    def _load(self, choice: Choice, f: int) -> tuple[int, int, tuple[int, ...]]:
+        """What a choice adds to all ranks together; of it the floor of each, and the items."""
+        items, floor = list[int](), choice.floor[f]
+        for block in choice.option.blocks:
+            if block.where in {"any_rank", "any_rank_of_one_machine"}:
+                for part in next(iter(block.sites.values())):
+                    size = sum([part.shard.amounts[k] for k in self.sums[f]])
+                    self._step(part.times if size else 0)
+                    items += [size] * (part.times if size else 0)
+        load = floor * len(self.instance.ranks) + sum(items)
+        return load, floor, tuple(sorted(items))
+
+    def _fit(self, items: tuple[int, ...], bins: int, room: int) -> bool:
+        """Whether items, from the largest down, can be put into bins.
+
+        A bin gets the largest item left, then any number of each size. It leaves a gap that is
+        no larger than what the bins have to spare, and smaller than every item passed over.
+        """
+        seen, stack = set(), [(bins, 0, 0, (), items)]
+        while stack:
+            bins, free, gap, sizes, left = stack.pop()
+            if sizes:
+                size, many = sizes[0], sizes.count(sizes[0])
+                smaller = sizes[many:]
+                for n in range(free == room, min(many, free // size) + 1):
+                    self._step(len(sizes) + len(left))
+                    after, tight = free - n * size, gap if n == many else min(gap, size - 1)
+                    if after - sum(smaller) <= tight:
+                        stack.append((bins, after, tight, smaller, left + sizes[n:many]))
+            elif (spare := bins * room - sum(left)) >= 0 and (bins, left) not in seen:
+                if not left:
+                    return True
+                seen.add((bins, left))
+                stack.append((bins - 1, room, spare, left, ()))
+        return False
+
+    def _step(self, many: int) -> None:
+        """Count what packing one node takes."""
+        self.steps += many
+        need(self.steps <= MOST_STEPS, "packing takes too long")
 
 
 # The outcome

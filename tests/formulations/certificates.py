@@ -52,10 +52,15 @@ def random_certificate(
             nodes[parent] |= split
             nodes.extend({} for _ in positions)
             levels[-1].extend(positions)
+    packable = [r["name"] for r in instance["resources"] if r["scope"] == "rank"]
+    if target is not None and instance["objective"] != "total":
+        packable.append(instance["objective"])
     for node in nodes:
         if rng.random() < 0.8 or "table" not in node:
             most = len(vectors)
             node["use"] = [rng.randrange(most) for _ in range(rng.randint(0, 2 * most))]
+        if packable and "table" not in node and rng.random() < 0.5:
+            node["pack"] = rng.choice(packable)
     return certificate
 
 
