@@ -119,7 +119,8 @@ class Bounds:
         return self._context.objective in (None, self._exhausted)
 
     def whole(self, amount: float) -> bool:
-        """The exact model over the options left, until a better plan leaves far fewer of them."""
+        """The exact model over the options left, until a better plan leaves far fewer of them, or
+        gives the prover something to do."""
         context = self._context
         context.drop()
         if context.proved or columns_of_whole(context, context.keep) > self._most:
@@ -130,6 +131,8 @@ class Bounds:
             value = context.objective
             if context.proved or value is None or value == known:
                 return context.proved
+            if self._exhausted is not None:  # the prover is quick: it may close the better plan
+                return True
             return int(context.left_below(value).sum()) < parameters.NEWS * options
 
         workers = context.settings.workers if self.small else 1

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.proof.packing import Packing
+from formulations.proof.prove import prove
 from formulations.proof.rows import measures
+from formulations.result.verify import certifies
 
 #: An option: what it puts on every rank, and its shards that choose one.
 Option = tuple[int, tuple[int, ...]]
@@ -84,3 +86,12 @@ def test_only_options_kept_are_packed() -> None:
     packing = Packing(instance, measures(instance))
     assert packing.refutes(np.asarray([True, True, True, True]), None) is None
     assert packing.refutes(np.asarray([False, True, True, True]), None) == "hbm"
+
+
+def test_a_certificate_by_packing_is_accepted() -> None:
+    """Three shards of six on two ranks: 12 is certified, though their sum fits under 9."""
+    instance = instance_of([[(0, (6,))]] * 3, 2, of_hbm=False)
+    certificate = prove(instance, 12)
+    assert certificate is not None and certificate.target == 12
+    assert any("pack" in node for node in certificate.nodes)
+    assert certifies(instance, certificate)
