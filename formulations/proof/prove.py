@@ -194,6 +194,8 @@ class _Proof:
             item: dict[str, Any] = {}
             if use:
                 item["use"] = [place.setdefault(id(v), len(first) + len(place)) for v in use]
+            if node.pack is not None:
+                item["pack"] = node.pack
             if node.split is not None and not node.closed:
                 item |= node.split.to_dict()
                 order += node.children

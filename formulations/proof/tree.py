@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.proof.packing import Packing
 from formulations.proof.relaxation import Relaxation, Solved
 from formulations.proof.rows import Rows
 from formulations.proof.split import Homes, Split, candidates, ruled_out
@@ -129,6 +130,8 @@ class Node:
     solved : Solved or None
         Its last linear program.
     split : Split or None
+    pack : str or None
+        The cost or resource by which packing closes it.
     children : list of Node
     closed : bool
     """
@@ -142,6 +145,7 @@ class Node:
     value: float = float("-inf")
     solved: Solved | None = None
     split: Split | None = None
+    pack: str | None = None
     children: list[Node] = field(default_factory=list)
     closed: bool = False
 
@@ -163,11 +167,13 @@ class Tree:
     ) -> None:
         self.rows, self.limit = rows, limit
         self._relaxation, self._effort = relaxation, effort
+        self._packing = Packing(rows.instance, rows.measures)
         self._seen: dict[tuple[int, bool], list[float]] = {}
         self.nodes = 0
         self.root = Node(rows.possible.copy(), {})
         self._look(self.root)
         self._settle(self.root)
+        self._pack(self.root)
         self._open = [] if self.root.closed else [(self.root.value, 0, self.root)]
         self.stuck = False
 
@@ -216,6 +222,7 @@ class Tree:
         _, node.split, node.children = best
         for child in node.children:
             self._settle(child)
+            self._pack(child)
         return True
 
     def _hopeful(self, splits: list[Split]) -> list[tuple[int, Split]]:
@@ -267,6 +274,12 @@ class Tree:
             self._sweep(node, vector, prices)
             if node.keep.sum() > (1 - _WORTH) * count:
                 return
+
+    def _pack(self, node: Node) -> None:
+        """Close a case whose shards cannot be packed into the ranks."""
+        if not node.closed:
+            node.pack = self._packing.refutes(node.keep, self.limit)
+            node.closed = node.pack is not None
 
     def _bare(self, node: Node) -> None:
         node.keep = bare(self.rows, node.keep, self.limit)

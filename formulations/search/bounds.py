@@ -17,6 +17,9 @@ from formulations.bounds.pooled import (
 from formulations.clock import OutOfTime
 from formulations.instance import IntArray
 from formulations.model.build import Parts
+from formulations.proof.prove import prove
+from formulations.result.certify import CERTIFICATE
+from formulations.result.verify import certifies
 from formulations.search import parameters
 from formulations.search.context import Context
 from formulations.search.exact import columns_of_whole, solve_whole
@@ -37,6 +40,7 @@ class Bounds:
         self, context: Context, choose: Callable[[IntArray, IntArray | None], None]
     ) -> None:
         self._context, self._choose, self._apart = context, choose, False
+        self._exhausted: int | None = None
         most = context.settings.options.get("whole_columns", parameters.WHOLE)
         assert isinstance(most, int)
         self._most = most
@@ -94,8 +98,29 @@ class Bounds:
         """Whether options are few enough to keep machines apart."""
         return int(keep.sum()) * len(self._context.instance.machines) <= parameters.MOST_APART
 
+    def certified(self, amount: float) -> bool:
+        """A certificate of the best plan, or of a bound near it, by the prover."""
+        context, start = self._context, self._context.clock.now()
+        upper = context.objective
+        if context.clock.counts or upper is None:
+            return not context.clock.counts
+        found = prove(context.instance, upper, amount)
+        bound = None if found is None else found.target
+        news = bound is not None and bound >= (context.bound or 0)
+        if found is not None and news and certifies(context.instance, found):
+            context.proven = found
+            context.lift(bound, CERTIFICATE)
+        if context.clock.now() - start < amount:
+            self._exhausted = upper
+        return True
+
+    def nothing_to_certify(self) -> bool:
+        """Whether the prover could do nothing: no plan, or it ended early with this one."""
+        return self._context.objective in (None, self._exhausted)
+
     def whole(self, amount: float) -> bool:
-        """The exact model over the options left, until a better plan leaves far fewer of them."""
+        """The exact model over the options left, until a better plan leaves far fewer of them, or
+        gives the prover something to do."""
         context = self._context
         context.drop()
         if context.proved or columns_of_whole(context, context.keep) > self._most:
@@ -106,6 +131,8 @@ class Bounds:
             value = context.objective
             if context.proved or value is None or value == known:
                 return context.proved
+            if self._exhausted is not None:  # the prover is quick: it may close the better plan
+                return True
             return int(context.left_below(value).sum()) < parameters.NEWS * options
 
         workers = context.settings.workers if self.small else 1

@@ -24,7 +24,7 @@ from formulations.clock import Clock
 from formulations.instance import Instance, IntArray
 from formulations.presolve import presolve
 from formulations.proof.prove import SymmetricLP, prove_infeasible, symmetric_lp
-from formulations.result.certify import with_certificate
+from formulations.result.certify import CERTIFICATE, with_certificate
 from formulations.result.outcome import BoundSource, Outcome, StoppedBy, found, infeasible, nothing
 from formulations.search import parameters
 from formulations.search.bounds import Bounds
@@ -35,8 +35,6 @@ from formulations.search.turns import Part, step, take_turns
 from formulations.settings import Settings
 from formulations.solvers.answer import POLL
 from formulations.solvers.cpsat import solver
-
-_CERTIFICATE = BoundSource("certificate", exact=True)
 
 
 def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> Outcome:
@@ -88,11 +86,11 @@ def _relax(context: Context, choose: Callable[[IntArray, IntArray | None], None]
         context.certificate = lp.certificate
         choose(_rounded(context, lp), None)
         if instance.num_tables:
-            context.lift(lp.bound, _CERTIFICATE)
+            context.lift(lp.bound, CERTIFICATE)
     elif context.best is None and not clock.over():
         proof = prove_infeasible(instance, None if clock.counts else clock.share(0.3), stop)
         if proof is not None:
-            context.proof, context.refuted = proof, _CERTIFICATE
+            context.proof, context.refuted = proof, CERTIFICATE
 
 
 def _rounded(context: Context, lp: SymmetricLP | None) -> IntArray:
@@ -175,6 +173,8 @@ def _parts(context: Context, plans: list[Plans], bounds: Bounds) -> tuple[list[P
     if several:
         bounders.append(Part("machines", bounds.machines, better_bound))
     if bounds.small:
+        nothing = bounds.nothing_to_certify
+        bounders.append(Part("prover", bounds.certified, better_bound, waits=nothing, anew=True))
         better = partial(better_plan, plans[0])
         improving = Part("improving", improve, better, waits=lambda: context.best is None)
         return [pooled, *makers(plans[0]), improving], bounders
@@ -249,8 +249,9 @@ def _outcome(context: Context, name: str) -> Outcome:
         outcome = found(
             context.instance, name, context.best, _stopped(context), context.bound, context.source
         )
-    if context.certificate is not None and context.settings.certificate:
-        outcome = with_certificate(context.instance, outcome, context.certificate)
+    for certificate in (context.certificate, context.proven):
+        if certificate is not None and context.settings.certificate:
+            outcome = with_certificate(context.instance, outcome, certificate)
     return outcome.with_(detail={"work": round(context.clock.work, 3)}, **solver())
 
 

@@ -44,6 +44,8 @@ class Context:
         Whether the outcome is being written: what a thread left behind finds is not taken.
     certificate : Certificate or None
         Its multipliers price options.
+    proven : Certificate or None
+        The best that the prover made, checked.
     proof : Certificate or None
         That there is no plan.
     opened : Sizes
@@ -67,6 +69,7 @@ class Context:
         self.refuted: BoundSource | None = None
         self.failed = self.closed = False
         self.certificate: Certificate | None = None
+        self.proven: Certificate | None = None
         self.proof: Certificate | None = None
         self.opened, self.walks = Sizes(), 0
         self.loops = Loops(compile_apart=not clock.counts)

@@ -1,0 +1,144 @@
+"""Whether shards can be packed into ranks at all: what closes a case that no sum of rows does.
+
+The rule *packing* of docs/proof.md. Sums of rows let shards be cut; where a few large ones must
+share few ranks, only trying tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.instance import Instance, Where
+from formulations.proof.rows import Measures
+
+#: Combinations of choices, and steps in trying one measure: below what a reader accepts. Where
+#: steps do not do, later cases get half of them, down to the last number.
+_COMBINATIONS, _STEPS, _LEAST = 1_000, 300_000, 3_000
+#: Options left up to which it is tried, and how full ranks must be on average.
+_FEW, _FULL = 400, 0.8
+_CHOOSE = (Where.ANY_RANK, Where.ANY_RANK_OF_ONE_MACHINE)
+
+#: Sizes, the largest first.
+Items = tuple[int, ...]
+
+
+class _TooMany(Exception):
+    """More combinations or bins than are tried."""
+
+
+class Packing:
+    """Tries to refute cases of one instance.
+
+    Parameters
+    ----------
+    instance : Instance
+    measures : Measures
+    """
+
+    def __init__(self, instance: Instance, measures: Measures) -> None:
+        self._instance, self._measures = instance, measures
+        costs = len(measures.costs)
+        self._columns = {instance.objective.value: [*range(costs)]} if costs else {}
+        for column, resource in enumerate(measures.ranked, costs):
+            self._columns[instance.resources[resource].name] = [column]
+        self._known: dict[tuple[int, str], tuple[int, Items]] = {}
+        self._patience = self._steps = _STEPS
+
+    def refutes(self, keep: NDArray[np.bool_], limit: int | None) -> str | None:
+        """The cost or resource of which the shards fit into the ranks with no choice of options;
+        None: there is none, or it takes too long to tell."""
+        if keep.sum() > _FEW:
+            return None
+        for name, columns in self._columns.items():
+            is_cost = columns[0] < len(self._measures.costs)
+            most = limit if is_cost else int(self._measures.most[columns[0]])
+            if most is not None and self._refuted(name, keep, most):
+                return name
+        return None
+
+    def _refuted(self, name: str, keep: NDArray[np.bool_], most: int) -> bool:
+        """Whether no choice of options can be packed, as far as the steps allow to tell."""
+        instance, self._steps = self._instance, self._patience
+        choices = [
+            {self._of(o, name) for o in instance.options_of(t) if keep[o]}
+            for t in range(instance.num_tables)
+        ]
+        ranks = instance.num_ranks
+        least = sum(min(f * ranks + sum(items) for f, items in own) for own in choices)
+        if least < _FULL * ranks * most:
+            return False
+        try:
+            pairs = _combinations(choices, ranks, most)
+            return not any(self._fits(most - floor, items) for floor, items in pairs)
+        except _TooMany:
+            self._patience = max(_LEAST, self._patience // 2)
+            return False
+
+    def _of(self, option: int, name: str) -> tuple[int, Items]:
+        """Floor and items of an option."""
+        if (option, name) not in self._known:
+            instance, columns = self._instance, self._columns[name]
+            items = list[int]()
+            for block in map(instance.block, instance.blocks_of(option)):
+                if block.where in _CHOOSE:
+                    values = self._measures.value[:, columns].sum(axis=1)
+                    items += [int(values[block.entry(i)]) for i in range(block.count)]
+            floor = int(self._measures.floor[option, columns].sum())
+            self._known[option, name] = floor, tuple(sorted(filter(None, items)))
+        return self._known[option, name]
+
+    def _fits(self, room: int, items: Items) -> bool:
+        """Whether items go into as many bins as there are ranks."""
+        known: dict[tuple[Items, int], bool] = {}
+
+        def fit(items: Items, bins: int) -> bool:
+            spare = bins * room - sum(items)
+            if not items or spare < 0:
+                return spare >= 0
+            if (items, bins) not in known:
+                ways = self._beside(items[1:], room - items[0], spare)
+                known[items, bins] = any(fit(others, bins - 1) for others in ways)
+            return known[items, bins]
+
+        return room >= 0 and fit(items, self._instance.num_ranks)
+
+    def _beside(self, items: Items, room: int, spare: int) -> Iterator[Items]:
+        """What is left of items after some have filled the room but for ``spare`` at most."""
+        self._steps -= 1
+        if self._steps < 0:
+            raise _TooMany
+        if room < 0 or room - sum(items) > spare:
+            return
+        if not items:
+            yield ()
+            return
+        yield from self._beside(items[1:], room - items[0], spare)
+        for others in self._beside(items[1:], room, spare):
+            yield (items[0], *others)
+
+
+def _combinations(
+    choices: list[set[tuple[int, Items]]], ranks: int, most: int
+) -> set[tuple[int, Items]]:
+    """Floors added up, and items, of every choice of options whose sum fits into all ranks."""
+    sums = [[f * ranks + sum(items) for f, items in own] for own in map(list, choices)]
+    order = sorted(range(len(sums)), key=lambda t: min(sums[t]) - max(sums[t]))
+    rest, below = sum(map(min, sums)), [0]
+    for t in order:  # how many there are: sums alone tell
+        rest -= min(sums[t])
+        below = [b + s for b in below for s in sums[t] if b + s + rest <= ranks * most]
+        if len(below) > _COMBINATIONS:
+            raise _TooMany
+    rest = sum(map(min, sums))
+    found: set[tuple[int, Items]] = {(0, ())}
+    for t in order:
+        rest -= min(sums[t])
+        found = {
+            (floor + f, tuple(sorted((*items, *more), reverse=True)))
+            for floor, items in found for f, more in choices[t]
+            if (floor + f) * ranks + sum(items) + sum(more) + rest <= ranks * most
+        }  # fmt: skip
+    return found

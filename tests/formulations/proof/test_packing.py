@@ -1,0 +1,97 @@
+"""Packing agrees with trying every place of every shard."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formulations.instance import Instance, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.proof.packing import Packing
+from formulations.proof.prove import prove
+from formulations.proof.rows import measures
+from formulations.result.verify import certifies
+
+#: An option: what it puts on every rank, and its shards that choose one.
+Option = tuple[int, tuple[int, ...]]
+
+
+def instance_of(tables: list[list[Option]], ranks: int, of_hbm: bool) -> Instance:
+    """Options as costs, or as uses of ``hbm`` whose capacity is 20."""
+    builder = InstanceBuilder(
+        [range(ranks)], ["p"], [("hbm", "rank", [20] * ranks)], "busiest_rank"
+    )
+
+    def shard(value: int) -> Shard:
+        return Shard({"hbm": value}, [0]) if of_hbm else Shard({}, [value])
+
+    for t, options in enumerate(tables):
+        builder.add_table(f"t{t}")
+        for o, (floor, items) in enumerate(options):
+            blocks = [Block(Where.EVERY_RANK, [shard(floor)])]
+            blocks += [Block(Where.ANY_RANK, [shard(item)]) for item in items]
+            builder.add_option(f"o{o}", blocks)
+    return builder.build()
+
+
+def least_peak(tables: list[list[Option]], ranks: int) -> int:
+    """The smallest largest rank over all options and places."""
+    best = 10**9
+    for choice in itertools.product(*tables):
+        items = [item for _, own in choice for item in own]
+        for places in itertools.product(range(ranks), repeat=len(items)):
+            loads = [sum(floor for floor, _ in choice)] * ranks
+            for item, rank in zip(items, places, strict=True):
+                loads[rank] += item
+            best = min(best, max(loads))
+    return best
+
+
+OPTIONS = st.tuples(st.integers(0, 3), st.lists(st.integers(0, 9), max_size=2).map(tuple))
+
+
+@given(
+    tables=st.lists(st.lists(OPTIONS, min_size=1, max_size=2), min_size=1, max_size=3),
+    ranks=st.integers(2, 3), limit=st.integers(0, 30),
+)  # fmt: skip
+def test_refutes_only_what_no_place_allows(
+    tables: list[list[Option]], ranks: int, limit: int
+) -> None:
+    """With a limit below the least peak it may refute, and does where ranks are nearly full."""
+    instance = instance_of(tables, ranks, of_hbm=False)
+    packing = Packing(instance, measures(instance))
+    keep = np.ones(instance.num_options, dtype=bool)
+    least = least_peak(tables, ranks)
+    sums = [min(f * ranks + sum(items) for f, items in own) for own in tables]
+    full = sum(sums) >= 0.8 * ranks * limit
+    expected = "busiest_rank" if full and limit < least else None
+    assert packing.refutes(keep, limit) == expected
+
+
+def test_memory_refutes_without_a_limit() -> None:
+    """Three shards of eleven need three ranks of twenty."""
+    for ranks, expected in ((2, "hbm"), (3, None)):
+        instance = instance_of([[(0, (11,))]] * 3, ranks, of_hbm=True)
+        packing = Packing(instance, measures(instance))
+        assert packing.refutes(np.ones(3, dtype=bool), None) == expected
+
+
+def test_only_options_kept_are_packed() -> None:
+    """The small option fits, the large one does not."""
+    tables: list[list[Option]] = [[(0, (6,)), (0, (11,))], [(0, (11,))], [(0, (11,))]]
+    instance = instance_of(tables, 2, of_hbm=True)
+    packing = Packing(instance, measures(instance))
+    assert packing.refutes(np.asarray([True, True, True, True]), None) is None
+    assert packing.refutes(np.asarray([False, True, True, True]), None) == "hbm"
+
+
+def test_a_certificate_by_packing_is_accepted() -> None:
+    """Three shards of six on two ranks: 12 is certified, though their sum fits under 9."""
+    instance = instance_of([[(0, (6,))]] * 3, 2, of_hbm=False)
+    certificate = prove(instance, 12)
+    assert certificate is not None and certificate.target == 12
+    assert any("pack" in node for node in certificate.nodes)
+    assert certifies(instance, certificate)
