@@ -43,7 +43,7 @@ class Packing:
         costs = len(measures.costs)
         self._columns = {instance.objective.value: [*range(costs)]} if costs else {}
         for column, resource in enumerate(measures.ranked, costs):
-            self._columns[instance.resources[resource].name] = [column]
+            self._columns.setdefault(instance.resources[resource].name, [column])
         self._known: dict[tuple[int, str], tuple[int, Items]] = {}
         self._patience = self._steps = _STEPS
 
