@@ -62,7 +62,8 @@ class Audit(Shown):
         better = self.best.placement
         if better is None or not self.verdict.feasible or not (self.saving or 0) > 0:
             return None
-        return moves_of(self.instance, self.placement, better)
+        links = self.compiled.cluster.interconnect
+        return moves_of(self.instance, self.placement, better, links)
 
     def steps(self) -> Sequence[Plan]:
         """The plan after every move on the way at which it keeps all rules, with the best bound;

@@ -1,8 +1,9 @@
-"""What the first moves from today's plan bring."""
+"""What the first moves from today's plan bring, and when all of them have paid for themselves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
@@ -12,16 +13,18 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from formulations import Instance, Placement
-from formulations.result.check import check
+from formulations import Instance, Placement, Where
+from formulations.result.check import check, moved_tables, position_entries
 from formulations.result.outcome import StoppedBy, found
 from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, rows
-from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost
+from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_ranks, show_time
 from milp_planner.errors import BadInput
-from milp_planner.features.plan.migration import Migration, migration
+from milp_planner.features.plan.migration import Migration, as_current, migration
 from milp_planner.files import Facts
+from milp_planner.inputs.cluster import Interconnect
 from milp_planner.plans.compile import Compiled, regrouped
 from milp_planner.plans.placement import Plan, decode
+from milp_planner.pricing.units import PICOSECONDS
 from milp_planner.today.matching import compile_today
 from milp_planner.today.rows import TodaySource
 
@@ -49,6 +52,10 @@ def carried(plan: Plan, instance: Instance) -> Placement | None:
 FIRST = (1, 5, 20, 100)
 #: Moves listed on a terminal before the rest is counted.
 MOST = 20
+#: Columns that give way on a terminal, each to its least width.
+LEAST = {
+    "ranks before": 12, "ranks after": 11, "before": 18, "after": 18, "table": 12, "tables": 20,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,18 @@ class MovesPoint:
     bytes: int
     """Made, tables in them, and what travelled."""
     objective: int
+
+
+@dataclass(frozen=True)
+class MovedTable:
+    """A table that is elsewhere today."""
+
+    table: str
+    before: str
+    after: str
+    """Options."""
+    ranks_before: tuple[int, ...]
+    ranks_after: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -78,6 +97,13 @@ class MovesInfo(Facts):
     way: Migration | None
     """The moves, in an order that never exceeds a capacity; None where today's plan does not fit.
     """
+    tables: tuple[MovedTable, ...]
+    """Every table that moves, those with no place in the way too."""
+    move_seconds: float | None
+    """The most bytes that one rank must receive, over its link: a floor. A rank that holds some of
+    a table today receives nothing of it here. None without a described link."""
+    pays_after_steps: int | None
+    """Least steps until the gain makes up for that time; None when it never does, or is unknown."""
 
     @property
     def told(self) -> tuple[MovesPoint, ...]:
@@ -134,20 +160,25 @@ def moves(plan: Plan, today: TodaySource) -> tuple[MovesInfo, PlansOnTheWay]:
     after = carried(plan, compiled.instance)
     if after is None:
         raise BadInput("explain moves: the plan has options that its model no longer offers")
-    info, placements = moves_of(compiled.instance, known.placement, after)
+    links = compiled.cluster.interconnect
+    info, placements = moves_of(compiled.instance, known.placement, after, links)
     shipped = [placements[point.moves - 1] for point in info.points[1:]]
     return info, PlansOnTheWay(shipped, partial(_step, plan, compiled))
 
 
 def moves_of(
-    instance: Instance, before: Placement, after: Placement
+    instance: Instance, before: Placement, after: Placement, links: Interconnect | None = None
 ) -> tuple[MovesInfo, list[Placement]]:
     """The same between two placements of one Instance."""
     kind = instance.objective.value
     now, then = check(instance, before), check(instance, after)
     start, end = now.objectives[kind], then.objectives[kind]
+    changed = moved_tables(replace(instance, current=as_current(before)), after)
+    moved = tuple(_moved(instance, before, after, table) for table in changed)
+    seconds = _seconds(instance, before, after, changed, links)
+    cost = (moved, seconds, _pays(start - end, seconds, instance.time_unit))
     if not now.feasible:
-        return MovesInfo(kind, instance.time_unit, False, start, end, (), None), []
+        return MovesInfo(kind, instance.time_unit, False, start, end, (), None, *cost), []
     way, placements = migration(instance, before, after)
     sizes = accumulate(move.bytes for move in way.moves)
     tables = accumulate(len(move.tables) for move in way.moves)
@@ -157,7 +188,40 @@ def moves_of(
         for count, (move, moved, size) in enumerate(zip(way.moves, tables, sizes, strict=True), 1)
         if move.objective is not None
     ]
-    return MovesInfo(kind, instance.time_unit, True, start, end, tuple(points), way), placements
+    info = MovesInfo(kind, instance.time_unit, True, start, end, tuple(points), way, *cost)
+    return info, placements
+
+
+def _moved(instance: Instance, before: Placement, after: Placement, table: int) -> MovedTable:
+    ends = (before, after)
+    options = [instance.option_names[place.options[table]] for place in ends]
+    ranks = [tuple(r for block in place.to_lists(table) for r in block) for place in ends]
+    return MovedTable(instance.table_names[table], *options, *ranks)
+
+
+def _seconds(
+    instance: Instance, before: Placement, after: Placement, moved: Sequence[int],
+    links: Interconnect | None,
+) -> float | None:  # fmt: skip
+    received = np.zeros(instance.num_ranks, dtype=np.int64)
+    for table in moved:
+        there = np.zeros_like(received)
+        blocks = instance.blocks_of(int(after.options[table]))
+        for block, ranks in zip(map(instance.block, blocks), after.ranks[table], strict=True):
+            if block.where != Where.CLUSTER:
+                sizes = instance.shard_move[position_entries(instance, block, ranks)]
+                np.add.at(there, ranks, sizes)
+        there[np.concatenate(before.ranks[table])] = 0
+        received += there
+    if not received.any():
+        return 0.0
+    return None if links is None else float(received.max()) / links.intra_machine
+
+
+def _pays(gain: int, seconds: float | None, unit: str) -> int | None:
+    if gain <= 0 or seconds is None or unit != "ps":
+        return None
+    return math.ceil(seconds * PICOSECONDS / gain)
 
 
 def _step(plan: Plan, compiled: Compiled, placement: Placement) -> Plan:
@@ -168,17 +232,21 @@ def _step(plan: Plan, compiled: Compiled, placement: Placement) -> Plan:
 
 def draw_moves(info: MovesInfo, everything: bool = False) -> RenderableType:
     """What the first moves bring, then the moves themselves."""
-    title = Text(moves_text(info), style="bold")
-    if info.way is None:
-        return title
-    stuck = [Text(stuck_text(info.way.stuck))] if info.way.stuck else []
-    if not info.way.moves:
-        return Group(title, *stuck)
-    every = moves_grid(info)
-    hidden = 0 if everything else max(0, len(every.rows) - MOST)
-    shown = replace(every, rows=every.rows[: len(every.rows) - hidden])
-    more = [Text(f"… and {hidden} more (--all shows them)")] if hidden else []
-    return Group(title, draw_grid(told_grid(info)), draw_grid(shown, {"tables": 20}), *more, *stuck)
+    parts: list[RenderableType] = [Text(moves_text(info), style="bold")]
+    if info.way is not None and info.way.moves:
+        parts += [draw_grid(told_grid(info)), *_first(moves_grid(info), everything)]
+    if info.tables:
+        parts += _first(tables_grid(info), everything)
+    return Group(*parts, *map(Text, notes(info)))
+
+
+def _first(grid: Grid, everything: bool) -> Iterator[RenderableType]:
+    """As many rows as a terminal shows, and how many more there are."""
+    hidden = 0 if everything else max(0, len(grid.rows) - MOST)
+    shown = replace(grid, rows=grid.rows[: len(grid.rows) - hidden])
+    yield draw_grid(shown, LEAST)
+    if hidden:
+        yield Text(f"… and {hidden} more (--all shows them)")
 
 
 def told_grid(info: MovesInfo) -> Grid:
@@ -202,12 +270,42 @@ def moves_grid(info: MovesInfo) -> Grid:
     return Grid("moves-all", "moves", caption, head, rows(values))
 
 
+def tables_grid(info: MovesInfo) -> Grid:
+    """Every table that moves: its old and new option and ranks."""
+    values: Values = [
+        [t.table, t.before, show_ranks(t.ranks_before, -1), t.after, show_ranks(t.ranks_after, -1)]
+        for t in info.tables
+    ]
+    head = columns("table", "before", "ranks before", "after", "ranks after")
+    return Grid("moves-tables", "tables", "Where each is before and after", head, rows(values))
+
+
 def moves_text(info: MovesInfo) -> str:
     """From what to what."""
     before, after = (show_cost(v, info.time_unit) for v in (info.before, info.after))
     if not info.fits:
         return f"moves: today's plan ({before}) does not fit, so there is no way from it"
     return f"moves: {info.objective_kind} {before} today → {after}"
+
+
+def notes(info: MovesInfo) -> Iterator[str]:
+    """What stays where it is, and when the moves have paid for themselves."""
+    if info.way is not None and info.way.stuck:
+        yield stuck_text(info.way.stuck)
+    if not info.tables:
+        return
+    if info.before <= info.after:
+        yield "moving never pays by time alone"
+    elif info.pays_after_steps is None or info.move_seconds is None:
+        yield "what the move takes is not known"
+    elif info.move_seconds == 0:
+        yield "no rank receives a table that it holds nothing of today"
+    else:
+        takes = show_time(round(info.move_seconds * PICOSECONDS))
+        yield (
+            f"moving everything takes at least {takes}, paid back after "
+            f"{info.pays_after_steps:,} steps or more"
+        )
 
 
 def moves_rows(info: MovesInfo) -> list[list[str]]:

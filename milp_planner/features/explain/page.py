@@ -36,7 +36,8 @@ from milp_planner.features.explain.moves import (
     MovesInfo,
     moves_grid,
     moves_text,
-    stuck_text,
+    notes,
+    tables_grid,
     told_grid,
 )
 from milp_planner.features.explain.page_curves import draw_moves, draw_staircase
@@ -94,16 +95,14 @@ def _replan_section(info: ReplanInfo) -> Section:
 
 def _moves_section(info: MovesInfo) -> Section:
     """The way from today's plan: a curve, what the first moves bring, every move."""
-    text = sentence(moves_text(info).removeprefix("moves: "))
-    if info.way is not None and info.way.stuck:
-        text += f" {sentence(stuck_text(info.way.stuck))}"
-    if info.way is None or not info.way.moves:
-        return Section("moves", "From today's plan", text)
-    parts = [Part(table=told_grid(info)), Part(table=moves_grid(info))]
-    drawing = draw_moves(info)
-    if drawing is not None:
-        parts.insert(0, Part(drawing.title, drawing.render(), drawing.about))
-    return Section("moves", "From today's plan", text, parts=tuple(parts))
+    said = [moves_text(info).removeprefix("moves: "), *notes(info)]
+    parts = [Part(table=tables_grid(info))] if info.tables else []
+    if info.way is not None and info.way.moves:
+        parts = [Part(table=told_grid(info)), Part(table=moves_grid(info)), *parts]
+        drawing = draw_moves(info)
+        if drawing is not None:
+            parts.insert(0, Part(drawing.title, drawing.render(), drawing.about))
+    return Section("moves", "From today's plan", " ".join(map(sentence, said)), parts=tuple(parts))
 
 
 def _why_section(info: WhyInfo) -> Section:

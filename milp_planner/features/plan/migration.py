@@ -60,7 +60,7 @@ def migration(
     before, after : Placement
         Both of this Instance.
     """
-    known = replace(instance, current=_as_current(before))
+    known = replace(instance, current=as_current(before))
     todo = _together(known, before, after)
     order, values, left = _ordered(instance, before, after, todo)
     value: int | None
@@ -94,7 +94,8 @@ def _ordered(
     return undone[::-1], [*costs[-2::-1], end], []
 
 
-def _as_current(placement: Placement) -> tuple[Current, ...]:
+def as_current(placement: Placement) -> tuple[Current, ...]:
+    """A placement as what an Instance counts moves from."""
     return tuple(
         Current(t, int(o), tuple(tuple(block) for block in placement.to_lists(t)))
         for t, o in enumerate(placement.options)

@@ -12,9 +12,11 @@ from formulations import Placement
 from formulations.instance import Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from milp_planner import Cluster, Model, explain, plan, report
+from milp_planner.drawing.page import sentence
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.answers import Answers, Asked
-from milp_planner.features.explain.moves import moves, moves_of
+from milp_planner.features.explain.moves import MovesInfo, moves, moves_of, notes
+from milp_planner.inputs.cluster import Interconnect
 
 
 def at(*ranks: int) -> Placement:
@@ -37,6 +39,64 @@ def test_the_first_moves_bring_most() -> None:
     ]  # fmt: skip
     assert [info.share(point) for point in info.told] == [0.8, 1.0]
     assert len(steps) == 2
+
+
+def placed(before: tuple[int, ...], after: tuple[int, ...], unit: str = "ps") -> MovesInfo:
+    """Tables that cost 3 ns and move 4,000 bytes each, over a link of 400 GB/s: 10 ns a table."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [], "busiest_rank")
+    for table in range(len(before)):
+        builder.add_table(f"t{table}")
+        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [3_000], move_bytes=4_000)])])
+    link = Interconnect.model_validate({"intra_machine": "400GB/s"})
+    return moves_of(replace(builder.build(), time_unit=unit), at(*before), at(*after), link)[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "seconds", "steps", "said"),
+    [
+        ((0, 0), (0, 1), 10e-9, 4, "at least 10 ns, paid back after 4 steps"),  # 10,000 / 3,000
+        ((0,) * 4, (0, 0, 1, 1), 20e-9, 4, "paid back after 4 steps"),  # 20,000 / 6,000
+        ((0, 1), (1, 0), 10e-9, None, "never pays"),  # each rank receives one; nothing gained
+        ((0, 1), (1, 1), 10e-9, None, "never pays"),
+        ((0, 1), (0, 1), 0.0, None, ""),
+    ],
+)
+def test_a_move_pays_when_its_time_is_gained_back(
+    before: tuple[int, ...], after: tuple[int, ...], seconds: float, steps: int | None, said: str
+) -> None:
+    """The rank that receives most sets the time, the gain of a step divides it."""
+    info = placed(before, after)
+    assert (info.move_seconds, info.pays_after_steps) == (pytest.approx(seconds), steps)
+    assert said in " ".join(notes(info)) and bool(said) == bool(info.tables)
+    assert info.to_dict()["pays_after_steps"] == steps
+    tables = [(t.table, t.before, t.ranks_before, t.ranks_after) for t in info.tables]
+    pairs = enumerate(zip(before, after, strict=True))
+    assert tables == [(f"t{i}", "o", (a,), (b,)) for i, (a, b) in pairs if a != b]
+
+
+def test_without_a_link_or_picoseconds_no_payback_is_known() -> None:
+    """Bytes have no time without a link, and steps no time in another unit."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [], "busiest_rank")
+    for name in "ab":
+        builder.add_table(name)
+        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [5], move_bytes=1)])])
+    info, _ = moves_of(builder.build(), at(0, 0), at(0, 1))
+    assert (info.move_seconds, info.pays_after_steps) == (None, None)
+    assert list(notes(info)) == ["what the move takes is not known"]
+    assert placed((0, 0), (0, 1), "units").pays_after_steps is None
+
+
+def test_a_rank_receives_nothing_of_what_it_holds() -> None:
+    """Another option on the same rank: the bytes change memory, and cross no link."""
+    builder = InstanceBuilder([[0]], ["p"], [], "busiest_rank")
+    builder.add_table("a")
+    for name, cost in (("slow", 5), ("fast", 1)):
+        builder.add_option(name, [Block(Where.ANY_RANK, [Shard({}, [cost], move_bytes=9)])])
+    ends = (Placement(np.asarray([option]), [[np.asarray([0])]]) for option in (0, 1))
+    info, _ = moves_of(builder.build(), *ends)
+    assert (info.move_seconds, info.pays_after_steps) == (0.0, 0)
+    assert [(t.before, t.after) for t in info.tables] == [("slow", "fast")]
+    assert list(notes(info)) == ["no rank receives a table that it holds nothing of today"]
 
 
 def test_there_is_no_way_from_a_plan_that_does_not_fit() -> None:
@@ -79,6 +139,7 @@ def test_steps_are_plans_of_their_own(tmp_path: Path) -> None:
     assert answers.moves == info
     page = report(best, None, Answers(moves=info))
     assert "From today&#39;s plan" in page or "From today's plan" in page
+    assert all(sentence(note) in page for note in notes(info)) and "Where each is before" in page
 
 
 def test_moves_need_todays_plan() -> None:
