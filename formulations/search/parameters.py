@@ -1,6 +1,7 @@
 """Every number that steers the search, in one place, each with why.
 
-Tuned on instances of TorchRec's enumerator of seeds 300–309 and 400–409, and on those of the data folder only.
+Tuned on instances of TorchRec's enumerator of seeds 300–309 and 400–409 and on those of the data
+folder only.
 """
 
 from __future__ import annotations
