@@ -97,11 +97,12 @@ def test_the_tables_to_drop_are_enough() -> None:
 
 
 def test_what_the_proof_rests_on() -> None:
-    """A certificate where the LP has no plan either; otherwise the solver's word, said so."""
-    builder = InstanceBuilder([[0, 1]], ["step"], [("hbm", "rank", 3)], "total")
-    for name in "abc":  # three of size 2 in twice 3: enough in all, not for whole tables
+    """A certificate where sums or packing refute; otherwise the solver's word, said so."""
+    builder = InstanceBuilder([[0, 1, 2]], ["step"], [("hbm", "rank", 3)], "total")
+    for name in "abc":  # one of size 2 on each rank, if only they might take the third
         builder.add_table(name)
-        builder.add_option("any", [Block(Where.ANY_RANK, [Shard({"hbm": 2}, (1,))])])
+        block = Block(Where.ANY_RANK, [Shard({"hbm": 2}, (1,))], among=(0, 1))
+        builder.add_option("any", [block])
     for instance, kind in ((two_modes(hbm=11), "certificate"), (builder.build(), "solver")):
         outcome = with_diagnosis(instance, solve(instance, "cpsat", LIMITS), LIMITS)
         assert outcome.status == Status.INFEASIBLE
