@@ -16,8 +16,9 @@ def test_prints_the_verdict_tables_and_ranks(cli: Cli, tmp_path: Path) -> None:
     """One strip, a line per table, a line per rank, all within 100 columns, and a checked file."""
     done = cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat")
     assert done.code == 0, done.err
-    for word in ("CERTIFIED OPTIMAL", "step_time", "certified: no plan is better", "tightest hbm: rank",
-                 "tightest ddr: machine", "users", "items", "ads", "per rank"):  # fmt: skip
+    for word in ("CERTIFIED OPTIMAL", "step_time", "certified: no plan is better",
+                 "tightest hbm: rank", "tightest ddr: machine", "users", "items", "ads",
+                 "per rank"):  # fmt: skip
         assert word in done.out
     assert max(len(line) for line in done.out.splitlines()) <= 100
     plan = read_plan(tmp_path / "plan.json")
