@@ -17,8 +17,9 @@ from formulations.proof.rows import Measures
 #: Combinations of choices, and steps in trying one measure: below what a reader accepts. Where
 #: steps do not do, later cases get half of them, down to the last number.
 _COMBINATIONS, _STEPS, _LEAST = 1_000, 300_000, 3_000
-#: Options left up to which it is tried, and how full ranks must be on average.
-_FEW, _FULL = 400, 0.8
+#: Options left up to which it is tried, how full ranks must be on average, and shards that choose
+#: a rank at most: each is one level of recursion.
+_FEW, _FULL, _ITEMS = 400, 0.8, 100
 _CHOOSE = (Where.ANY_RANK, Where.ANY_RANK_OF_ONE_MACHINE)
 
 #: Sizes, the largest first.
@@ -46,11 +47,15 @@ class Packing:
             self._columns.setdefault(instance.resources[resource].name, [column])
         self._known: dict[tuple[int, str], tuple[int, Items]] = {}
         self._patience = self._steps = _STEPS
+        chosen = np.isin(instance.block_where, _CHOOSE)
+        self._shards = np.zeros(instance.num_options, dtype=np.int64)
+        owner = np.repeat(np.arange(instance.num_options), np.diff(instance.option_blocks))
+        np.add.at(self._shards, owner, instance.block_count * chosen)
 
     def refutes(self, keep: NDArray[np.bool_], limit: int | None) -> str | None:
         """The cost or resource of which the shards fit into the ranks with no choice of options;
         None: there is none, or it takes too long to tell."""
-        if keep.sum() > _FEW:
+        if keep.sum() > _FEW or self._shards[keep].max(initial=0) > _ITEMS:
             return None
         for name, columns in self._columns.items():
             is_cost = columns[0] < len(self._measures.costs)
@@ -72,6 +77,8 @@ class Packing:
             return False
         try:
             pairs = _combinations(choices, ranks, most)
+            if any(len(items) > _ITEMS for _, items in pairs):
+                return False
             return not any(self._fits(most - floor, items) for floor, items in pairs)
         except _TooMany:
             self._patience = max(_LEAST, self._patience // 2)
