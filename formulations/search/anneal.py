@@ -98,10 +98,11 @@ class Annealer:
         loads = int(self.array[data.LOADS])
         limit, weight = self._lowered.view(data.LIMIT, loads, self.array), self._weight
         wide, ranks = int(self.array[data.WIDE]), self._instance.num_ranks
+        self.array[data.GOAL] = sum(target)
         if self._peaks:
             one = slice(0, wide * ranks)
             limit[one].reshape(ranks, wide)[:, : self._peaks] = target
-            inverse = 1.0 / np.maximum(1, np.abs(target))
+            inverse = 1.0 / max(1, abs(sum(target)))
             weight[one].reshape(ranks, wide)[:, : self._peaks] = inverse
         else:
             limit[int(self.array[data.CLUSTER_LOAD])] = target[0]

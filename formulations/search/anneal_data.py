@@ -25,8 +25,8 @@ RANK, MACHINE, UNEVEN_MACHINE = 0, 1, 2
 #: machine by machine, then for the cluster.
 (
     PEAKS, WIDE, MACHINE_WIDE, CLUSTER_WIDE, RANKS, MACHINES, TABLES, SEATS, ADMITTED_WIDE,
-    MACHINE_LOAD, CLUSTER_LOAD, LOADS, MOVES, RANDOM, TALLY, _VALUE, REPLICA, STATE,
-) = range(18)  # fmt: skip
+    MACHINE_LOAD, CLUSTER_LOAD, LOADS, MOVES, RANDOM, TALLY, _VALUE, REPLICA, STATE, GOAL,
+) = range(19)  # fmt: skip
 #: Sections: ``a[a[NAME] + i]``. By rank or machine; domains of seats; shard entries × features;
 #: options; seats; blocks; tables; and the state: loads, limits, choices and places.
 (
@@ -39,11 +39,11 @@ RANK, MACHINE, UNEVEN_MACHINE = 0, 1, 2
     STATE_START, HOME_OPTION, HOME,
     LOAD, LIMIT, OPTION, PLACE, GROUP_LEVEL, GROUP_TABLES, MOVED,
     BEST_OPTION, BEST_PLACE, OLD_OPTION, OLD_PLACE, RUINED, REPACKED, PREFERRED,
-) = range(18, 64)  # fmt: skip
-_HEADER = 64
+) = range(19, 65)  # fmt: skip
+_HEADER = 65
 #: The sections that a replica has of its own: they lie side by side, replica after replica,
 #: a[STATE] apart; a[REPLICA] is the one that the names point to.
-_OWN = (LOAD, OPTION, PLACE, GROUP_LEVEL, GROUP_TABLES, MOVED)
+_OWN = (LOAD, LIMIT, OPTION, PLACE, GROUP_LEVEL, GROUP_TABLES, MOVED)
 #: Seats that are packed anew at once, at most.
 MOST_REPACKED = 160
 _SEAT = (SEAT_ENTRY, SEAT_KIND, SEAT_BLOCK, SEAT_DOMAIN, SEAT_UNEVEN)
@@ -154,12 +154,12 @@ class Lowered:
             DISTINCT: instance.block_distinct, TOGETHER: self._together, PINNED: self._pinned,
             STATE_START: _starts(widest),
             HOME_OPTION: np.full(tables, -2), HOME: np.full(places, -1),
-            LIMIT: np.concatenate([a.ravel() for a in self.capacity]),
             BEST_OPTION: np.zeros(tables), BEST_PLACE: np.zeros(places),
             OLD_OPTION: np.zeros(tables), OLD_PLACE: np.zeros(places),
             RUINED: np.zeros(8), REPACKED: np.zeros(4 * MOST_REPACKED + 8),
             PREFERRED: np.full(tables, -1),
-            LOAD: np.zeros(loads), OPTION: np.zeros(tables), PLACE: np.zeros(places),
+            LOAD: np.zeros(loads), LIMIT: np.concatenate([a.ravel() for a in self.capacity]),
+            OPTION: np.zeros(tables), PLACE: np.zeros(places),
             GROUP_LEVEL: np.zeros(groups), GROUP_TABLES: np.zeros(groups), MOVED: np.zeros(tables),
         }  # fmt: skip
 

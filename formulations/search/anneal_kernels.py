@@ -6,8 +6,8 @@
 a number, or where a section begins), ``w`` what a unit of excess weighs at every place: with few
 arguments, calls stay cheap and compiling stays short. Every function releases the GIL.
 
-Penalty: Σ over ranks of max(0, cost/T − 1) + c·Σ over places of max(0, use/capacity − 1), c the
-capacity weight. Sums are kept in integers; only the penalty is a float.
+Penalty: Σ over ranks and phases of max(0, cost − T_p)/T + c·Σ over places of max(0, use/capacity − 1),
+c the capacity weight; T = Σ T_p, and moves shift it between the phases (one, but under ``step_time``). Sums are kept in integers; only the penalty is a float.
 
 All loops stand in this file: Numba's cache of a file does not see that what it calls in another
 has changed.
@@ -21,7 +21,7 @@ from numba import njit, types
 from formulations.search.anneal_data import (
     ADMITTED, ADMITTED_WIDE, BEST_OPTION, BEST_PLACE, CLUSTER, CLUSTER_LOAD, CLUSTER_WIDE,
     DISTINCT, DOMAINS, DOMAIN_START, ENTRY_CLUSTER, ENTRY_MACHINE, ENTRY_RANK, EVERYWHERE,
-    EVERY_MACHINE, EVERY_RANK, FIXED_ENTRY, FIXED_RANK, FIXED_START, GROUP, GROUP_LEVEL,
+    EVERY_MACHINE, EVERY_RANK, FIXED_ENTRY, FIXED_RANK, FIXED_START, GOAL, GROUP, GROUP_LEVEL,
     GROUP_TABLES, HOME, HOME_OPTION, LEVEL, LIMIT, LOAD, LOADS, MACHINES, MACHINE_LOAD, MACHINE_OF,
     MACHINE_RANKS, MACHINE_START, MACHINE_WIDE, MOST_REPACKED, MOVED, MOVES, MOVE_BYTES,
     OLD_OPTION, OLD_PLACE, OPTION, PEAKS, PINNED, PLACE, PREFERRED, RANDOM, RANKS, REPACKED,
@@ -66,6 +66,8 @@ _NOTHING = 1e-9
 BROKEN = 5e5
 #: Among equally penalised ranks the least loaded is taken: this much of its load counts.
 _TIE = 1e-7
+#: Of 100 moves under ``step_time``, those that give some of a phase's target to another.
+SHIFTS = 2
 
 
 @kernel
@@ -783,8 +785,44 @@ def _option_and_repack(a, w, table, choice_start, choice, heat, most):
 
 
 @kernel
+def _top(a, phase):
+    """The largest load of any rank in a phase."""
+    top = 0
+    for rank in range(a[RANKS]):
+        top = max(top, a[a[LOAD] + rank * a[WIDE] + phase])
+    return top
+
+
+@kernel
+def _shift(a, w, heat):
+    """Some of a phase's target goes to another phase: what it has to spare, or a random part."""
+    p = _random(a, a[PEAKS])
+    q = (p + 1 + _random(a, a[PEAKS] - 1)) % a[PEAKS]
+    target, more = a[a[LIMIT] + p], a[a[LIMIT] + q]
+    part = target - _top(a, p)
+    if part <= 0 or _random(a, 2):
+        part = target >> (2 + _random(a, 10))
+    if part <= 0 or part >= target:
+        return 0.0
+    change = 0.0
+    for rank in range(a[RANKS]):
+        at = rank * a[WIDE]
+        load, other = a[a[LOAD] + at + p], a[a[LOAD] + at + q]
+        change += (max(load, target - part) - max(load, target) + part) * w[at + p]
+        change += (max(other, more + part) - max(other, more) - part) * w[at + q]
+    if not _accepted(a, change, heat):
+        return 0.0
+    for rank in range(a[RANKS]):
+        a[a[LIMIT] + rank * a[WIDE] + p] = target - part
+        a[a[LIMIT] + rank * a[WIDE] + q] = more + part
+    return change
+
+
+@kernel
 def _one_move(a, w, choice_start, choice, heat, mix):
     """One random move; the change of the penalty (0 where it is taken back)."""
+    if a[PEAKS] > 1 and _random(a, 100) < SHIFTS:
+        return _shift(a, w, heat)
     table, kind = _random(a, a[TABLES]), _random(a, 100)
     if kind >= mix[4]:
         which = _random(a, 100)
@@ -807,26 +845,31 @@ def _one_move(a, w, choice_start, choice, heat, mix):
 
 
 @kernel
-def _top(a, phase):
-    """The largest load of any rank in a phase."""
-    top = 0
-    for rank in range(a[RANKS]):
-        top = max(top, a[a[LOAD] + rank * a[WIDE] + phase])
-    return top
+def _value(a):
+    """The objective, from the loads."""
+    if a[PEAKS] == 0:
+        return a[a[LOAD] + a[CLUSTER_LOAD]]
+    value = 0
+    for p in range(a[PEAKS]):
+        value += _top(a, p)
+    return value
 
 
 @kernel
 def _record(a, w, share):
     """Keep the plan met, and aim below it."""
-    value = 0
+    value = _value(a)
+    a[GOAL] = value - max(1, np.int64(abs(value) * share))
     if a[PEAKS] == 0:
-        value = a[a[LOAD] + a[CLUSTER_LOAD]]
-        a[a[LIMIT] + a[CLUSTER_LOAD]] = value - max(1, np.int64(abs(value) * share))
+        a[a[LIMIT] + a[CLUSTER_LOAD]] = a[GOAL]
+    left = value - a[GOAL]
     for p in range(a[PEAKS]):
-        top = _top(a, p)
-        value += top
+        top, part = _top(a, p), left
+        if p < a[PEAKS] - 1:
+            part = min(left, np.int64(np.ceil(top / max(1, value) * (value - a[GOAL]))))
+        left -= part
         for rank in range(a[RANKS]):
-            a[a[LIMIT] + rank * a[WIDE] + p] = top - max(1, np.int64(top * share))
+            a[a[LIMIT] + rank * a[WIDE] + p] = top - part
     if a[TALLY] == 0 or value < a[TALLY + 1]:
         a[TALLY + 1] = value
         for t in range(a[TABLES]):
@@ -895,6 +938,7 @@ def _select(a, replica):
     """Let the names point to the sections of a replica."""
     shift = (replica - a[REPLICA]) * a[STATE]
     a[LOAD] += shift
+    a[LIMIT] += shift
     a[OPTION] += shift
     a[PLACE] += shift
     a[GROUP_LEVEL] += shift
@@ -910,10 +954,28 @@ def select(a, replica):
 
 
 @kernel
+def _aim(a):
+    """Set the target of this replica to the one of all, in the shares that its phases have."""
+    if a[PEAKS] == 0:
+        a[a[LIMIT] + a[CLUSTER_LOAD]] = a[GOAL]
+    total = 0
+    for p in range(a[PEAKS]):
+        total += max(0, a[a[LIMIT] + p])
+    for p in range(a[PEAKS]):
+        target = a[GOAL]
+        if a[PEAKS] > 1:
+            share = max(0, a[a[LIMIT] + p]) / total if total else 1 / a[PEAKS]
+            target = np.int64(share * a[GOAL])
+        for rank in range(a[RANKS]):
+            a[a[LIMIT] + rank * a[WIDE] + p] = target
+
+
+@kernel
 def _temper(a, w, choice_start, choice, ladder, slot, left, count, rounds, burst, mix, limits):
     for n in range(rounds):
         for i in range(count):
             _select(a, slot[i])
+            _aim(a)
             heats = (ladder[i], ladder[i])
             left[i] = _anneal(
                 a, w, slot, 0, choice_start, choice, (0, burst, burst), heats, mix, limits
@@ -946,17 +1008,6 @@ def temper(a, w, choice_start, choice, ladder, slot, left, rounds, burst, mix, l
         a.ctypes, w.ctypes, choice_start.ctypes, choice.ctypes, ladder.ctypes, slot.ctypes,
         left.ctypes, len(slot), rounds, burst, mix, limits,
     )  # fmt: skip
-
-
-@kernel
-def _value(a):
-    """The objective, from the loads."""
-    if a[PEAKS] == 0:
-        return a[a[LOAD] + a[CLUSTER_LOAD]]
-    value = 0
-    for p in range(a[PEAKS]):
-        value += _top(a, p)
-    return value
 
 
 @kernel

@@ -40,6 +40,7 @@ class Bounds:
         self, context: Context, choose: Callable[[IntArray, IntArray | None], None]
     ) -> None:
         self._context, self._choose, self._apart = context, choose, False
+        self._asked: int | None = None
         self._exhausted: int | None = None
         most = context.settings.options.get("whole_columns", parameters.WHOLE)
         assert isinstance(most, int)
@@ -101,7 +102,7 @@ class Bounds:
     def certified(self, amount: float) -> bool:
         """A certificate of the best plan, or of a bound near it, by the prover."""
         context, start = self._context, self._context.clock.now()
-        upper = context.objective
+        self._asked = upper = context.objective
         if context.clock.counts or upper is None:
             return not context.clock.counts
         found = prove(context.instance, upper, amount)
@@ -118,21 +119,28 @@ class Bounds:
         """Whether the prover could do nothing: no plan, or it ended early with this one."""
         return self._context.objective in (None, self._exhausted)
 
+    def may_close(self, spent: float) -> bool:
+        """Whether the prover, which has had so much time, has not seen the best plan yet."""
+        context = self._context
+        few = spent <= parameters.URGENT * context.clock.now()
+        return few and context.objective not in (None, self._asked)
+
     def whole(self, amount: float) -> bool:
-        """The exact model over the options left, until a better plan leaves far fewer of them, or
-        gives the prover something to do."""
+        """The exact model over the options left, until a better plan leaves far fewer of them, or a
+        notably better one comes while little is lost by beginning anew from it."""
         context = self._context
         context.drop()
         if context.proved or columns_of_whole(context, context.keep) > self._most:
             return True
         known, options = context.objective, int(context.keep.sum())
+        start, clock = context.clock.now(), context.clock
 
-        def stale() -> bool:
+        def stale(mine: int | None) -> bool:
             value = context.objective
             if context.proved or value is None or value == known:
                 return context.proved
-            if self._exhausted is not None:  # the prover is quick: it may close the better plan
-                return True
+            if clock.now() - start < clock.share(parameters.YOUNG):
+                return mine is None or mine - value > parameters.NOTABLE * abs(mine)
             return int(context.left_below(value).sum()) < parameters.NEWS * options
 
         workers = context.settings.workers if self.small else 1

@@ -4,7 +4,7 @@ other.
 Each side has parts that take turns by what they delivered on this very instance
 (:mod:`formulations.search.turns`). Plans: annealing towards targets, replica exchange,
 neighbourhoods in CP-SAT, its own large-neighbourhood search. Bounds: the pooled program, machines
-kept apart, the exact model; on small instances that side does nothing else.
+kept apart, the exact model; on small instances that side solves the exact model only.
 What is shared lies in :class:`formulations.search.context.Context`: the best plan (a target, a
 hint, a limit), the best bound (where targets start), options ruled out, the pooled program's
 choice. With several workers the sides run beside each other; with one, turn by turn.
@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import partial
+from math import inf
 
 import numpy as np
 
@@ -127,7 +128,7 @@ def _search(context: Context, plans: list[Plans]) -> None:
         _relax(context, choose)
         take_turns(context, second, context.over)
 
-    if context.settings.workers > 1 and not context.clock.counts:
+    if context.beside:
         _beside(context, lambda: _seek(context, small, first), prove)
         return
     _relax(context, choose)
@@ -140,8 +141,8 @@ def _search(context: Context, plans: list[Plans]) -> None:
 def _parts(context: Context, plans: list[Plans], bounds: Bounds) -> tuple[list[Part], list[Part]]:
     """Parts of both sides; what comes first begins.
 
-    On small instances the exact model has a side of its own from the first second, and the pooled
-    program the other. Else both sides make plans, and the second bounds as well.
+    On small instances the exact model has a side of its own from the first second, and all else
+    the other. Else both sides make plans, and the second bounds as well.
     """
 
     def improve(amount: float) -> bool:
@@ -168,18 +169,20 @@ def _parts(context: Context, plans: list[Plans], bounds: Bounds) -> tuple[list[P
         return [first, replicas, *parts, Part("mending", of.mend, better, waits=of.idle)]
 
     pooled = Part("pooled", bounds.pooled, better_bound)
-    bounders = [Part("whole", bounds.whole, better_bound, anew=bounds.small)]
+    whole = Part("whole", bounds.whole, better_bound, anew=bounds.small)
     several = len(context.instance.machines) > 1
-    if several:
-        bounders.append(Part("machines", bounds.machines, better_bound))
+    machines = [Part("machines", bounds.machines, better_bound)] if several else []
     if bounds.small:
+        if context.beside:
+            whole.amount = inf
         nothing = bounds.nothing_to_certify
-        bounders.append(Part("prover", bounds.certified, better_bound, waits=nothing, anew=True))
+        prover = Part("prover", bounds.certified, better_bound, waits=nothing)
+        prover.urgent = lambda: bounds.may_close(prover.spent)
         better = partial(better_plan, plans[0])
         improving = Part("improving", improve, better, waits=lambda: context.best is None)
-        return [pooled, *makers(plans[0]), improving], bounders
+        return [pooled, prover, *machines, *makers(plans[0]), improving], [whole]
     apart = [Part("apart", bounds.apart, better_bound)] if several else []
-    return makers(plans[0]), [pooled, *apart, *makers(plans[1]), *bounders]
+    return makers(plans[0]), [pooled, *apart, *makers(plans[1]), whole, *machines]
 
 
 def _packing(context: Context, plans: Plans) -> Part:
@@ -220,13 +223,16 @@ def _beside(context: Context, *sides: Callable[[], object]) -> None:
 
 
 def _seek(context: Context, small: bool, makers: list[Part]) -> None:
-    """Improve plans; small instances with a plan pause as long as a turn took that found none."""
+    """Improve plans, on small instances bounds too: there the exact model should have the cores, and
+    every turn in a row that brings nothing makes the pause after it longer by what it took."""
+    fruitless = 0
     while not context.over():
-        before, start = context.objective, context.clock.now()
+        before, start = (context.objective, context.bound), context.clock.now()
         if not step(context, makers):
             return
-        if small and before is not None and context.objective == before:
-            _wait(context, context.clock.now() - start)
+        fruitless = fruitless + 1 if before == (context.objective, context.bound) else 0
+        if small and before[0] is not None:
+            _wait(context, min(fruitless, parameters.PAUSES) * (context.clock.now() - start))
 
 
 def _wait(context: Context, seconds: float) -> None:

@@ -108,6 +108,11 @@ class Context:
             self.bound, self.source = bound, source
             self.clock.record(self.objective, bound, source.method)
 
+    @property
+    def beside(self) -> bool:
+        """Whether sides run beside each other."""
+        return self.settings.workers > 1 and not self.clock.counts
+
     def close(self) -> None:
         """Take nothing any more."""
         with self.lock:

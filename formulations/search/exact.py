@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from formulations.search.context import Context, Either
 from formulations.solvers.answer import Answer, Found
 from formulations.solvers.cpsat import Asked, Use, solve_cpsat
 
+_SOURCE = BoundSource("cpsat", exact=True)
+
 
 def columns_of_whole(context: Context, keep: np.ndarray) -> int:
     """About how many columns the whole model has."""
@@ -27,7 +30,10 @@ def columns_of_whole(context: Context, keep: np.ndarray) -> int:
 
 
 def solve_whole(
-    context: Context, work: float, workers: int, stale: Callable[[], bool] = lambda: False
+    context: Context,
+    work: float,
+    workers: int,
+    stale: Callable[[int | None], bool] = lambda mine: False,
 ) -> Answer:
     """Search the whole model, over the options left, for a plan better than the best.
 
@@ -37,15 +43,29 @@ def solve_whole(
         Units of the clock.
     workers : int
     stale : callable
-        Asked now and then whether to end early: there is a better model to solve by now.
+        Asked now and then whether to end early, as there is a better model to solve by now; given
+        the best plan that this one knows.
     """
-    upper = context.objective
-    parts = Parts(keep=context.keep, limit=upper, ordered=True, check=context.clock.check)
+    upper = mine = context.objective
+    parts = Parts(_with_best(context), limit=upper, ordered=True, check=context.clock.check)
     model = build(context.instance, by_rank(context.instance), parts)
     hint = None if context.best is None else renamed(model.columns.candidates, context.best)
     limits = context.limits(work, context.settings.seed, workers)
-    limits = replace(limits, stop=Either(context.settings.stop, lambda: stale() or context.over()))
-    answer = _solve(context, model, limits, hint, Use.CLAIMS)
+    limits = replace(
+        limits, stop=Either(context.settings.stop, lambda: stale(mine) or context.over())
+    )
+
+    def take(placement: Placement) -> None:
+        nonlocal mine
+        if context.offer(placement, "cpsat"):
+            mine = context.objective
+
+    def lift(bound: int) -> None:
+        """Below plans alone: that the best is reached is for the answer's integer to say."""
+        value = context.objective
+        context.lift(bound if value is None else min(value - 1, bound), _SOURCE)
+
+    answer = _solve(context, model, limits, hint, Asked(on_bound=lift), take)
     _learn(context, answer, upper)
     return answer
 
@@ -54,34 +74,42 @@ def improve_whole(context: Context, work: float, seed: int) -> None:
     """CP-SAT's own large-neighbourhood search from the best plan, on the whole model."""
     if context.best is None:
         return
-    keep = context.keep.copy()
-    keep[context.best.options] = True
-    parts = Parts(keep=keep, limit=context.objective, cuts=False)
+    parts = Parts(_with_best(context), limit=context.objective, cuts=False)
     model = build(context.instance, by_rank(context.instance), parts)
     limits = context.limits(work, seed)
-    _solve(context, model, limits, context.best, Use.IMPROVE)
+    offer = partial(context.offer, source="cpsat")
+    _solve(context, model, limits, context.best, Asked(Use.IMPROVE), offer)
+
+
+def _with_best(context: Context) -> np.ndarray:
+    """The options left, and those of the best plan: CP-SAT begins there."""
+    keep = context.keep.copy()
+    if context.best is not None:
+        keep[context.best.options] = True
+    return keep
 
 
 def _solve(
-    context: Context, model: Model, limits: Limits, base: Placement | None, use: Use
+    context: Context,
+    model: Model,
+    limits: Limits,
+    base: Placement | None,
+    asked: Asked,
+    take: Callable[[Placement], object],
 ) -> Answer:
-    """Solve from a placement; every plan found is offered."""
-
-    def offer(values: IntArray) -> None:
-        context.offer(decode(model, values), "cpsat")
-
+    """Solve from a placement; every plan found is taken."""
     hint = None if base is None else encode(model, base)
-    answer = solve_cpsat(model.linear, limits, hint, Asked(use, on_values=offer))
+    asked = replace(asked, on_values=lambda values: take(decode(model, values)))
+    answer = solve_cpsat(model.linear, limits, hint, asked)
     context.spend(answer.work)
     return answer
 
 
 def _learn(context: Context, answer: Answer, upper: int | None) -> None:
     """What the whole model, with every option that matters, proved up to ``upper``."""
-    source = BoundSource("cpsat", exact=True)
     if answer.status == Found.INFEASIBLE and upper is None:
-        context.refuted = source
+        context.refuted = _SOURCE
     elif answer.status == Found.INFEASIBLE:
-        context.lift(upper, source)
+        context.lift(upper, _SOURCE)
     elif answer.bound is not None:
-        context.lift(answer.bound if upper is None else min(upper, answer.bound), source)
+        context.lift(answer.bound if upper is None else min(upper, answer.bound), _SOURCE)

@@ -78,11 +78,17 @@ ABOVE, STEP, NEARER, FARTHER, LEAST_SHARE, MOST_SHARE = 0.02, 0.3, 0.5, 1.25, 1e
 PROMISE = 2.0
 #: Neighbourhoods in a row that may find nothing before another placement is taken up.
 PATIENCE = 12
+#: Longest pause of the side that makes plans on small instances, in lengths of its last turn.
+PAUSES = 3
+#: Up to this share of the time the prover goes first whenever there is a better plan.
+URGENT = 0.3
 #: Columns up to which the whole model is tried, and up to which it runs from the first second with
 #: all workers: below, CP-SAT proves in seconds to minutes.
 WHOLE, SMALL = 40_000, 6_000
 #: The whole model starts anew where a better plan leaves it less than this share of its options.
 NEWS = 0.7
+#: Or where the plan is notably better and it ran for no more than this share of what is left.
+YOUNG = 0.1
 #: Where machines are kept apart for a start: what options and the plan may cost, as a multiple of
 #: the bound, and the share of the time for it.
 DEAREST, APART = 1.07, 0.2

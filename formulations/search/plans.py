@@ -145,7 +145,8 @@ class Plans:
         annealer, begin = self._ready(), context.clock.now()
         target = self._dearest()
         annealer.choose_from(context.keep)
-        annealer.start(self._options, self._targets(target), self._machines)
+        targets = [target] * context.costs.shape[1]
+        annealer.start(self._options, targets, self._machines)
         moves = max(parameters.FIRST_MOVES * self._tables, int(amount * self._rate))
         heat = parameters.FIRST_HEATS[self.passes % len(parameters.FIRST_HEATS)]
         self.passes += 1
@@ -313,16 +314,18 @@ class Plans:
         return total if instance.objective == Objective.TOTAL else total // instance.num_ranks
 
     def _targets(self, target: int) -> list[int]:
-        """The target of each phase: in the shares the best plan has, else each all of it."""
-        context = self._context
-        phases = context.costs.shape[1]
-        if phases == 1:
+        """The target of each phase at first: in the shares of the best plan, else of the choice of
+        options; moves shift them."""
+        context, instance = self._context, self._context.instance
+        if context.costs.shape[1] == 1:
             return [target]
         if context.best is None:
-            return [target] * phases
-        loads = check(context.instance, context.best).loads
-        assert loads is not None
-        peaks = loads.cost.max(axis=0)
+            counts = shard_counts(instance)[:, None]
+            peaks = per_option(instance, instance.shard_cost * counts)[self._options].sum(axis=0)
+        else:
+            loads = check(instance, context.best).loads
+            assert loads is not None
+            peaks = loads.cost.max(axis=0)
         return [max(1, int(p) * target // max(1, int(peaks.sum()))) for p in peaks]
 
     def _restrict(self, annealer: Annealer, target: int) -> None:

@@ -25,6 +25,8 @@ class Part:
         What its next turn may take.
     waits : callable
         Whether it could do nothing now; such parts are asked where no other is left.
+    urgent : callable
+        Whether it goes before the others now.
     least : float
         Weight that it keeps however little it delivered.
     anew : bool
@@ -42,6 +44,7 @@ class Part:
     alive: bool = True
     least: float = parameters.LEAST_WEIGHT
     waits: Callable[[], bool] = lambda: False
+    urgent: Callable[[], bool] = lambda: False
     anew: bool = False
 
 
@@ -58,6 +61,7 @@ def step(context: Context, parts: list[Part]) -> bool:
         return False
     total = sum(p.gained for p in alive) + parameters.NOTABLE
     able = [p for p in alive if not p.waits()] or alive
+    able = [p for p in able if p.urgent()] or able
     part = min(able, key=lambda p: p.spent / (p.least + p.gained / total))
     before, start = part.progress(), context.clock.now()
     longest = 1.0 if part.anew else parameters.LONGEST_TURN

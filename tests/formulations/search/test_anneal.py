@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -186,6 +187,37 @@ def test_replicas_pass_a_barrier() -> None:
     annealer.temper(20_000, lambda: False, single_shards_only, 1e-3, burst=20)
     assert annealer.value == 11
     assert annealer.placement().to_lists(0) != annealer.placement().to_lists(1)
+
+
+@pytest.mark.parametrize("replicas", [0, 3])
+def test_phases_share_one_target(replicas: int) -> None:
+    """A target all of which lies with the other phase than the best plan needs is shifted there,
+    and follows plans down."""
+    builder = InstanceBuilder([[0, 1]], ["p", "q", "r"], [], "step_time")
+    for name, costs in (("a", (40, 0, 0)), ("b", (30, 20, 0))):
+        builder.add_table(name)
+        builder.add_option("dear", [Block(Where.ANY_RANK, [Shard({}, costs)])])
+        builder.add_option("cheap", [Block(Where.ANY_RANK, [Shard({}, (0, 18, 7))])])
+    annealer = Annealer(builder.build(), seed=1)
+    annealer.start(np.asarray([0, 2]), [30, 1, 1])
+    if replicas:
+        annealer.replicate(np.geomspace(0.3, 1e-2, replicas).tolist())
+        annealer.temper(20_000, lambda: False, MIX, 1e-3, burst=20)
+    else:
+        annealer.run(20_000, HEATS, lambda: False)
+    assert annealer.value == 25
+
+
+def test_a_phase_that_costs_nothing_keeps_no_plan_away() -> None:
+    """Below a plan met, a phase without any cost is not asked for less than nothing."""
+    builder = InstanceBuilder([[0]], ["p", "q"], [], "step_time")
+    builder.add_table("t")
+    for cost in (9, 8, 7, 6, 5, 4):
+        builder.add_option(f"o{cost}", [Block(Where.ANY_RANK, [Shard({}, (cost, 0))])])
+    annealer = Annealer(builder.build())
+    annealer.start(np.asarray([0]), [9, 0])
+    annealer.run(2000, HEATS, lambda: False, least=4)
+    assert annealer.value == 4
 
 
 def test_tables_start_on_the_machines_told() -> None:

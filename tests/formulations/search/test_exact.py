@@ -33,7 +33,7 @@ def test_solving_the_whole_proves_it(instance: Instance) -> None:
     context = open_context(instance)
     solve_whole(context, 2.0, workers=1)
     assert context.objective == truth.objective
-    assert context.bound == truth.objective
+    assert truth.objective is None or context.bound == truth.objective
     assert (context.refuted is not None) == (truth.objective is None)
 
 
@@ -54,7 +54,7 @@ def test_improving_is_never_worse_and_claims_nothing(instance: Instance) -> None
 def test_a_stale_model_ends_early() -> None:
     """The whole model ends as soon as there is a better one to solve."""
     context = open_context(many_alike())
-    answer = solve_whole(context, 60.0, workers=1, stale=lambda: True)
+    answer = solve_whole(context, 60.0, workers=1, stale=lambda mine: True)
     assert not answer.done
 
 

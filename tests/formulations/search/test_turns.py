@@ -76,6 +76,19 @@ def test_what_waits_is_asked_where_no_other_is_left() -> None:
     assert step(given, [one, other]) and len(asked) == 2
 
 
+def test_what_is_urgent_goes_first() -> None:
+    """However much it had, while it is; unless it waits."""
+    given = context(100.0)
+    (hurried, mine), (other, others) = part(given, "hurried", 0.0), part(given, "other", 0.1)
+    hurried.spent, hurried.urgent = 50.0, lambda: len(mine) < 2
+    for _ in range(4):
+        step(given, [other, hurried])
+    assert (len(mine), len(others)) == (2, 2)
+    hurried.urgent, hurried.waits = lambda: True, lambda: True
+    step(given, [other, hurried])
+    assert (len(mine), len(others)) == (2, 3)
+
+
 def test_a_part_without_time_left_ends() -> None:
     """One that leaves a long step half done gets no other turn."""
 
