@@ -243,8 +243,7 @@ class Instance:
         name, fusion, blocks = entry["name"], entry.get("fusion"), entry["blocks"]
         moves = self.current.get(table["name"], {"option": name})["option"] != name
         named = self.pins.get((table["name"], name), [self.ranks] * len(blocks))
-        inside = all(max(ranks or [0]) < len(self.ranks) for ranks in named)
-        good = inside and len(named) == len(blocks) > 0
+        good = len(named) == len(blocks) > 0 and set().union(*named) <= self.machine_of.keys()
         need(good, "an option needs blocks, and a pin that names ranks has some for each")
         found = [Block(self, b, ranks, moves) for b, ranks in zip(blocks, named, strict=True)]
         home = next((block for block in found if block.where in FREE), None)
@@ -332,7 +331,7 @@ class Vector:
         self.covers: dict[int, list[int]] = defaultdict(zeros.copy)
         self.own: dict[tuple[int, int], list[int]] = defaultdict(zeros.copy)
         self.fused, levels = Counter[Any](), defaultdict[Any, Counter[int]](Counter)
-        self._least = cache(self._block)  # of blocks that options share
+        self._least = cache(self._block)  # of blocks that choices share
         limits, factors = zeros.copy(), [[0] * len(each) for each in instance.capacities]
         for row in rows:
             kind, name, times, at = row["row"], row.get("of"), row["times"], row.get("at")
@@ -412,20 +411,18 @@ class Proof:
             bars.append((instance.objective, [*instance.names["cost"].values()], self.target - 1))
         self.sums, self.most = [ks for _, ks, _ in bars], [most for _, _, most in bars]
         self.packed = {name: i for i, (name, _, _) in enumerate(bars)}
-        self.lists = [self._lists(node) for node in self.nodes]
+        self.lists: list[list[list[int]]] = []  # the cases of a split, none at a leaf
+        tables = list(instance.tables.values())
+        for node in self.nodes:
+            table, lists = node.get("table", -1), node.get("options", node.get("machines", []))
+            good = max(node.get("use", []), default=-1) < len(self.vectors) and table < len(tables)
+            good = good and node.get("pack") in {None, *self.packed}
+            need(good, "there is no such vector or table, or it cannot be packed")
+            end = len(tables[table] if "options" in node else instance.machines)
+            good = table < 0 or (lists and all(i < end for items in lists for i in items))
+            need(good, "a split has no case, or one that is not there")
+            self.lists.append(lists)
         need(len(self.nodes) == 1 + sum(map(len, self.lists)), "every node but one must be a case")
-
-    def _lists(self, node: dict[str, Any]) -> list[list[int]]:
-        """The cases of a split, none at a leaf; what the node names must be there."""
-        lists: list[list[int]] = node.get("options", node.get("machines", []))
-        table, tables = node.get("table", -1), list(self.instance.tables.values())
-        good = max(node.get("use", []), default=-1) < len(self.vectors) and table < len(tables)
-        good = good and node.get("pack") in {None, *self.packed}
-        need(good, "there is no such vector or table, or it cannot be packed")
-        end = len(tables[table] if "options" in node else self.instance.machines)
-        good = table < 0 or (lists and all(i < end for items in lists for i in items))
-        need(good, "a split has no case, or one that is not there")
-        return lists
 
     def open_case(self) -> str | None:
         """The first node that is not closed, in a sentence; None: the claim is proved."""
