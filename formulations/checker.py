@@ -3,8 +3,7 @@
     python checker.py plan.json
     python checker.py outcome.json instance.json.gz
 
-Names and rules are those of docs/instance-format.md, docs/outcome.md and docs/proof.md. It exits
-with 0 and a verdict, with 1 where a claim is refuted, with 2 where the input cannot be read.
+Names and rules are those of docs/instance-format.md, docs/outcome.md and docs/proof.md.
 """
 
 from __future__ import annotations
@@ -46,14 +45,12 @@ def fits(value: Any, shape: Any) -> bool:
     A shape is a range, a type, a set of texts, a tuple of alternatives, [the shape of items],
     {None: the shape of values} or {key: its shape}; keys that end in ? may be missing.
     """
-    if type(shape) is range:
-        return type(value) is int and value in shape
+    if type(shape) in {range, set}:
+        return type(value) is type(next(iter(shape))) and value in shape
     if type(shape) is tuple:
         return any(fits(value, one) for one in shape)
     if type(shape) is list:
         return type(value) is list and all([fits(item, shape[0]) for item in value])
-    if type(shape) is set:
-        return type(value) is str and value in shape
     if type(shape) is type or type(value) is not dict:
         return type(value) is shape
     if None in shape:
@@ -109,11 +106,15 @@ INSTANCE = {
     "name?": str, "source?": str, "time_unit?": str, "reference?": list,
 }  # fmt: skip
 
-#: ``amounts``, by *coordinate*: a cost a phase, their sum, uses, bytes if moved; ``kinds`` it fits.
+#: What may be limited in a change of plans, with its coordinate.
+MOVED = {"moved_tables": -2, "moved_bytes": -1}
+#: ``amounts``, by *coordinate*: a cost a phase, their sum on a rank, their sum in all, the uses, 0
+#: for tables that move, and bytes if the option moves its table; ``kinds`` of ranks that it fits.
+#: What is on no rank has amounts in coordinates of the cluster only.
 Shard = namedtuple("Shard", "amounts move_bytes kinds")
-#: Shards alike: so many, on any of the ranks, or if not ``free`` one on each.
-Part = namedtuple("Part", "times shard ranks free")
-#: An option of a table: ``home`` is the position of its home block, or -1, ``homes`` its machines.
+#: Shards alike: so many, on any of the ranks, or one on each where their block is not ``free``.
+Part = namedtuple("Part", "times shard ranks")
+#: An option of a table: ``home`` is its home block, or None, ``homes`` that block's machines.
 Option = namedtuple("Option", "name fusion moves blocks home homes first floor excess")
 
 
@@ -121,171 +122,168 @@ class Block:
     """Shards placed together: ``copies`` of its ``sites``, by machine (-1: it is about none)."""
 
     def __init__(self, instance: Instance, entry: Any, named: Any, moves: bool) -> None:
-        where, self.count, shards = entry["where"], entry.get("count", 1), entry["shards"]
-        self.runs = [(item.get("repeat", 1), instance.shard(item, moves)) for item in shards]
-        self.where = "list" if type(where) is list else where
+        where, shards, self.count = entry["where"], entry["shards"], entry.get("count", 1)
+        self.where, placed = "list" if type(where) is list else where, where != "cluster"
+        self.runs = [(e.get("repeat", 1), instance.shard(e, moves, placed)) for e in shards]
         self.free = self.where in {"cluster", "any_rank", "any_rank_of_one_machine"}
         self.copies = self.count if where == "one_machine" else 1
-        self.distinct = where != "cluster" and entry.get("distinct", where == "one_machine")
-        many = len(instance.machines if self.where in ON_MACHINES else instance.ranks)
+        self.distinct = placed and entry.get("distinct", where == "one_machine")
+        whole = self.where in ON_MACHINES
+        many = len(instance.machines if whole else instance.ranks)
         places = where if self.where == "list" else entry.get("among", range(many))
         good = len(set(places)) == len(places) > 0 and max(places) < many
         need(good, "ranks or machines must be different ones in range")
-        regions = {-1: (many,) if where == "cluster" else tuple(places)}
-        if self.where in ON_MACHINES:
-            regions = {machine: instance.machines[machine] for machine in places}
+        regions = {q: instance.regions[q] for q in places} if whole else {-1: tuple(places)}
         sizes = {self.count} if self.free else set(map(len, regions.values()))
         total = sum([length for length, _ in self.runs])
         need(total == 1 or sizes == {total}, "give one shard for all positions, or one a position")
+        named = named if placed else instance.ranks
         sites = {q: self._parts(instance, ranks, named) for q, ranks in regions.items()}
         sites = {machine: parts for machine, parts in sites.items() if parts}
-        need(where != "cluster" or sites, "on no rank, it may not use that")
         self.sites = sites if len(sites) >= self.copies or not self.distinct else {}
         values = list(zip(*[shard.amounts for _, shard in self.runs], strict=True))
-        covers = where == "every_rank" or (where == "one_machine" and len(instance.machines) == 1)
+        covers = not self.free and set(instance.ranks) in map(set, regions.values())
         self.floor = [covers * self.copies * min(value) for value in values]
-        self.excess = [(where != "cluster") * max(value) - covers * min(value) for value in values]
+        self.excess = [max(value) - covers * min(value) for value in values]
 
     def _parts(self, instance: Instance, ranks: tuple[int, ...], named: Any) -> tuple[Part, ...]:
         """The shards with the ranks they may take of these, or take; () if one has none."""
-        parts, start = [], 0
-        if named is not None and self.where in FREE:
-            inside = tuple([rank for rank in ranks if rank in named])
-            ranks = ranks if inside and not self.free else inside
-        alike = len({shard for _, shard in self.runs}) == 1
+        parts, start = list[Part](), 0
         total = self.count if self.free else len(ranks)
-        least = self.count if self.distinct and alike else 1
-        for length, shard in self.runs if not alike else [(total, self.runs[0][1])]:
+        for length, shard in self.runs if len(self.runs) > 1 else [(total, self.runs[0][1])]:
             piece = ranks if self.free else ranks[start : start + length]
-            left, start = piece, start + length
-            if len(shard.kinds) < len(instance.kinds):
-                left = tuple([rank for rank in piece if instance.held[rank] in shard.kinds])
-            if len(left) < max(1, least if self.free else len(piece)):
+            held, start = instance.held, start + length
+            left = tuple([rank for rank in piece if rank in named and held[rank] in shard.kinds])
+            parts.append(Part(length, shard, left))
+            if not left or not (self.free or left == piece):
                 return ()
-            parts.append(Part(length, shard, left, self.free))
-        return tuple(parts)
+        enough = not self.distinct or len({r for part in parts for r in part.ranks}) >= total
+        return tuple(parts) if enough else ()
 
     def seat(self, instance: Instance, ranks: list[int]) -> Iterator[tuple[int, Shard, int]]:
         """How many of a shard are on a rank; :class:`Refuted`: the ranks are no places of it."""
-        wrong, rest, sites = f"ranks {ranks!a:.60} are no place", ranks, list[int]()
+        wrong, rest = f"ranks {ranks!a:.60} are no place", ranks
+        need(not self.distinct or len(set(ranks)) == len(ranks), wrong, Refuted)
         for _ in range(self.copies):
-            machine = instance.machine_of.get(rest[0], -1) if rest else -1
-            sites.append(-1 if -1 in self.sites else machine)
-            need(sites[-1] in self.sites, wrong, Refuted)
-            for times, shard, places, free in self.sites[sites[-1]]:
+            machine = instance.machine_of.get(rest[0]) if rest else None
+            parts = self.sites.get(-1, self.sites.get(machine, ()))
+            need(parts, wrong, Refuted)
+            for times, shard, places in parts:
                 if self.where == "cluster":
                     yield times, shard, places[0]
                     continue
                 piece, rest = rest[:times], rest[times:]
-                good = set(piece) <= set(places) if free else tuple(piece) == places
+                good = set(piece) <= set(places) if self.free else tuple(piece) == places
                 need(good and len(piece) == times, wrong, Refuted)
                 yield from ((1, shard, rank) for rank in piece)
-        taken = sites if self.where == "one_machine" else ranks
-        apart = len(set(taken)) == len(taken) or not self.distinct
-        need(apart and not rest, wrong, Refuted)
+        need(not rest, wrong, Refuted)
 
 
 class Instance:
-    """An instance file, read strictly.
-
-    Its *coordinates* are a cost a phase, their sum, the resources, and bytes that move. The rank
-    after the last is where the shards of ``cluster`` blocks are: nowhere.
-    """
+    """An instance file, read strictly."""
 
     def __init__(self, document: Any) -> None:
         need(fits(document, INSTANCE), "the instance is not as its page says")
         self.machines = [tuple(ranks) for ranks in document["machines"]]
         self.machine_of = {rank: q for q, ranks in enumerate(self.machines) for rank in ranks}
-        self.ranks = tuple(range(sum(map(len, self.machines))))
+        self.ranks = range(sum(map(len, self.machines)))
         good = sorted(self.machine_of) == list(self.ranks) and document["ranks"] == len(self.ranks)
         need(good and all(self.machines), "machines must part the ranks")
+        self.regions = {-1: tuple(self.ranks), **dict(enumerate(self.machines))}
         self.phases, self.objective = document["phases"], document["objective"]
         need(len(set(self.phases)) == len(self.phases) > 0, "phases must be different names")
-        self.limits = {key: document.get(f"max_{key}") for key in ("moved_tables", "moved_bytes")}
+        self.limits = {key: document[f"max_{key}"] for key in MOVED if f"max_{key}" in document}
         self._read_places(document["resources"])
         tables, self.current = document["tables"], document.get("current", {})
-        need(self.current or set(self.limits.values()) == {None}, "limits on moves need 'current'")
+        need(self.current or not self.limits, "limits on moves need 'current'")
         pins, forbidden = document.get("pins", []), document.get("forbidden", [])
-        self.pins = {pin["table"]: pin for pin in pins}
+        pinned, barred = [{(e["table"], e["option"]) for e in part} for part in (pins, forbidden)]
+        self.pins = {(e["table"], e["option"]): e["ranks"] for e in pins if "ranks" in e}
         self.tables = {t["name"]: [self._option(t, o) for o in t["options"]] for t in tables}
         known = {(t, o.name): o for t, options in self.tables.items() for o in options}
-        wished = {(entry["table"], entry["option"]) for entry in [*pins, *forbidden]}
-        there = wished <= known.keys() and self.current.keys() <= self.tables.keys()
+        there = pinned | barred <= known.keys() and self.current.keys() <= self.tables.keys()
         need(there, "pins, forbidden or current name what is not there")
-        sizes = len(tables), len(pins), sum(map(len, self.tables.values()))
-        once = sizes == (len(self.tables), len(self.pins), len(known))
+        sizes, fixed = (len(tables), len(pins), sum(map(len, self.tables.values()))), dict(pinned)
+        once = sizes == (len(self.tables), len(fixed), len(known))
         need(once and all(self.tables.values()), "each table needs options, and nothing is twice")
-        barred = {(entry["table"], entry["option"]) for entry in forbidden}
-        barred |= {(t, o) for t, o in known if self.pins.get(t, {}).get("option", o) != o}
+        barred |= {(t, name) for t, name in known if fixed.get(t, name) != name}
         self.allowed = {key: option for key, option in known.items() if key not in barred}
         self.names["fusion"] = {o.fusion[0]: 0 for o in known.values() if o.fusion}
 
     def _read_places(self, resources: list[Any]) -> None:
         """Names, places and capacities by coordinate; what each rank can hold."""
-        nowhere, total = len(self.ranks), self.objective == "total"
-        at = {"rank": [*self.ranks, nowhere], "cluster": [0] * (nowhere + 1)}
-        at["machine"] = [*[self.machine_of[rank] for rank in self.ranks], len(self.machines)]
-        first = len(self.phases) + 1  # of the coordinates of resources
-        items = [("rank", 1)] * len(self.phases) + [("cluster" if total else "rank", 1)]
+        at: dict[str, Any] = {"rank": self.ranks, "cluster": [0] * len(self.ranks)}
+        at["machine"] = [self.machine_of[rank] for rank in self.ranks]
+        first = len(self.phases) + 2  # of the coordinates of resources
+        items = [("rank", 1)] * (first - 1) + [("cluster", 1)]
         items += [(item["scope"], item["capacity"]) for item in resources]
-        items += [("cluster", self.limits["moved_bytes"] or 0)]
-        self.at, self.capacities, held = [at[scope] for scope, _ in items], list[Any](), list[Any]()
-        for k, (scope, amounts) in enumerate(items):
-            size = len(set(at[scope][:-1]))
+        items += [("cluster", self.limits.get(key, 0)) for key in MOVED]
+        self.at, self.capacities = [at[scope] for scope, _ in items], list[Any]()
+        for places, (_, amounts) in zip(self.at, items, strict=True):
+            size = len(set(places))
             self.capacities.append(amounts if type(amounts) is list else [amounts] * size)
-            need(len(self.capacities[k]) == size, "a resource has one capacity a place")
-            full = [*self.capacities[k], 0] if k >= first and scope != "cluster" else None
-            held.append([full[place] if full else float("inf") for place in at[scope]])
-        self.held = list(zip(*held, strict=True))
-        self.kinds = set(self.held)
-        phases = {phase: k for k, phase in enumerate(self.phases)}
-        costs = phases if self.objective == "step_time" else {self.objective: first - 1}
+            need(len(self.capacities[-1]) == size, "a resource has one capacity a place")
         uses = {item["name"]: k for k, item in enumerate(resources, first)}
         need(len(uses) == len(resources), "a resource is named twice")
-        ranked = {name: k for name, k in uses.items() if self.at[k] is at["rank"]}
+        self.local = [k for k in uses.values() if self.at[k] is not at["cluster"]]
+        full = [[self.capacities[k][place] for place in self.at[k]] for k in self.local]
+        self.held = [tuple([row[rank] for row in full]) for rank in self.ranks]
+        self.kinds = set(self.held)
+        ranked = {name: k for name, k in uses.items() if self.at[k] is self.ranks}
+        costs = {phase: k for k, phase in enumerate(self.phases)}
+        if self.objective != "step_time":
+            costs = {self.objective: first - 1 if self.objective == "total" else first - 2}
         self.names: dict[str, dict[Any, int]] = {
-            "cost": costs, "largest_cost": {} if total else costs,
+            **{key: {None: k} if key in self.limits else {} for key, k in MOVED.items()},
+            "cost": costs, "largest_cost": {} if self.objective == "total" else costs,
             "capacity": uses, "largest_use": ranked,
-            **{key: {} if most is None else {None: -1} for key, most in self.limits.items()},
         }  # fmt: skip
 
     def _option(self, table: dict[str, Any], entry: dict[str, Any]) -> Option:
         name, fusion, blocks = entry["name"], entry.get("fusion"), entry["blocks"]
-        pin, now = self.pins.get(table["name"], {}), self.current.get(table["name"])
-        moves = now is not None and now["option"] != name
-        named = (pin if pin.get("option") == name else {}).get("ranks", [None] * len(blocks))
-        inside = all(max(ranks or [0]) < len(self.ranks) for ranks in named)
-        good = inside and len(named) == len(blocks) > 0
+        moves = self.current.get(table["name"], {"option": name})["option"] != name
+        named = self.pins.get((table["name"], name), [self.ranks] * len(blocks))
+        good = len(named) == len(blocks) > 0 and set().union(*named) <= self.machine_of.keys()
         need(good, "an option needs blocks, and a pin that names ranks has some for each")
         found = [Block(self, b, ranks, moves) for b, ranks in zip(blocks, named, strict=True)]
-        home = next((i for i, block in enumerate(found) if block.where in FREE), -1)
-        first = found[home].runs[0][1].amounts if found[home].where != "one_machine" else ()
-        sites = found[home].sites if home >= 0 else {}
-        near = sites[-1][0].ranks if -1 in sites else ()
-        homes = {self.machine_of[rank] for rank in near} or set(sites)
+        home = next((block for block in found if block.where in FREE), None)
+        sites = home.sites.values() if home else ()
+        homes = {self.machine_of[rank] for parts in sites for rank in parts[0].ranks}
+        first = home.runs[0][1].amounts if home and home.free else ()
         floor = list(map(sum, zip(*[block.floor for block in found], strict=True)))
         excess = list(map(max, zip(*[block.excess for block in found], strict=True)))
         fused = (fusion["group"], fusion["level"]) if fusion else None
-        return Option(name, fused, moves, found, home, homes or {None}, first, floor, excess)
+        return Option(name, fused, moves, found, home, homes, first, floor, excess)
 
-    def shard(self, entry: dict[str, Any], moves: bool) -> Shard:
+    def shard(self, entry: dict[str, Any], moves: bool, placed: bool) -> Shard:
         costs, use, moved = entry["cost"], entry.get("use", {}), entry.get("move_bytes", 0)
         need(len(costs) == len(self.phases), "a shard has one cost a phase")
         need(self.objective == "total" or min(costs) >= 0, "a cost is below 0")
         need(use.keys() <= self.names["capacity"].keys(), "a shard uses an unknown resource")
+        there = [cost * placed for cost in costs]
         uses = [use.get(name, 0) for name in self.names["capacity"]]
-        found = (*costs, sum(costs), *uses, moves * moved)
-        return Shard(found, moved, frozenset([k for k in self.kinds if all(map(le, found, k))]))
+        amounts = (*there, sum(there), sum(costs), *uses, 0, moves * moved)
+        local = [amounts[k] for k in self.local]
+        need(placed or not any(local), "on no rank, it may not use that")
+        return Shard(amounts, moved, frozenset([k for k in self.kinds if all(map(le, local, k))]))
 
 
 # The plan
 def check_plan(instance: Instance, tables: Any) -> dict[str, int]:
     """The three objectives of a plan; :class:`Refuted` says which constraint it does not keep."""
     need(tables.keys() == instance.tables.keys(), "a table is only in one of both", Refuted)
-    loads = [[0] * len(instance.at) for _ in instance.held]
-    moved, levels = {"moved_tables": 0, "moved_bytes": 0}, dict[str, int]()
-    for name in instance.tables:
-        option, ranks, moves = _chosen(instance, name, tables[name])
+    loads = [[0] * len(instance.at) for _ in instance.ranks]
+    moved, levels = dict.fromkeys(MOVED, 0), dict[str, int]()
+    for table, entry in tables.items():
+        ranks, what = entry["ranks"], f"table {table!a:.60}"
+        option: Any = instance.allowed.get((table, entry["option"]))
+        need(option, f"{what} may not have the option {entry['option']!a:.60}", Refuted)
+        need(len(ranks) == len(option.blocks), f"{what} needs ranks for each block", Refuted)
+        pinned = instance.pins.get((table, option.name), ranks)
+        now = instance.current.get(table, entry)["ranks"]
+        spread, pinned, now = [list(map(sorted, lists)) for lists in (ranks, pinned, now)]
+        need(spread == pinned, f"{what} is not on the ranks of its pin", Refuted)
+        moves = option.moves or spread != now
         fused = option.fusion is None or levels.setdefault(*option.fusion) == option.fusion[1]
         need(fused, f"fusion group {option.fusion!a:.60} is at two levels", Refuted)
         moved["moved_tables"] += moves
@@ -295,45 +293,28 @@ def check_plan(instance: Instance, tables: Any) -> dict[str, int]:
                 loads[rank] = list(map(add, loads[rank], [times * a for a in shard.amounts]))
     columns, phases = list(zip(*loads, strict=True)), len(instance.phases)
     for name, k in instance.names["capacity"].items():
-        used = [0] * (len(instance.capacities[k]) + 1)
+        used = [0] * len(instance.capacities[k])
         for place, load in zip(instance.at[k], columns[k], strict=True):
             used[place] += load
         need(all(map(le, used, instance.capacities[k])), f"{name!a:.60} is exceeded", Refuted)
     for key, most in instance.limits.items():
-        need(most is None or moved[key] <= most, f"max_{key} is exceeded: {moved[key]}", Refuted)
-    peaks = [max(column[:-1]) for column in columns]
-    of_all = {"total": sum(columns[phases]), "busiest_rank": peaks[phases]}
-    return of_all | {"step_time": sum(peaks[:phases])}
-
-
-def _chosen(instance: Instance, table: str, entry: dict[str, Any]) -> tuple[Option, Any, bool]:
-    """The option of a table, its ranks, and whether the table moves."""
-    ranks, what = entry["ranks"], f"table {table!a:.60}"
-    option: Any = instance.allowed.get((table, entry["option"]))
-    need(option, f"{what} may not have the option {entry['option']!a:.60}", Refuted)
-    need(len(ranks) == len(option.blocks), f"{what} has not one list of ranks a block", Refuted)
-    spread, now = list(map(sorted, ranks)), instance.current.get(table)
-    pinned = instance.pins.get(table, {}).get("ranks", ranks)
-    need(spread == list(map(sorted, pinned)), f"{what} is not on the ranks of its pin", Refuted)
-    return option, ranks, bool(now and (option.moves or spread != list(map(sorted, now["ranks"]))))
+        need(moved[key] <= most, f"max_{key} is exceeded: {moved[key]}", Refuted)
+    *peaks, busiest = map(max, columns[: phases + 1])
+    return {"total": sum(columns[phases + 1]), "busiest_rank": busiest, "step_time": sum(peaks)}
 
 
 # The certificate
 OF = {"of": str, "times": range(10**4300)}
-LARGEST = {"table": AMOUNT, "machine?": AMOUNT, **OF}
-COSTS = ({"row": {"cost"}, "at?": AMOUNT, **OF}, {"row": {"largest_cost"}, **LARGEST})
-ROWS = (
-    {"row": {"capacity"}, "at?": AMOUNT, **OF}, {"row": {"largest_use"}, **LARGEST},
+ROW = (
+    {"row": {"cost", "capacity"}, "at?": AMOUNT, **OF},
+    {"row": {"largest_cost", "largest_use"}, "table": AMOUNT, "machine?": AMOUNT, **OF},
     {"row": {"fusion"}, "table": AMOUNT, "level": SIGNED, **OF},
     {"row": {"moved_tables", "moved_bytes"}, "times": OF["times"]},
-)  # fmt: skip
+)
 LEAF, SPLIT = {"use?": [AMOUNT], "pack?": str}, {"table": AMOUNT, "use?": [AMOUNT]}
 NODE = (LEAF, {"options": [[AMOUNT]], **SPLIT}, {"machines": [[AMOUNT]], **SPLIT})
-TREE = {"version": range(3, 4), "nodes": [NODE]}
-CERTIFICATE = (
-    {"kind": {"bound"}, "target": int, "vectors": [[(*ROWS, *COSTS)]], **TREE},
-    {"kind": {"infeasible"}, "vectors": [[ROWS]], **TREE},
-)
+TREE = {"version": range(3, 4), "vectors": [[ROW]], "nodes": [NODE]}
+CERTIFICATE = ({"kind": {"bound"}, "target": int, **TREE}, {"kind": {"infeasible"}, **TREE})
 
 MOST_COMBINED, MOST_STEPS = 2**12, 10**8  # by one node that packs
 
@@ -342,44 +323,40 @@ Choice = namedtuple("Choice", "position home option floor peak")
 
 
 class Vector:
-    """Rows that are added up: ``limit`` is the right-hand side, :meth:`price` what a choice adds.
+    """Rows added up: ``limit`` is the right-hand side, :meth:`price` the least a choice adds."""
 
-    ``covers`` has the multipliers of largest-shard rows by machine (-1: all ranks) and coordinate,
-    ``own`` the same by table as well.
-    """
-
-    def __init__(self, instance: Instance, rows: list[dict[str, Any]], top: int) -> None:
-        self.instance, self.moved, zeros = instance, 0, [0] * len(instance.at)
+    def __init__(self, instance: Instance, rows: list[dict[str, Any]], target: int | None) -> None:
+        self.instance, zeros = instance, [0] * len(instance.at)
+        # multipliers of largest-shard rows by machine (-1: all ranks) and coordinate; by table too
         self.covers: dict[int, list[int]] = defaultdict(zeros.copy)
         self.own: dict[tuple[int, int], list[int]] = defaultdict(zeros.copy)
         self.fused, levels = Counter[Any](), defaultdict[Any, Counter[int]](Counter)
-        self._least = cache(self._block)  # of blocks that options share
-        limits, factors = zeros.copy(), [[0] * (len(held) + 1) for held in instance.capacities]
+        self._least = cache(self._block)  # of blocks that choices share
+        limits, factors = zeros.copy(), [[0] * len(each) for each in instance.capacities]
         for row in rows:
             kind, name, times, at = row["row"], row.get("of"), row["times"], row.get("at")
             table, machine = row.get("table", -1), row.get("machine", -1)
             k: Any = instance.names[kind].get(name)
             sizes = len(instance.tables), len(instance.machines), len(instance.capacities[k or 0])
             good = k is not None and all(map(lt, (table, machine, at or 0), sizes))
+            good = good and (target is not None or "cost" not in kind)
             need(good, f"a vector has a row of what is not there: {row!a:.90}")
-            if kind == "moved_tables":
-                self.moved += times
-                limits[k] += times * instance.limits[kind]
-            elif kind == "fusion":
+            if kind == "fusion":
                 self.fused[table, (name, row["level"])] += times
                 levels[name][row["level"]] += times
             elif "table" in row:
                 self.covers[machine][k] += times
                 self.own[table, machine][k] += times
-                ranks = instance.machines[machine] if machine >= 0 else instance.ranks
-                limits[k] += times * max([instance.capacities[k][rank] for rank in ranks])
+                held = [instance.capacities[k][rank] for rank in instance.regions[machine]]
+                limits[k] += times * max(held)
             else:
                 for place in range(sizes[2]) if at is None else [at]:
                     factors[k][place] += times
                     limits[k] += times * instance.capacities[k][place]
-        costs = len(instance.phases) + 1
-        self.limit = top * max(limits[:costs]) + sum(limits[costs:])
+        costs = len(instance.phases) + 2
+        self.limit = ((target or 0) - 1) * max(limits[:costs]) + sum(limits[costs:])
         self.limit += sum([max(group.values()) for group in levels.values()])
+        self.moved_tables = factors[MOVED["moved_tables"]][0]
         columns = [[f[p] for p in at] for f, at in zip(factors, instance.at, strict=True)]
         weights = list(zip(*columns, strict=True))
         self._rows = cache(lambda ranks: Counter([weights[rank] for rank in ranks]))
@@ -387,15 +364,15 @@ class Vector:
     def price(self, table: int, choice: Choice) -> int:
         """What the choice adds at least to the left-hand side."""
         home, option = choice.home, choice.option
-        price = self.moved * option.moves + self.fused[table, option.fusion]
-        for position, block in enumerate(option.blocks):
-            price += self._least(block, home if position == option.home else None)
+        price = self.moved_tables * option.moves + self.fused[table, option.fusion]
+        for block in option.blocks:
+            price += self._least(block, home if block is option.home else None)
         price += sum(map(mul, self.own.get((table, -1), ()), option.excess))
         return price + sum(map(mul, self.own.get((table, home), ()), option.first))
 
     def _block(self, block: Block, home: int | None) -> int:
         """The least that a block adds, with its first shard at home."""
-        least = min([self._site(block, *site) for site in block.sites.items()])
+        least = min([self._site(block, parts) for parts in block.sites.values()])
         if home is None:
             return block.copies * least
         parts = block.sites.get(home)
@@ -403,19 +380,19 @@ class Vector:
             one, *rest = block.sites[-1]
             near = tuple([r for r in one.ranks if self.instance.machine_of[r] == home])
             parts = (one._replace(times=1, ranks=near), one._replace(times=one.times - 1), *rest)
-        return (block.copies - 1) * least + self._site(block, home, parts)
+        return (block.copies - 1) * least + self._site(block, parts)
 
-    def _site(self, block: Block, machine: int, parts: tuple[Part, ...]) -> int:
+    def _site(self, block: Block, parts: tuple[Part, ...]) -> int:
         price = 0
-        for times, shard, ranks, free in parts:
+        for times, shard, ranks in parts:
             rows = self._rows(ranks).items()
             each = [(sum(map(mul, row, shard.amounts)), n) for row, n in rows]
-            price += times * min(each)[0] if free else sum([one * n for one, n in each])
+            price += times * min(each)[0] if block.free else sum([one * n for one, n in each])
+        taken = set() if block.free else {rank for part in parts for rank in part.ranks}
         for q, row in self.covers.items():
-            here = q == machine or len(self.instance.machines) == 1
-            if block.where == "every_rank" or (block.where == "one_machine" and here):
-                inside = set(self.instance.ranks if q < 0 else self.instance.machines[q])
-                values = [p.shard.amounts for p in parts if not inside.isdisjoint(p.ranks)]
+            inside = self.instance.regions[q]
+            if taken.issuperset(inside):
+                values = [p.shard.amounts for p in parts if not set(p.ranks).isdisjoint(inside)]
                 price += sum(map(mul, row, map(min, zip(*values, strict=True))))
         return price
 
@@ -426,30 +403,26 @@ class Proof:
     def __init__(self, instance: Instance, document: Any) -> None:
         need(fits(document, CERTIFICATE), "the certificate is not as its page says")
         self.instance, self.nodes, self.target = instance, document["nodes"], document.get("target")
-        top = (self.target or 0) - 1
-        self.vectors = [Vector(instance, rows, top) for rows in document["vectors"]]
+        self.vectors = [Vector(instance, rows, self.target) for rows in document["vectors"]]
         # what one rank may bear at most, and the coordinates that it is a sum over
         uses = instance.names["largest_use"]
         bars = [(name, [k], max(instance.capacities[k])) for name, k in uses.items()]
         if self.target is not None and instance.objective != "total":
-            bars.append((instance.objective, list(instance.names["cost"].values()), top))
+            bars.append((instance.objective, [*instance.names["cost"].values()], self.target - 1))
         self.sums, self.most = [ks for _, ks, _ in bars], [most for _, _, most in bars]
         self.packed = {name: i for i, (name, _, _) in enumerate(bars)}
-        self.lists = [self._lists(node) for node in self.nodes]
-        need(len(self.nodes) == 1 + sum(map(len, self.lists)), "every node but one must be a case")
-
-    def _lists(self, node: dict[str, Any]) -> list[list[int]]:
-        """The cases of a split, none at a leaf; what the node names must be there."""
-        use, lists = node.get("use", []), node.get("options", node.get("machines", []))
-        tables = list(self.instance.tables.values())
-        good = max(use, default=-1) < len(self.vectors) and node.get("table", -1) < len(tables)
-        good = good and node.get("pack") in {None, *self.packed}
-        need(good, "there is no such vector or table, or it cannot be packed")
-        if "table" in node:
-            end = len(tables[node["table"]] if "options" in node else self.instance.machines)
-            good = lists and all(i < end for items in lists for i in items)
+        self.lists: list[list[list[int]]] = []  # the cases of a split, none at a leaf
+        tables = list(instance.tables.values())
+        for node in self.nodes:
+            table, lists = node.get("table", -1), node.get("options", node.get("machines", []))
+            good = max(node.get("use", []), default=-1) < len(self.vectors) and table < len(tables)
+            good = good and node.get("pack") in {None, *self.packed}
+            need(good, "there is no such vector or table, or it cannot be packed")
+            end = len(tables[table] if "options" in node else instance.machines)
+            good = table < 0 or (lists and all(i < end for items in lists for i in items))
             need(good, "a split has no case, or one that is not there")
-        return lists
+            self.lists.append(lists)
+        need(len(self.nodes) == 1 + sum(map(len, self.lists)), "every node but one must be a case")
 
     def open_case(self) -> str | None:
         """The first node that is not closed, in a sentence; None: the claim is proved."""
@@ -483,7 +456,7 @@ class Proof:
             if allowed and all(block.sites for block in option.blocks):
                 floor = [sum([option.floor[k] for k in ks]) for ks in self.sums]
                 peak = [sum([option.floor[k] + option.excess[k] for k in ks]) for ks in self.sums]
-                places = option.homes if homes else {None}
+                places = option.homes if homes and option.homes else {None}
                 found += [Choice(position, place, option, floor, peak) for place in places]
         return found
 
@@ -516,16 +489,16 @@ class Proof:
         """Whether some combination of choices fits: its items into bins, beside its floors."""
         bins, self.steps = len(self.instance.ranks), 0
         tables = [{self._load(choice, f) for choice in left} for left in state]
-        combined: set[Any] = {(0, 0, ())}
-        rest = sum([min(loads)[0] for loads in tables])  # the least of the tables to come
+        spare = bins * self.most[f] - sum([min(loads)[0] for loads in tables])
+        combined: set[Any] = {(spare, 0, ())}
         for loads in tables:
-            before, combined, rest = combined, set(), rest - min(loads)[0]
-            for load, floor, items in before:
-                for more, base, others in loads:
-                    if load + more + rest <= bins * self.most[f]:
+            before, combined, least = combined, set(), min(loads)[0]
+            for spare, floor, items in before:
+                for load, base, others in loads:
+                    if load - least <= spare:
                         self._step(len(items) + len(others))
                         both = tuple(sorted(items + others, reverse=True))
-                        combined.add((load + more, floor + base, both))
+                        combined.add((spare - load + least, floor + base, both))
                         need(len(combined) <= MOST_COMBINED, "there is too much to pack")
         return any(self._fit(items, bins, self.most[f] - floor) for _, floor, items in combined)
 
@@ -533,7 +506,7 @@ class Proof:
         """What a choice adds to all ranks together; of it the floor of each, and the items."""
         items, floor = list[int](), choice.floor[f]
         for block in choice.option.blocks:
-            if block.where in {"any_rank", "any_rank_of_one_machine"}:
+            if block.free:
                 for part in next(iter(block.sites.values())):
                     if size := sum([part.shard.amounts[k] for k in self.sums[f]]):
                         self._step(part.times)
@@ -586,16 +559,15 @@ def check(document: Any, outcome: Any) -> Iterator[str]:
     need(type(outcome) is dict, "the outcome is no object")
     claims = {key: item for key, item in outcome.items() if key in OUTCOME}
     need(fits(claims, OUTCOME), "the outcome is not as its page says")
-    instance, found, proof = Instance(document), dict[str, int](), None
-    if claims["tables"] is not None:
-        found = check_plan(instance, claims["tables"])
+    instance, tables, certificate = Instance(document), claims["tables"], claims["certificate"]
+    found = {} if tables is None else check_plan(instance, tables)
     for name, value in [*claims["objectives"].items(), (instance.objective, claims["objective"])]:
         sentence = f"{name!a:.60} is {found.get(name)}, the outcome says {value}"
         need(found.get(name) == value, sentence, Refuted)
     if found:
         yield f"plan: complete, every constraint holds; {instance.objective} {claims['objective']}"
-    if claims["certificate"] is not None:
-        proof = Proof(instance, claims["certificate"])
+    proof = None if certificate is None else Proof(instance, certificate)
+    if proof:
         case, target = proof.open_case(), proof.target
         need(case is None, f"the certificate does not close: {case}", Refuted)
         says = "there is no plan" if target is None else f"no plan costs less than {target}"
@@ -610,13 +582,13 @@ def verdict(claims: dict[str, Any], planned: bool, proof: Proof | None) -> str:
     proved, source = proof.target if proof else None, claims["bound_source"] or {}
     impossible = proof is not None and proved is None
     closed = bound == objective and (bound == proved or source.get("exact"))
-    right = ["optimal" if closed else "feasible"] if planned else ["infeasible", "unknown"]
-    right = ["infeasible"] if impossible else right
+    right = {"optimal" if closed else "feasible"} if planned else {"infeasible", "unknown"}
     need(claims["certified_bound"] == proved, f"the certificate proves {proved}", Refuted)
     above = proved is None or (bound is not None and bound >= proved)
     need(above, f"bound is {bound}, below certified_bound", Refuted)
     need(not planned or bound is None or bound <= objective, "bound is above the plan", Refuted)
-    need(status in right, f"status is {status}, which does not follow", Refuted)
+    good = status in right and (status == "infeasible" or not impossible)
+    need(good, f"status is {status}, which does not follow", Refuted)
     if impossible or (status == "optimal" and proved == objective):
         return f"certified {status}"
     by = f" by {source.get('method')!a:.60}" if status in {"optimal", "infeasible"} else ""
@@ -628,7 +600,7 @@ def verdict(claims: dict[str, Any], planned: bool, proof: Proof | None) -> str:
 
 
 def main(paths: list[str]) -> int:
-    """Check files; 0: a verdict, 1: a claim is refuted, 2: unreadable."""
+    """Check files; exit with 0: a verdict, 1: a claim is refuted, 2: the input cannot be read."""
     gc.disable()  # nothing here is cyclic, and there are millions of objects
     try:
         need(len(paths) in (1, 2), "give plan.json, or an outcome and its instance")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -13,84 +12,22 @@ from formulations import checker
 from formulations.instance import Instance
 from formulations.instance.file import instance_to_dict
 from tests.formulations.brute_force import brute_force
-from tests.formulations.certificates import random_certificate, rows
+from tests.formulations.by_hand import (
+    ALL,
+    TWO,
+    Document,
+    block,
+    bound,
+    exactly,
+    infeasible,
+    instance,
+    option,
+    proves,
+    shard,
+    worked_example,
+)
+from tests.formulations.certificates import random_certificate
 from tests.formulations.strategies import instances
-
-Document = dict[str, Any]
-
-
-def shard(cost: int | list[int], move_bytes: int = 0, repeat: int = 1, **use: int) -> Document:
-    """A shard with one cost a phase."""
-    costs = cost if isinstance(cost, list) else [cost]
-    return {"cost": costs, "use": use, "move_bytes": move_bytes, "repeat": repeat}
-
-
-def option(name: str, *blocks: Document, **fusion: int) -> Document:
-    """An option; ``group=level`` fuses it."""
-    item: Document = {"name": name, "blocks": list(blocks)}
-    for group, level in fusion.items():
-        item["fusion"] = {"group": group, "level": level}
-    return item
-
-
-def block(where: str | list[int], *shards: Document, **rest: Any) -> Document:
-    """A block."""
-    return {"where": where, "shards": list(shards), **rest}
-
-
-def instance(
-    tables: list[list[Document]], objective: str = "busiest_rank", **more: Any
-) -> Document:
-    """An instance of two machines of two ranks, unless ``machines`` says otherwise."""
-    document: Document = {
-        "format": "milp-planner-instance/1", "machines": [[0, 1], [2, 3]], "phases": ["p"],
-        "objective": objective, "resources": [],
-        "tables": [{"name": f"t{i}", "options": options} for i, options in enumerate(tables)],
-    }  # fmt: skip
-    document |= more
-    return document | {"ranks": sum(map(len, document["machines"]))}
-
-
-def bound(target: int, *vectors: Document, nodes: list[Document] | None = None) -> Document:
-    """A certificate of kind bound; one node that uses all vectors unless nodes are given."""
-    nodes = nodes if nodes is not None else [{"use": list(range(len(vectors)))}]
-    document = {"version": 3, "kind": "bound", "target": target}
-    return document | {"vectors": [rows(vector) for vector in vectors], "nodes": nodes}
-
-
-def infeasible(*vectors: Document, nodes: list[Document] | None = None) -> Document:
-    """A certificate of kind infeasible."""
-    document = bound(0, *vectors, nodes=nodes) | {"kind": "infeasible"}
-    del document["target"]
-    return document
-
-
-def proves(document: Document, certificate: Document) -> bool:
-    """Whether the checker accepts."""
-    return checker.Proof(checker.Instance(document), certificate).open_case() is None
-
-
-def exactly(document: Document, certificate: Document) -> None:
-    """The certificate proves its target and not one more."""
-    assert proves(document, certificate)
-    assert not proves(document, certificate | {"target": certificate["target"] + 1})
-
-
-TWO = {"machines": [[0, 1]]}
-ALL = {"cost": {"busiest_rank": 1}}
-
-
-def worked_example() -> tuple[Document, Document]:
-    """The instance and the certificate of docs/proof.md, An example."""
-    fast = option("fast", block("any_rank", shard(8, hbm=6)))
-    slow = option("slow", block("any_rank", shard(14, hbm=1)))
-    hbm = [{"name": "hbm", "scope": "rank", "capacity": 9}]
-    certificate = bound(22, ALL, {"capacity": {"hbm": 1}}, nodes=[
-        {"table": 0, "options": [[1], [0]]}, {"use": [0, 1]},
-        {"table": 1, "options": [[1], [0]]}, {"use": [0, 1]},
-        {"table": 2, "options": [[1], [0]]}, {"use": [0, 1]}, {"use": [1]},
-    ])  # fmt: skip
-    return instance([[fast, slow]] * 4, resources=hbm, **TWO), certificate
 
 
 def test_worked_example() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from formulations import checker
-from tests.formulations.test_checker import (
+from tests.formulations.by_hand import (
+    Document,
     block,
+    bound,
     exactly,
     infeasible,
     instance,
@@ -18,10 +19,8 @@ from tests.formulations.test_checker import (
     proves,
     shard,
 )
-from tests.formulations.test_checker import bound as bound_of
 from tests.formulations.test_checker_plan import example
 
-Document = dict[str, Any]
 HBM = {"name": "hbm", "scope": "rank", "capacity": 9}
 
 
@@ -116,9 +115,9 @@ def test_prices_of_machines() -> None:
               [option("a", block("one_machine", shard(5), shard(2)))],
               [option("a", uneven)]]  # fmt: skip
     row = {"largest_cost": {"busiest_rank": [[0, 1, 1]]}}
-    exactly(instance(tables), bound_of(7, row))
+    exactly(instance(tables), bound(7, row))
     tables[1] = [option("a", block("one_machine", shard(5), shard(2), among=[1]))]
-    exactly(instance(tables), bound_of(9, row))
+    exactly(instance(tables), bound(9, row))
 
 
 def test_no_place_is_no_machine() -> None:
@@ -126,7 +125,7 @@ def test_no_place_is_no_machine() -> None:
     tables = [[option("a", block("one_machine", shard(5)))]]
     half = [{"table": 0, "machines": [[0], []]}, {"use": [0]}, {}]
     row = {"cost": {"busiest_rank": [1, 1, 0, 0]}}
-    assert not proves(instance(tables), bound_of(5, row, nodes=half) | {"target": 6})
+    assert not proves(instance(tables), bound(5, row, nodes=half) | {"target": 6})
 
 
 def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,16 +146,16 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_prices_are_the_least() -> None:
     """What is free somewhere, or counts elsewhere, proves nothing beyond the truth."""
     three = [[option("a", block("any_rank_of_one_machine", shard(5)))]] * 3
-    assert not proves(instance(three), bound_of(6, {"cost": {"busiest_rank": [1, 1, 0, 0]}}))
+    assert not proves(instance(three), bound(6, {"cost": {"busiest_rank": [1, 1, 0, 0]}}))
     apart = [[option("a", block("one_machine", shard(5), among=[q]))] for q in (0, 1)]
     for row in ([0, 1, 0], [0, 1]):
         largest = {"largest_cost": {"busiest_rank": [row]}}
-        assert not proves(instance(apart), bound_of(6, largest))
-        assert not proves(instance(apart[:1]), bound_of(6, largest))
+        assert not proves(instance(apart), bound(6, largest))
+        assert not proves(instance(apart[:1]), bound(6, largest))
     nowhere = [[option("a", block("cluster", shard(5)))]]
-    assert not proves(instance(nowhere), bound_of(1))
+    assert not proves(instance(nowhere), bound(1))
     two = [[option("a", block("any_rank", shard(5)), block("any_rank", shard(4)))]]
-    exactly(instance(two), bound_of(5))
+    exactly(instance(two), bound(5))
 
 
 def test_levels_at_their_largest() -> None:
@@ -166,7 +165,7 @@ def test_levels_at_their_largest() -> None:
         for x, y in ((1, 9), (9, 1))
     ]
     row = {"cost": {"busiest_rank": [1, 0, 0, 0]}, "fusion": {"g": [[0, 0, 8], [1, 1, 2]]}}
-    exactly(instance(tables), bound_of(4, row))
+    exactly(instance(tables), bound(4, row))
 
 
 def test_what_stays_does_not_move() -> None:
@@ -176,3 +175,65 @@ def test_what_stays_does_not_move() -> None:
     for key in ("moved_tables", "moved_bytes"):
         document = instance(stay, current=current, **{f"max_{key}": 0})
         assert not proves(document, infeasible({key: 1}))
+
+
+def test_a_fixed_block_needs_all_its_ranks() -> None:
+    """Shards on given ranks have no place where one of the ranks is too small."""
+    for where in (block([0, 1], shard(0, hbm=5)), block("every_rank", shard(0, hbm=5))):
+        for small, proved in ((4, True), (5, False)):
+            hbm = HBM | {"capacity": [9, small, 9, 9]}
+            document = instance([[option("a", where)]], resources=[hbm])
+            assert proves(document, infeasible()) is proved
+
+
+def test_all_that_covers_every_rank() -> None:
+    """A list of all ranks puts its least shard on each of them; one of some ranks does not."""
+    for ranks, least in (([3, 1, 0, 2], 3), ([3, 1, 0], 0)):
+        listed = [option("a", block(ranks, *map(shard, (5, 3, 4, 6)[: len(ranks)])))]
+        row = {"largest_cost": {"busiest_rank": [[0, 1]]}}
+        for vectors in ([], [row]):
+            tables = [[option("a", block("any_rank", shard(7)))], listed]
+            exactly(instance(tables), bound(7 + least, *vectors))
+
+
+def test_distinct_shards_that_differ() -> None:
+    """Two different shards that part need two ranks between them."""
+    two = block("any_rank", shard(0, hbm=1), shard(0, hbm=2), count=2, distinct=True)
+    for second, proved in ((0, True), (1, False)):
+        hbm = HBM | {"capacity": [9, second, 0, 0]}
+        assert proves(instance([[option("a", two)]], resources=[hbm]), infeasible()) is proved
+
+
+def test_room_of_a_machine() -> None:
+    """Three shards of 5 that only the second machine holds: 15 on its two ranks."""
+    tables = [[option("a", block("any_rank", shard(5, ddr=5)))]] * 3
+    ddr = {"name": "ddr", "scope": "machine", "capacity": [4, 20]}
+    exactly(instance(tables, resources=[ddr]), bound(8, {"cost": {"busiest_rank": [0, 0, 1, 1]}}))
+
+
+def test_on_no_rank() -> None:
+    """Shards on no rank are never too near one another, and a pin gives them no ranks."""
+    where = block("cluster", shard(1), count=9, distinct=True)
+    pins = [{"table": "t0", "option": "a", "ranks": [[]]}]
+    for document in (instance([[option("a", where)]]), instance([[option("a", where)]], pins=pins)):
+        assert kept(document, plan([[]]))
+        assert not proves(document, infeasible())
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        [block("any_rank", shard(5)), block("any_rank", shard(4))],
+        [block("cluster", shard(9)), block("any_rank", shard(5))],
+        [block("one_machine", shard(5)), block("any_rank", shard(4))],
+        [block("any_rank_of_one_machine", shard(5), shard(4), count=2)],
+    ],
+)
+def test_home(blocks: list[Document]) -> None:
+    """The first block with a choice of machine is at home, beside 3 that lies on every machine."""
+    beside = option("b", *(block([rank], shard(3)) for rank in (0, 1)))
+    document = instance([[option("a", *blocks)], [beside]], machines=[[0], [1]])
+    rows = [{"cost": {"busiest_rank": row}} for row in ([1, 0], [0, 1])]
+    nodes = [{"table": 0, "machines": [[0], [1]]}, {"use": [0]}, {"use": [1]}]
+    least = 12 if blocks[0]["where"] == "any_rank_of_one_machine" else 8
+    exactly(document, bound(least, *rows, nodes=nodes))

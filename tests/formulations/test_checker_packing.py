@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from formulations import checker
-from tests.formulations.test_checker import (
+from tests.formulations.by_hand import (
     ALL,
     TWO,
+    Document,
     block,
     bound,
     exactly,
@@ -23,7 +23,6 @@ from tests.formulations.test_checker import (
     shard,
 )
 
-Document = dict[str, Any]
 COST = [{"pack": "busiest_rank"}]
 HBM = [{"pack": "hbm"}]
 

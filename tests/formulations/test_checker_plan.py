@@ -23,10 +23,8 @@ from formulations.instance.file import instance_to_dict
 from formulations.result.check import check
 from formulations.result.placement import Placement
 from tests.formulations.brute_force import brute_force
+from tests.formulations.by_hand import Document, worked_example
 from tests.formulations.strategies import instances
-from tests.formulations.test_checker import worked_example
-
-Document = dict[str, Any]
 
 
 def example() -> tuple[Document, Document]:
@@ -89,6 +87,8 @@ def test_verdicts() -> None:
     """Certified optimal, optimal by a solver's word, feasible: by what the certificate proves."""
     document, outcome = example()
     assert lines(document, outcome)[-1] == "verdict: certified optimal"
+    nobody = outcome | {"bound_source": None}
+    assert lines(document, nobody)[-1] == "verdict: certified optimal"
     outcome["certificate"]["target"] = outcome["certified_bound"] = 21
     assert lines(document, outcome)[-1] == ("verdict: optimal by 'cpsat', certified to 4.55%")
     outcome |= {"status": "feasible", "bound": 21}
@@ -106,6 +106,8 @@ def test_infeasible() -> None:
     assert lines(document, outcome)[-1] == "verdict: infeasible by 'cpsat', nothing certified"
     outcome["certificate"] = {"version": 3, "kind": "infeasible", "vectors": [], "nodes": [{}]}
     assert lines(document, outcome)[-1] == "verdict: certified infeasible"
+    with pytest.raises(checker.Refuted, match="status is unknown"):
+        lines(document, outcome | {"status": "unknown"})
     outcome |= {"certificate": infeasible_bound(), "certified_bound": 22, "bound": 22}
     assert lines(document, outcome)[-1] == "verdict: infeasible by 'cpsat', certified from 22 on"
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from formulations import checker
-from tests.formulations.test_checker import (
+from tests.formulations.by_hand import (
+    Document,
     block,
     bound,
     infeasible,
@@ -17,7 +16,6 @@ from tests.formulations.test_checker import (
     worked_example,
 )
 
-Document = dict[str, Any]
 HBM = {"name": "hbm", "scope": "rank", "capacity": 9}
 ONE = [[option("a", block("any_rank", shard(1)))]]
 PIN = {"table": "t0", "option": "a"}
