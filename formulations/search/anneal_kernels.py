@@ -6,8 +6,9 @@
 a number, or where a section begins), ``w`` what a unit of excess weighs at every place: with few
 arguments, calls stay cheap and compiling stays short. Every function releases the GIL.
 
-Penalty: Σ over ranks and phases of max(0, cost − T_p)/T + c·Σ over places of max(0, use/capacity − 1),
-c the capacity weight; T = Σ T_p, and moves shift it between the phases (one, but under ``step_time``). Sums are kept in integers; only the penalty is a float.
+Penalty: Σ over ranks and phases of max(0, cost − T_p)/T + c·Σ over places of
+max(0, use/capacity − 1), c the capacity weight. T is the sum of T_p, and moves shift it between
+the phases (one, but under ``step_time``). Sums are kept in integers; only the penalty is a float.
 
 All loops stand in this file: Numba's cache of a file does not see that what it calls in another
 has changed.

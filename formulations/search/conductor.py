@@ -223,8 +223,8 @@ def _beside(context: Context, *sides: Callable[[], object]) -> None:
 
 
 def _seek(context: Context, small: bool, makers: list[Part]) -> None:
-    """Improve plans, on small instances bounds too: there the exact model should have the cores, and
-    every turn in a row that brings nothing makes the pause after it longer by what it took."""
+    """Improve plans, on small instances bounds too: there the exact model should have the cores,
+    and every turn in a row that brings nothing makes the pause longer by what it took."""
     fruitless = 0
     while not context.over():
         before, start = (context.objective, context.bound), context.clock.now()
