@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from formulations.clock import Limits
-from formulations.instance import IntArray
 from formulations.model.build import Model, Parts, build
 from formulations.model.decode import decode
 from formulations.model.encode import encode
@@ -30,10 +29,7 @@ def columns_of_whole(context: Context, keep: np.ndarray) -> int:
 
 
 def solve_whole(
-    context: Context,
-    work: float,
-    workers: int,
-    stale: Callable[[int | None], bool] = lambda mine: False,
+    context: Context, work: float, workers: int, stale: Callable[[int | None], bool]
 ) -> Answer:
     """Search the whole model, over the options left, for a plan better than the best.
 
@@ -46,14 +42,14 @@ def solve_whole(
         Asked now and then whether to end early, as there is a better model to solve by now; given
         the best plan that this one knows.
     """
-    upper = mine = context.objective
-    parts = Parts(_with_best(context), limit=upper, ordered=True, check=context.clock.check)
+    with context.lock:
+        upper, best = context.objective, context.best
+    mine = upper
+    parts = Parts(_with(best, context), limit=upper, ordered=True, check=context.clock.check)
     model = build(context.instance, by_rank(context.instance), parts)
-    hint = None if context.best is None else renamed(model.columns.candidates, context.best)
-    limits = context.limits(work, context.settings.seed, workers)
-    limits = replace(
-        limits, stop=Either(context.settings.stop, lambda: stale(mine) or context.over())
-    )
+    hint = None if best is None else renamed(model.columns.candidates, best)
+    stop = Either(context.settings.stop, lambda: stale(mine) or context.over())
+    limits = replace(context.limits(work, context.settings.seed, workers), stop=stop)
 
     def take(placement: Placement) -> None:
         nonlocal mine
@@ -72,20 +68,22 @@ def solve_whole(
 
 def improve_whole(context: Context, work: float, seed: int) -> None:
     """CP-SAT's own large-neighbourhood search from the best plan, on the whole model."""
-    if context.best is None:
+    with context.lock:
+        upper, best = context.objective, context.best
+    if best is None:
         return
-    parts = Parts(_with_best(context), limit=context.objective, cuts=False)
+    parts = Parts(_with(best, context), limit=upper, cuts=False)
     model = build(context.instance, by_rank(context.instance), parts)
     limits = context.limits(work, seed)
     offer = partial(context.offer, source="cpsat")
-    _solve(context, model, limits, context.best, Asked(Use.IMPROVE), offer)
+    _solve(context, model, limits, best, Asked(Use.IMPROVE), offer)
 
 
-def _with_best(context: Context) -> np.ndarray:
+def _with(best: Placement | None, context: Context) -> np.ndarray:
     """The options left, and those of the best plan: CP-SAT begins there."""
     keep = context.keep.copy()
-    if context.best is not None:
-        keep[context.best.options] = True
+    if best is not None:
+        keep[best.options] = True
     return keep
 
 
