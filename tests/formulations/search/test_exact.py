@@ -31,7 +31,7 @@ def test_solving_the_whole_proves_it(instance: Instance) -> None:
     truth = brute_force(instance)
     assume(instance.num_tables > 0)
     context = open_context(instance)
-    solve_whole(context, 2.0, workers=1)
+    solve_whole(context, 2.0, workers=1, stale=lambda mine: False)
     assert context.objective == truth.objective
     assert truth.objective is None or context.bound == truth.objective
     assert (context.refuted is not None) == (truth.objective is None)
