@@ -139,8 +139,12 @@ class Bounds:
             value = context.objective
             if context.proved or value is None or value == known:
                 return context.proved
-            if clock.now() - start < clock.share(parameters.YOUNG):
-                return mine is None or mine - value > parameters.NOTABLE * abs(mine)
+            gain, ran = 0 if mine is None else mine - value, clock.now() - start
+            if gain > parameters.NOTABLE * abs(value) and ran < clock.share(parameters.YOUNG):
+                return True
+            gap = value + gain - (context.bound or 0)
+            if gain > parameters.MUCH * gap and ran < clock.share(parameters.LONGEST_TURN):
+                return True
             return int(context.left_below(value).sum()) < parameters.NEWS * options
 
         workers = context.settings.workers if self.small else 1
