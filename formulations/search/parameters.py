@@ -87,8 +87,8 @@ URGENT = 0.3
 WHOLE, SMALL = 40_000, 6_000
 #: The whole model starts anew where a better plan leaves it less than this share of its options.
 NEWS = 0.7
-#: Or where the plan is notably better and it ran for no more than this share of what is left; or for
-#: no longer than one turn may take, and the plan closes this share of the gap.
+#: Or where the plan is notably better and it ran for no more than this share of what is left, or
+#: for no longer than one turn may take and the plan closes so much of the gap.
 YOUNG, MUCH = 0.05, 0.3
 #: Where machines are kept apart for a start: what options and the plan may cost, as a multiple of
 #: the bound, and the share of the time for it.
