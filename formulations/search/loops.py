@@ -40,9 +40,10 @@ class Loops:
         """Start compiling unless they are there."""
         if loaded() or not self._apart:
             return
-        path = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        # -P: this package, not one of the same name in the working folder, as in a clone
+        path = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
         self._compiling = subprocess.Popen(
-            [sys.executable, "-c", f"import {_LOOPS}"], env=path, process_group=0,
+            [sys.executable, "-P", "-c", f"import {_LOOPS}"], env=path, process_group=0,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
+
+from formulations.search import loops as module
 from formulations.search.loops import Loops, loaded
 
 
@@ -29,3 +33,17 @@ def test_one_that_does_not_end_is_left_when_it_is_over() -> None:
     assert len(asked) == 3
     loops.close()
     assert compiler.returncode != 0
+
+
+def test_the_working_folder_does_not_stand_in_for_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a clone, where the package is installed elsewhere, the installed loops are compiled."""
+    (tmp_path / "formulations").mkdir()
+    (tmp_path / "formulations" / "__init__.py").write_text("raise SystemExit(3)\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(module, "loaded", lambda: False)
+    loops = Loops(compile_apart=True)
+    loops.prepare()
+    compiler = loops._compiling
+    assert compiler is not None and compiler.wait() == 0
