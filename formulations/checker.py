@@ -8,13 +8,13 @@ Names and rules are those of docs/instance-format.md, docs/outcome.md and docs/p
 
 from __future__ import annotations
 
-import base64
 import gc
 import gzip
 import io
 import json
 import sys
 import zlib
+from base64 import b64decode
 from collections import Counter, defaultdict, namedtuple
 from collections.abc import Iterator
 from functools import cache
@@ -40,11 +40,8 @@ def need(good: object, sentence: str, error: type[Exception] = Unreadable) -> No
 
 
 def fits(value: Any, shape: Any) -> bool:
-    """Whether a value has a shape.
-
-    A shape is a range, a type, a set of texts, a tuple of alternatives, [the shape of items],
-    {None: the shape of values} or {key: its shape}; keys that end in ? may be missing.
-    """
+    """Whether a value has a shape: a range, a type, a set of texts, a tuple of alternatives, [the
+    shape of items], {None: the shape of values} or {key: its shape} (with ?: may be missing)."""
     if type(shape) in {range, set}:
         return type(value) is type(next(iter(shape))) and value in shape
     if type(shape) is tuple:
@@ -68,12 +65,10 @@ def parse(source: Path | str, what: str) -> Any:
         return found
 
     try:
-        if isinstance(source, str):
-            data = base64.b64decode(source, validate=True)
-        else:
-            need(source.is_file(), f"{what} is no regular file")
-            with source.open("rb") as file:
-                data = file.read(MAX_BYTES + 1)
+        if isinstance(source, Path):
+            good = source.is_file() and source.stat().st_size <= MAX_BYTES
+            need(good, f"{what} is no regular file of at most {MAX_BYTES} bytes")
+        data = b64decode(source, validate=True) if isinstance(source, str) else source.read_bytes()
         if data.startswith(b"\x1f\x8b"):
             data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(MAX_BYTES + 1)
         need(len(data) <= MAX_BYTES, f"{what} has more than {MAX_BYTES} bytes")
@@ -106,8 +101,7 @@ INSTANCE = {
     "name?": str, "source?": str, "time_unit?": str, "reference?": list,
 }  # fmt: skip
 
-#: What may be limited in a change of plans, with its coordinate.
-MOVED = {"moved_tables": -2, "moved_bytes": -1}
+MOVED = {"moved_tables": -2, "moved_bytes": -1}  # what may be limited, with its coordinate
 #: ``amounts``, by *coordinate*: a cost a phase, their sum on a rank, their sum in all, the uses, 0
 #: for tables that move, and bytes if the option moves its table; ``kinds`` of ranks that it fits.
 #: What is on no rank has amounts in coordinates of the cluster only.
@@ -138,8 +132,7 @@ class Block:
         total = sum([length for length, _ in self.runs])
         need(total == 1 or sizes == {total}, "give one shard for all positions, or one a position")
         named = named if placed else instance.ranks
-        sites = {q: self._parts(instance, ranks, named) for q, ranks in regions.items()}
-        sites = {machine: parts for machine, parts in sites.items() if parts}
+        sites = {q: parts for q, r in regions.items() if (parts := self._parts(instance, r, named))}
         self.sites = sites if len(sites) >= self.copies or not self.distinct else {}
         values = list(zip(*[shard.amounts for _, shard in self.runs], strict=True))
         covers = not self.free and set(instance.ranks) in map(set, regions.values())
@@ -247,8 +240,8 @@ class Instance:
         need(good, "an option needs blocks, and a pin that names ranks has some for each")
         found = [Block(self, b, ranks, moves) for b, ranks in zip(blocks, named, strict=True)]
         home = next((block for block in found if block.where in FREE), None)
-        sites = home.sites.values() if home else ()
-        homes = {self.machine_of[rank] for parts in sites for rank in parts[0].ranks}
+        firsts = [parts[0] for parts in home.sites.values()] if home else []
+        homes = {self.machine_of[rank] for part in firsts for rank in part.ranks}
         first = home.runs[0][1].amounts if home and home.free else ()
         floor = list(map(sum, zip(*[block.floor for block in found], strict=True)))
         excess = list(map(max, zip(*[block.excess for block in found], strict=True)))
@@ -268,7 +261,6 @@ class Instance:
         return Shard(amounts, moved, frozenset([k for k in self.kinds if all(map(le, local, k))]))
 
 
-# The plan
 def check_plan(instance: Instance, tables: Any) -> dict[str, int]:
     """The three objectives of a plan; :class:`Refuted` says which constraint it does not keep."""
     need(tables.keys() == instance.tables.keys(), "a table is only in one of both", Refuted)
@@ -316,30 +308,30 @@ NODE = (LEAF, {"options": [[AMOUNT]], **SPLIT}, {"machines": [[AMOUNT]], **SPLIT
 TREE = {"version": range(3, 4), "vectors": [[ROW]], "nodes": [NODE]}
 CERTIFICATE = ({"kind": {"bound"}, "target": int, **TREE}, {"kind": {"infeasible"}, **TREE})
 
-MOST_COMBINED, MOST_STEPS = 2**12, 10**8  # by one node that packs
-
+MOST_COMBINED, MOST_SIZES, MOST_STEPS = 2**14, 2**9, 10**8  # where a node packs
+Items = tuple[int, ...]
 #: An option by its position in its table, and its home; None: none, or none that matters.
 Choice = namedtuple("Choice", "position home option floor peak")
 
 
 class Vector:
-    """Rows added up: ``limit`` is the right-hand side, :meth:`price` the least a choice adds."""
+    """Rows added up: ``limit`` is the right-hand side, :meth:`price` the least a choice adds;
+    ``covers`` and ``own`` are the multipliers of largest-shard rows, by coordinate."""
 
     def __init__(self, instance: Instance, rows: list[dict[str, Any]], target: int | None) -> None:
         self.instance, zeros = instance, [0] * len(instance.at)
-        # multipliers of largest-shard rows by machine (-1: all ranks) and coordinate; by table too
-        self.covers: dict[int, list[int]] = defaultdict(zeros.copy)
-        self.own: dict[tuple[int, int], list[int]] = defaultdict(zeros.copy)
+        self.covers: dict[int, list[int]] = defaultdict(zeros.copy)  # by machine; -1: all ranks
+        self.own: dict[tuple[int, int], list[int]] = defaultdict(zeros.copy)  # by table as well
         self.fused, levels = Counter[Any](), defaultdict[Any, Counter[int]](Counter)
         self._least = cache(self._block)  # of blocks that choices share
         limits, factors = zeros.copy(), [[0] * len(each) for each in instance.capacities]
         for row in rows:
             kind, name, times, at = row["row"], row.get("of"), row["times"], row.get("at")
             table, machine = row.get("table", -1), row.get("machine", -1)
-            k: Any = instance.names[kind].get(name)
-            sizes = len(instance.tables), len(instance.machines), len(instance.capacities[k or 0])
+            k: Any = None if target is None and "cost" in kind else instance.names[kind].get(name)
+            full = instance.capacities[k or 0]
+            sizes = len(instance.tables), len(instance.machines), len(full)
             good = k is not None and all(map(lt, (table, machine, at or 0), sizes))
-            good = good and (target is not None or "cost" not in kind)
             need(good, f"a vector has a row of what is not there: {row!a:.90}")
             if kind == "fusion":
                 self.fused[table, (name, row["level"])] += times
@@ -347,12 +339,11 @@ class Vector:
             elif "table" in row:
                 self.covers[machine][k] += times
                 self.own[table, machine][k] += times
-                held = [instance.capacities[k][rank] for rank in instance.regions[machine]]
-                limits[k] += times * max(held)
+                limits[k] += times * max(full[rank] for rank in instance.regions[machine])
             else:
                 for place in range(sizes[2]) if at is None else [at]:
                     factors[k][place] += times
-                    limits[k] += times * instance.capacities[k][place]
+                    limits[k] += times * full[place]
         costs = len(instance.phases) + 2
         self.limit = ((target or 0) - 1) * max(limits[:costs]) + sum(limits[costs:])
         self.limit += sum([max(group.values()) for group in levels.values()])
@@ -385,8 +376,7 @@ class Vector:
     def _site(self, block: Block, parts: tuple[Part, ...]) -> int:
         price = 0
         for times, shard, ranks in parts:
-            rows = self._rows(ranks).items()
-            each = [(sum(map(mul, row, shard.amounts)), n) for row, n in rows]
+            each = [(sum(map(mul, row, shard.amounts)), n) for row, n in self._rows(ranks).items()]
             price += times * min(each)[0] if block.free else sum([one * n for one, n in each])
         taken = set() if block.free else {rank for part in parts for rank in part.ranks}
         for q, row in self.covers.items():
@@ -486,56 +476,45 @@ class Proof:
         return True
 
     def _packs(self, f: int, state: list[list[Choice]]) -> bool:
-        """Whether some combination of choices fits: its items into bins, beside its floors."""
-        bins, self.steps = len(self.instance.ranks), 0
-        tables = [{self._load(choice, f) for choice in left} for left in state]
-        spare = bins * self.most[f] - sum([min(loads)[0] for loads in tables])
-        combined: set[Any] = {(spare, 0, ())}
-        for loads in tables:
-            before, combined, least = combined, set(), min(loads)[0]
-            for spare, floor, items in before:
-                for load, base, others in loads:
-                    if load - least <= spare:
-                        self._step(len(items) + len(others))
-                        both = tuple(sorted(items + others, reverse=True))
-                        combined.add((spare - load + least, floor + base, both))
-                        need(len(combined) <= MOST_COMBINED, "there is too much to pack")
-        return any(self._fit(items, bins, self.most[f] - floor) for _, floor, items in combined)
-
-    def _load(self, choice: Choice, f: int) -> tuple[int, int, tuple[int, ...]]:
-        """What a choice adds to all ranks together; of it the floor of each, and the items."""
-        items, floor = list[int](), choice.floor[f]
-        for block in choice.option.blocks:
-            if block.free:
-                for part in next(iter(block.sites.values())):
-                    if size := sum([part.shard.amounts[k] for k in self.sums[f]]):
-                        self._step(part.times)
-                        items += [size] * part.times
-        return floor * len(self.instance.ranks) + sum(items), floor, tuple(sorted(items))
-
-    def _fit(self, items: tuple[int, ...], bins: int, room: int) -> bool:
-        """Whether items, from the largest down, can be put into bins.
-
-        A bin gets the largest item left, then any number of each size. It leaves a gap that is
-        no larger than what the bins have to spare, and smaller than every item passed over.
-        """
-        seen, stack = set[Any](), list[Any]([(bins, 0, 0, (), items)])
-        while stack:
-            bins, free, gap, sizes, left = stack.pop()
-            if sizes:
-                size, many = sizes[0], sizes.count(sizes[0])
-                smaller = sizes[many:]
-                for n in range(free == room, min(many, free // size) + 1):
-                    self._step(len(sizes) + len(left))
-                    after, tight = free - n * size, gap if n == many else min(gap, size - 1)
-                    if after - sum(smaller) <= tight:
-                        stack.append((bins, after, tight, smaller, left + sizes[n:many]))
-            elif (spare := bins * room - sum(left)) >= 0 and (bins, left) not in seen:
-                if not left:
-                    return True
-                seen.add((bins, left))
-                stack.append((bins - 1, room, spare, left, ()))
+        """Whether the items of some combination of choices can be put into bins, one by one."""
+        self.steps, combined = 0, {(self.most[f], Items())}
+        for loads in [{self._load(choice, f) for choice in left} for left in state]:
+            need(len(combined) * len(loads) <= MOST_COMBINED, "there is too much to pack")
+            self._step(sum([len(a) + len(b) for _, a in combined for _, b in loads]))
+            combined = {(r - n, tuple(sorted(a + b))) for r, a in combined for n, b in loads}
+        for room, items in combined:
+            need(len(set(items)) <= MOST_SIZES, "there is too much to pack")
+            states = {items[::-1]}
+            for bins in range(len(self.instance.ranks), 0, -1):
+                gaps = {left: gap for left in states if (gap := bins * room - sum(left)) >= 0}
+                states = {rest for left in gaps for rest in self._fill(left, room, gaps[left], 1)}
+            if () in states:
+                return True
         return False
+
+    def _load(self, choice: Choice, f: int) -> tuple[int, Items]:
+        """What a choice adds to every rank, and its items."""
+        items = list[int]()
+        for block in choice.option.blocks:
+            for part in next(iter(block.sites.values())) if block.free else ():
+                if size := sum([part.shard.amounts[k] for k in self.sums[f]]):
+                    self._step(part.times)
+                    items += [size] * part.times
+        return choice.floor[f], tuple(sorted(items))
+
+    def _fill(self, items: Items, free: int, gap: int, first: int) -> Iterator[Items]:
+        """What a bin may leave of items: it gets the first, and any number of every other size;
+        its gap is no larger than what bins have to spare, and smaller than every item left."""
+        if not items:
+            yield ()
+            return
+        size, many = items[0], items.count(items[0])
+        small = items[many:]
+        for n in range(first, min(many, free // size) + 1):
+            self._step(len(items))
+            after, tight = free - n * size, gap if n == many else min(gap, size - 1)
+            for rest in self._fill(small, after, tight, 0) if after - sum(small) <= tight else ():
+                yield items[n:many] + rest
 
     def _step(self, many: int) -> None:
         """Count what packing one node takes."""
@@ -562,8 +541,7 @@ def check(document: Any, outcome: Any) -> Iterator[str]:
     instance, tables, certificate = Instance(document), claims["tables"], claims["certificate"]
     found = {} if tables is None else check_plan(instance, tables)
     for name, value in [*claims["objectives"].items(), (instance.objective, claims["objective"])]:
-        sentence = f"{name!a:.60} is {found.get(name)}, the outcome says {value}"
-        need(found.get(name) == value, sentence, Refuted)
+        need(found.get(name) == value, f"{name!a:.60} is {found.get(name)}, not {value}", Refuted)
     if found:
         yield f"plan: complete, every constraint holds; {instance.objective} {claims['objective']}"
     proof = None if certificate is None else Proof(instance, certificate)

@@ -7,6 +7,7 @@ share few ranks, only trying tells.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,10 @@ from numpy.typing import NDArray
 from formulations.instance import Instance, Where
 from formulations.proof.rows import Measures
 
-#: Combinations of choices, and steps in trying one measure: below what a reader accepts. Where
-#: steps do not do, later cases get half of them, down to the last number.
-_COMBINATIONS, _STEPS, _LEAST = 1_000, 300_000, 3_000
+#: Combinations of choices, those of them that are not too much in sum, and steps in trying one
+#: measure: below what a reader accepts. Where steps do not do, later cases get half of them, down
+#: to the last number.
+_COMBINATIONS, _LIGHT, _STEPS, _LEAST = 2**14, 1_000, 300_000, 3_000
 #: Options left up to which it is tried, how full ranks must be on average, and shards that choose
 #: a rank at most: each is one level of recursion.
 _FEW, _FULL, _ITEMS = 400, 0.8, 100
@@ -73,7 +75,7 @@ class Packing:
         ]
         ranks = instance.num_ranks
         least = sum(min(f * ranks + sum(items) for f, items in own) for own in choices)
-        if least < _FULL * ranks * most:
+        if least < _FULL * ranks * most or prod(map(len, choices)) > _COMBINATIONS:
             return False
         try:
             pairs = _combinations(choices, ranks, most)
@@ -137,7 +139,7 @@ def _combinations(
     for t in order:  # how many there are: sums alone tell
         rest -= min(sums[t])
         below = [b + s for b in below for s in sums[t] if b + s + rest <= ranks * most]
-        if len(below) > _COMBINATIONS:
+        if len(below) > _LIGHT:
             raise _TooMany
     rest = sum(map(min, sums))
     found: set[tuple[int, Items]] = {(0, ())}

@@ -163,17 +163,26 @@ def test_malformed(certificate: Document, objective: str) -> None:
 
 
 def test_too_many_combinations() -> None:
-    """4,096 are tried, more are an error; equal ones and those that weigh too much do not count."""
+    """16,384 are tried, though they weigh too much, and more are an error; equal ones are one."""
 
     def tables(many: int) -> list[list[Document]]:
         return [[on_any(2**t, name="a"), on_any(2**t + 2**20, name="b")] for t in range(many)]
 
-    roomy = bound(2**27, nodes=COST)
-    assert not proves(instance(tables(12), **TWO), roomy)
+    assert proves(instance(tables(14), **TWO), bound(2**21, nodes=COST)) is False
     with pytest.raises(checker.Unreadable, match="too much to pack"):
-        proves(instance(tables(13), **TWO), roomy)
-    assert not proves(instance(tables(13), **TWO), bound(2**20 + 2**13 + 1, nodes=COST))
-    assert not proves(instance(tables(1) * 30, **TWO), roomy)
+        proves(instance(tables(15), **TWO), bound(2**21, nodes=COST))
+    assert not proves(instance(tables(1) * 30, **TWO), bound(2**27, nodes=COST))
+
+
+def test_too_many_sizes() -> None:
+    """512 are tried, more are an error."""
+    for many in (512, 513):
+        document = instance([[on_any(*range(1, many + 1))]], **TWO)
+        if many == 512:
+            assert not proves(document, bound(10**6, nodes=COST))
+            continue
+        with pytest.raises(checker.Unreadable, match="too much to pack"):
+            proves(document, bound(10**6, nodes=COST))
 
 
 def test_too_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
