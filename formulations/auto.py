@@ -13,6 +13,7 @@ from formulations.clock import Clock
 from formulations.instance import Instance
 from formulations.polish import polished
 from formulations.presolve import placement_variables, presolve
+from formulations.result.certify import kept_to_prove
 from formulations.result.outcome import Outcome, with_plan
 from formulations.result.verify import CHECKING, READING
 from formulations.search.conductor import conduct
@@ -35,7 +36,8 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     presolved = presolve(instance)
     variables = placement_variables(instance, presolved)
     if variables == 0:
-        return exact.solve(instance, settings, clock)
+        with clock.holding_back(kept_to_prove(instance, settings)):
+            return exact.solve(instance, settings, clock)
     timed = settings.work_limit is None and settings.polish
     limit = settings.time_limit or 0.0
     polishes = timed and variables <= POLISH_UP_TO

@@ -16,10 +16,6 @@ from formulations.result.outcome import Outcome, Status, found, nothing, with_pl
 from formulations.result.placement import Placement
 from formulations.settings import Settings
 
-#: Share of the time limit kept for the certificate and the most seconds of it: on one machine,
-#: where trees are small, and on several.
-KEEP, MOST_SECONDS = (0.05, 0.15), (5.0, 30.0)
-
 
 def solve(
     instance: Instance, formulation: str = "auto", settings: Settings | None = None
@@ -74,15 +70,16 @@ def _solve(instance: Instance, formulation: str, settings: Settings) -> Outcome:
 def _certified(
     instance: Instance, chosen: registry.Formulation, settings: Settings, clock: Clock
 ) -> Outcome:
-    """What a formulation answers, with a certificate where time is kept for one."""
-    with clock.holding_back(_kept_for_certificate(instance, settings)):
+    """What a formulation answers, with a certificate where time is left for one."""
+    from formulations.result.certify import certify, kept_to_prove, seconds_to_check
+
+    conducted = chosen.proves == "optimum or gap"  # it keeps time itself, or proves on the way
+    with clock.holding_back(0.0 if conducted else kept_to_prove(instance, settings)):
         outcome = chosen.load()(instance, settings, clock)
     outcome = _finished(instance, chosen, outcome, settings, clock)
     closed = outcome.certificate is not None and outcome.certified_bound == outcome.objective
     if not settings.certificate or closed or clock.interrupted():
         return outcome
-    from formulations.result.certify import certify, seconds_to_check
-
     if settings.time_limit is None or settings.work_limit is not None:
         return certify(instance, outcome)
     left = clock.remaining()
@@ -143,13 +140,6 @@ def _again(
 
     certified = certify(instance, told, 0.0)
     return told if contradiction(instance, certified, other, clock) else certified
-
-
-def _kept_for_certificate(instance: Instance, settings: Settings) -> float:
-    if not settings.certificate or settings.work_limit is not None:
-        return 0.0
-    several = len(instance.machines) > 1
-    return min(MOST_SECONDS[several], KEEP[several] * (settings.time_limit or 0.0))
 
 
 def contradiction(

@@ -7,11 +7,23 @@ from formulations.proof.prove import prove, prove_infeasible
 from formulations.result.certificate import Certificate
 from formulations.result.outcome import BoundSource, Outcome, Status, StoppedBy
 from formulations.result.verify import CHECKING, READING, certifies
+from formulations.settings import Settings
 
 #: Where a bound that a certificate proves comes from.
 CERTIFICATE = BoundSource("certificate", exact=True)
 #: A proof is given this however little time is left.
 LEAST_SECONDS = 0.5
+#: Share of the time limit kept for a proof and the most seconds of it: on one machine, where trees
+#: are small, and on several.
+KEEP, MOST_SECONDS = (0.05, 0.15), (5.0, 30.0)
+
+
+def kept_to_prove(instance: Instance, settings: Settings) -> float:
+    """Seconds of a solve that should be left for :func:`certify` where nothing is proved before."""
+    if not settings.certificate or settings.work_limit is not None:
+        return 0.0
+    several = len(instance.machines) > 1
+    return min(MOST_SECONDS[several], KEEP[several] * (settings.time_limit or 0.0))
 
 
 def seconds_to_check(instance: Instance, outcome: Outcome) -> float:

@@ -25,7 +25,7 @@ from formulations.clock import Clock
 from formulations.instance import Instance, IntArray
 from formulations.presolve import presolve
 from formulations.proof.prove import SymmetricLP, prove_infeasible, symmetric_lp
-from formulations.result.certify import CERTIFICATE, with_certificate
+from formulations.result.certify import CERTIFICATE, kept_to_prove, with_certificate
 from formulations.result.outcome import BoundSource, Outcome, StoppedBy, found, infeasible, nothing
 from formulations.search import parameters
 from formulations.search.bounds import Bounds
@@ -128,14 +128,17 @@ def _search(context: Context, plans: list[Plans]) -> None:
         _relax(context, choose)
         take_turns(context, second, context.over)
 
-    if context.beside:
-        _beside(context, lambda: _seek(context, small, first), prove)
-        return
-    _relax(context, choose)
-    sides, turn = [second, first] if small else [first, second], 0
-    while not context.over() and any(p.alive for side in sides for p in side):
-        step(context, sides[turn % 2])
-        turn += 1
+    # where the prover has its turns, nothing need be kept for it
+    kept = 0.0 if small else kept_to_prove(context.instance, context.settings)
+    with context.clock.holding_back(kept):
+        if context.beside:
+            _beside(context, lambda: _seek(context, small, first), prove)
+            return
+        _relax(context, choose)
+        sides, turn = [second, first] if small else [first, second], 0
+        while not context.over() and any(p.alive for side in sides for p in side):
+            step(context, sides[turn % 2])
+            turn += 1
 
 
 def _parts(context: Context, plans: list[Plans], bounds: Bounds) -> tuple[list[Part], list[Part]]:
