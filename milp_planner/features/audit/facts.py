@@ -149,14 +149,10 @@ def audit_of(audit: Audit) -> AuditInfo:
 
 
 class _Contributions:
-    """What every table puts on every rank.
+    """What every table puts on every rank; int64 arrays.
 
-    Attributes
-    ----------
-    cost : int64 array [tables, ranks, phases]
-    use : int64 array [tables, ranks, resources]
-    off : int64 array [tables, resources]
-        Use that sits on no rank.
+    ``cost`` [tables, ranks, phases]; ``use`` [tables, ranks, resources]; ``off`` [tables,
+    resources]: use that sits on no rank.
     """
 
     def __init__(self, instance: Instance, placement: Placement) -> None:

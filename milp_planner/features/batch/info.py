@@ -102,19 +102,7 @@ def batch_of(
     records: Sequence[Record],
     judgements: Iterable[AssertionInfo] = (),
 ) -> BatchInfo:
-    """The figures of a batch.
-
-    Parameters
-    ----------
-    name, description
-        Of the suite.
-    scenarios
-        How many the suite has.
-    records
-        Its results, in the suite's order.
-    judgements
-        Its assertions.
-    """
+    """The figures of a batch: the suite's size, its results in their order, and its assertions."""
     every = rows_of(records)
     return BatchInfo(
         name=name,

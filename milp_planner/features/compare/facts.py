@@ -194,15 +194,7 @@ def is_comparison(path: Path) -> bool:
 
 
 def read_comparison(path: str | Path) -> ComparisonInfo:
-    """What ``compare -o`` wrote.
-
-    Raises
-    ------
-    BadInput
-        When it is no comparison, or a field of it is wrong.
-    InstanceError
-        When it is no JSON.
-    """
+    """What ``compare -o`` wrote; BadInput for anything else, or a wrong field."""
     document = read_document(path)
     strict_json.check_numbers(document, str(path))
     if document.pop("format", None) != FORMAT:

@@ -114,14 +114,8 @@ class Answers(Shown):
 def answer(plan: Plan, questions: Sequence[str], asked: Asked, budget: Budget) -> Answers:
     """Ask several questions about a plan, sharing the time equally.
 
-    Parameters
-    ----------
-    questions : sequence of str
-        Names in ``QUESTIONS``; empty: *why* and the staircase, or *why-not* without a plan.
-    Raises
-    ------
-    BadInput
-        For a question that cannot be asked of this plan.
+    None named: *why* and the staircase, or *why-not* without a plan. BadInput for a question that
+    cannot be asked of this plan.
     """
     names = list(dict.fromkeys(questions)) or _default_questions(plan)
     if plan.outcome.placement is None:

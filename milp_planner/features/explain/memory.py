@@ -30,13 +30,7 @@ def tiers_of(instance: Instance) -> dict[str, list[int]]:
 
 
 def resources_of(instance: Instance, tier: str) -> list[int]:
-    """Indices of the resources of one tier.
-
-    Raises
-    ------
-    BadInput
-        When the instance has no such tier.
-    """
+    """Indices of the resources of one tier; BadInput when the instance has no such tier."""
     known = tiers_of(instance)
     if tier not in known:
         raise BadInput(f"tier {tier!r}: {choice(tier, list(known))}")
@@ -117,20 +111,9 @@ class StaircaseInfo(Facts):
 def staircase(
     instance: Instance, outcome: Outcome, tier: str, extras: Sequence[int], budget: Budget
 ) -> StaircaseInfo:
-    """Re-solve at every capacity of a grid.
+    """Re-solve with so many bytes more (or fewer) at every place of a tier; 0 is added.
 
-    Parameters
-    ----------
-    outcome : Outcome
-        The plan to explain; its placement starts the solves, its certificate gives the slope.
-    tier : str
-        ``hbm``, ``ddr`` or another resource of the instance.
-    extras : sequence of int
-        Bytes more (or fewer) at every place; 0 is added.
-    Raises
-    ------
-    BadInput
-        When there is no such tier.
+    The outcome's placement starts the solves, its certificate gives the slope.
     """
     smallest = int(capacity_of(instance, tier).min())
     grid = sorted({max(-smallest, int(e)) for e in (*extras, 0)})

@@ -136,24 +136,9 @@ class PlansOnTheWay(Sequence[Plan]):
 
 
 def moves(plan: Plan, today: TodaySource) -> tuple[MovesInfo, PlansOnTheWay]:
-    """What the first moves from today's plan to this one bring.
+    """What the first moves from today's plan to this one bring, and the plan at every later point.
 
-    Parameters
-    ----------
-    plan : Plan
-        To change to.
-    today
-        What :func:`milp_planner.audit` takes.
-
-    Returns
-    -------
-    (MovesInfo, PlansOnTheWay)
-        The plan at every point but the first: to be saved and exported.
-
-    Raises
-    ------
-    BadInput, InstanceError
-        For a malformed plan of today, or one that does not belong to this plan's tables.
+    ``today`` is what :func:`milp_planner.audit` takes; BadInput where it does not belong here.
     """
     kind = plan.instance.objective.value
     compiled, known = compile_today(today, plan.model, plan.cluster, kind)

@@ -74,30 +74,12 @@ def replan(
     cluster: ClusterSource | None = None,
     today: TodaySource | None = None,
 ) -> tuple[ReplanInfo, Plan | None]:
-    """The trade-off between moving little and running fast.
+    """The trade-off between moving little and running fast, and the plan of the largest limit.
 
-    Parameters
-    ----------
-    current : Plan
-        In production; with ``today``, a better plan: its first moves are where searches start.
-    limits : sequence of int
-        How much may move, in ``by``.
-    by : str
-        ``tables`` or ``bytes``.
-    model, cluster : optional
-        As they are now; default: those of the plan.
-    today : optional
-        The plan in production: what :func:`milp_planner.audit` takes. Default: ``current``.
-
-    Returns
-    -------
-    (ReplanInfo, Plan or None)
-        The curve, and the plan of its largest limit (None when there is none).
-
-    Raises
-    ------
-    BadInput
-        When the plan places nothing, ``by`` is unknown, or a limit is negative.
+    Without ``today`` (what :func:`milp_planner.audit` takes) ``current`` is in production; with it,
+    ``current`` is a better plan, whose first moves are where searches start. Model and cluster are
+    those of now, by default the plan's. BadInput for a plan that places nothing, an unknown ``by``
+    (``tables`` or ``bytes``) or a negative limit.
     """
     if not current.tables:
         raise BadInput("the plan in production places nothing, so nothing can move")

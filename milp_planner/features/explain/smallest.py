@@ -85,18 +85,10 @@ def least_memory(
     grain: int = 1,
     most: int | None = None,
 ) -> LeastInfo:
-    """Bisect for the least uniform capacity at which some plan reaches a target.
+    """Bisect for the least uniform capacity, to ``grain`` bytes, with which some plan is on target.
 
     A plan found lowers the upper end to what it uses at its fullest place, so few solves suffice.
-
-    Parameters
-    ----------
-    target : int, optional
-        In the instance's time unit.
-    grain : int
-        Bytes below which the search need not look closer.
-    most : int, optional
-        The largest capacity to try; default: what all tables could use at once.
+    The largest capacity tried is by default what all tables could use at once.
     """
     high = tried = _enough(instance, tier) if most is None else most
     low, least, objective = -1, None, None
@@ -136,21 +128,10 @@ def fewest_machines(
     target: int | None = None,
     most: int = 16,
 ) -> MachinesInfo:
-    """Try 1, 2, 3, … machines of the cluster's kind until one reaches the target.
+    """Try 1, 2, 3, … machines of the cluster's kind until one reaches the target (picoseconds).
 
-    Parameters
-    ----------
-    model, cluster
-        Objects or paths; all machines of the cluster must be alike.
-    target : int, optional
-        In picoseconds; None: any plan at all.
-    most : int
-        Machines to try at most, where the ranks that constraints name need no more.
-
-    Raises
-    ------
-    BadInput
-        When the machines differ, or two are needed and no link between machines is described.
+    At most ``most`` are tried, where the ranks that constraints name need no more. BadInput when
+    the machines differ, or two are needed and no link between machines is described.
     """
     read, base = to_model(model), to_cluster(cluster)
     tries: list[MachineTry] = []
@@ -180,13 +161,7 @@ def fewest_machines(
 
 
 def with_machines(cluster: Cluster, count: int) -> Cluster:
-    """The cluster with so many machines, all like its first.
-
-    Raises
-    ------
-    BadInput
-        When its machines differ, or it says nothing of links between machines.
-    """
+    """The cluster with so many machines like its first; BadInput when they differ or lack links."""
     first = cluster.machines[0]
     if any(machine != first for machine in cluster.machines):
         raise BadInput(f"cluster {cluster.name}: its machines differ; needs machines of one kind")

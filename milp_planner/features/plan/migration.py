@@ -48,17 +48,12 @@ class Migration(Facts):
 def migration(
     instance: Instance, before: Placement, after: Placement
 ) -> tuple[Migration, list[Placement]]:
-    """An order of moves, and the placement after each of them.
+    """An order of moves between two placements of one Instance, and the placement after each.
 
     Greedy, from both ends: of the steps that fit now, the one that lowers the objective most, of
     equals the one that takes least further memory; or from the end, the one whose undoing costs
     least, which finds what only pays together. The order whose plans on the way are cheaper is
     taken. Greedy may end with tables stuck where another order would not.
-
-    Parameters
-    ----------
-    before, after : Placement
-        Both of this Instance.
     """
     known = replace(instance, current=as_current(before))
     todo = _together(known, before, after)

@@ -247,17 +247,10 @@ def with_advice(outcome: Outcome, model: Model, cluster: Cluster) -> Outcome:
 
 
 def memory_for(tier: str, usable: int, model: Model, cluster: Cluster) -> int | None:
-    """Least memory, in bytes, of which embeddings may use that much; None: not even 2^53 - 1 is.
+    """Least memory of a tier of which embeddings may use ``usable`` bytes; None above 2^53 - 1.
 
-    Turns :meth:`Cluster.usable_hbm` and :meth:`Cluster.usable_ddr` round. Where ranks reserve
-    different amounts of their own, the largest counts.
-
-    Parameters
-    ----------
-    tier : str
-        ``hbm`` (of a rank) or ``ddr`` (of a machine).
-    usable : int
-        Bytes.
+    Turns :meth:`Cluster.usable_hbm` (of a rank) and :meth:`Cluster.usable_ddr` (of a machine)
+    round. Where ranks reserve different amounts of their own, the largest counts.
     """
     held = cluster.reservations
     percent = held.hbm_percent if tier == "hbm" else held.ddr_percent
