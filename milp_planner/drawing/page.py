@@ -149,19 +149,11 @@ def fitting_grid(
     left: Sequence[str] = (),
     folded: Sequence[str] = (),
 ) -> Table:
-    """A plain table at most 100 columns wide.
+    """A plain table at most 100 columns wide, of distinct headers.
 
-    Parameters
-    ----------
-    headers : sequence of str
-        Distinct.
-    least : mapping of header to int
-        Columns that may be shortened, in the order in which they give way, each to its least
-        width.
-    left : sequence of str
-        Headers aligned to the left.
-    folded : sequence of str
-        Headers whose text goes on below instead of being cut.
+    ``least`` are the columns that may be shortened, in the order in which they give way, each to
+    its least width. Those ``left`` are aligned to the left; the text of those ``folded`` goes on
+    below instead of being cut.
     """
     widths = {
         header: max([len(header), *(len(row[i]) for row in rows)])

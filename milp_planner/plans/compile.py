@@ -44,24 +44,14 @@ class Moves:
 def compile_instance(
     options: Options, objective: Objective | str = Objective.STEP_TIME, moves: Moves | None = None
 ) -> Instance:
-    """The Instance of priced options.
+    """The Instance of priced options; ``moves`` is the plan in production and how much may move.
 
     Resources are ``hbm`` (a rank) and ``ddr`` (a machine), with the capacities the cluster leaves
     to embeddings. With ``buffers: largest_collective`` there is one HBM resource for each
     collective, ``hbm:NAME``, of the same capacity: it counts the tables and the buffers of that
     collective only, so that all of them together say *tables plus the largest collective's buffers
-    fit*, exactly.
-
-    Parameters
-    ----------
-    moves : Moves, optional
-        The plan in production and how much of it may move.
-
-    Returns
-    -------
-    Instance
-        Not re-validated block by block: its arrays hold the format's rules by construction, which
-        tests assert with :func:`formulations.instance.validate.validate`.
+    fit*, exactly. Not re-validated block by block: its arrays hold the format's rules by
+    construction, which tests assert with :func:`formulations.instance.validate.validate`.
     """
     blocks = _blocks(options)
     resources, use = _resources(options)
@@ -199,13 +189,7 @@ class Compiled:
 
 
 def compile_for(model: ModelSource, cluster: ClusterSource, objective: str) -> Compiled:
-    """Read, check, price and compile.
-
-    Raises
-    ------
-    BadInput
-        For malformed inputs, an unknown objective, or a table without any legal option.
-    """
+    """Read, check, price and compile; BadInput also for an unknown objective."""
     names = [o.value for o in Objective]
     if str(objective) not in names:
         raise BadInput(f"objective {str(objective)!r}: {nearest(str(objective), names)}")
@@ -220,13 +204,7 @@ ClusterSource = Cluster | str | Path
 
 
 def to_model(source: ModelSource) -> Model:
-    """The model itself, read from its YAML file, or of that name in a catalog.
-
-    Raises
-    ------
-    BadInput
-        When the file is missing or malformed, or ``source`` is neither.
-    """
+    """The model itself, read from its YAML file, or of that name in a catalog."""
     return source if isinstance(source, Model) else _read(source, "model", load_model)
 
 

@@ -36,12 +36,8 @@ def compile_today(
 ) -> tuple[Compiled, Today]:
     """Compile a model that has every option of today's plan, and put the plan on it.
 
-    The Instance knows the plan as ``current``, so moves against it are counted.
-
-    Raises
-    ------
-    BadInput
-        For malformed inputs, or a plan that does not belong to the model and cluster.
+    The Instance knows the plan as ``current``, so moves against it are counted. BadInput for a plan
+    that does not belong to the model and cluster.
     """
     read = to_model(model)
     rows = in_order(read_today(source), read)
@@ -59,15 +55,10 @@ def compile_today(
 
 
 def in_order(rows: Sequence[CurrentTable], model: Model) -> list[CurrentTable]:
-    """The rows in the order of the model's tables, each exactly once.
+    """The rows in the order of the model's tables; BadInput unless each is there exactly once.
 
     A row may name its table by a longer path that ends in the table's name after a dot, as
     TorchRec's printout does. One shard of ``column_wise`` is a whole table: ``table_wise``.
-
-    Raises
-    ------
-    BadInput
-        For a table that is unknown, listed twice, or missing.
     """
     names = [table.name for table in model.tables]
     known = set(names)
@@ -123,10 +114,7 @@ def widened(model: Model, rows: Sequence[CurrentTable]) -> Model:
 def place(options: Options, instance: Instance, rows: Sequence[CurrentTable]) -> Placement:
     """The Placement a plan says; it need not fit.
 
-    Raises
-    ------
-    BadInput
-        When a row is no legal option of its table, or its ranks do not belong to it.
+    BadInput when a row is no legal option of its table, or its ranks do not belong to it.
     """
     candidates = [_candidates(options, index, row) for index, row in enumerate(rows)]
     chosen = np.asarray(_consistent(instance, candidates), dtype=np.int64)
