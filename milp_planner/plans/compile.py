@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations import Placement
 from formulations.instance import Current, Instance, IntArray, Objective, Resource, Scope, Where
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
@@ -30,21 +31,16 @@ _WHERE = {
 }
 
 
-@dataclass(frozen=True)
-class Moves:
-    """Limits on what may move against a plan in production."""
-
-    current: dict[str, tuple[str, tuple[tuple[int, ...], ...]]]
-    """Dict of table name to (option name, ranks of each block)."""
-    max_tables: int | None = None
-    max_bytes: int | None = None
-    """None: no limit."""
+#: A plan in production, from which moves are counted: option and ranks of each block by table.
+Production = Mapping[str, tuple[str, tuple[tuple[int, ...], ...]]]
 
 
 def compile_instance(
-    options: Options, objective: Objective | str = Objective.STEP_TIME, moves: Moves | None = None
+    options: Options,
+    objective: Objective | str = Objective.STEP_TIME,
+    production: Production | None = None,
 ) -> Instance:
-    """The Instance of priced options; ``moves`` is the plan in production and how much may move.
+    """The Instance of priced options.
 
     Resources are ``hbm`` (a rank) and ``ddr`` (a machine), with the capacities the cluster leaves
     to embeddings. With ``buffers: largest_collective`` there is one HBM resource for each
@@ -55,7 +51,7 @@ def compile_instance(
     """
     blocks = _blocks(options)
     resources, use = _resources(options)
-    current, limits = _moves(options, moves)
+
     return Instance(
         name=f"{options.model.name}@{options.cluster.name}",
         source=f"milp-planner, profile {options.profile.name}",
@@ -80,9 +76,7 @@ def compile_instance(
         shard_use=use,
         shard_cost=options.entries.cost,
         shard_move=options.entries.move,
-        current=current,
-        max_moved_tables=limits[0],
-        max_moved_bytes=limits[1],
+        current=tuple(_current(options, production or {})),
     )
 
 
@@ -159,23 +153,25 @@ def _resources(options: Options) -> tuple[tuple[Resource, ...], IntArray]:
     return resources, np.stack([*columns, entries.ddr], axis=1)
 
 
-def _moves(
-    options: Options, moves: Moves | None
-) -> tuple[tuple[Current, ...], tuple[int | None, int | None]]:
-    if moves is None:
-        return (), (None, None)
-    current = []
+def _current(options: Options, production: Production) -> Iterator[Current]:
     for index, table in enumerate(options.model.tables):
-        if table.name not in moves.current:
+        if table.name not in production:
             continue
-        name, ranks = moves.current[table.name]
+        name, ranks = production[table.name]
         try:
             option = options.index(index, name)
             ranks = regrouped(ranks, options.choices[option].pinned is not None)
         except KeyError:
             option = -1
-        current.append(Current(index, option, ranks))
-    return tuple(current), (moves.max_tables, moves.max_bytes)
+        yield Current(index, option, ranks)
+
+
+def as_current(placement: Placement) -> tuple[Current, ...]:
+    """A placement as what an Instance counts moves from."""
+    return tuple(
+        Current(t, int(o), tuple(tuple(block) for block in placement.to_lists(t)))
+        for t, o in enumerate(placement.options)
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from formulations import Instance, Placement, check
-from formulations.instance import Current
 from formulations.result.check import Verdict
 from formulations.result.placement import fixed_ranks
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Model
 from milp_planner.inputs.problems import choice
-from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource, compile_for, to_model
+from milp_planner.plans.compile import (
+    ClusterSource,
+    Compiled,
+    ModelSource,
+    as_current,
+    compile_for,
+    to_model,
+)
 from milp_planner.pricing import Options
 from milp_planner.pricing.options import TIERED, Choice
 from milp_planner.today.rows import CurrentTable, TodaySource, read_today
@@ -46,12 +52,8 @@ def compile_today(
     verdict = check(compiled.instance, placement)
     if not verdict.objectives:
         raise BadInput(f"the plan of today: {verdict.violations[0]}")
-    current = tuple(
-        Current(t, int(option), tuple(tuple(block) for block in placement.to_lists(t)))
-        for t, option in enumerate(placement.options)
-    )
-    known = replace(compiled, instance=replace(compiled.instance, current=current))
-    return known, Today(placement, verdict)
+    instance = replace(compiled.instance, current=as_current(placement))
+    return replace(compiled, instance=instance), Today(placement, verdict)
 
 
 def in_order(rows: Sequence[CurrentTable], model: Model) -> list[CurrentTable]:

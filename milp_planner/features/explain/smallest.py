@@ -6,13 +6,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from formulations import Instance, Status
+from formulations.bounds.own import total_use
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
-from milp_planner.features.explain.memory import capacity_of, peak, scope_of, uniform
+from milp_planner.features.explain.memory import first_of, peak, resources_of, uniform
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.cluster import ranks_needed
-from milp_planner.plans.compile import compile_for, to_cluster, to_model
+from milp_planner.plans.compile import compile_for
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def least_memory(
                 break
     return LeastInfo(
         tier=tier,
-        scope=scope_of(instance, tier),
+        scope=first_of(instance, tier).scope.value,
         objective_kind=instance.objective.value,
         time_unit=instance.time_unit,
         target=target,
@@ -121,8 +122,8 @@ def least_memory(
 
 
 def fewest_machines(
-    model: Model | str,
-    cluster: Cluster | str,
+    model: Model,
+    cluster: Cluster,
     objective: str,
     budget: Budget,
     target: int | None = None,
@@ -133,12 +134,11 @@ def fewest_machines(
     At most ``most`` are tried, where the ranks that constraints name need no more. BadInput when
     the machines differ, or two are needed and no link between machines is described.
     """
-    read, base = to_model(model), to_cluster(cluster)
     tries: list[MachineTry] = []
     # fewer machines than have the ranks that constraints name are no cluster of this model
-    least = -(-ranks_needed(read) // len(base.machines[0].ranks))
+    least = -(-ranks_needed(model) // len(cluster.machines[0].ranks))
     for count in range(least, max(least, most) + 1):
-        instance = compile_for(read, with_machines(base, count), objective).instance
+        instance = compile_for(model, with_machines(cluster, count), objective).instance
         outcome = budget.solve(instance, 2 / (most - count + 2))
         verdict = reaches(outcome.status, outcome.objective, outcome.proved_bound, target)
         tries.append(
@@ -185,10 +185,7 @@ def reaches(
 
 def _enough(instance: Instance, tier: str) -> int:
     """Capacity that every place would need if every table took its largest option there."""
-    from formulations.bounds.own import total_use
-    from milp_planner.features.explain.memory import resources_of
-
     columns = total_use(instance)[:, resources_of(instance, tier)].max(axis=1)
     spans = zip(instance.table_options[:-1], instance.table_options[1:], strict=True)
     enough = sum(int(columns[a:b].max(initial=0)) for a, b in spans)
-    return max(enough, int(capacity_of(instance, tier).max()))
+    return max(enough, int(first_of(instance, tier).capacity.max()))

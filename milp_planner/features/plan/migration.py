@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from formulations import Instance, Placement
-from formulations.instance import Current, IntArray, Objective, Scope
+from formulations.instance import IntArray, Objective, Scope
 from formulations.result.check import check, moved_bytes, moved_tables
 from milp_planner.features.plan.tables import piles
 from milp_planner.files import Facts
+from milp_planner.plans.compile import as_current
 
 #: Plans on the way that the check judges, unless fusion groups may be mixed on it; between these
 #: the objective is that of the sums which order the steps.
@@ -87,14 +88,6 @@ def _ordered(
         return order, values, ahead.left()
     end = check(instance, after).objectives[instance.objective.value]
     return undone[::-1], [*costs[-2::-1], end], []
-
-
-def as_current(placement: Placement) -> tuple[Current, ...]:
-    """A placement as what an Instance counts moves from."""
-    return tuple(
-        Current(t, int(o), tuple(tuple(block) for block in placement.to_lists(t)))
-        for t, o in enumerate(placement.options)
-    )
 
 
 def _with(placement: Placement, after: Placement, tables: Sequence[int]) -> Placement:

@@ -14,16 +14,7 @@ from rich.text import Text
 from formulations import Instance, Outcome, Settings, Status
 from formulations.diagnose import diagnose
 from formulations.instance import MAX_VALUE
-from milp_planner.drawing.page import (
-    Cell,
-    Grid,
-    Part,
-    Section,
-    columns,
-    draw_grid,
-    rows,
-    sentence,
-)
+from milp_planner.drawing.page import Cell, Grid, Part, Section, draw_grid, sentence
 from milp_planner.drawing.units import show_amount
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
@@ -116,9 +107,9 @@ def draw_shortage(info: ShortageInfo, unit: str = "ps") -> RenderableType:
 
 def shortage_grid(info: ShortageInfo, unit: str) -> Grid:
     """A row per tier."""
-    head = columns("tier", "#there now", "#needed everywhere", "#short by", "answer")
-    values = [_cells(tier, unit) for tier in info.tiers]
-    return Grid("tiers", "memory", "Each tier, the others left as they are", head, rows(values))
+    head = ("tier", "#there now", "#needed everywhere", "#short by", "answer")
+    caption = "Each tier, the others left as they are"
+    return Grid.of("tiers", "memory", caption, head, [_cells(tier, unit) for tier in info.tiers])
 
 
 def advice(info: ShortageInfo, unit: str) -> Iterator[str]:
