@@ -103,7 +103,7 @@ class Constraints(Spec):
     column_widths: (
         Annotated[tuple[Count, ...], BeforeValidator(as_tuple), Field(min_length=1)] | None
     ) = None
-    """Allowed widths of a column shard, in columns: multiples of 4, or dim; by default all legal ones."""
+    """Allowed widths of a column shard, in columns: multiples of 4, or dim; default: all legal."""
     ranks: RankNumbers | None = None
     """The only ranks that may hold a shard of this table."""
     pin: Pin | None = None
