@@ -38,9 +38,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         Path,
         argument(
             "PLAN",
-            "plan.json; a CSV with the columns table, mode, ratio, sharding_type, ranks (and, if "
-            "wanted, dist_type, column_width); TorchRec's ShardingPlan as export writes it; or the "
-            "statistics that TorchRec prints.",
+            "plan.json; a CSV with the columns table, mode, ratio, sharding_type, ranks (and "
+            "optionally dist_type, column_width); TorchRec's ShardingPlan as export writes it; or "
+            "the statistics that TorchRec prints.",
         ),
     ],
     model: ModelArgument,
@@ -55,7 +55,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     goals: GoalsOption = None,
     output: OutputOption = None,
     page: Annotated[
-        Path | None, option("--page FILE", "Also write the report of the best plan.")
+        Path | None, option("--page FILE", "Also write the report of the best plan found.")
     ] = None,
     steps: StepsOption = None,
     step: StepOption = None,
@@ -63,8 +63,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 ) -> None:
     """Judge the plan you run today.
 
-    Does it fit, how far is it at most from the best, and which ranks are to blame? With -o the
-    best plan found is kept. Exit code 1 when today's plan does not fit.
+    Does it fit, how far from the best can it be at most, and which ranks are to blame? -o writes
+    the best plan found. Exit code 1 if today's plan does not fit.
     """
     import milp_planner
     from milp_planner.features.audit.facts import audit_of, draw_audit

@@ -27,10 +27,10 @@ def check(
 ) -> None:
     """List everything that is wrong with a model and a cluster, without solving.
 
-    One line per problem: file and line, field, what was found, what is allowed. Exit code 2 when
-    there is any. Values that cannot be read (1e6, a field written twice) are reported before fields
-    are checked. With --json a list of objects with file, line, field and message, empty when all
-    is right.
+    Prints one line per problem: file and line, field, what was found, what is allowed. Exit code 2
+    if there are any. Values that cannot be read (1e6, a field written twice) are reported before
+    fields are checked. --json prints a list of objects with file, line, field and message; it is
+    empty if there are no problems.
     """
     from dataclasses import asdict
 
@@ -50,7 +50,7 @@ def check(
 
 FileArgument = Annotated[
     Path,
-    argument("PLAN|OUTCOME", "plan.json, or an outcome written by solve (then with --instance)."),
+    argument("PLAN|OUTCOME", "plan.json, or an outcome written by solve (which needs --instance)."),
 ]
 InstanceOption = Annotated[
     Path | None, option("--instance FILE", "The instance the outcome belongs to.")
@@ -58,10 +58,10 @@ InstanceOption = Annotated[
 
 
 def verify(file: FileArgument, instance: InstanceOption = None, json: JsonOption = False) -> None:
-    """Re-derive what a plan claims, with no solver.
+    """Re-derive a plan's claims without a solver.
 
     Feasibility, objective and certified bound are recomputed from the instance alone. Exit code 1
-    when any claim is refuted.
+    if any claim is refuted.
     """
     from milp_planner import verify
     from milp_planner.features.verify import draw_claims, verification_to_dict

@@ -30,13 +30,15 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     model: ModelArgument,
     cluster: ClusterArgument,
     formulations: Annotated[
-        str, option("--formulations -f NAMES", "Comma-separated; default: all but auto.")
+        str,
+        option("--formulations -f NAMES", "Formulations, comma-separated; default: all but auto."),
     ] = "all",
     objective: Annotated[
-        list[ObjectiveName] | None, option("--objective", "May be repeated; default: all three.")
+        list[ObjectiveName] | None,
+        option("--objective", "Objective; may be repeated; default: all three."),
     ] = None,
     time_limit: Annotated[
-        float, option("--time-limit SECONDS", "Wall-clock limit of each solve.", positive)
+        float, option("--time-limit SECONDS", "Wall-clock limit for each solve.", positive)
     ] = 20.0,
     seed: SeedOption = 0,
     workers: WorkersOption = None,
@@ -44,13 +46,14 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     output: OutputOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Compare formulations on one Instance, under every objective.
+    """Compare formulations on the same instance, under every objective.
 
-    Each row is one formulation asked for one objective: its plan under all three objectives,
-    whether the solver-free check accepts it, and its gaps to the best bounds that any row
-    certified and proved. A plan that ignores fusion groups is shown as planned and as the runtime
-    would run it, and the DP is run a second time with fusion groups in mind. Settings name their
-    formulation: --set dp.variant=first. `milp-planner report` draws what -o writes.
+    Each row is one formulation minimising one objective: the value of its plan under all three
+    objectives, whether the solver-free check accepts it, and its gaps to the best bounds that any
+    row certified and proved. A plan that ignores fusion groups is shown both as planned and as the
+    runtime would run it, and the DP runs a second time with fusion groups taken into account.
+    Settings name their formulation: --set dp.variant=first. `milp-planner report` draws the file
+    that -o writes.
     """
     from milp_planner.features.compare.call import DEFAULT, OBJECTIVES, compare
     from milp_planner.features.compare.facts import comparison_of, draw_comparison

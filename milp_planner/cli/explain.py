@@ -36,52 +36,58 @@ if TYPE_CHECKING:
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
     context: typer.Context,
-    plan: Annotated[Path, argument("PLAN", "A plan.json.")],
+    plan: Annotated[Path, argument("PLAN", "plan.json, as plan writes it.")],
     ask: Annotated[
         list[str] | None,
         option(
             "--ask QUESTION",
-            "why, staircase, smallest, replan, moves, sensitivity, why-not; may be repeated. "
-            "Default: why and staircase, or why-not where no plan exists.",
+            "why, staircase, smallest, replan, moves, sensitivity or why-not; may be repeated. "
+            "Default: why and staircase, or why-not if no plan exists.",
         ),
     ] = None,
     table: Annotated[
         list[str] | None, option("--table NAME", "why: only this table; may be repeated.")
     ] = None,
     alternatives: Annotated[
-        int, option("--alternatives N", "why: alternatives shown for each table.", whole(1, 1000))
+        int, option("--alternatives N", "why: alternatives to show for each table.", whole(1, 1000))
     ] = 3,
     extra: ExtraOption = "-10GB,-5GB,5GB,10GB,20GB",
     target: Annotated[
         str | None,
-        option(
-            "--target TIME", "smallest: the objective to reach, such as 2.5ms; default: any plan."
-        ),
+        option("--target TIME", "smallest: objective to reach, such as 2.5ms; default: any plan."),
     ] = None,
     limits: Annotated[
-        str, option("--limits LIST", "replan: tables that may move, or sizes such as 10GB.")
+        str, option("--limits LIST", "replan: how many tables may move, or sizes such as 10GB.")
     ] = "0,1,2,4,8",
-    model: Annotated[str | None, option("--model MODEL", "replan: the model as it is now.")] = None,
+    model: Annotated[
+        str | None, option("--model MODEL", "replan: the model, if it has changed.")
+    ] = None,
     cluster: Annotated[
-        str | None, option("--cluster CLUSTER", "replan: the cluster as it is now.")
+        str | None, option("--cluster CLUSTER", "replan: the cluster, if it has changed.")
     ] = None,
     today: TodayOption = None,
     steps: StepsOption = None,
     step: StepOption = None,
     sensitivity: Annotated[
         bool,
-        option("--sensitivity", "Short for --ask sensitivity: what wrong prices would change."),
+        option(
+            "--sensitivity", "Short for --ask sensitivity: what would change if prices were wrong."
+        ),
     ] = False,
     spread: Annotated[
         float,
         option(
             "--spread SHARE",
-            "sensitivity: how wrong a price may be where the profile states no spread.",
+            "sensitivity: assumed error of a price for which the profile states no spread.",
         ),
     ] = 0.2,
     draws: Annotated[
         int,
-        option("--draws N", "sensitivity: random draws of all prices at once.", whole(0, 100_000)),
+        option(
+            "--draws N",
+            "sensitivity: number of random draws of all prices at once.",
+            whole(0, 100_000),
+        ),
     ] = 20,
     formulation: FormulationOption = "auto",
     time_limit: TimeLimitOption = 60.0,
@@ -93,11 +99,11 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 ) -> None:
     """Explain a plan.
 
-    Why each table is where it is and what the alternatives cost, what more memory buys, the
-    smallest cluster that is enough, what changing the plan takes, and how wrong a price may be.
-    Every figure comes from a solve, or is marked as a bound. --today shows what the first moves
-    from the plan you run bring. -o writes the plan found by replan (at its largest limit); a plan
-    better than PLAN that turns up in why is written next to it.
+    Answers why each table is where it is and what the alternatives cost, what more memory would
+    buy, which smallest cluster is enough, what it takes to change the plan, and how wrong a price
+    can be. Every figure comes from a solve or is marked as a bound. --today shows what the first
+    moves from the plan you run would gain. -o writes the plan found by replan (at its largest
+    limit). If why finds a better plan than PLAN, it is written next to PLAN.
     """
     from milp_planner.cli import explain_asked
     from milp_planner.features.explain.answers import Asked, answer

@@ -118,19 +118,20 @@ def _numbers(text: str, count: int) -> set[int]:
 
 
 ExtraOption = Annotated[
-    str, option("--extra SIZES", "staircase: how much more (or less) memory at every place.")
+    str, option("--extra SIZES", "staircase: amounts of memory to add (or remove) everywhere.")
 ]
 StepsOption = Annotated[
     Path | None,
     option(
         "--steps FOLDER",
-        "Write plans after moves from today's plan (0001.json: after the first): those of the "
-        "table, or what --step says.",
+        "Write the plans along the way from today's plan (0001.json: after the first move): those "
+        "in the table of moves, or those that --step names.",
     ),
 ]
 StepOption = Annotated[
     str | None,
     option(
-        "--step NUMBERS", "Which plans --steps writes: all, or numbers of moves such as 1,5,20."
+        "--step NUMBERS",
+        "Which plans --steps writes: all, or after how many moves, such as 1,5,20.",
     ),
 ]

@@ -61,18 +61,18 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
         Path | None,
         option(
             "--output -o FILE",
-            f"Output file; default: {PLAN_FILE} unless there is one already, or none with --json.",
+            f"Output file; default: {PLAN_FILE} unless it already exists, or none with --json.",
         ),
     ] = None,
     everything: AllRowsOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Find the best placement of every table, and prove it.
+    """Find the best placement of every table, and prove how good it is.
 
-    Prints the verdict, every table and every rank, and writes plan.json, which verify, explain,
-    export and report read; an existing one is overwritten only if -o names it. Where no plan
-    exists, says why and what would help (exit code 1). With --today the search starts from the plan
-    you run, and among equal plans the one closest to it is taken.
+    Prints the verdict, the tables and the ranks, and writes plan.json, which verify, explain,
+    export and report read. An existing plan.json is overwritten only if -o names it. If no plan
+    exists, the output says why and what would help (exit code 1). With --today, the search starts
+    from the plan you run and prefers, among equal plans, the one closest to it.
     """
     import milp_planner
     from milp_planner.plans.plan_file import plan_to_dict, write_plan
@@ -122,12 +122,13 @@ def solve(  # noqa: PLR0913 - one parameter an option is how Typer declares a co
     instance: Annotated[
         Path,
         argument(
-            "INSTANCE", "Instance file (.json, .json.gz), or an MMKP or GAP file of the literature."
+            "INSTANCE",
+            "Instance file (.json, .json.gz), or an MMKP or GAP file from the literature.",
         ),
     ],
     formulation: FormulationOption = "auto",
     objective: Annotated[
-        ObjectiveName | None, option("--objective", "Instead of the file's own objective.")
+        ObjectiveName | None, option("--objective", "Objective to use instead of the file's own.")
     ] = None,
     time_limit: OtherTimeLimitOption = None,
     work_limit: WorkLimitOption = None,
@@ -140,7 +141,7 @@ def solve(  # noqa: PLR0913 - one parameter an option is how Typer declares a co
 ) -> None:
     """Solve an instance file: the mathematics alone.
 
-    Nothing here is about embeddings: tables, options, uses and costs come from the file.
+    This command knows nothing about embeddings: tables, options, uses and costs come from the file.
     """
     from formulations import solve as solved
     from formulations.result.outcome_file import outcome_to_dict

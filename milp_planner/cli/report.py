@@ -36,13 +36,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         Path,
         argument(
             "PLAN|DIR|COMPARISON",
-            "A plan.json, a folder of results of batch, or what compare -o wrote.",
+            "plan.json, a folder that batch wrote, or a file that compare -o wrote.",
         ),
     ],
     answers: Annotated[
         list[Path] | None,
         argument(
-            "[ANSWERS]...", "What explain --json printed about the plan; drawn on the page too."
+            "[ANSWERS]...", "Output of explain --json about the plan, to be drawn on the page."
         ),
     ] = None,
     output: Annotated[
@@ -53,7 +53,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         list[str] | None,
         option(
             "--ask QUESTION",
-            "A question of explain to answer now, such as why or staircase; may be repeated.",
+            "Question of explain to answer now, such as why or staircase; may be repeated.",
         ),
     ] = None,
     extra: ExtraOption = "-10GB,-5GB,5GB,10GB,20GB",
@@ -66,10 +66,10 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 ) -> None:
     """Write a plan, a batch or a comparison as one HTML page.
 
-    The page holds everything it shows and fetches nothing. Of a plan: verdict, memory, time, modes,
-    search, every table, and the explanations given or asked for. Of a batch: assertions,
-    performance profiles, every scenario. Of a comparison: bound and best plan over time, gaps, and
-    a verdict on each row. With --json the same figures as JSON.
+    The page is self-contained and fetches nothing. For a plan it shows the verdict, memory, time,
+    modes, search, every table, and the explanations given or asked for; for a batch, assertions,
+    performance profiles and every scenario; for a comparison, bound and best plan over time, gaps,
+    and a verdict on each row. --json prints the same figures as JSON.
     """
     from milp_planner.cli.explain_asked import parse_questions, parse_sizes
     from milp_planner.features.explain.answers import Answers, Asked, answer

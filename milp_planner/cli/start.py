@@ -18,7 +18,7 @@ FolderArgument = Annotated[Path, argument("[FOLDER]", "Folder for the files.")]
 def init(folder: FolderArgument = Path(), json: JsonOption = False) -> None:
     """Write commented starter files.
 
-    A model.yaml and a cluster.yaml to start from; nothing is overwritten.
+    Creates a model.yaml and a cluster.yaml to start from; nothing is overwritten.
     """
     written = [str(path) for path in write_starters(folder)]
     lines = [f"written: {path}" for path in written]
@@ -61,8 +61,8 @@ KindArgument = Annotated[Kind | None, argument("[KIND]", "What to list; default:
 def list_shipped(kind: KindArgument = None, json: JsonOption = False) -> None:
     """List models, clusters, profiles, formulations and suites.
 
-    Models and clusters go by these bare names wherever a command takes one; a model of any size
-    is generated:tables=1000,seed=0,kind=torchrec.
+    Every command that takes a model or a cluster accepts these names. A name such as
+    generated:tables=1000,seed=0,kind=torchrec generates a model of any size.
     """
     listing = {k.value: rows_of(k) for k in (Kind if kind is None else [kind])}
     drawn = (_draw(name, rows) for name, rows in listing.items())

@@ -48,8 +48,8 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
         str,
         argument(
             "MODULE:FUNCTION",
-            "Your function without arguments (file.py:function works too) that returns "
-            "TorchRecInputs or a dict: module, topology, and if wanted sharders, batch_size, "
+            "Your function (file.py:function works too), which takes no arguments and returns "
+            "TorchRecInputs or a dict: module, topology, and optionally sharders, batch_size, "
             "constraints, enumerator, storage_reservation.",
         ),
     ],
@@ -57,17 +57,18 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
         str,
         option(
             "--skus CLUSTER,…",
-            "SKUs, each named by a cluster made of it (milp-planner list clusters, or YAML "
-            "files): HBM, DDR and bandwidths of a rank are taken from there.",
+            "SKUs, each given by a cluster built from it (milp-planner list clusters, or YAML "
+            "files); HBM, DDR and bandwidths of a rank are taken from that cluster.",
         ),
     ],
     world_size: Annotated[
-        int | None, option("--world-size N", "Ranks; default: your topology's.", whole(1, 2**20))
+        int | None,
+        option("--world-size N", "Number of ranks; default: your topology's.", whole(1, 2**20)),
     ] = None,
     local_world_size: Annotated[
         int | None,
         option(
-            "--local-world-size N", "Ranks on each host; default: your topology's.", whole(1, 2**20)
+            "--local-world-size N", "Ranks per host; default: your topology's.", whole(1, 2**20)
         ),
     ] = None,
     objective: Annotated[
@@ -78,7 +79,7 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
         ),
     ] = RatingChoice.BUSIEST_RANK,
     ddr: Annotated[
-        DdrName, option("--ddr", "DDR limits each rank, as in TorchRec, or the machine.")
+        DdrName, option("--ddr", "Whether DDR limits each rank, as in TorchRec, or the machine.")
     ] = DdrName.RANK,
     time_limit: TimeLimitOption = 60.0,
     workers: WorkersOption = None,
@@ -86,15 +87,15 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
         Path | None,
         option(
             "--output -o DIR",
-            "Write every plan there as DIR/SKU.json, as export --to torchrec does.",
+            "Folder for the plans: DIR/SKU.json, in the format of export --to torchrec.",
         ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
     """Plan a TorchRec model on several SKUs through TorchRec's own dry run; no GPU needed.
 
-    Says for each whether the model fits, the step time in TorchRec's estimates, the bound that no
-    plan beats, the gap, and the rank that holds the plan up. Exit code 1 when a SKU falls short.
+    For each SKU, says whether the model fits, the step time in TorchRec's estimates, the bound that
+    no plan beats, the gap, and the rank that limits the plan. Exit code 1 if a SKU falls short.
     Needs TorchRec 1.9.
     """
     from milp_planner.integrations.torchrec import load_inputs

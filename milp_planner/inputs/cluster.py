@@ -136,7 +136,7 @@ class Rank(Spec):
     hbm_bytes: Annotated[Bytes, AfterValidator(_not_a_lost_unit), Field(alias="hbm")]
     """HBM in bytes; 0 for a CPU-only rank."""
     reserved_bytes: Annotated[Bytes, Field(alias="reserved")] = 0
-    """Bytes of it that this rank alone withholds from embeddings, such as for dense parameters."""
+    """Further bytes of this rank's HBM to withhold from embeddings."""
 
 
 class Machine(Spec):
@@ -162,19 +162,19 @@ class Reservations(Spec):
     """Memory the embeddings may not use; the defaults are TorchRec's."""
 
     hbm_percent: Percent = Fraction(15)
-    """Percentage of every rank's HBM."""
+    """Percentage of every rank's HBM to reserve."""
     dense_parameter_bytes: Bytes = 0
-    """Bytes of the dense part's parameters on one rank."""
+    """Bytes of the dense parameters on one rank."""
     dense_multiple: Annotated[int, Field(ge=0, le=100)] = 6
-    """How many times the dense parameters are reserved (weights, gradients, optimizer, buckets)."""
+    """Multiple of the dense parameters to reserve (weights, gradients, optimizer, buckets)."""
     kjt_multiple: Annotated[int, Field(ge=0, le=1000)] = 20
-    """How many times the ids of one batch (8 bytes each) are reserved."""
+    """Multiple of the ids of one batch (8 bytes each) to reserve."""
     hbm_bytes: Bytes = 0
-    """Further HBM per rank."""
+    """Further HBM to reserve per rank."""
     ddr_percent: Percent = Fraction(0)
-    """Percentage of every machine's DDR."""
+    """Percentage of every machine's DDR to reserve."""
     ddr_bytes: Bytes = 0
-    """Further DDR per machine."""
+    """Further DDR to reserve per machine."""
 
 
 class Cluster(Spec):
@@ -187,7 +187,7 @@ class Cluster(Spec):
     description: str = ""
     """What the cluster is."""
     profile: Name = "torchrec-default"
-    """Hardware profile that prices it, by name."""
+    """Name of the hardware profile that prices it."""
     machines: Annotated[tuple[Machine, ...], BeforeValidator(as_tuple), Field(min_length=1)]
     """The machines."""
     reservations: Reservations = Reservations()
