@@ -25,13 +25,7 @@ _FOR = {
 
 
 def refuse_strays(context: typer.Context, questions: list[str]) -> None:
-    """Refuse options for a question that is not asked, which would change nothing.
-
-    Parameters
-    ----------
-    questions : list of str
-        As asked; empty: those that are asked of any plan by default.
-    """
+    """Refuse options for a question that is not asked, which would change nothing."""
     asked = questions or ["why", "staircase"]
     for question in dict.fromkeys(_FOR.values()):
         names = [n for n, theirs in _FOR.items() if theirs == question and question not in asked]

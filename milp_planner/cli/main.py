@@ -97,13 +97,7 @@ def _telling(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code instead of exiting.
-
-    Parameters
-    ----------
-    arguments
-        Without the program's name; default: those of the process.
-    """
+    """Run the command line (by default the process's) and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         result = build()(args=given, prog_name="milp-planner", standalone_mode=False)

@@ -31,13 +31,7 @@ STARTERS = ("model.yaml", "cluster.yaml")
 
 
 def write_starters(folder: str | Path) -> tuple[Path, ...]:
-    """Write ``model.yaml`` and ``cluster.yaml`` into a folder.
-
-    Returns
-    -------
-    tuple of Path
-        The files, in the order of ``STARTERS``.
-    """
+    """Write the files of ``STARTERS`` into a folder."""
     targets = tuple(Path(folder) / name for name in STARTERS)
     for target in targets:
         check_writable(target)

@@ -162,21 +162,9 @@ def bins_of(path: Path, rows: int, arrays: bool) -> tuple[tuple[float, float], .
     Of n keys, f_k rows were seen k times each. Good–Turing: rows not seen share f_1/n of the
     lookups, and one seen k times counts as (k + 1) f_{k+1}/f_k, with f smoothed (a power of k,
     fitted) from where fewer than a hundred rows were seen equally often. A row seen more often is
-    never taken to be less popular.
-
-    Parameters
-    ----------
-    path : Path
-        File of keys (:class:`cuda_routing.key_files.KeyFiles`).
-    rows : int
-        Of the table.
-    arrays : bool
-        Whether keys are rows of an array, 0 … rows − 1; else any, but not more than rows.
-
-    Raises
-    ------
-    ValueError
-        One clause: the file is absent, empty, of an unknown kind, or keys are not the table's.
+    never taken to be less popular. Keys of ``arrays`` are their rows, 0 … rows − 1; others are any,
+    but not more than rows. ValueError, one clause, for a file of keys that are not the table's, or
+    that :class:`cuda_routing.key_files.KeyFiles` cannot read.
 
     References
     ----------

@@ -78,13 +78,10 @@ class Document:
 
 
 def read_yaml(text: str, file: str) -> Document:
-    """Parse one YAML document.
+    """Parse one YAML document; BadInput with ``file:line`` and what is wrong.
 
-    Raises
-    ------
-    BadInput
-        With ``file:line`` and what is wrong: broken YAML, a duplicate key, a trap scalar, a tag,
-        an anchor or alias, a second document, or too deep a nesting.
+    That is broken YAML, a duplicate key, a trap scalar, a tag, an anchor or alias, a second
+    document, or too deep a nesting.
     """
     try:
         return _Reader(file, yaml.parse(text, Loader=_LOADER)).document()
@@ -201,10 +198,7 @@ class _Reader:
 def plain_scalar(text: str) -> bool | int | float | str | None:
     """The value an unquoted text stands for; also used for the cells of a CSV file.
 
-    Raises
-    ------
-    ValueError
-        When it looks like a number or a truth value but is none.
+    ValueError when it looks like a number or a truth value but is none.
     """
     if _NULL.fullmatch(text):
         return None
@@ -242,11 +236,7 @@ def neighbour(path: Path) -> str | None:
 def read_text(path: Path, alike: Callable[[Path], str | None] = neighbour) -> str:
     """The UTF-8 text of a file; ``alike`` finds what may have been meant by a missing one.
 
-    Raises
-    ------
-    BadInput
-        When it is missing (with the nearest name in its folder), a folder, a pipe or device,
-        unreadable, too large or not UTF-8.
+    BadInput when it is missing, a folder, a pipe or device, unreadable, too large or not UTF-8.
     """
     try:
         raw = read_regular(path, MAX_BYTES)

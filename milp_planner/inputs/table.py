@@ -252,13 +252,7 @@ class Table(Spec):
 
 
 def histogram_of(sample: Sample, folder: Path, rows: int, arrays: bool) -> Histogram:
-    """The classes of popularity that a sample of keys speaks for; measured figures are kept.
-
-    Raises
-    ------
-    PydanticCustomError
-        With the field and one clause, as :func:`check_table`.
-    """
+    """The classes of popularity that a sample of keys speaks for; measured figures are kept."""
     from milp_planner.inputs.access import bins_of  # needs NumPy, which reading files does not
 
     try:
@@ -274,13 +268,7 @@ def histogram_of(sample: Sample, folder: Path, rows: int, arrays: bool) -> Histo
 
 
 def check_table(table: Table) -> None:
-    """Refuse fields that contradict each other.
-
-    Raises
-    ------
-    PydanticCustomError
-        With the field and one clause; the classes turn it into a sentence.
-    """
+    """Refuse fields that contradict each other: an error with the field and one clause."""
     _check_output(table)
     _check_kind(table)
     _check_constraints(table)

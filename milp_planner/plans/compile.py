@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations import Placement
 from formulations.instance import Current, Instance, IntArray, Objective, Resource, Scope, Where
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
@@ -30,19 +31,14 @@ _WHERE = {
 }
 
 
-@dataclass(frozen=True)
-class Moves:
-    """Limits on what may move against a plan in production."""
-
-    current: dict[str, tuple[str, tuple[tuple[int, ...], ...]]]
-    """Dict of table name to (option name, ranks of each block)."""
-    max_tables: int | None = None
-    max_bytes: int | None = None
-    """None: no limit."""
+#: A plan in production, from which moves are counted: option and ranks of each block by table.
+Production = Mapping[str, tuple[str, tuple[tuple[int, ...], ...]]]
 
 
 def compile_instance(
-    options: Options, objective: Objective | str = Objective.STEP_TIME, moves: Moves | None = None
+    options: Options,
+    objective: Objective | str = Objective.STEP_TIME,
+    production: Production | None = None,
 ) -> Instance:
     """The Instance of priced options.
 
@@ -50,22 +46,12 @@ def compile_instance(
     to embeddings. With ``buffers: largest_collective`` there is one HBM resource for each
     collective, ``hbm:NAME``, of the same capacity: it counts the tables and the buffers of that
     collective only, so that all of them together say *tables plus the largest collective's buffers
-    fit*, exactly.
-
-    Parameters
-    ----------
-    moves : Moves, optional
-        The plan in production and how much of it may move.
-
-    Returns
-    -------
-    Instance
-        Not re-validated block by block: its arrays hold the format's rules by construction, which
-        tests assert with :func:`formulations.instance.validate.validate`.
+    fit*, exactly. Not re-validated block by block: its arrays hold the format's rules by
+    construction, which tests assert with :func:`formulations.instance.validate.validate`.
     """
     blocks = _blocks(options)
     resources, use = _resources(options)
-    current, limits = _moves(options, moves)
+
     return Instance(
         name=f"{options.model.name}@{options.cluster.name}",
         source=f"milp-planner, profile {options.profile.name}",
@@ -90,9 +76,7 @@ def compile_instance(
         shard_use=use,
         shard_cost=options.entries.cost,
         shard_move=options.entries.move,
-        current=current,
-        max_moved_tables=limits[0],
-        max_moved_bytes=limits[1],
+        current=tuple(_current(options, production or {})),
     )
 
 
@@ -169,23 +153,25 @@ def _resources(options: Options) -> tuple[tuple[Resource, ...], IntArray]:
     return resources, np.stack([*columns, entries.ddr], axis=1)
 
 
-def _moves(
-    options: Options, moves: Moves | None
-) -> tuple[tuple[Current, ...], tuple[int | None, int | None]]:
-    if moves is None:
-        return (), (None, None)
-    current = []
+def _current(options: Options, production: Production) -> Iterator[Current]:
     for index, table in enumerate(options.model.tables):
-        if table.name not in moves.current:
+        if table.name not in production:
             continue
-        name, ranks = moves.current[table.name]
+        name, ranks = production[table.name]
         try:
             option = options.index(index, name)
             ranks = regrouped(ranks, options.choices[option].pinned is not None)
         except KeyError:
             option = -1
-        current.append(Current(index, option, ranks))
-    return tuple(current), (moves.max_tables, moves.max_bytes)
+        yield Current(index, option, ranks)
+
+
+def as_current(placement: Placement) -> tuple[Current, ...]:
+    """A placement as what an Instance counts moves from."""
+    return tuple(
+        Current(t, int(o), tuple(tuple(block) for block in placement.to_lists(t)))
+        for t, o in enumerate(placement.options)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,13 +185,7 @@ class Compiled:
 
 
 def compile_for(model: ModelSource, cluster: ClusterSource, objective: str) -> Compiled:
-    """Read, check, price and compile.
-
-    Raises
-    ------
-    BadInput
-        For malformed inputs, an unknown objective, or a table without any legal option.
-    """
+    """Read, check, price and compile; BadInput also for an unknown objective."""
     names = [o.value for o in Objective]
     if str(objective) not in names:
         raise BadInput(f"objective {str(objective)!r}: {nearest(str(objective), names)}")
@@ -220,13 +200,7 @@ ClusterSource = Cluster | str | Path
 
 
 def to_model(source: ModelSource) -> Model:
-    """The model itself, read from its YAML file, or of that name in a catalog.
-
-    Raises
-    ------
-    BadInput
-        When the file is missing or malformed, or ``source`` is neither.
-    """
+    """The model itself, read from its YAML file, or of that name in a catalog."""
     return source if isinstance(source, Model) else _read(source, "model", load_model)
 
 

@@ -59,16 +59,11 @@ def as_html(plan: Plan) -> str:
 
 
 def to_frame(plan: Plan) -> Any:
-    """One row per table, as a pandas DataFrame indexed by the table's name.
+    """One row per table, as a pandas DataFrame indexed by the table's name; ImportError without it.
 
-    Columns: option, kind, sharding_type, mode, cache_ratio (float), column_shards, dist_type,
-    ranks (list), hbm_bytes and ddr_bytes (over all its shards), slowest_rank_ms (its largest time
-    on one rank).
-
-    Raises
-    ------
-    ImportError
-        Without pandas, saying what to install.
+    Columns: option, kind, sharding_type, mode, cache_ratio (float), column_shards, dist_type, ranks
+    (list), hbm_bytes and ddr_bytes (over all its shards), slowest_rank_ms (its largest time on one
+    rank).
     """
     try:
         import pandas
@@ -131,17 +126,8 @@ def _rest(plan: Plan, most: int) -> list[str]:
 def draw_plan(plan: Plan) -> Any:
     """Two panels over the ranks: milliseconds stacked by phase, memory in percent.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-        It shows itself in a notebook; ``savefig`` writes it.
-
-    Raises
-    ------
-    ImportError
-        Without matplotlib, saying what to install.
-    BadInput
-        For a plan that places nothing.
+    A matplotlib figure, which shows itself in a notebook; ``savefig`` writes it. ImportError
+    without matplotlib, BadInput for a plan that places nothing.
     """
     try:
         from matplotlib.figure import Figure

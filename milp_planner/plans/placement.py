@@ -209,13 +209,7 @@ def _milliseconds(picoseconds: int | None) -> float | None:
 
 
 def decode(options: Options, instance: Instance, outcome: Outcome) -> Plan:
-    """What an Outcome means: sharding type, mode, ratio, routing and ranks of every table.
-
-    Parameters
-    ----------
-    options : Options
-        What ``instance`` was compiled from.
-    """
+    """What an Outcome of the Instance compiled from some options means for every table."""
     tables = placed_tables(options.model, options.cluster, instance, outcome.placement)
     return Plan(options.model, options.cluster, options.profile, instance, outcome, tables)
 
@@ -225,10 +219,7 @@ def placed_tables(
 ) -> tuple[PlacedTable, ...]:
     """What a placement decides for every table of a model; empty without one.
 
-    Raises
-    ------
-    BadInput
-        When the model on that cluster does not offer a table the option it is placed with.
+    BadInput when the model on that cluster does not offer a table the option it is placed with.
     """
     if placement is None:
         return ()

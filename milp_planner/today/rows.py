@@ -50,19 +50,11 @@ class CurrentTable:
 
 
 def read_today(source: TodaySource) -> list[CurrentTable]:
-    """Rows of a plan.
+    """Rows of a plan; BadInput says file and line, what was found, what is allowed.
 
-    Parameters
-    ----------
-    source
-        A Plan; the path of a plan.json, of a CSV (:func:`read_csv`) or of the statistics that
-        TorchRec prints (plain or ``.gz``); or a mapping of table names to pins, as
-        :func:`milp_planner.integrations.exports.read` returns.
-
-    Raises
-    ------
-    BadInput
-        One sentence: file and line, what was found, what is allowed, nearest valid name.
+    A Plan; the path of a plan.json, of a CSV (:func:`read_csv`) or of the statistics that TorchRec
+    prints (plain or ``.gz``); or a mapping of table names to pins, as
+    :func:`milp_planner.integrations.exports.read` returns.
     """
     if isinstance(source, Mapping):
         return [_of_pin(name, pin) for name, pin in source.items()]
@@ -92,13 +84,7 @@ def read_today(source: TodaySource) -> list[CurrentTable]:
 
 
 def printed_tables(path: Path) -> list[StatsTable]:
-    """The tables of a file of TorchRec's printed statistics, plain or gzipped.
-
-    Raises
-    ------
-    BadInput
-        When the file is no such printout, or a row of it cannot be understood.
-    """
+    """The tables of a file of TorchRec's printed statistics, plain or gzipped."""
     text = _unpacked_text(path) if path.suffix.lower() == ".gz" else read_text(path)
     if not is_stats(text):
         raise BadInput(
@@ -147,11 +133,6 @@ def read_csv(path: Path) -> list[CurrentTable]:
 
     Ranks are written as ``0-3,6`` (quoted), ``0 1 2`` or ``all``; ``dist_type`` and
     ``column_width`` may be added.
-
-    Raises
-    ------
-    BadInput
-        As :func:`read_today`.
     """
     rows = list(_csv_rows(path))
     if not rows:
@@ -161,13 +142,7 @@ def read_csv(path: Path) -> list[CurrentTable]:
 
 
 def parse_ranks(text: str, where: str) -> tuple[int, ...] | None:
-    """``0-3,6`` as (0, 1, 2, 3, 6); None for nothing or ``all``.
-
-    Raises
-    ------
-    BadInput
-        When a part is no rank and no run of ranks.
-    """
+    """``0-3,6`` as (0, 1, 2, 3, 6); None for nothing or ``all``."""
     if text.strip().lower() in ("", "all"):
         return None
     ranks: list[int] = []

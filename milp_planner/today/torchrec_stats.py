@@ -65,18 +65,7 @@ def is_stats(text: str) -> bool:
 
 
 def read_stats(text: str, what: str) -> list[StatsTable]:
-    """Every table of a printout.
-
-    Parameters
-    ----------
-    what : str
-        What sentences call the source.
-
-    Raises
-    ------
-    BadInput
-        For a printout without its table of parameters, or a cell that cannot be understood.
-    """
+    """Every table of a printout, which sentences call ``what``."""
     lines = _cells(text)
     header: list[str] | None = None
     found = []
@@ -178,21 +167,10 @@ def model_files(
 ) -> tuple[str, str]:
     """The text of a model.yaml and of the tables.csv that it names.
 
-    What TorchRec calls *Num Indices* is the ids of a sample over all features of a table:
-    features × poolings × pooling factor (or × sequence length).
-
-    Parameters
-    ----------
-    name : str
-        Of the model.
-    dtype, optimizer, exchange : str
-        Element type and optimizer of all tables, and element type on the wire: the printout says
-        none of them.
-
-    Raises
-    ------
-    BadInput
-        For missing columns, cells that are no numbers, or tables of several batches.
+    What TorchRec calls *Num Indices* is the ids of a sample over all features of a table: features
+    × poolings × pooling factor (or × sequence length). Element types and the optimizer are given
+    because the printout says none of them. BadInput for missing columns, cells that are no numbers,
+    or tables of several batches.
     """
     names = _short([table.name for table in stats])
     rows = [_model_row(table, short) for table, short in zip(stats, names, strict=True)]

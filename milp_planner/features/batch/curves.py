@@ -186,15 +186,10 @@ class Claim(NamedTuple):
 
 
 def best_bound(claims: Iterable[Claim], objective: int | None) -> Claim | None:
-    """The largest bound; among equals one derived in integers.
+    """The largest of some bounds on one Instance; among equals one derived in integers.
 
-    Parameters
-    ----------
-    claims
-        Bounds on one Instance.
-    objective
-        Of the best plan known, which refutes a larger bound in floating point; None without one.
-        (A larger one in integers is an error of ours and is not hidden.)
+    A bound in floating point above ``objective``, that of the best plan known, is refuted and does
+    not count. (A larger one in integers is an error of ours and is not hidden.)
     """
     valid = (c for c in claims if c.exact or objective is None or c.bound <= objective)
     return max(valid, key=lambda claim: (claim.bound, claim.exact), default=None)

@@ -19,25 +19,8 @@ from milp_planner.drawing.charts import (
     chart,
     padded,
 )
-from milp_planner.drawing.page import (
-    Cell,
-    Column,
-    Fact,
-    Grid,
-    Part,
-    Section,
-    Values,
-    columns,
-    fill,
-    rows,
-)
-from milp_planner.drawing.units import (
-    UNKNOWN,
-    show_axis,
-    show_cost,
-    show_gap,
-    show_percent,
-)
+from milp_planner.drawing.page import Cell, Column, Fact, Grid, Part, Section, fill
+from milp_planner.drawing.units import UNKNOWN, show_axis, show_cost, show_gap, show_percent
 from milp_planner.features.batch.curves import Profile, Row, Swept
 from milp_planner.features.batch.info import BatchInfo, summary_grid
 
@@ -102,8 +85,9 @@ _STYLE = {"optimal": "optimal", "feasible": "feasible", "failed": "over", "unkno
 
 def _assertions(info: BatchInfo) -> Section | None:
     """Assertions, and what contradicts itself: that comes first, for nothing else is then sure."""
-    values: Values = [["contradiction", Cell("broken", over=True), sentence]
-                      for sentence in info.contradictions]  # fmt: skip
+    values: list[list[str | Cell]] = [
+        ["contradiction", Cell("broken", over=True), sentence] for sentence in info.contradictions
+    ]
     for each in info.assertions:
         word = {True: "holds", False: "does not hold", None: "not decided"}[each.holds]
         many = f"{each.scenarios} scenario{'s' if each.scenarios != 1 else ''}"
@@ -111,8 +95,8 @@ def _assertions(info: BatchInfo) -> Section | None:
         values += [["", Cell("broken", over=True), sentence] for sentence in each.broken]
     if not values:
         return None
-    head = columns("assertion", "verdict", "where")
-    grid = Grid("assertion-rows", "assertions", "What the suite asserts", head, rows(values))
+    head, caption = ("assertion", "verdict", "where"), "What the suite asserts"
+    grid = Grid.of("assertion-rows", "assertions", caption, head, values)
     return Section("assertions", "Assertions", parts=(Part(table=grid),))
 
 

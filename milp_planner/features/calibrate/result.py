@@ -49,13 +49,7 @@ class MeasurementPlan:
 
 
 def measurement_plan(machine: Machine, quick: bool) -> MeasurementPlan:
-    """Every probe of a calibration.
-
-    Parameters
-    ----------
-    quick : bool
-        Fewer points and rounds: for a first look, not for a profile to keep.
-    """
+    """Every probe of a calibration; ``quick``: fewer points and rounds, for a first look."""
     hits = HITS[1:2] if quick else HITS
     tiers = {("HBM_ONLY", 1.0): machine.lookup("HBM_ONLY", 1.0, DIM),
              ("HOST_ONLY", 0.0): machine.lookup("HOST_ONLY", 0.0, DIM)}  # fmt: skip
@@ -122,13 +116,7 @@ def calibration(
     max_spread: float,
     seconds: float,
 ) -> Calibration:
-    """Judge the measurements and fit a profile to them.
-
-    Raises
-    ------
-    TooNoisy
-        When repeats spread too far, the tiers cannot be told apart, or times contradict.
-    """
+    """Fit a profile; TooNoisy when repeats spread too far, tiers look alike, times contradict."""
     quiet([samples[probe.name] for probe in plan.probes], max_spread)
     sweep = _sweep(name, machine, plan, samples)
     profile = _profile(name, machine, plan, samples, sweep, max_spread)

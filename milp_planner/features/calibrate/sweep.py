@@ -70,13 +70,7 @@ class Sweep(Spec):
 
 
 def read_sweep(path: str | Path) -> Sweep:
-    """A sweep from a JSON or CSV file, by the name's ending.
-
-    Raises
-    ------
-    BadInput
-        One sentence: file, line or field, what was found, what is allowed.
-    """
+    """A sweep from a JSON or CSV file, by the name's ending; BadInput says what is wrong where."""
     file = Path(path)
     if file.suffix.lower() == ".json":
         document = read_document(file)
@@ -156,24 +150,12 @@ class Fit:
 
 
 def fit_sweep(sweep: Sweep, base: Profile, max_spread: float = MAX_SPREAD) -> Fit:
-    """Fit the curve of every mode that the sweep has.
+    """Fit the curve of every mode that the sweep has; ``base`` has the bandwidths it lacks.
 
-    Parameters
-    ----------
-    sweep : Sweep
-        With at least one HBM_ONLY time, which x_eff = 1 stands for.
-    base : Profile
-        Bandwidths where the sweep states none.
-    max_spread : float
-        Above this relative spread of a time nothing is fitted.
-
-    Raises
-    ------
-    BadInput
-        Without an HBM_ONLY time, or with an x that its mode cannot have.
-    TooNoisy
-        Where a time spreads too far, or times contradict each other beyond their spread: a tiered
-        lookup faster than HBM or slower than the host link, or slower at a larger x.
+    BadInput without an HBM_ONLY time, which x_eff = 1 stands for, or with an x that its mode cannot
+    have. TooNoisy where a time spreads beyond ``max_spread``, or times contradict each other beyond
+    their spread: a tiered lookup faster than HBM or slower than the host link, or slower at a
+    larger x.
     """
     quiet(sweep.points, max_spread)
     hbm, link = sweep.hbm or base.hbm, sweep.host_link or base.host_link
@@ -211,15 +193,7 @@ def fit_sweep(sweep: Sweep, base: Profile, max_spread: float = MAX_SPREAD) -> Fi
 
 
 def fitted_profile(sweep: Sweep, base: Profile, max_spread: float = MAX_SPREAD) -> Profile:
-    """The base profile with everything the sweep determines put in its place.
-
-    Parameters as in :func:`fit_sweep`.
-
-    Raises
-    ------
-    BadInput, TooNoisy
-        As :func:`fit_sweep`.
-    """
+    """The base profile with everything :func:`fit_sweep` determines put in its place."""
     fit = fit_sweep(sweep, base, max_spread)
     hbm, link = sweep.hbm or base.hbm, sweep.host_link or base.host_link
     kernel = base.kernel

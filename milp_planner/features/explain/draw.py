@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, fitting_grid, rows
+from milp_planner.drawing.page import Cell, Grid, draw_grid, fitting_grid
 from milp_planner.drawing.units import (
     UNKNOWN,
     show_amount,
@@ -55,36 +55,29 @@ def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
 def _draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
     """One row per table with its option, one a better-known alternative below it."""
     shown = info.tables if everything else info.tables[:MOST_TABLES]
-    rows = []
+    rows, now = [], show_cost(info.objective, info.time_unit)
     for table in shown:
-        rows.append(
-            [table.table, table.option, show_cost(info.objective, info.time_unit), "chosen"]
-        )
+        rows.append([table.table, table.option, now, "chosen"])
         for other in table.alternatives:
             rows.append(["", f"  {other.option}", cost_text(info, other), reason(info, other)])
     headers = ("table", "option", info.objective_kind, "")
     grid = fitting_grid(
         headers, rows, {"option": 30, "table": 12, "": 24}, ("table", "option", ""), folded=("",)
     )
-    hidden = len(info.tables) - len(shown)
-    note = [Text(f"… and {hidden} more tables (--all shows them, --table NAME one)")]
+    notes, hidden = [], len(info.tables) - len(shown)
     if info.left:
         asked = f"the {len(info.tables)} costliest of {len(info.tables) + info.left} tables"
-        note = [Text(f"asked about {asked}, {len(shown)} shown (--table NAME asks about another)")]
-    title = Text("why: every table's option, the best others, and what they would cost now")
-    title.stylize("bold")
-    about = Text("… short: what is missing if every other table stays where it is", style="dim")
-    return Group(title, grid, *(note if hidden or info.left else []), *_better(info), about)
-
-
-def _better(info: WhyInfo) -> list[Text]:
-    """A plan that was not proved best may turn out not to be."""
+        notes.append(f"asked about {asked}, {len(shown)} shown (--table NAME asks about another)")
+    elif hidden:
+        notes.append(f"… and {hidden} more tables (--all shows them, --table NAME one)")
     costs = [o.cost for table in info.tables for o in table.alternatives if o.cost is not None]
-    best = min(costs, default=info.objective)
-    if best >= info.objective:
-        return []
-    cost = show_cost(best, info.time_unit)
-    return [Text(f"a better plan turned up: {cost}")]
+    if (best := min(costs, default=info.objective)) < info.objective:
+        notes.append(f"a better plan turned up: {show_cost(best, info.time_unit)}")
+    title = Text(
+        "why: every table's option, the best others, and what they would cost now", style="bold"
+    )
+    about = Text("… short: what is missing if every other table stays where it is", style="dim")
+    return Group(title, grid, *map(Text, notes), about)
 
 
 def cost_text(info: WhyInfo, other: Alternative) -> str:
@@ -132,18 +125,21 @@ def draw_staircase(info: StaircaseInfo) -> RenderableType:
 def staircase_grid(info: StaircaseInfo) -> Grid:
     """A row per capacity."""
     unit = info.time_unit
-    values: Values = [
+    return Grid.of(
+        f"stairs-{info.tier}",
+        f"{info.tier} staircase", f"{info.tier.upper()} of each {info.scope}",
+        ("#more", "#capacity", f"#{info.objective_kind}", "#change", "#gap", "status",
+         "#relaxed ≥"),
         [
-            Cell(_signed(s.extra, unit), s.extra), Cell(show_amount(s.smallest, unit), s.smallest),
-            Cell(show_cost(s.objective, unit), s.objective), change_text(s.objective, info.now),
-            Cell(show_gap(s.gap), s.gap), s.status, Cell(show_cost(s.relaxed, unit), s.relaxed),
-        ]
-        for s in info.steps
-    ]  # fmt: skip
-    head = columns("#more", "#capacity", f"#{info.objective_kind}", "#change", "#gap", "status",
-                   "#relaxed ≥")  # fmt: skip
-    caption = f"{info.tier.upper()} of each {info.scope}"
-    return Grid(f"stairs-{info.tier}", f"{info.tier} staircase", caption, head, rows(values))
+            [
+                Cell(("+" if s.extra > 0 else "") + show_amount(s.extra, unit), s.extra),
+                Cell(show_amount(s.smallest, unit), s.smallest),
+                Cell(show_cost(s.objective, unit), s.objective), change_text(s.objective, info.now),
+                Cell(show_gap(s.gap), s.gap), s.status, Cell(show_cost(s.relaxed, unit), s.relaxed),
+            ]
+            for s in info.steps
+        ],
+    )  # fmt: skip
 
 
 def slope_text(info: StaircaseInfo) -> str:
@@ -190,16 +186,18 @@ def draw_machines(info: MachinesInfo) -> RenderableType:
 def machines_grid(info: MachinesInfo) -> Grid:
     """A row per number of machines."""
     word = {True: "reaches it", False: "proved: misses it", None: "open"}
-    values: Values = [
+    return Grid.of(
+        "machines", "machines", "Numbers of machines tried",
+        ("#machines", f"#{info.objective_kind}", "#bound", "status", "target"),
         [
-            Cell(str(t.machines), t.machines),
-            Cell(show_cost(t.objective, info.time_unit), t.objective),
-            Cell(show_cost(t.bound, info.time_unit), t.bound), t.status, word[t.reaches],
-        ]
-        for t in info.tries
-    ]  # fmt: skip
-    head = columns("#machines", f"#{info.objective_kind}", "#bound", "status", "target")
-    return Grid("machines", "machines", "Numbers of machines tried", head, rows(values))
+            [
+                Cell(str(t.machines), t.machines),
+                Cell(show_cost(t.objective, info.time_unit), t.objective),
+                Cell(show_cost(t.bound, info.time_unit), t.bound), t.status, word[t.reaches],
+            ]
+            for t in info.tries
+        ],
+    )  # fmt: skip
 
 
 def machines_text(info: MachinesInfo) -> str:
@@ -210,7 +208,3 @@ def machines_text(info: MachinesInfo) -> str:
     found = "none of those tried" if info.fewest is None else str(info.fewest)
     word = "proved" if info.proved else "not proved: a smaller number was left open"
     return f"fewest machines{aim}: {found} ({word})"
-
-
-def _signed(extra: int, unit: str) -> str:
-    return ("+" if extra > 0 else "") + show_amount(extra, unit)

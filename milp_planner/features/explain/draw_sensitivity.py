@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, rows
+from milp_planner.drawing.page import Cell, Grid, draw_grid
 from milp_planner.drawing.units import UNKNOWN, show_cost, show_gap
 
 if TYPE_CHECKING:
@@ -28,16 +28,17 @@ def draw_sensitivity(info: SensitivityInfo) -> RenderableType:
 
 def sensitivity_grid(info: SensitivityInfo) -> Grid:
     """A row per parameter that some price depends on."""
-    values: Values = [
+    return Grid.of(
+        "sensitivity-rows", "parameters", "One parameter at a time",
+        ("parameter", "spread", "lower", "higher", "#changes at", "#regret up to"),
         [
-            one.parameter.name, Cell(spread_text(one), one.parameter.spread), end_text(one.lower),
-            end_text(one.higher), change_text(one), worst_text(one),
-        ]
-        for one in info.singles if one.lower or one.higher
-    ]  # fmt: skip
-    head = columns("parameter", "spread", "lower", "higher", "#changes at", "#regret up to")
-    caption = "One parameter at a time"
-    return Grid("sensitivity-rows", "parameters", caption, head, rows(values))
+            [
+                one.parameter.name, Cell(spread_text(one), one.parameter.spread),
+                end_text(one.lower), end_text(one.higher), change_text(one), worst_text(one),
+            ]
+            for one in info.singles if one.lower or one.higher
+        ],
+    )  # fmt: skip
 
 
 def spread_text(one: Single) -> str:

@@ -40,6 +40,11 @@ class Usage:
     used: int
     capacity: int
 
+    @property
+    def over(self) -> bool:
+        """Whether more is used than there is."""
+        return self.used > self.capacity
+
 
 @dataclass(frozen=True)
 class RankRow:
@@ -232,15 +237,14 @@ def _table(*first: str) -> Table:
 
 def _usage_columns(table: Table, usage: Iterable[Usage], prefix: str = "") -> None:
     for name in by_memory(usage):
-        table.add_column(f"{prefix}{name}", justify="right", no_wrap=True)
-        table.add_column("of", justify="right", no_wrap=True)
-        table.add_column("%", justify="right", no_wrap=True)
+        for heading in (f"{prefix}{name}", "of", "%"):
+            table.add_column(heading, justify="right", no_wrap=True)
 
 
 def _usage_cells(info: RanksInfo, usage: Iterable[Usage]) -> list[Text]:
     cells = []
     for use in by_memory(usage).values():
-        style = "bold red" if use.used > use.capacity else ""
+        style = "bold red" if use.over else ""
         shown = [show_amount(v, info.time_unit) for v in (use.used, use.capacity)]
         share = show_share(use.used, use.capacity)
         cells += [Text(text, style=style) for text in (*shown, share.rstrip("%"))]

@@ -14,16 +14,7 @@ from rich.text import Text
 from formulations import Instance, Outcome, Settings, Status
 from formulations.diagnose import diagnose
 from formulations.instance import MAX_VALUE
-from milp_planner.drawing.page import (
-    Cell,
-    Grid,
-    Part,
-    Section,
-    columns,
-    draw_grid,
-    rows,
-    sentence,
-)
+from milp_planner.drawing.page import Cell, Grid, Part, Section, draw_grid, sentence
 from milp_planner.drawing.units import show_amount
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
@@ -116,9 +107,9 @@ def draw_shortage(info: ShortageInfo, unit: str = "ps") -> RenderableType:
 
 def shortage_grid(info: ShortageInfo, unit: str) -> Grid:
     """A row per tier."""
-    head = columns("tier", "#there now", "#needed everywhere", "#short by", "answer")
-    values = [_cells(tier, unit) for tier in info.tiers]
-    return Grid("tiers", "memory", "Each tier, the others left as they are", head, rows(values))
+    head = ("tier", "#there now", "#needed everywhere", "#short by", "answer")
+    caption = "Each tier, the others left as they are"
+    return Grid.of("tiers", "memory", caption, head, [_cells(tier, unit) for tier in info.tiers])
 
 
 def advice(info: ShortageInfo, unit: str) -> Iterator[str]:
@@ -247,17 +238,10 @@ def with_advice(outcome: Outcome, model: Model, cluster: Cluster) -> Outcome:
 
 
 def memory_for(tier: str, usable: int, model: Model, cluster: Cluster) -> int | None:
-    """Least memory, in bytes, of which embeddings may use that much; None: not even 2^53 - 1 is.
+    """Least memory of a tier of which embeddings may use ``usable`` bytes; None above 2^53 - 1.
 
-    Turns :meth:`Cluster.usable_hbm` and :meth:`Cluster.usable_ddr` round. Where ranks reserve
-    different amounts of their own, the largest counts.
-
-    Parameters
-    ----------
-    tier : str
-        ``hbm`` (of a rank) or ``ddr`` (of a machine).
-    usable : int
-        Bytes.
+    Turns :meth:`Cluster.usable_hbm` (of a rank) and :meth:`Cluster.usable_ddr` (of a machine)
+    round. Where ranks reserve different amounts of their own, the largest counts.
     """
     held = cluster.reservations
     percent = held.hbm_percent if tier == "hbm" else held.ddr_percent

@@ -239,13 +239,7 @@ def simulate_table(job: TableJob, batches: int, seed: int) -> TableRun:
 
 
 def check_keys(table: Table, keys: IntArray, where: str) -> None:
-    """Refuse keys that a table cannot have: an array (TorchRec) has rows 0 to rows - 1.
-
-    Raises
-    ------
-    BadInput
-        ``where``, the first such key, and what is allowed.
-    """
+    """Refuse keys that a table cannot have: an array (TorchRec) has rows 0 to rows - 1."""
     if table.kind == "torchrec" and len(keys) and not 0 <= keys.min() <= keys.max() < table.rows:
         wrong = int(np.argmax((keys < 0) | (keys >= table.rows)))
         raise BadInput(
@@ -255,14 +249,7 @@ def check_keys(table: Table, keys: IntArray, where: str) -> None:
 
 
 def check_trace(job: TableJob, keys: IntArray) -> None:
-    """Refuse a trace that cannot be replayed.
-
-    Raises
-    ------
-    BadInput
-        The table cannot have one of the keys, there are less than two batches of all ranks, or the
-        table has too many slots to replay every one.
-    """
+    """Refuse a trace with impossible keys, fewer than two batches of all ranks, too many slots."""
     name, lookups = job.table.name, job.lookups * job.senders
     check_keys(job.table, keys, f"the trace of table {name!r}")
     if len(keys) < 2 * lookups:

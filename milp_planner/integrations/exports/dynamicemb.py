@@ -32,13 +32,7 @@ FINEST = 100
 
 
 def document(plan: Plan) -> dict[str, Any]:
-    """The plan's dynamicemb tables as JSON values.
-
-    Raises
-    ------
-    BadInput
-        For a routing rule that dynamicemb does not have.
-    """
+    """The plan's dynamicemb tables as JSON; BadInput for a routing rule that dynamicemb lacks."""
     placed = [table for table in plan.tables if table.kind == "dynamicemb"]
     groups: dict[str, list[PlacedTable]] = {}
     for table in placed:
@@ -72,11 +66,8 @@ def notes(plan: Plan) -> list[str]:
 def read(text: str, model: Model) -> dict[str, Pin]:
     """What such a JSON text fixes: mode, cache ratio and routing rule.
 
-    Raises
-    ------
-    BadInput
-        For text that is no such document, unknown or TorchRec tables, options the runtime
-        refuses, and tables that would fuse although their shares of HBM differ.
+    BadInput for text that is no such document, unknown or TorchRec tables, options the runtime
+    refuses, and tables that would fuse although their shares of HBM differ.
     """
     found = _parse(text)
     world = found["world_size"]
@@ -157,13 +148,7 @@ def _parse(text: str) -> dict[str, Any]:
 
 
 def _share(table: Table, options: dict[str, Any], model: Model, world: int) -> Fraction:
-    """The table's share s of values in HBM, undone of the rounding up to whole bytes.
-
-    Raises
-    ------
-    BadInput
-        For capacities that do not hold the table, and bytes that are no share of it.
-    """
+    """The table's share s of values in HBM, undone of the rounding up to whole bytes."""
     where = f"table {table.name!r}"
     capacity, local = options.get("max_capacity"), options.get("local_hbm_for_values")
     for key, value in (("max_capacity", capacity), ("local_hbm_for_values", local)):

@@ -25,11 +25,8 @@ FORMAT = "milp-planner-torchrec/1"
 def document(plan: Plan, modules: Mapping[str, str] | str = "") -> dict[str, Any]:
     """The plan's TorchRec tables as JSON values.
 
-    Parameters
-    ----------
-    modules : str or mapping of table name to str
-        Path of the module that holds the tables inside the model given to
-        ``DistributedModelParallel``: one for all, or one per table.
+    ``modules`` are paths of the modules that hold the tables inside the model given to
+    ``DistributedModelParallel``: one for all, or one per table.
     """
     placed = [table for table in plan.tables if table.kind == "torchrec"]
     paths = {
@@ -65,11 +62,8 @@ def notes(plan: Plan) -> list[str]:
 def read(text: str, model: Model) -> dict[str, Pin]:
     """What such a JSON text fixes: sharding type, mode, load factor, column width and ranks.
 
-    Raises
-    ------
-    BadInput
-        For text that is no such document, tables the model does not have, TorchRec tables it
-        misses, and shards that do not cover their table.
+    BadInput for text that is no such document, tables the model does not have, TorchRec tables it
+    misses, and shards that do not cover their table.
     """
     pins: dict[str, Pin] = {}
     for module, name, entry in entries(text):
@@ -81,13 +75,7 @@ def read(text: str, model: Model) -> dict[str, Pin]:
 
 
 def entries(text: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Module path, table and entry of everything that such a JSON text holds.
-
-    Raises
-    ------
-    BadInput
-        When it is no such document.
-    """
+    """Module path, table and entry of everything that such a JSON text holds."""
     for module, tables in _parse(text)["plan"].items():
         if not isinstance(tables, dict):
             raise BadInput(f"plan: module {module!r} must hold tables by name")

@@ -103,9 +103,7 @@ def label(option: ShardingOption) -> str:
 def fusion(option: ShardingOption) -> tuple[str, int]:
     """Group and level: tables whose grouped keys agree get one share of HBM from the runtime.
 
-    References
-    ----------
-    NVIDIA/recsys-examples, ``corelib/dynamicemb``: grouped key of batched tables. Tables of
+    Source: NVIDIA/recsys-examples, ``corelib/dynamicemb``, grouped key of batched tables. Tables of
     different modules, or pooled and weighted otherwise, never meet in one.
     """
     options = option.dynamicemb_options

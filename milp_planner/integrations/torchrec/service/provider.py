@@ -72,13 +72,7 @@ class MilpPlannerProvider(DefaultPlannerProvider):
     def build_topology(
         self, sku: str, request: ShardingPlanRequest, ctx: PlannerSessionContext
     ) -> Topology:
-        """The topology of a SKU.
-
-        Raises
-        ------
-        BadInput
-            For a SKU that ``hardware`` does not hold.
-        """
+        """The topology of a SKU; BadInput for one that ``hardware`` does not hold."""
         override = (getattr(request, "per_sku_overrides", None) or {}).get(sku)
         if self._hardware is None and override is None:
             return super().build_topology(sku, request, ctx)
@@ -109,12 +103,8 @@ class MilpPlannerProvider(DefaultPlannerProvider):
     ) -> EmbeddingPlannerBase:
         """The planner of the request's variant.
 
-        Raises
-        ------
-        BadInput
-            When the request's configuration steers a part that this planner does not have.
-        NotImplementedError
-            From TorchRec, for variants that neither builds.
+        BadInput when the request's configuration steers a part that this planner does not have;
+        NotImplementedError from TorchRec, for variants that neither builds.
         """
         request, config = ctx.request, ctx.request.planner_config
         if config.planner_variant is not PlannerVariant.LINEAR_PROGRAMMING:
@@ -198,13 +188,7 @@ def hardware_of(cluster: Cluster) -> HardwareConfig:
 def _hardware(
     sku: str, known: Mapping[str, HardwareConfig] | None, override: SkuOverride | None
 ) -> HardwareConfig:
-    """Hardware of one SKU with what the request overrides.
-
-    Raises
-    ------
-    BadInput
-        For a SKU that is not among those known, with the nearest.
-    """
+    """Hardware of one SKU with what the request overrides; BadInput names the nearest known SKU."""
     if known is not None and sku not in known:
         raise BadInput(f"SKU {sku!r}: {choice(sku, known)}")
     found = HardwareConfig() if known is None else known[sku]
