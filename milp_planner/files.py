@@ -125,10 +125,10 @@ def _check_writable(target: Path) -> None:
         raise BadInput(f"cannot write {target}: the folder {target.parent} is not writable")
 
 
-def check_absent(path: Path) -> None:
-    """Refuse to overwrite a file that nobody named: BadInput when there is something already."""
+def check_absent(path: Path, cure: str) -> None:
+    """Refuse to overwrite a file that nobody named."""
     if path.exists() or path.is_symlink():
-        raise BadInput(f"{path} already exists; -o {path} overwrites it")
+        raise BadInput(f"{path} already exists; {cure}")
 
 
 def _mode_of(target: Path) -> int:

@@ -14,7 +14,7 @@ from milp_planner.errors import BadInput
 from milp_planner.files import check_writable, json_text, write_atomically, write_together
 
 if TYPE_CHECKING:
-    from milp_planner.features.calibrate import Calibration
+    from milp_planner.features.calibrate.result import Calibration
 
 PROFILE_FILE = "profile.yaml"
 
@@ -118,7 +118,7 @@ def _measure(
 ) -> Calibration:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from milp_planner.features.calibrate import calibrate, find_machine
+    from milp_planner.features.calibrate.run import calibrate, find_machine
 
     err = console.err()
     with Progress(
@@ -141,8 +141,8 @@ def _measure(
 
 def _fit(raw: Path, base: str | None, max_spread: float, target: Path | None, json: bool) -> None:
     """Fit a sweep of somebody's and write the profile."""
-    from milp_planner.features.calibrate import fitted_profile, read_sweep
     from milp_planner.features.calibrate.result import profile_text
+    from milp_planner.features.calibrate.sweep import fitted_profile, read_sweep
     from milp_planner.pricing.profile import load_profile
 
     sweep = read_sweep(raw)

@@ -67,9 +67,8 @@ def verify(file: FileArgument, instance: InstanceOption = None, json: JsonOption
     from milp_planner.features.verify import draw_claims, verification_to_dict
 
     result = verify(file, instance=instance)
-    if json:
-        console.emit_json(verification_to_dict(result))
-    else:
-        console.out().print(draw_claims(result, str(file)))
+    console.tell(
+        json, lambda: verification_to_dict(result), lambda: [draw_claims(result, str(file))]
+    )
     if not result.ok:
         raise typer.Exit(1)

@@ -84,7 +84,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     target = output or (None if json else Path(PLAN_FILE))
     check_writable(target)
     if output is None and target is not None:
-        check_absent(target)
+        check_absent(target, f"-o {target} overwrites it")
     inputs = find(model, cluster, profile)
     current = None if today is None else find_today(today, inputs[0])
     work = Work("pricing", prepares=True)

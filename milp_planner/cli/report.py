@@ -27,7 +27,7 @@ from milp_planner.errors import BadInput
 from milp_planner.files import check_writable, write_atomically
 
 if TYPE_CHECKING:
-    from milp_planner.features.batch import BatchInfo
+    from milp_planner.features.batch.info import BatchInfo
     from scenarios.batch.runner import Batch
 
 
@@ -137,7 +137,7 @@ def report_comparison(path: Path, target: Path | None, json: bool) -> None:
 
 def info_of(batch: Batch) -> BatchInfo:
     """The figures of a batch."""
-    from milp_planner.features.batch import batch_of
+    from milp_planner.features.batch.info import batch_of
 
     suite = batch.suite
     return batch_of(

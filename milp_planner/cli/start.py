@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 from milp_planner.cli import console
 from milp_planner.cli.options import JsonOption, argument
-from milp_planner.errors import BadInput
-from milp_planner.files import check_writable, write_atomically
+from milp_planner.files import check_absent, write_together
 
 FolderArgument = Annotated[Path, argument("[FOLDER]", "Folder for the files.")]
 
@@ -34,14 +33,9 @@ def write_starters(folder: str | Path) -> tuple[Path, ...]:
     """Write the files of ``STARTERS`` into a folder."""
     targets = tuple(Path(folder) / name for name in STARTERS)
     for target in targets:
-        check_writable(target)
-        if target.exists() or target.is_symlink():
-            raise BadInput(f"{target} exists already; move it away or name another folder")
-    for target in targets:
-        write_atomically(
-            target,
-            files("milp_planner.inputs").joinpath("starters", target.name).read_text("utf-8"),
-        )
+        check_absent(target, "move it away or name another folder")
+    starters = files("milp_planner.inputs") / "starters"
+    write_together({t: starters.joinpath(t.name).read_text("utf-8") for t in targets})
     return targets
 
 
@@ -64,14 +58,9 @@ def list_shipped(kind: KindArgument = None, json: JsonOption = False) -> None:
     Every command that takes a model or a cluster accepts these names. A name such as
     generated:tables=1000,seed=0,kind=torchrec generates a model of any size.
     """
-    listing = {k.value: rows_of(k) for k in (Kind if kind is None else [kind])}
+    listing = {k.value: _ROWS[k]() for k in (Kind if kind is None else [kind])}
     drawn = (_draw(name, rows) for name, rows in listing.items())
     console.tell(json, lambda: listing, lambda: drawn)
-
-
-def rows_of(kind: Kind) -> list[dict[str, Any]]:
-    """Plain rows of one kind, each beginning with ``name``."""
-    return _ROWS[kind]()
 
 
 def _models() -> list[dict[str, Any]]:
@@ -139,6 +128,7 @@ def _suites() -> list[dict[str, Any]]:
     return [{"name": name, "description": suite.description} for name, suite in read.items()]
 
 
+#: Plain rows of each kind, each beginning with ``name``.
 _ROWS = {
     Kind.MODELS: _models,
     Kind.CLUSTERS: _clusters,

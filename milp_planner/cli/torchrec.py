@@ -23,6 +23,9 @@ from milp_planner.errors import BadInput
 from milp_planner.files import write_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
     from rich.table import Table
     from torchrec.distributed.planner.types import HardwareConfig
 
@@ -113,10 +116,8 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
         settings=make_settings(time_limit, workers=workers),
     )
     written = [] if output is None else _write(found, output)
-    if json:
-        console.emit_json([asdict(row) for row in found.rows])
-    else:
-        _show(found, objective, written)
+    rows = [asdict(row) for row in found.rows]
+    console.tell(json, lambda: rows, lambda: _drawn(found, objective), *written)
     if found.exit_code:
         raise typer.Exit(found.exit_code)
 
@@ -153,14 +154,9 @@ def _write(found: DryRun, folder: Path) -> list[Path]:
     return written
 
 
-def _show(found: DryRun, objective: RatingChoice, written: list[Path]) -> None:
-    out = console.out()
-    out.print(_table(found.rows, objective))
-    for row in found.rows:
-        if row.reason is not None:
-            out.print(f"\n{row.sku}: {row.reason}", markup=False)
-    for path in written:
-        out.print(f"written: {path}", markup=False)
+def _drawn(found: DryRun, objective: RatingChoice) -> Iterator[RenderableType]:
+    yield _table(found.rows, objective)
+    yield from (f"\n{row.sku}: {row.reason}" for row in found.rows if row.reason is not None)
 
 
 def _table(rows: tuple[SkuRow, ...], objective: RatingChoice) -> Table:

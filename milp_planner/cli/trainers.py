@@ -9,8 +9,7 @@ import typer
 
 from milp_planner.cli import console
 from milp_planner.cli.options import JsonOption, ModelArgument, OutputOption, argument, option
-from milp_planner.errors import BadInput
-from milp_planner.files import check_writable, write_atomically, write_together
+from milp_planner.files import check_absent, check_writable, write_atomically, write_together
 
 if TYPE_CHECKING:
     from milp_planner.inputs.table import Pin
@@ -127,8 +126,7 @@ def import_stats(
 
     targets = [output / "model.yaml", output / "tables.csv"]
     for target in targets:
-        if target.exists():
-            raise BadInput(f"{target}: already exists; nothing is overwritten")
+        check_absent(target, "nothing is overwritten")
     tables = printed_tables(stats)
     name = stats.name.removesuffix(".gz").removesuffix(".txt")
     texts = model_files(tables, name, dtype, optimizer, exchange)

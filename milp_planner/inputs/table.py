@@ -247,7 +247,10 @@ class Table(Spec):
 
     @model_validator(mode="after")
     def _consistent(self) -> Table:
-        check_table(self)
+        """Fields that contradict each other are refused."""
+        _check_output(self)
+        _check_kind(self)
+        _check_constraints(self)
         return self
 
 
@@ -265,13 +268,6 @@ def histogram_of(sample: Sample, folder: Path, rows: int, arrays: bool) -> Histo
         unique_fraction=sample.unique_fraction,
         measured_skew=sample.measured_skew,
     )
-
-
-def check_table(table: Table) -> None:
-    """Refuse fields that contradict each other: an error with the field and one clause."""
-    _check_output(table)
-    _check_kind(table)
-    _check_constraints(table)
 
 
 def _check_output(table: Table) -> None:

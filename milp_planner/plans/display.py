@@ -11,7 +11,7 @@ import numpy as np
 
 from formulations.instance import Scope
 from formulations.result.outcome import standing
-from milp_planner.drawing.units import memory_name, show_cost, show_gap, show_ranks
+from milp_planner.drawing.units import listed, memory_name, show_cost, show_gap, show_ranks
 from milp_planner.errors import BadInput
 from milp_planner.pricing.hit_ratios import Source, hit_ratios, tier_of
 from milp_planner.pricing.options import BY_COLUMN, TIERED
@@ -211,8 +211,7 @@ def hit_warnings(plan: Plan) -> list[str]:
     ):
         names = [name for name, found in sources.items() if found == source]
         if names:
-            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-            told.append(f"{what}: {', '.join(names[:NAMED])}{more}")
+            told.append(f"{what}: {listed(names, NAMED)}")
     return told
 
 
@@ -234,6 +233,5 @@ def width_warnings(plan: Plan) -> list[str]:
     ]
     if not unused:
         return []
-    more = f" and {len(unused) - NAMED} more" if len(unused) > NAMED else ""
-    named = ", ".join(unused[:NAMED]) + more
+    named = listed(unused, NAMED)
     return [f"No column shard of the asked-for column_widths is possible on this cluster: {named}"]

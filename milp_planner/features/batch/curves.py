@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -122,29 +122,16 @@ def contradictions(rows: Sequence[Row]) -> tuple[str, ...]:
 
 def _row(record: Record, best: int | None, bound: int | None, certified: int | None) -> Row:
     error = record.get("error")
-    note = record.get("note") or ""
-    return Row(
-        model=record["model"],
-        cluster=record["cluster"],
-        axes=dict(record["axes"]),
-        objective_kind=record["objective_kind"],
-        formulation=record["formulation"],
-        options=dict(record.get("options") or {}),
-        seed=record["seed"],
-        status=record["status"],
-        standing=record.get("standing") or record["status"],
-        objective=record.get("objective"),
-        bound=record.get("bound"),
-        certified_bound=record.get("certified_bound"),
-        gap=record.get("gap"),
-        best=best,
-        best_bound=bound,
-        best_certified=certified,
-        seconds=record.get("seconds"),
-        pricing_seconds=record.get("pricing_seconds"),
-        headroom=dict(record.get("headroom") or {}),
-        note=f"{error['type']}: {error['message']}" if error else note,
-    )
+    given = {each.name: record.get(each.name) for each in fields(Row)}
+    made: dict[str, Any] = {
+        **{name: dict(record.get(name) or {}) for name in ("axes", "options", "headroom")},
+        "standing": record.get("standing") or record["status"],
+        "best": best,
+        "best_bound": bound,
+        "best_certified": certified,
+        "note": f"{error['type']}: {error['message']}" if error else record.get("note") or "",
+    }
+    return Row(**{**given, **made})
 
 
 def _of(record: Record) -> str:

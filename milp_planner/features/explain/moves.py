@@ -17,7 +17,14 @@ from formulations import Instance, Placement, Where
 from formulations.result.check import check, moved_tables, position_entries
 from formulations.result.outcome import StoppedBy, found
 from milp_planner.drawing.page import Cell, Grid, draw_grid
-from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_ranks, show_time
+from milp_planner.drawing.units import (
+    UNKNOWN,
+    listed,
+    show_amount,
+    show_cost,
+    show_ranks,
+    show_time,
+)
 from milp_planner.errors import BadInput
 from milp_planner.features.plan.migration import Migration, migration
 from milp_planner.files import Facts
@@ -310,8 +317,5 @@ def moves_rows(info: MovesInfo) -> list[list[str]]:
 
 def stuck_text(tables: Sequence[str], most: int = 5) -> str:
     """Which tables no order was found for."""
-    more = f" and {len(tables) - most} more" if len(tables) > most else ""
-    return (
-        "cannot move on their own, as memory does not hold old and new at once: "
-        f"{', '.join(tables[:most])}{more}"
-    )
+    names = listed(tables, most)
+    return f"cannot move on their own, as memory does not hold old and new at once: {names}"

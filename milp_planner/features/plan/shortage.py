@@ -15,7 +15,7 @@ from formulations import Instance, Outcome, Settings, Status
 from formulations.diagnose import diagnose
 from formulations.instance import MAX_VALUE
 from milp_planner.drawing.page import Cell, Grid, Part, Section, draw_grid, sentence
-from milp_planner.drawing.units import show_amount
+from milp_planner.drawing.units import listed, show_amount
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
 
@@ -165,7 +165,7 @@ def _drop(info: ShortageInfo) -> Iterator[str]:
     elif info.drop is not None:
         proved = "proved: no fewer do" if info.drop_proved else "fewer may do"
         tables = "table" if len(info.drop) == 1 else "tables"
-        yield f"or drop {len(info.drop)} {tables}: {_names(info.drop)} ({proved})"
+        yield f"or drop {len(info.drop)} {tables}: {listed(info.drop, _MOST_NAMES)} ({proved})"
 
 
 def _conflict(info: ShortageInfo) -> Iterator[str]:
@@ -175,13 +175,7 @@ def _conflict(info: ShortageInfo) -> Iterator[str]:
     if info.irreducible:
         word = "a smallest conflict" if info.smallest else "a conflict of which all is needed"
     limits = ", ".join(info.conflict_constraints) or "nothing else"
-    yield f"{word}: {_names(info.conflict_tables)} against {limits}"
-
-
-def _names(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:_MOST_NAMES])
-    hidden = len(names) - _MOST_NAMES
-    return shown if hidden <= 0 else f"{shown} … and {hidden} more"
+    yield f"{word}: {listed(info.conflict_tables, _MOST_NAMES)} against {limits}"
 
 
 def shortage_section(info: ShortageInfo | None, unit: str) -> Section | None:

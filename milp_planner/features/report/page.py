@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ from milp_planner.features.plan.verdict import (
     timeline_svg,
     verdict_of,
 )
-from milp_planner.files import write_atomically
+from milp_planner.files import Facts, write_atomically
 from milp_planner.plans.placement import Plan
 
 
@@ -71,18 +71,12 @@ class ReportInfo:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        parts = ("verdict", "tables", "ranks", "memory", "modes", "shortage")
-        values = {name: getattr(self, name) for name in parts}
-        return {
-            "model": self.model,
-            "cluster": self.cluster,
-            "profile": self.profile,
-            "num_ranks": self.num_ranks,
-            "fingerprint": self.fingerprint,
-            **{name: None if v is None else v.to_dict() for name, v in values.items()},
-            "trace": [asdict(point) for point in self.trace],
-            "answers": self.answers.to_dict(),
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        plain = {
+            name: value.to_dict() if isinstance(value, Facts | Answers) else value
+            for name, value in values.items()
         }
+        return plain | {"trace": [asdict(point) for point in self.trace]}
 
 
 def report_of(plan: Plan, answers: Answers | None = None) -> ReportInfo:

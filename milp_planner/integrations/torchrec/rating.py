@@ -35,6 +35,7 @@ from torchrec.distributed.planner.types import (
 
 from formulations import Objective, Outcome
 from formulations.result.outcome import standing
+from milp_planner.drawing.units import listed
 
 RatingName = Literal["busiest_rank", "critical_path"]
 Cost = tuple[int, ...]
@@ -136,10 +137,8 @@ class Guilty:
 
     def sentence(self, most: int = 3) -> str:
         """One line: rank, time, and the tables that weigh most."""
-        named = ", ".join(f"{name} {cost:.6f}" for name, cost in self.tables[:most])
-        more = len(self.tables) - most
-        rest = f" and {more} more" if more > 0 else ""
-        return f"rank {self.rank} holds it up: {self.milliseconds:.6f} ms ({named}{rest})"
+        named = listed([f"{name} {cost:.6f}" for name, cost in self.tables], most)
+        return f"rank {self.rank} holds it up: {self.milliseconds:.6f} ms ({named})"
 
 
 def guilty(objective: RatingName, plan: Sequence[ShardingOption]) -> Guilty | None:

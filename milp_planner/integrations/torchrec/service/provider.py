@@ -111,7 +111,12 @@ class MilpPlannerProvider(DefaultPlannerProvider):
             return super().build_planner(
                 sku, topology=topology, storage_reservation=storage_reservation, ctx=ctx
             )
-        _refuse(list(self._unread(config, sku, ctx)))
+        unread = list(self._unread(config, sku, ctx))
+        if unread:
+            raise BadInput(
+                "planner_variant linear_programming chooses options and ranks itself and does not "
+                f"read: {', '.join(unread)}; leave them at their defaults"
+            )
         enumerator = self._build_enumerator(sku, topology, ctx)
         speed_up(enumerator)
         return MilpShardingPlanner(
@@ -135,14 +140,6 @@ class MilpPlannerProvider(DefaultPlannerProvider):
             yield "proposer_config"
         if config.use_hardware_based_bandwidth and ctx.hw_source.get(sku) != "milp_planner":
             yield "use_hardware_based_bandwidth (give the provider hardware)"
-
-
-def _refuse(unread: list[str]) -> None:
-    if unread:
-        raise BadInput(
-            "planner_variant linear_programming chooses options and ranks itself and does not "
-            f"read: {', '.join(unread)}; leave them at their defaults"
-        )
 
 
 def hardware_of(cluster: Cluster) -> HardwareConfig:
