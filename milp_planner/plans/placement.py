@@ -189,9 +189,9 @@ class Plan:
         instance = self.instance
         use = dict(zip((r.name for r in instance.resources), instance.shard_use[entry].tolist(),
                        strict=True))  # fmt: skip
-        group = len(self._machine_of(rank)) if placed.sharding_type in BY_MACHINE else 0
-        if placed.sharding_type == "row_wise":
-            group = instance.num_ranks
+        group = instance.num_ranks if placed.sharding_type == "row_wise" else 0
+        if placed.sharding_type in BY_MACHINE:
+            group = len(instance.machines[int(instance.machine_of[rank])])
         return PlacedShard(
             rank=rank,
             rows=_row_range(spec, placed, group, position),
@@ -199,9 +199,6 @@ class Plan:
             use=use,
             cost=tuple(instance.shard_cost[entry].tolist()),
         )
-
-    def _machine_of(self, rank: int) -> tuple[int, ...]:
-        return self.instance.machines[int(self.instance.machine_of[rank])]
 
 
 def _milliseconds(picoseconds: int | None) -> float | None:
