@@ -84,14 +84,13 @@ def least_memory(
     budget: Budget,
     target: int | None = None,
     grain: int = 1,
-    most: int | None = None,
 ) -> LeastInfo:
     """Bisect for the least uniform capacity, to ``grain`` bytes, with which some plan is on target.
 
     A plan found lowers the upper end to what it uses at its fullest place, so few solves suffice.
-    The largest capacity tried is by default what all tables could use at once.
+    The largest capacity tried is what all tables could use at once.
     """
-    high = tried = _enough(instance, tier) if most is None else most
+    high = tried = _enough(instance, tier)
     low, least, objective = -1, None, None
     while least is None or high - low > grain:
         middle = high if least is None else (low + high) // 2
