@@ -7,23 +7,16 @@ from typing import Annotated
 
 import typer
 
-from milp_planner.cli import console
-from milp_planner.cli.options import (
-    ClusterArgument,
-    JsonOption,
-    ModelArgument,
-    ProfileOption,
-    argument,
-    option,
-)
+from milp_planner.cli import console, options
+from milp_planner.cli.options import argument, option
 from milp_planner.errors import printable
 
 
 def check(
-    model: ModelArgument,
-    cluster: ClusterArgument,
-    profile: ProfileOption = None,
-    json: JsonOption = False,
+    model: options.ModelArgument,
+    cluster: options.ClusterArgument,
+    profile: options.ProfileOption = None,
+    json: options.JsonOption = False,
 ) -> None:
     """List everything that is wrong with a model and a cluster, without solving.
 
@@ -57,7 +50,9 @@ InstanceOption = Annotated[
 ]
 
 
-def verify(file: FileArgument, instance: InstanceOption = None, json: JsonOption = False) -> None:
+def verify(
+    file: FileArgument, instance: InstanceOption = None, json: options.JsonOption = False
+) -> None:
     """Re-derive a plan's claims without a solver.
 
     Feasibility, objective and certified bound are recomputed from the instance alone. Exit code 1

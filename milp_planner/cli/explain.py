@@ -7,24 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from milp_planner.cli import console
+from milp_planner.cli import console, options
 from milp_planner.cli.explain_asked import ExtraOption, StepOption, StepsOption
 from milp_planner.cli.failures import finish, say
-from milp_planner.cli.options import (
-    AllRowsOption,
-    FormulationOption,
-    JsonOption,
-    OutputOption,
-    SeedOption,
-    TimeLimitOption,
-    TodayOption,
-    WorkersOption,
-    argument,
-    find_today,
-    make_settings,
-    option,
-    whole,
-)
+from milp_planner.cli.options import argument, option, whole
 from milp_planner.cli.work import Work
 from milp_planner.errors import BadInput
 from milp_planner.files import check_writable
@@ -65,7 +51,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     cluster: Annotated[
         str | None, option("--cluster CLUSTER", "replan: the cluster, if it has changed.")
     ] = None,
-    today: TodayOption = None,
+    today: options.TodayOption = None,
     steps: StepsOption = None,
     step: StepOption = None,
     sensitivity: Annotated[
@@ -89,13 +75,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
             whole(0, 100_000),
         ),
     ] = 20,
-    formulation: FormulationOption = "auto",
-    time_limit: TimeLimitOption = 60.0,
-    seed: SeedOption = 0,
-    workers: WorkersOption = None,
-    output: OutputOption = None,
-    everything: AllRowsOption = False,
-    json: JsonOption = False,
+    formulation: options.FormulationOption = "auto",
+    time_limit: options.TimeLimitOption = 60.0,
+    seed: options.SeedOption = 0,
+    workers: options.WorkersOption = None,
+    output: options.OutputOption = None,
+    everything: options.AllRowsOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Explain a plan.
 
@@ -118,7 +104,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         questions.append("moves")
     explain_asked.refuse_strays(context, questions)
     _check_output(questions, output)
-    settings = make_settings(time_limit, seed=seed, workers=workers, formulation=formulation)
+    settings = options.make_settings(
+        time_limit, seed=seed, workers=workers, formulation=formulation
+    )
     read = read_plan(plan)
     counted, by = explain_asked.parse_limits(limits)
     asked = Asked(
@@ -130,7 +118,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         by=by,
         model=None if model is None else catalog.find_model(model),
         cluster=None if cluster is None else catalog.find_cluster(cluster),
-        today=None if today is None else find_today(today, read.model),
+        today=None if today is None else options.find_today(today, read.model),
         spread=spread,
         draws=draws,
     )

@@ -5,31 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from milp_planner.cli import console
+from milp_planner.cli import console, options
 from milp_planner.cli.failures import finish
-from milp_planner.cli.options import (
-    AllRowsOption,
-    ClusterArgument,
-    FormulationOption,
-    GoalsOption,
-    JsonOption,
-    ModelArgument,
-    ObjectiveName,
-    ObjectiveOption,
-    OtherTimeLimitOption,
-    OutputOption,
-    ProfileOption,
-    SeedOption,
-    SettingOption,
-    TodayOption,
-    WorkersOption,
-    WorkLimitOption,
-    argument,
-    find,
-    find_today,
-    make_settings,
-    option,
-)
+from milp_planner.cli.options import argument, option
 from milp_planner.cli.work import Work
 from milp_planner.files import check_absent, check_writable, write_json
 
@@ -45,18 +23,18 @@ PLAN_FILE = "plan.json"
 
 
 def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
-    model: ModelArgument,
-    cluster: ClusterArgument,
-    formulation: FormulationOption = "auto",
-    objective: ObjectiveOption = ObjectiveName.STEP_TIME,
-    profile: ProfileOption = None,
-    time_limit: OtherTimeLimitOption = None,
-    work_limit: WorkLimitOption = None,
-    seed: SeedOption = 0,
-    workers: WorkersOption = None,
-    settings: SettingOption = None,
-    today: TodayOption = None,
-    goals: GoalsOption = None,
+    model: options.ModelArgument,
+    cluster: options.ClusterArgument,
+    formulation: options.FormulationOption = "auto",
+    objective: options.ObjectiveOption = options.ObjectiveName.STEP_TIME,
+    profile: options.ProfileOption = None,
+    time_limit: options.OtherTimeLimitOption = None,
+    work_limit: options.WorkLimitOption = None,
+    seed: options.SeedOption = 0,
+    workers: options.WorkersOption = None,
+    settings: options.SettingOption = None,
+    today: options.TodayOption = None,
+    goals: options.GoalsOption = None,
     output: Annotated[
         Path | None,
         option(
@@ -64,8 +42,8 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
             f"Output file; default: {PLAN_FILE} unless it already exists, or none with --json.",
         ),
     ] = None,
-    everything: AllRowsOption = False,
-    json: JsonOption = False,
+    everything: options.AllRowsOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Find the best placement of every table, and prove how good it is.
 
@@ -77,7 +55,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     import milp_planner
     from milp_planner.plans.plan_file import plan_to_dict, write_plan
 
-    limits = make_settings(
+    limits = options.make_settings(
         time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings,
         formulation=formulation, goals=goals, objective=objective.value,
     )  # fmt: skip
@@ -85,8 +63,8 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     check_writable(target)
     if output is None and target is not None:
         check_absent(target, f"-o {target} overwrites it")
-    inputs = find(model, cluster, profile)
-    current = None if today is None else find_today(today, inputs[0])
+    inputs = options.find(model, cluster, profile)
+    current = None if today is None else options.find_today(today, inputs[0])
     work = Work("pricing", prepares=True)
     plan = work.run(
         lambda: milp_planner.plan(
@@ -126,18 +104,19 @@ def solve(  # noqa: PLR0913 - one parameter an option is how Typer declares a co
             "Instance file (.json, .json.gz), or an MMKP or GAP file from the literature.",
         ),
     ],
-    formulation: FormulationOption = "auto",
+    formulation: options.FormulationOption = "auto",
     objective: Annotated[
-        ObjectiveName | None, option("--objective", "Objective to use instead of the file's own.")
+        options.ObjectiveName | None,
+        option("--objective", "Objective to use instead of the file's own."),
     ] = None,
-    time_limit: OtherTimeLimitOption = None,
-    work_limit: WorkLimitOption = None,
-    seed: SeedOption = 0,
-    workers: WorkersOption = None,
-    settings: SettingOption = None,
-    output: OutputOption = None,
-    everything: AllRowsOption = False,
-    json: JsonOption = False,
+    time_limit: options.OtherTimeLimitOption = None,
+    work_limit: options.WorkLimitOption = None,
+    seed: options.SeedOption = 0,
+    workers: options.WorkersOption = None,
+    settings: options.SettingOption = None,
+    output: options.OutputOption = None,
+    everything: options.AllRowsOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Solve an instance file: the mathematics alone.
 
@@ -147,7 +126,7 @@ def solve(  # noqa: PLR0913 - one parameter an option is how Typer declares a co
     from formulations.result.outcome_file import outcome_to_dict
     from milp_planner.features.plan.shortage import with_diagnosis
 
-    limits = make_settings(
+    limits = options.make_settings(
         time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings,
         formulation=formulation,
     )  # fmt: skip
@@ -165,7 +144,7 @@ def solve(  # noqa: PLR0913 - one parameter an option is how Typer declares a co
     finish(outcome.status.value, work.interrupted)
 
 
-def read(path: Path, objective: ObjectiveName | None = None) -> Instance:
+def read(path: Path, objective: options.ObjectiveName | None = None) -> Instance:
     """Any instance this project knows, with its objective replaced where asked."""
     from dataclasses import replace
 

@@ -8,20 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from milp_planner.cli import console
+from milp_planner.cli import console, options
 from milp_planner.cli.explain_asked import ExtraOption
-from milp_planner.cli.options import (
-    FormulationOption,
-    JsonOption,
-    SeedOption,
-    TimeLimitOption,
-    TodayOption,
-    WorkersOption,
-    argument,
-    find_today,
-    make_settings,
-    option,
-)
+from milp_planner.cli.options import argument, option
 from milp_planner.cli.work import Work
 from milp_planner.errors import BadInput
 from milp_planner.files import check_writable, write_atomically
@@ -57,12 +46,12 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         ),
     ] = None,
     extra: ExtraOption = "-10GB,-5GB,5GB,10GB,20GB",
-    today: TodayOption = None,
-    formulation: FormulationOption = "auto",
-    time_limit: TimeLimitOption = 60.0,
-    seed: SeedOption = 0,
-    workers: WorkersOption = None,
-    json: JsonOption = False,
+    today: options.TodayOption = None,
+    formulation: options.FormulationOption = "auto",
+    time_limit: options.TimeLimitOption = 60.0,
+    seed: options.SeedOption = 0,
+    workers: options.WorkersOption = None,
+    json: options.JsonOption = False,
 ) -> None:
     """Write a plan, a batch or a comparison as one HTML page.
 
@@ -87,11 +76,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     if kind is not None:
         kind(source, target, json)
         return
-    settings = make_settings(time_limit, seed=seed, workers=workers, formulation=formulation)
+    settings = options.make_settings(
+        time_limit, seed=seed, workers=workers, formulation=formulation
+    )
     read = read_plan(source)
     asked = Asked(
         extras=parse_sizes(extra, "--extra"),
-        today=None if today is None else find_today(today, read.model),
+        today=None if today is None else options.find_today(today, read.model),
     )
     given = read_answers(answers or [], read)
     work = Work("explaining")

@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from milp_planner.cli import console
-from milp_planner.cli.options import (
-    JsonOption,
-    TimeLimitOption,
-    WorkersOption,
-    argument,
-    make_settings,
-    option,
-    whole,
-)
+from milp_planner.cli import console, options
+from milp_planner.cli.options import argument, option, whole
 from milp_planner.errors import BadInput
 from milp_planner.files import write_json
 
@@ -84,8 +76,8 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
     ddr: Annotated[
         DdrName, option("--ddr", "Whether DDR limits each rank, as in TorchRec, or the machine.")
     ] = DdrName.RANK,
-    time_limit: TimeLimitOption = 60.0,
-    workers: WorkersOption = None,
+    time_limit: options.TimeLimitOption = 60.0,
+    workers: options.WorkersOption = None,
     output: Annotated[
         Path | None,
         option(
@@ -93,7 +85,7 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
             "Folder for the plans: DIR/SKU.json, in the format of export --to torchrec.",
         ),
     ] = None,
-    json: JsonOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Plan a TorchRec model on several SKUs through TorchRec's own dry run; no GPU needed.
 
@@ -113,7 +105,7 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
         local_world_size=local_world_size,
         objective=objective.value,
         ddr=ddr.value,
-        settings=make_settings(time_limit, workers=workers),
+        settings=options.make_settings(time_limit, workers=workers),
     )
     written = [] if output is None else _write(found, output)
     rows = [asdict(row) for row in found.rows]
