@@ -8,6 +8,8 @@ the traps above is an error, as are duplicate keys, tags, anchors and merge keys
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -254,3 +256,17 @@ def read_text(path: Path, alike: Callable[[Path], str | None] = neighbour) -> st
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise BadInput(f"{path}:{line}: not UTF-8 text (byte {error.start})") from None
+
+
+def csv_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Number and cells, stripped, of every line of a CSV file that has something in it."""
+    text = io.StringIO(read_text(path).removeprefix("\ufeff"), newline="")
+    reader = csv.reader(text, strict=True, skipinitialspace=True)
+    try:
+        for line in reader:
+            cells = [cell.strip() for cell in line]
+            if any(cells):
+                yield reader.line_num, cells
+    except csv.Error as error:
+        problem = Problem(f"not valid CSV: {error}", "", str(path), reader.line_num)
+        raise BadInput.of([problem]) from None

@@ -18,7 +18,7 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.files import load_cluster, load_model
 from milp_planner.inputs.problems import choice as nearest
 from milp_planner.pricing import price
-from milp_planner.pricing.options import PHASES, Choice, Options
+from milp_planner.pricing.options import PHASES, Options
 
 _WHERE = {
     "data_parallel": Where.EVERY_RANK,
@@ -107,7 +107,7 @@ def _blocks(options: Options) -> _Blocks:
     option = np.repeat(np.arange(len(choices)), times)
     inside = np.arange(len(option)) - option_blocks[option]
     where = np.array([_WHERE[c.sharding] for c in choices], dtype=np.int8)
-    count = np.array([_count(c) for c in choices], dtype=np.int64)
+    count = np.array([c.columns for c in choices], dtype=np.int64)
     sets: dict[tuple[int, ...], int] = {}
     places = np.full(len(choices), -1, dtype=np.int64)
     for index, choice in enumerate(choices):
@@ -123,15 +123,11 @@ def _blocks(options: Options) -> _Blocks:
     return _Blocks(
         option_blocks=option_blocks,
         where=np.where(listed, np.int8(Where.LIST), where[option]).astype(np.int8),
-        count=np.where(listed, 1, count[option]),
+        count=np.where(listed | (where == Where.EVERY_RANK)[option], 1, count[option]),
         places=block_places,
         place_sets=tuple(sets),
         shards=np.append(first[option] + np.where(listed, inside, 0), first[-1]),
     )
-
-
-def _count(choice: Choice) -> int:
-    return 1 if _WHERE[choice.sharding] == Where.EVERY_RANK else choice.columns
 
 
 def _resources(options: Options) -> tuple[tuple[Resource, ...], IntArray]:

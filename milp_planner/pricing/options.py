@@ -190,15 +190,6 @@ class Options:
                 return option
         raise KeyError(name)
 
-    def ratio(self, option: int) -> Fraction:
-        """Cache ratio of an option: 1 for HBM_ONLY, 0 for HOST_ONLY."""
-        return self.choices[option].ratio
-
-    def group_of(self, option: int) -> str | None:
-        """Fusion group of an option, None where it fuses with nothing."""
-        index = int(self.group[option])
-        return None if index < 0 else self.groups[index]
-
 
 def group_name(table: Table, training: bool, dist_type: str, caching: bool) -> str:
     """Name of one of a table's two fusion groups: every field of the grouped key, in words.

@@ -122,13 +122,8 @@ def _price_entries(
         repeat=shards.repeat,
         rows=shards.rows,
         columns=shards.columns,
-        hbm=sizes.hbm,
-        buffer=sizes.buffer,
-        ddr=sizes.ddr,
         cost=picoseconds(seconds),
-        move=sizes.move,
-        incoming=sizes.incoming,
-        outgoing=sizes.outgoing,
+        **sizes._asdict(),
     )
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -15,7 +13,7 @@ from formulations.instance import strict_json
 from milp_planner.errors import BadInput
 from milp_planner.inputs.problems import choice
 from milp_planner.inputs.quantities import parse_ratio
-from milp_planner.inputs.strict_yaml import read_text
+from milp_planner.inputs.strict_yaml import csv_lines, read_text
 from milp_planner.inputs.table import DistType, Mode, Pin, ShardingType
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import read_plan
@@ -134,7 +132,7 @@ def read_csv(path: Path) -> list[CurrentTable]:
     Ranks are written as ``0-3,6`` (quoted), ``0 1 2`` or ``all``; ``dist_type`` and
     ``column_width`` may be added.
     """
-    rows = list(_csv_rows(path))
+    rows = [(line, cells) for line, cells in csv_lines(path) if not cells[0].startswith("#")]
     if not rows:
         raise BadInput(f"{path}: has no header; needs {', '.join(COLUMNS[:5])}")
     header = _header(rows[0][1], path)
@@ -150,17 +148,6 @@ def parse_ranks(text: str, where: str) -> tuple[int, ...] | None:
         if part:
             ranks += _run(part, where)
     return tuple(ranks)
-
-
-def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    text = read_text(path).removeprefix("\ufeff")
-    reader = csv.reader(io.StringIO(text), strict=True, skipinitialspace=True)
-    try:
-        for cells in reader:
-            if any(cell.strip() for cell in cells) and not cells[0].lstrip().startswith("#"):
-                yield reader.line_num, [cell.strip() for cell in cells]
-    except csv.Error as error:
-        raise BadInput(f"{path}:{reader.line_num}: is no CSV: {error}") from None
 
 
 def _header(cells: list[str], path: Path) -> list[str]:

@@ -89,13 +89,12 @@ def rows_of(records: Sequence[Record]) -> tuple[Row, ...]:
     groups: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         groups[_of(record)].append(record)
-    best = {name: _best(group) for name, group in groups.items()}
-    bound = {name: _best_bound(group, best[name]) for name, group in groups.items()}
-    sure = {name: _best_certified(group) for name, group in groups.items()}
-    return tuple(
-        _row(record, best[name], bound[name], sure[name])
-        for record, name in ((record, _of(record)) for record in records)
-    )
+    known = {}
+    for name, group in groups.items():
+        best = min(_known(group, "objective"), default=None)
+        sure = max(_known(group, "certified_bound"), default=None)
+        known[name] = best, _best_bound(group, best), sure
+    return tuple(_row(record, *known[_of(record)]) for record in records)
 
 
 def contradictions(rows: Sequence[Row]) -> tuple[str, ...]:
@@ -157,13 +156,8 @@ def _instance(model: str, cluster: str, axes: Mapping[str, Any], objective: str)
     return f"{model} on {cluster}{swept}, {objective}"
 
 
-def _best(group: Sequence[Record]) -> int | None:
-    return min((r["objective"] for r in group if r.get("objective") is not None), default=None)
-
-
-def _best_certified(group: Sequence[Record]) -> int | None:
-    known = [r["certified_bound"] for r in group if r.get("certified_bound") is not None]
-    return max(known, default=None)
+def _known(group: Sequence[Record], field: str) -> list[int]:
+    return [record[field] for record in group if record.get(field) is not None]
 
 
 def _best_bound(group: Sequence[Record], best: int | None) -> int | None:
@@ -242,7 +236,8 @@ class Swept:
 def sweeps_of(rows: Sequence[Row]) -> tuple[Swept, ...]:
     """For every axis with several values, and every objective."""
     found: dict[tuple[str, str], dict[str, dict[float, list[int]]]] = {}
-    names = {axis: _names([r.axes[axis] for r in rows if axis in r.axes]) for axis in _axes(rows)}
+    axes = dict.fromkeys(axis for row in rows for axis in row.axes)
+    names = {axis: _names([r.axes[axis] for r in rows if axis in r.axes]) for axis in axes}
     for row in rows:
         for axis, value in row.axes.items():
             if row.objective is None:
@@ -259,10 +254,6 @@ def sweeps_of(rows: Sequence[Row]) -> tuple[Swept, ...]:
         for (axis, kind), series in found.items()
         if len({x for points in series.values() for x in points}) > 1
     )  # fmt: skip
-
-
-def _axes(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(axis for row in rows for axis in row.axes))
 
 
 def _names(values: Sequence[object]) -> tuple[str, ...]:

@@ -269,7 +269,12 @@ def _labels(rows: Sequence[Row], cut: int) -> list[_Column]:
 def _answers(rows: Sequence[Row]) -> list[_Column]:
     """What came out; a note says why there is no plan."""
     found = [
-        _Column("status", _status),
+        _Column(
+            "status",
+            lambda row: Cell(
+                without_share(row.standing).replace("_", " "), over=row.status == "failed"
+            ),
+        ),
         _Column("value", lambda row: _number(row.objective, show_cost(row.objective, "ps")), True),
         _Column(
             "certified gap",
@@ -288,11 +293,6 @@ def _answers(rows: Sequence[Row]) -> list[_Column]:
     if any(row.note for row in rows if row.objective is None):
         found.append(_Column("note", lambda row: Cell(row.note if row.objective is None else "")))
     return found
-
-
-def _status(row: Row) -> Cell:
-    word = without_share(row.standing).replace("_", " ")
-    return Cell(word, over=row.status == "failed")
 
 
 def _value(name: str, value: Any) -> Cell:

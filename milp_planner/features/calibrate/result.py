@@ -127,11 +127,6 @@ def calibration(
     return Calibration(profile, sweep, samples, machine.facts(), seconds)
 
 
-def _ends(plan: MeasurementPlan, samples: dict[str, Sample]) -> tuple[Sample, Sample]:
-    """Lookups in the near tier alone, and in the far tier alone."""
-    return (samples[plan.tiers["HBM_ONLY", 1.0].name], samples[plan.tiers["HOST_ONLY", 0.0].name])
-
-
 def _profile(
     name: str,
     machine: Machine,
@@ -141,7 +136,9 @@ def _profile(
     max_spread: float,
 ) -> Profile:
     base, launch = load_profile("torchrec-default"), samples[plan.launch.name]
-    fit, (near, far) = fit_sweep(sweep, base, max_spread), _ends(plan, samples)
+    fit = fit_sweep(sweep, base, max_spread)
+    ends = (("HBM_ONLY", 1.0), ("HOST_ONLY", 0.0))
+    near, far = (samples[plan.tiers[end].name] for end in ends)
     spread: dict[Spreadable, float] = {
         "hbm": near.spread, "host_link": far.spread, "ddr": far.spread,
         "launch_seconds": launch.spread, **fit.spread,

@@ -6,8 +6,6 @@ A file is JSON (all fields below, or what calibrate writes as .raw.json) or CSV 
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import hypot
@@ -22,7 +20,7 @@ from milp_planner.features.calibrate.machine import MAX_SPREAD, TooNoisy, quiet
 from milp_planner.inputs.files import build, read_document
 from milp_planner.inputs.problems import choice
 from milp_planner.inputs.spec import Bandwidth, Spec, as_tuple
-from milp_planner.inputs.strict_yaml import plain_scalar, read_text
+from milp_planner.inputs.strict_yaml import csv_lines, plain_scalar
 from milp_planner.pricing.profile import EfficiencyCurve, Positive, Profile, Share, Spreadable
 
 Mode = Literal["HBM_ONLY", "CACHING", "HYBRID", "HOST_ONLY"]
@@ -78,7 +76,8 @@ def read_sweep(path: str | Path) -> Sweep:
             return Sweep.from_dict(inside, f"{file}: sweep")
         return build(Sweep, document)
     if file.suffix.lower() == ".csv":
-        return _merged(_from_csv(file))
+        sweep = _from_csv(file)
+        return sweep.model_copy(update={"points": merge(list(sweep.points))})
     raise BadInput(f"{file}: a raw sweep is a .json or .csv file")
 
 
@@ -99,13 +98,9 @@ def merge(points: list[SweepPoint]) -> tuple[SweepPoint, ...]:
     return tuple(merged)
 
 
-def _merged(sweep: Sweep) -> Sweep:
-    return sweep.model_copy(update={"points": merge(list(sweep.points))})
-
-
 def _from_csv(file: Path) -> Sweep:
-    lines = list(csv.reader(io.StringIO(read_text(file), newline="")))
-    header = [cell.strip() for cell in lines[0]] if lines else []
+    lines = csv_lines(file)
+    header = next(lines, (1, []))[1]
     for column in header:
         if column not in SweepPoint.model_fields:
             allowed = choice(column, list(SweepPoint.model_fields))
@@ -114,15 +109,13 @@ def _from_csv(file: Path) -> Sweep:
     if missing:
         raise BadInput(f"{file}:1: the column {missing[0]} is missing; allowed: mode,x,ms[,spread]")
     points: list[dict[str, Any]] = []
-    for number, line in enumerate(lines[1:], start=2):
-        if not any(cell.strip() for cell in line):
-            continue
-        if len(line) != len(header):
+    for number, cells in lines:
+        if len(cells) != len(header):
             raise BadInput(
-                f"{file}:{number}: found {len(line)} cells; allowed: {len(header)}, as in line 1"
+                f"{file}:{number}: found {len(cells)} cells; allowed: {len(header)}, as in line 1"
             )
         try:
-            row = {k: plain_scalar(cell.strip()) for k, cell in zip(header, line, strict=True)}
+            row = {k: plain_scalar(cell) for k, cell in zip(header, cells, strict=True)}
         except ValueError as error:
             raise BadInput(f"{file}:{number}: {error}") from None
         points.append(SweepPoint.from_dict(row, f"{file}:{number}").to_dict())

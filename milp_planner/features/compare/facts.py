@@ -259,10 +259,11 @@ def draw_comparison(info: ComparisonInfo) -> RenderableType:
     """Every section, then the notes of its rows."""
     parts: list[RenderableType] = []
     for asked in info.bounds:
-        mine = [row for row in info.rows if row.asked == asked]
+        told = [row for row in info.rows if row.asked == asked and row.note]
+        notes = [Text(f"{row.label}: {row.note}", style="dim") for row in told]
         title = Text(f"minimising {asked}: {MEANING[asked]}", style="bold")
         table = draw_grid(comparison_grid(info, asked), _LEAST, list(_LEAST))
-        parts += [title, table, *_notes(mine), Text(info.origin(asked)), Text("")]
+        parts += [title, table, *notes, Text(info.origin(asked)), Text("")]
     return Group(*parts[:-1])
 
 
@@ -287,7 +288,3 @@ def comparison_grid(info: ComparisonInfo, asked: str) -> Grid:
          "#certified gap", "#gap", "#time"),
         values,
     )  # fmt: skip
-
-
-def _notes(rows: list[ComparisonRow]) -> list[RenderableType]:
-    return [Text(f"{row.label}: {row.note}", style="dim") for row in rows if row.note]

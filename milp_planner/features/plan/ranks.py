@@ -358,7 +358,13 @@ def slowest_of(plan: Plan) -> SlowestInfo:
     slowest = np.argsort(-time, kind="stable")[:RANKS].tolist()
     shares = _shares(instance, placement)
     rows = tuple(
-        SlowRow(rank, int(time[rank]), *_at(traffic, rank), _largest(instance, shares[:, rank]))
+        SlowRow(
+            rank=rank,
+            time=int(time[rank]),
+            incoming=None if traffic is None else int(traffic[rank, 0]),
+            outgoing=None if traffic is None else int(traffic[rank, 1]),
+            tables=_largest(instance, shares[:, rank]),
+        )
         for rank in slowest
     )
     found = {"time": time}
@@ -384,10 +390,6 @@ def _traffic(plan: Plan, placement: Placement) -> IntArray | None:
     columns = np.stack([options.entries.incoming, options.entries.outgoing], axis=1)
     counted = replace(plan.instance, phases=("in", "out"), shard_cost=columns)
     return compute_loads(counted, placement).cost
-
-
-def _at(traffic: IntArray | None, rank: int) -> tuple[int | None, int | None]:
-    return (None, None) if traffic is None else (int(traffic[rank, 0]), int(traffic[rank, 1]))
 
 
 def _shares(instance: Instance, placement: Placement) -> IntArray:

@@ -121,7 +121,8 @@ def _trace(outcome: Outcome) -> tuple[TracePoint, ...]:
 
 def render(info: ReportInfo) -> str:
     """The page as text: styles, script and drawings inside, nothing fetched from anywhere."""
-    unit = info.verdict.time_unit
+    unit, ranks = info.verdict.time_unit, f"{info.num_ranks} rank{'s' * (info.num_ranks != 1)}"
+    tables = "no placement" if info.tables is None else f"{len(info.tables.rows):,} tables"
     sections = [
         shortage_section(info.shortage or info.answers.why_not, unit),
         _memory_section(info),
@@ -133,20 +134,12 @@ def render(info: ReportInfo) -> str:
     ]
     return fill(
         title=f"{info.model} on {info.cluster}",
-        subtitle=f"{_count(info)} on {_ranks(info.num_ranks)}, prices of profile {info.profile}",
+        subtitle=f"{tables} on {ranks}, prices of profile {info.profile}",
         strip=strip(info.verdict),
         sections=sections,
         footer=f"Written by milp-planner. Instance {info.fingerprint[:16]}. milp-planner verify "
         "re-derives feasibility, objective and certified bound without a solver.",
     )
-
-
-def _count(info: ReportInfo) -> str:
-    return "no placement" if info.tables is None else f"{len(info.tables.rows):,} tables"
-
-
-def _ranks(count: int) -> str:
-    return f"{count} rank{'' if count == 1 else 's'}"
 
 
 def strip(info: VerdictInfo) -> list[Fact]:

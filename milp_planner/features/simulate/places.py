@@ -170,7 +170,8 @@ def loads_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> RankLoads
         shards = plan.shards(run.job.table.name)
         columns = np.array([stop - start for start, stop in (s.columns for s in shards)])
         received, expected = run.ids[-steps:, part], run.job.expected_ids[part]
-        moved = _rows_moved(plan, run)[:, part] * _row_bytes(plan, run, columns)
+        row = [run.job.row_bytes(w, plan.model.workload.trains) for w in columns.tolist()]
+        moved = _rows_moved(plan, run)[:, part] * np.array(row)
         np.add.at(ids.T, rank, received.T)
         np.add.at(exchange.T, rank, _exchanged(plan, run, received, bags, columns).T)
         np.add.at(link.T, rank, moved[-steps:].T)
@@ -208,12 +209,6 @@ def _rows_moved(plan: Plan, run: TableRun) -> FloatArray:
     if array and mode == "CACHING":
         rows += np.array([step.new for step in run.steps])
     return np.asarray(rows * (len(run.steps) / run.batches / run.rate))
-
-
-def _row_bytes(plan: Plan, run: TableRun, columns: IntArray) -> FloatArray:
-    """Bytes of a row of each shard, with optimizer state in training."""
-    training = plan.model.workload.trains
-    return np.array([run.job.row_bytes(width, training) for width in columns.tolist()])
 
 
 def _exchanged(

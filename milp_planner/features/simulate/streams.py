@@ -129,19 +129,11 @@ def published(name: str) -> Histogram:
 
 
 def with_skew(model: Model, name: str) -> Model:
-    """The model with published skew on every table that has no statistics of its own."""
-    access = published(name)
-    tables = tuple(
-        table.model_copy(
-            update={"access": access.model_copy(update=_measured(table.access))}
-        )
-        if isinstance(table.access, Unknown)
-        else table
-        for table in model.tables
-    )  # fmt: skip
-    return model.model_copy(update={"tables": tables})
-
-
-def _measured(access: Unknown) -> dict[str, object]:
-    """What was measured of the table stays."""
-    return {"unique_fraction": access.unique_fraction, "measured_skew": access.measured_skew}
+    """The model with published skew on every table without statistics; what was measured stays."""
+    access, tables = published(name), []
+    for table in model.tables:
+        if isinstance(known := table.access, Unknown):
+            kept = {name: getattr(known, name) for name in ("unique_fraction", "measured_skew")}
+            table = table.model_copy(update={"access": access.model_copy(update=kept)})
+        tables.append(table)
+    return model.model_copy(update={"tables": tuple(tables)})

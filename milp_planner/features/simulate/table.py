@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -160,11 +159,6 @@ def _shape_of(table: Table, placed: PlacedTable, ranks: int) -> Shape:
     return Shape(placed.mode, held, rows, hbm_bucket=ways)
 
 
-def warmup_lookups(rows: int, batch: int) -> int:
-    """Lookups before anything is counted: what the predicted hit ratios assume."""
-    return round(long_run(rows, batch))
-
-
 def known_ids(table: Table) -> tuple[int, ...]:
     """Ids of the most popular rows as far as the model names them."""
     return tuple(i for i in hot_ids(table.access) if i < table.rows)
@@ -302,8 +296,8 @@ def _spread(sample: int, rows: int) -> IntArray:
 
 
 def _warm(tiers: Tiers, stream: Drawn, batch: int, generator: np.random.Generator) -> float:
-    """Fill the tiers; lookups a row that it took."""
-    wanted, done = warmup_lookups(stream.rows, batch), 0
+    """Fill the tiers, as the predicted hit ratios assume; lookups a row that it took."""
+    wanted, done = round(long_run(stream.rows, batch)), 0
     size = max(batch, stream.rows // WARM_SHARE, 1)
     while done < wanted:
         tiers.step(stream.draw(size, generator))
@@ -326,11 +320,7 @@ def _exchange(
 
 def _received(job: TableJob, batches: list[IntArray]) -> FloatArray:
     counts = np.zeros(job.ranks)
-    for sent in _sent(job, batches):
+    for batch in batches:
+        sent = np.unique(batch) if job.dedup else batch
         counts += np.bincount(job.owners(sent), minlength=job.ranks)
     return counts
-
-
-def _sent(job: TableJob, batches: list[IntArray]) -> Iterator[IntArray]:
-    for batch in batches:
-        yield np.unique(batch) if job.dedup else batch

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import ValidationError
 
-from formulations import InstanceError
-from formulations.instance import strict_json
 from milp_planner.errors import BadInput
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import choice, nearest, problems_of
@@ -144,14 +142,6 @@ def one_of(value: Any, allowed: Mapping[str, Any] | tuple[str, ...], where: str)
     if not isinstance(value, str) or value not in allowed:
         raise BadInput(f"{where}: found {show(value)}; {choice(str(value), allowed)}")
     return allowed[value] if isinstance(allowed, Mapping) else value
-
-
-def json_of(text: str, what: str) -> Any:
-    """Parsed JSON, read strictly: no duplicate keys, no NaN."""
-    try:
-        return strict_json.parse(text.encode(), what)
-    except InstanceError as error:
-        raise BadInput(str(error)) from None
 
 
 def proper_ratio(value: Any, where: str) -> Fraction:

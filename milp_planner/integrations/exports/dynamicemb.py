@@ -17,9 +17,10 @@ from typing import Any
 
 from milp_planner.errors import BadInput
 from milp_planner.files import json_text
+from milp_planner.inputs.files import read_json
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Pin, Table
-from milp_planner.integrations.exports import json_of, known, one_of, pin
+from milp_planner.integrations.exports import known, one_of, pin
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import TIERED
 from milp_planner.pricing.storage import runtime_value_bytes
@@ -137,7 +138,7 @@ def _caching(placed: PlacedTable) -> bool:
 
 
 def _parse(text: str) -> dict[str, Any]:
-    found = json_of(text, "dynamicemb options")
+    found = read_json(text, "dynamicemb options").data
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise BadInput(f"not dynamicemb table options: the format must be {FORMAT!r}")
     if not isinstance(found.get("tables"), dict):

@@ -13,9 +13,10 @@ from typing import Any
 
 from milp_planner.errors import BadInput
 from milp_planner.files import json_text
+from milp_planner.inputs.files import read_json
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Pin, Table
-from milp_planner.integrations.exports import json_of, known, one_of, pin, proper_ratio
+from milp_planner.integrations.exports import known, one_of, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import BY_COLUMN, MODE_OF_KERNEL, SHARDING_TYPES, TIERED
 
@@ -87,7 +88,7 @@ def entries(text: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 def _parse(text: str) -> dict[str, Any]:
     """The document, its head checked."""
-    found = json_of(text, "ShardingPlan")
+    found = read_json(text, "ShardingPlan").data
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise BadInput(f"not a ShardingPlan file: its format must be {FORMAT!r}")
     if not isinstance(found.get("plan"), dict):
