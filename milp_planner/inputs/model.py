@@ -41,7 +41,7 @@ class Workload(Spec):
     prefetch_pipeline: bool = False
     """Whether cache misses are fetched ahead of the step."""
     buffers: Literal["additive", "largest_collective"] = "additive"
-    """Whether exchange buffers of all tables add up (conservative) or only the largest counts."""
+    """Whether output buffers of all tables add up (conservative) or only one collective's."""
     storage_model: StorageModel = "runtime"
     """Bytes as the dynamicemb runtime uses them, or as TorchEasyRec's planner counts them."""
     fusion: Fusion = "honoured"
