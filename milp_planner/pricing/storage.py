@@ -141,6 +141,8 @@ class Tiers(NamedTuple):
 
     hbm: IntArray
     ddr: IntArray
+    values_hbm: IntArray
+    """The part of ``hbm`` that holds values: what ``local_hbm_for_values`` is set to."""
 
 
 def planner_value_bytes(dim: int, element_bytes: int, optimizer: str) -> int:
@@ -193,7 +195,7 @@ def torcheasyrec_tiers(
     fraction = ceil_div(rest * bucket + part * under, under * bucket)
     hbm = SLOT_BYTES * a + whole + buckets + fraction
     ddr = np.where(keeps_all, values, ceil_div(values * (under - over), under))
-    return Tiers(hbm, ddr)
+    return Tiers(hbm, ddr, whole + (rest > 0))
 
 
 def hbm_slots(rows: Integers, bucket: Integers, ratio: tuple[Integers, Integers]) -> IntArray:
@@ -249,4 +251,5 @@ def runtime_tiers(
         + BUCKET_BYTES * (hot // hbm_bucket)
         + BUCKET_BYTES * (cold // HOST_BUCKET)
     )
-    return Tiers(hot * value_bytes + metadata, cold * value_bytes)
+    values_hbm = hot * value_bytes
+    return Tiers(values_hbm + metadata, cold * value_bytes, values_hbm)
