@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formulations import Placement
 from formulations.instance import Current, Instance, IntArray, Objective, Resource, Scope, Where
@@ -49,9 +48,7 @@ def compile_instance(
     fit*, exactly. Not re-validated block by block: its arrays hold the format's rules by
     construction, which tests assert with :func:`formulations.instance.validate.validate`.
     """
-    blocks = _blocks(options)
     resources, use = _resources(options)
-
     return Instance(
         name=f"{options.model.name}@{options.cluster.name}",
         source=f"milp-planner, profile {options.profile.name}",
@@ -63,15 +60,9 @@ def compile_instance(
         option_names=tuple(options.names),
         fusion_groups=options.groups,
         table_options=options.first,
-        option_blocks=blocks.option_blocks,
         option_group=options.group,
         option_level=options.level,
-        block_where=blocks.where,
-        block_count=blocks.count,
-        block_distinct=blocks.where == Where.ONE_MACHINE,
-        block_places=blocks.places,
-        place_sets=blocks.place_sets,
-        block_shards=blocks.shards,
+        **_blocks(options),
         shard_repeat=options.entries.repeat,
         shard_use=use,
         shard_cost=options.entries.cost,
@@ -80,26 +71,14 @@ def compile_instance(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Blocks:
-    """Block arrays of an Instance."""
-
-    option_blocks: IntArray
-    where: NDArray[np.int8]
-    count: IntArray
-    places: IntArray
-    place_sets: tuple[tuple[int, ...], ...]
-    shards: IntArray
-
-
 def regrouped(ranks: tuple[tuple[int, ...], ...], pinned: bool) -> tuple[tuple[int, ...], ...]:
     """Ranks of an option's blocks: a block a shard where ranks are pinned, else one block."""
     flat = tuple(rank for block in ranks for rank in block)
     return tuple((rank,) for rank in flat) if pinned else (flat,)
 
 
-def _blocks(options: Options) -> _Blocks:
-    """One block an option, or one per shard where every shard's rank is pinned."""
+def _blocks(options: Options) -> dict[str, Any]:
+    """Arrays of an Instance: one block an option, or one per shard where all ranks are pinned."""
     choices, first = options.choices, options.entries.first
     pinned = np.array([c.pinned is not None for c in choices], dtype=np.bool_)
     times = np.where(pinned, np.diff(first), 1)
@@ -120,14 +99,16 @@ def _blocks(options: Options) -> _Blocks:
         assert ranks is not None
         block_places[block] = sets.setdefault((ranks[int(inside[block])],), len(sets))
     listed = pinned[option]
-    return _Blocks(
-        option_blocks=option_blocks,
-        where=np.where(listed, np.int8(Where.LIST), where[option]).astype(np.int8),
-        count=np.where(listed | (where == Where.EVERY_RANK)[option], 1, count[option]),
-        places=block_places,
-        place_sets=tuple(sets),
-        shards=np.append(first[option] + np.where(listed, inside, 0), first[-1]),
-    )
+    block_where = np.where(listed, np.int8(Where.LIST), where[option]).astype(np.int8)
+    return {
+        "option_blocks": option_blocks,
+        "block_where": block_where,
+        "block_count": np.where(listed | (where == Where.EVERY_RANK)[option], 1, count[option]),
+        "block_distinct": block_where == Where.ONE_MACHINE,
+        "block_places": block_places,
+        "place_sets": tuple(sets),
+        "block_shards": np.append(first[option] + np.where(listed, inside, 0), first[-1]),
+    }
 
 
 def _resources(options: Options) -> tuple[tuple[Resource, ...], IntArray]:

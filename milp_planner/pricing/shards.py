@@ -230,12 +230,10 @@ def _torchrec(
     ddr = full - hbm
     cached = np.flatnonzero(options.is_mode("CACHING") & ~tables.dynamic[table])
     if len(cached):
-        owner = table[cached]
-        shape = storage.ShardShape(
-            shards.rows[cached], shards.columns[cached], tables.rows[owner], tables.dim[owner]
-        )
-        ratio = (options.over[cached], options.under[cached])
-        part, index = storage.torchrec_cache(shape, element[cached], ratio)
+        whole = tables.rows[table[cached]], tables.dim[table[cached]]
+        shape = shards.rows[cached], shards.columns[cached]
+        ratio = options.over[cached], options.under[cached]
+        part, index = storage.torchrec_cache(shape, whole, element[cached], ratio)
         hbm[cached] = part + storage.torchrec_state(part, over[cached], under[cached]) + index
     return hbm, ddr, full
 

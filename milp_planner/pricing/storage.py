@@ -68,30 +68,25 @@ def torchrec_state(weights: IntArray, numerator: IntArray, denominator: IntArray
     return ceil_div(weights * numerator, denominator)
 
 
-class ShardShape(NamedTuple):
-    """A shard and the table it is cut from; int64 arrays."""
-
-    rows: IntArray
-    columns: IntArray
-    table_rows: IntArray
-    table_dim: IntArray
-
-
 def torchrec_cache(
-    shape: ShardShape, element_bytes: IntArray, ratio: tuple[IntArray, IntArray]
+    shard: tuple[IntArray, IntArray],
+    table: tuple[IntArray, IntArray],
+    element_bytes: IntArray,
+    ratio: tuple[IntArray, IntArray],
 ) -> tuple[IntArray, IntArray]:
     """HBM of a cached shard: its weights in the cache, and what the cache keeps with them.
 
     The cache holds the ratio c of the *table's* bytes, rounded to a byte, of which the shard has
     its share, rounded up: ``ceil(round(table · c) · share)``. In addition an index entry of 4 bytes
-    a row and 16 bytes per slot: ``ceil(rows · (4 + 16 c))``. c is a numerator and a denominator.
+    a row and 16 bytes per slot: ``ceil(rows · (4 + 16 c))``. c is a numerator and a denominator;
+    ``shard`` and ``table`` are rows and columns.
     """
-    over, under = ratio
-    cells = shape.table_rows * shape.table_dim
+    (rows, columns), (over, under) = shard, ratio
+    cells = table[0] * table[1]
     cached = (2 * cells * element_bytes * over + under) // (2 * under)
-    weights = ceil_div_product(cached, shape.rows * shape.columns, cells)
-    slots = ceil_div(CACHE_SLOT_BYTES * shape.rows * over, under)
-    return weights, CACHE_ROW_BYTES * shape.rows + slots
+    weights = ceil_div_product(cached, rows * columns, cells)
+    slots = ceil_div(CACHE_SLOT_BYTES * rows * over, under)
+    return weights, CACHE_ROW_BYTES * rows + slots
 
 
 def ceil_div_product(value: IntArray, numerator: IntArray, denominator: IntArray) -> IntArray:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from formulations import Instance, Placement, check
-from formulations.result.check import Verdict
 from formulations.result.placement import fixed_ranks
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Model
@@ -28,22 +27,13 @@ from milp_planner.today.rows import CurrentTable, TodaySource, read_today
 _COLUMN_WISE = ("column_wise", "table_column_wise")
 
 
-@dataclass(frozen=True, eq=False)
-class Today:
-    """The plan of today on an Instance."""
-
-    placement: Placement
-    verdict: Verdict
-    """Its solver-free check: it may not fit, but its ranks belong to its options."""
-
-
 def compile_today(
     source: TodaySource, model: ModelSource, cluster: ClusterSource, objective: str
-) -> tuple[Compiled, Today]:
+) -> tuple[Compiled, Placement]:
     """Compile a model that has every option of today's plan, and put the plan on it.
 
-    The Instance knows the plan as ``current``, so moves against it are counted. BadInput for a plan
-    that does not belong to the model and cluster.
+    It may not fit, but its ranks belong to its options: BadInput for a plan that does not belong
+    to the model and cluster. The Instance knows it as ``current``, so moves against it are counted.
     """
     read = to_model(model)
     rows = in_order(read_today(source), read)
@@ -53,7 +43,7 @@ def compile_today(
     if not verdict.objectives:
         raise BadInput(f"the plan of today: {verdict.violations[0]}")
     instance = replace(compiled.instance, current=as_current(placement))
-    return replace(compiled, instance=instance), Today(placement, verdict)
+    return replace(compiled, instance=instance), placement
 
 
 def in_order(rows: Sequence[CurrentTable], model: Model) -> list[CurrentTable]:

@@ -134,9 +134,9 @@ def audit(  # noqa: PLR0913 - the keywords of a public call
     if on_start is not None:
         on_start(formulation)
     limits = limited(settings, time_limit, goals, objective)
-    best = solve(compiled.instance, formulation, replace(limits, hint=today.placement))
-    as_run = _as_run(compiled.instance, today.placement)
-    return Audit(compiled, today.placement, today.verdict, as_run, best)
+    instance = compiled.instance
+    best = solve(instance, formulation, replace(limits, hint=today))
+    return Audit(compiled, today, check(instance, today), _as_run(instance, today), best)
 
 
 def _as_run(instance: Instance, placement: Placement) -> Verdict | None:

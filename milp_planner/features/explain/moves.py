@@ -153,7 +153,7 @@ def moves(plan: Plan, today: TodaySource) -> tuple[MovesInfo, PlansOnTheWay]:
     if after is None:
         raise BadInput("explain moves: the plan has options that its model no longer offers")
     links = compiled.cluster.interconnect
-    info, placements = moves_of(compiled.instance, known.placement, after, links)
+    info, placements = moves_of(compiled.instance, known, after, links)
     shipped = [placements[point.moves - 1] for point in info.points[1:]]
     return info, PlansOnTheWay(shipped, partial(_step, plan, compiled))
 

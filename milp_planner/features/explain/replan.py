@@ -121,8 +121,7 @@ def _known(
         compiled = replace(compiled, instance=compile_instance(compiled.options, kind, runs))
         start = carried(current, compiled.instance)
     else:
-        compiled, read = compile_today(today, model, cluster, kind)
-        start = read.placement
+        compiled, start = compile_today(today, model, cluster, kind)
     verdict = None if start is None else check(compiled.instance, start)
     if start is None or verdict is None or not verdict.feasible:
         return compiled, []

@@ -7,7 +7,6 @@ from typing import Any
 
 from formulations import Instance, Status
 from formulations.bounds.own import total_use
-from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.memory import first_of, peak, resources_of, uniform
 from milp_planner.files import Facts
@@ -130,8 +129,8 @@ def fewest_machines(
 ) -> MachinesInfo:
     """Try 1, 2, 3, … machines of the cluster's kind until one reaches the target (picoseconds).
 
-    At most ``most`` are tried, where the ranks that constraints name need no more. BadInput when
-    the machines differ, or two are needed and no link between machines is described.
+    Its machines are alike. At most ``most`` are tried, where the ranks that constraints name need
+    no more. BadInput when two are needed and no link between machines is described.
     """
     tries: list[MachineTry] = []
     # fewer machines than have the ranks that constraints name are no cluster of this model
@@ -160,10 +159,7 @@ def fewest_machines(
 
 
 def with_machines(cluster: Cluster, count: int) -> Cluster:
-    """The cluster with so many machines like its first; BadInput when they differ or lack links."""
-    first = cluster.machines[0]
-    if any(machine != first for machine in cluster.machines):
-        raise BadInput(f"cluster {cluster.name}: its machines differ; needs machines of one kind")
+    """The cluster with so many machines like its first; BadInput when it has no links for them."""
     data = cluster.to_dict()
     data["machines"] = [data["machines"][0]] * count
     return Cluster.from_dict(data, f"cluster {cluster.name} with {count} machines")

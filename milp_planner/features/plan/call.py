@@ -90,7 +90,7 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         compiled = compile_for(model, cluster, objective)
     else:
         compiled, known = compile_today(today, model, cluster, objective)
-        settings = replace(settings, hint=known.placement)
+        settings = replace(settings, hint=known)
     if on_start is not None:
         on_start(formulation)
     return interruptible(lambda: _planned(compiled, formulation, settings), settings.stop)
