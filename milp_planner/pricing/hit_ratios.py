@@ -10,13 +10,7 @@ import numpy as np
 
 from milp_planner.inputs.access import Access, MissRate, Unknown, Zipf
 from milp_planner.inputs.table import Table
-from milp_planner.pricing.hybrid import (
-    HORIZON,
-    grid,
-    hybrid_hits,
-    long_run,
-    overfull_hits,
-)
+from milp_planner.pricing.hybrid import HORIZON, grid, hybrid_hits, long_run, overfull_hits
 from milp_planner.pricing.popularity import Popularity, popularity
 from milp_planner.pricing.units import BoolArray, FloatArray
 

@@ -9,12 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from milp_planner.drawing.page import Cell, Grid, draw_grid, fitting_grid
-from milp_planner.drawing.units import (
-    UNKNOWN,
-    show_amount,
-    show_cost,
-    show_gap,
-)
+from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap
 from milp_planner.features.explain.draw_sensitivity import draw_sensitivity
 from milp_planner.features.explain.moves import draw_moves
 from milp_planner.features.explain.replan import change_text, draw_replan

@@ -16,11 +16,7 @@ from milp_planner.features.explain.draw import (
     slope_text,
     staircase_grid,
 )
-from milp_planner.features.explain.draw_sensitivity import (
-    draws_text,
-    remarks,
-    sensitivity_grid,
-)
+from milp_planner.features.explain.draw_sensitivity import draws_text, remarks, sensitivity_grid
 from milp_planner.features.explain.memory import StaircaseInfo
 from milp_planner.features.explain.moves import (
     MovesInfo,

@@ -12,15 +12,7 @@ from formulations import Instance
 from milp_planner.errors import BadInput
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.access import (
-    Access,
-    Histogram,
-    MissRate,
-    Sample,
-    TopIds,
-    Unknown,
-    Zipf,
-)
+from milp_planner.inputs.access import Access, Histogram, MissRate, Sample, TopIds, Unknown, Zipf
 from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing import Options, price
