@@ -62,7 +62,7 @@ class Document:
     def place(self, path: Loc) -> tuple[str, int | None]:
         """File and line of the value at ``path``, or of its nearest ancestor that is written."""
         for prefix, part in self.parts.items():
-            if path[: len(prefix)] == prefix and not self.is_written(path):
+            if path[: len(prefix)] == prefix and path not in self.lines:
                 return part.place(path[len(prefix) :])
         for length in range(len(path), -1, -1):
             if path[:length] in self.lines:
@@ -73,10 +73,6 @@ class Document:
         """``file:line`` of a place, or only the file where it has no lines."""
         file, line = self.place(path)
         return file if line is None else f"{file}:{line}"
-
-    def is_written(self, path: Loc) -> bool:
-        """Whether this file itself (not a part of it) has a value at ``path``."""
-        return path in self.lines
 
 
 def read_yaml(text: str, file: str) -> Document:

@@ -11,7 +11,7 @@ from typing import get_args
 from formulations import InstanceError
 from formulations.instance import strict_json
 from milp_planner.errors import BadInput
-from milp_planner.inputs.problems import choice
+from milp_planner.inputs.problems import choice, one_of
 from milp_planner.inputs.quantities import parse_ratio
 from milp_planner.inputs.strict_yaml import csv_lines, read_text
 from milp_planner.inputs.table import DistType, Mode, Pin, ShardingType
@@ -169,28 +169,21 @@ def _row(header: list[str], cells: list[str], where: str) -> CurrentTable:
         raise BadInput(f"{where}: {len(cells)} cells under {len(header)} columns "
                        "(quote ranks that contain commas)")  # fmt: skip
     cell = dict(zip(header, cells, strict=True))
-    mode = _one_of(cell["mode"].upper(), get_args(Mode), "mode", where)
+    mode = one_of(cell["mode"].upper(), get_args(Mode), f"{where}: mode")
+    kind = one_of(cell["sharding_type"].lower(), get_args(ShardingType), f"{where}: sharding_type")
     dist_type = cell.get("dist_type") or None
     if dist_type is not None:
-        _one_of(dist_type, get_args(DistType), "dist_type", where)
+        one_of(dist_type, get_args(DistType), f"{where}: dist_type")
     return CurrentTable(
         where=f"{where}: table {cell['table']}",
         table=cell["table"],
         mode=mode,
-        sharding_type=_one_of(
-            cell["sharding_type"].lower(), get_args(ShardingType), "sharding_type", where
-        ),
+        sharding_type=kind,
         ratio=_ratio(cell.get("ratio", ""), mode, where),
         ranks=parse_ranks(cell.get("ranks", ""), where),
         dist_type=dist_type,
         column_width=_width(cell.get("column_width", ""), where),
     )
-
-
-def _one_of(value: str, allowed: tuple[str, ...], what: str, where: str) -> str:
-    if value not in allowed:
-        raise BadInput(f"{where}: {what} is {value!r}; {choice(value, allowed)}")
-    return value
 
 
 def _ratio(text: str, mode: str, where: str) -> Fraction | None:

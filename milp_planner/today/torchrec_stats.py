@@ -19,7 +19,7 @@ import yaml
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Model
-from milp_planner.inputs.problems import choice
+from milp_planner.inputs.problems import one_of
 from milp_planner.pricing.options import MODE_OF_KERNEL
 
 HEADING = "Parameter Info:"
@@ -115,19 +115,13 @@ def _check_header(header: list[str], where: str) -> None:
 
 
 def _table(cell: dict[str, str], where: str) -> StatsTable:
-    sharding, kernel = cell["Sharding"], cell["Compute Kernel"]
-    for value, allowed, name in (
-        (sharding, SHARDING, "Sharding"),
-        (kernel, MODE_OF_KERNEL, "kernel"),
-    ):
-        if value not in allowed:
-            raise BadInput(f"{where}: {name} {value!r}; {choice(value, list(allowed))}")
-    mode = MODE_OF_KERNEL[kernel]
+    sharding = one_of(cell["Sharding"], SHARDING, f"{where}: Sharding")
+    mode = one_of(cell["Compute Kernel"], MODE_OF_KERNEL, f"{where}: Compute Kernel")
     dim, _, width = cell["Emb Dim (CW Dim)"].partition(" ")
     return StatsTable(
         where=where,
         name=cell["FQN"],
-        sharding_type=SHARDING[sharding],
+        sharding_type=sharding,
         mode=mode,
         ratio=_ratio(cell.get("Cache Load Factor", ""), where) if mode == "CACHING" else None,
         rows=_whole(cell["Hash Size"], "Hash Size", where),

@@ -137,13 +137,6 @@ def known(model: Model, name: Any, where: str) -> Table:
     )
 
 
-def one_of(value: Any, allowed: Mapping[str, Any] | tuple[str, ...], where: str) -> Any:
-    """A value that must be among the allowed ones; its meaning where they map to something."""
-    if not isinstance(value, str) or value not in allowed:
-        raise BadInput(f"{where}: found {show(value)}; {choice(str(value), allowed)}")
-    return allowed[value] if isinstance(allowed, Mapping) else value
-
-
 def proper_ratio(value: Any, where: str) -> Fraction:
     """A cache ratio strictly between 0 and 1, from a number or text such as ``"1/3"``."""
     try:

@@ -20,8 +20,9 @@ from typing import Any
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs.model import Model, Workload
+from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.table import Pin
-from milp_planner.integrations.exports import known, one_of
+from milp_planner.integrations.exports import known
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import SHARDING_TYPES
 

@@ -19,8 +19,9 @@ from milp_planner.errors import BadInput
 from milp_planner.files import json_text
 from milp_planner.inputs.files import read_json
 from milp_planner.inputs.model import Model
+from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.table import Pin, Table
-from milp_planner.integrations.exports import known, one_of, pin
+from milp_planner.integrations.exports import known, pin
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import TIERED
 from milp_planner.pricing.storage import runtime_value_bytes

@@ -21,8 +21,9 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, te
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs.model import Model
+from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.table import Pin, Table
-from milp_planner.integrations.exports import known, one_of, pin, proper_ratio
+from milp_planner.integrations.exports import known, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import MODE_OF_KERNEL, SHARDING_TYPES
 
