@@ -9,14 +9,16 @@ from milp_planner.drawing.units import show_amount, show_cost
 from milp_planner.features.explain.answers import Answers
 from milp_planner.features.explain.draw import (
     cost_text,
+    draws_text,
     least_text,
     machines_grid,
     machines_text,
     reason,
+    remarks,
+    sensitivity_grid,
     slope_text,
     staircase_grid,
 )
-from milp_planner.features.explain.draw_sensitivity import draws_text, remarks, sensitivity_grid
 from milp_planner.features.explain.memory import StaircaseInfo
 from milp_planner.features.explain.moves import (
     MovesInfo,
