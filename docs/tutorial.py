@@ -7,7 +7,7 @@
 # %% [markdown]
 # ## 1. Tables and a cluster
 #
-# Rows, dims and how often each table is looked up: what your model's configuration says already.
+# Rows, dims and how often each table is looked up; your model's configuration already has these.
 
 # %%
 import tempfile
@@ -44,7 +44,7 @@ cluster = Cluster.from_dict(
 # %% [markdown]
 # ## 2. A plan
 #
-# In a notebook, a plan shows itself as a table. The bound says how good any plan could be.
+# In a notebook, a plan is displayed as a table. The bound says how good any plan could be.
 
 # %%
 best = plan(model, cluster, time_limit=10)
@@ -52,22 +52,22 @@ print(best)
 print(f"{best.status}: {best.objective_ms:.4g} ms, no plan below {best.bound_ms:.4g} ms")
 
 # %% [markdown]
-# The time of every rank by phase, and how full its memories are (needs matplotlib).
+# The time of every rank by phase, and how full its memory is (needs matplotlib).
 
 # %%
 best.plot().savefig(folder / "plan.png")
 
 # %% [markdown]
-# Nobody has to believe that: `verify` recomputes it from the plan alone, without a solver.
+# You need not take that on trust: `verify` recomputes it from the plan alone, without a solver.
 
 # %%
 assert verify(best).ok
 
 # %% [markdown]
-# ## 3. Interrupt, keep, go on
+# ## 3. Interrupt, keep, continue
 #
-# A notebook's *interrupt* returns the best plan so far; a stop event does the same from code. What
-# was kept is where the next search starts.
+# A notebook's *interrupt* returns the best plan so far; a stop event does the same from code. The
+# next search can start from that plan.
 
 # %%
 from formulations import Settings  # noqa: E402
@@ -81,8 +81,9 @@ assert again.outcome.objective == best.outcome.objective or again.status != "opt
 # %% [markdown]
 # ## 4. The plan you run today
 #
-# Here: everything row-wise, as many teams begin. `audit` says whether it fits, how far it is from
-# the bound, which ranks are to blame, and what the first moves towards the better plan bring.
+# In this example everything is row-wise, as many teams begin. `audit` says whether the plan fits,
+# how far it is from the bound, which ranks are to blame, and what the first moves towards the
+# better plan gain.
 
 # %%
 today = folder / "today.csv"
@@ -94,8 +95,8 @@ print(judged)
 # %% [markdown]
 # ## 5. The way there
 #
-# What the first moves bring, in an order that exceeds no capacity while a table is at both ends;
-# each step is a plan of its own. On the command line: `explain plan.json --today today.csv`.
+# What the first moves gain, in an order that exceeds no capacity while a table is at both ends.
+# Each step is a plan of its own. On the command line: `explain plan.json --today today.csv`.
 
 # %%
 from milp_planner.features.explain.answers import Asked  # noqa: E402
@@ -115,8 +116,8 @@ for table in answers.why.tables[:3]:
 # %% [markdown]
 # ## 7. Ship it
 #
-# One file holds the plan and everything that verifies it; the report needs no network; TorchRec
-# reads the export.
+# One file holds the plan and everything needed to verify it. The report needs no network, and
+# TorchRec reads the export.
 
 # %%
 kept = read_plan(best.save(folder / "plan.json"))

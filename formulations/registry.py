@@ -57,7 +57,7 @@ class Formulation:
 
 _ALL = (
     Formulation(
-        "auto", "formulations.auto", "optimum or gap", "cpsat or the conductor, by shape"
+        "auto", "formulations.auto", "optimum or gap", "the exact model or the search, by instance"
     ),
     Formulation("cpsat", "formulations.exact", "optimum", "the exact model in CP-SAT"),
     Formulation(

@@ -51,14 +51,9 @@ class BadInput(PlannerError):
 
     @classmethod
     def of(cls, problems: Sequence[Problem], listed_by: str = "") -> BadInput:
-        """Several problems as one error: the first one's sentence, and how many follow.
+        """Several problems (one at least) as one error: the likeliest cause, and how many follow.
 
-        Parameters
-        ----------
-        problems
-            At least one, the likeliest cause first.
-        listed_by
-            The command that lists them all; empty where there is none.
+        ``listed_by`` is the command that lists them all, where there is one.
         """
         more = len(problems) - 1
         rest = f" (and {more} more problem{'s' if more > 1 else ''})"

@@ -15,22 +15,11 @@ from milp_planner.errors import BadInput
 
 
 def write_atomically(path: str | Path, content: str | bytes) -> Path:
-    """Replace a file with new content in one step.
+    """Replace a file, in a folder that exists, with new content in one step; text becomes UTF-8.
 
     The content goes to a temporary file in the same folder, is flushed to disk and renamed over
     ``path``: whoever reads, or whatever kills the process, finds the old file or the new one.
-
-    Parameters
-    ----------
-    path
-        Its folder must exist.
-    content
-        Text is written as UTF-8.
-
-    Raises
-    ------
-    BadInput
-        When the folder is absent or not writable, or ``path`` is a folder.
+    BadInput as :func:`check_writable`.
     """
     target = Path(path)
     write_together({target: content})
@@ -42,11 +31,6 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
 
     All contents are on the disk before the first rename; where a rename fails, what the earlier
     ones replaced is put back.
-
-    Raises
-    ------
-    BadInput
-        As :func:`write_atomically`.
     """
     check_writable(*contents)
     ready: dict[Path, str] = {}
@@ -115,11 +99,8 @@ def json_text(value: object) -> str:
 def check_writable(*paths: str | Path | None) -> None:
     """Refuse output paths early, before any work is spent on their content; None is none.
 
-    Raises
-    ------
-    BadInput
-        When one is a folder or a name the system does not take, or its folder is absent or not
-        writable.
+    BadInput when one is a folder or a name the system does not take, or its folder is absent or not
+    writable.
     """
     for path in paths:
         if path is not None:
@@ -144,16 +125,10 @@ def _check_writable(target: Path) -> None:
         raise BadInput(f"cannot write {target}: the folder {target.parent} is not writable")
 
 
-def check_absent(path: Path) -> None:
-    """Refuse to overwrite a file that nobody named.
-
-    Raises
-    ------
-    BadInput
-        When there is something of that name already.
-    """
+def check_absent(path: Path, cure: str) -> None:
+    """Refuse to overwrite a file that nobody named."""
     if path.exists() or path.is_symlink():
-        raise BadInput(f"{path} already exists; -o {path} overwrites it")
+        raise BadInput(f"{path} already exists; {cure}")
 
 
 def _mode_of(target: Path) -> int:

@@ -37,7 +37,8 @@ def main() -> None:
     plan, today = read_plan(sys.argv[1]), Path(sys.argv[2])
     kind = plan.instance.objective.value
     compiled, known = compile_today(today, plan.model, plan.cluster, kind)
-    instance, now = compiled.instance, known.verdict.objectives[kind]
+    instance = compiled.instance
+    now = check(instance, known).objectives[kind]
     start = carried(plan, instance)
     assert start is not None
     best = check(instance, start).objectives[kind]

@@ -12,7 +12,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.pages import command
 from milp_planner.drawing.units import show_gap, show_time
-from milp_planner.features.explain.draw_sensitivity import interval_text
+from milp_planner.features.explain.draw import interval_text
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "trust" / "sensitivity.md"

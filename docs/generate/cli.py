@@ -22,15 +22,15 @@ _HEAD = """# Command line
 
 Generated from `--help` (`make docs`); do not edit.
 
-Every command takes `--json`: machine output goes to stdout and nothing else does. Progress goes to
-stderr, and only on a terminal. Files appear whole or not at all. Ctrl-C stops a search and keeps
-the best plan found; a second one abandons it.
+Every command takes `--json`, which prints only machine-readable output on stdout. Progress goes to
+stderr, and only if stderr is a terminal. Output files are written completely or not at all. Ctrl-C
+stops a search and keeps the best plan found; a second Ctrl-C abandons it.
 
-With `--json` an error is one JSON object on stderr, and stdout is empty:
+With `--json`, an error is one JSON object on stderr, and stdout is empty:
 `{"error": {"kind": "bad_input", "message": "…", "exit_code": 2}}`. The kinds are `bad_input` (2;
-`problems` holds them all, as `check --json` lists them), `no_plan` (3), `internal_error` (70; with
-its `traceback`) and `interrupted` (130). An answer on stdout is no error, whatever the exit code:
-a plan that does not exist says so in its status.
+`problems` lists them all, in the form of `check --json`), `no_plan` (3), `internal_error` (70; with
+its `traceback`) and `interrupted` (130). An answer on stdout is not an error, whatever the exit
+code: if no plan exists, the status says so.
 
 """
 

@@ -7,28 +7,9 @@ from typing import Annotated
 
 import typer
 
-from milp_planner.cli import console
+from milp_planner.cli import console, options
 from milp_planner.cli.explain_asked import StepOption, StepsOption, write_steps
-from milp_planner.cli.options import (
-    ClusterArgument,
-    FormulationOption,
-    GoalsOption,
-    JsonOption,
-    ModelArgument,
-    ObjectiveName,
-    ObjectiveOption,
-    OutputOption,
-    ProfileOption,
-    SeedOption,
-    SettingOption,
-    TimeLimitOption,
-    WorkersOption,
-    argument,
-    find,
-    find_today,
-    make_settings,
-    option,
-)
+from milp_planner.cli.options import argument, option
 from milp_planner.cli.work import Work
 from milp_planner.files import check_writable
 
@@ -38,33 +19,33 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         Path,
         argument(
             "PLAN",
-            "plan.json; a CSV with the columns table, mode, ratio, sharding_type, ranks (and, if "
-            "wanted, dist_type, column_width); TorchRec's ShardingPlan as export writes it; or the "
-            "statistics that TorchRec prints.",
+            "plan.json; a CSV with the columns table, mode, ratio, sharding_type, ranks (and "
+            "optionally dist_type, column_width); TorchRec's ShardingPlan as export writes it; or "
+            "the statistics that TorchRec prints.",
         ),
     ],
-    model: ModelArgument,
-    cluster: ClusterArgument,
-    formulation: FormulationOption = "auto",
-    objective: ObjectiveOption = ObjectiveName.STEP_TIME,
-    time_limit: TimeLimitOption = 60.0,
-    seed: SeedOption = 0,
-    workers: WorkersOption = None,
-    settings: SettingOption = None,
-    profile: ProfileOption = None,
-    goals: GoalsOption = None,
-    output: OutputOption = None,
+    model: options.ModelArgument,
+    cluster: options.ClusterArgument,
+    formulation: options.FormulationOption = "auto",
+    objective: options.ObjectiveOption = options.ObjectiveName.STEP_TIME,
+    time_limit: options.TimeLimitOption = 60.0,
+    seed: options.SeedOption = 0,
+    workers: options.WorkersOption = None,
+    settings: options.SettingOption = None,
+    profile: options.ProfileOption = None,
+    goals: options.GoalsOption = None,
+    output: options.OutputOption = None,
     page: Annotated[
-        Path | None, option("--page FILE", "Also write the report of the best plan.")
+        Path | None, option("--page FILE", "Also write the report of the best plan found.")
     ] = None,
     steps: StepsOption = None,
     step: StepOption = None,
-    json: JsonOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Judge the plan you run today.
 
-    Does it fit, how far is it at most from the best, and which ranks are to blame? With -o the
-    best plan found is kept. Exit code 1 when today's plan does not fit.
+    Does it fit, how far from the best can it be at most, and which ranks are to blame? -o writes
+    the best plan found. Exit code 1 if today's plan does not fit.
     """
     import milp_planner
     from milp_planner.features.audit.facts import audit_of, draw_audit
@@ -73,12 +54,12 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     from milp_planner.plans.plan_file import write_plan
 
     check_writable(output, page)
-    limits = make_settings(
+    limits = options.make_settings(
         time_limit, seed=seed, workers=workers, options=settings, formulation=formulation,
         goals=goals, objective=objective.value,
     )  # fmt: skip
-    inputs = find(model, cluster, profile)
-    today = find_today(plan, inputs[0])
+    inputs = options.find(model, cluster, profile)
+    today = options.find_today(plan, inputs[0])
     work = Work("pricing", prepares=True)
     result = work.run(
         lambda: milp_planner.audit(

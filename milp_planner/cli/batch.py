@@ -30,19 +30,21 @@ class EngineName(StrEnum):
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
     suite: Annotated[
         str,
-        argument("SUITE", "Suite YAML, or the name of a shipped one (milp-planner list suites)."),
+        argument(
+            "SUITE", "Suite YAML file, or the name of a shipped suite (milp-planner list suites)."
+        ),
     ],
     output: Annotated[Path, option("--output -o DIR", "Folder for the results.")],
     workers: Annotated[
         int | None,
         option(
             "--workers N",
-            "Scenarios solved at a time, each with one solver thread; default: all cores.",
+            "Scenarios solved in parallel, each with one solver thread; default: all cores.",
             whole(1, 1024),
         ),
     ] = None,
     engine: Annotated[
-        EngineName, option("--engine", "Processes of this machine, or a Ray cluster.")
+        EngineName, option("--engine", "Processes on this machine, or a Ray cluster.")
     ] = EngineName.LOCAL,
     address: Annotated[
         str | None,
@@ -52,20 +54,20 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         ),
     ] = None,
     plans: Annotated[
-        bool, option("--plans", "Keep the plan of every scenario solved now, in DIR/plans.")
+        bool, option("--plans", "Keep the plan of every scenario solved in this run, in DIR/plans.")
     ] = False,
     query: Annotated[
         str | None,
-        option("--query SQL", "Run this query on the table results (SQLite) at the end."),
+        option("--query SQL", "SQLite query to run at the end, on the table named results."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Run a suite of scenarios; a second call does what is left.
+    """Run a suite of scenarios; run it again to resume.
 
-    Results are lines of DIR/results.jsonl, each on the disk as soon as it is known: Ctrl-C, a
-    crash or a kill loses at most the solves under way. A scenario that fails is recorded and tried
-    again by the next call. Exits with 1 when an assertion of the suite does not hold, with 70 when
-    a scenario failed.
+    Each result is a line in DIR/results.jsonl, written to disk as soon as it is known, so Ctrl-C, a
+    crash or a kill loses at most the solves in progress. A scenario that fails is recorded and
+    retried by the next run. Exit code 1 if an assertion of the suite does not hold, 70 if a
+    scenario failed.
     """
     from scenarios.batch import find_suite, run_batch
 

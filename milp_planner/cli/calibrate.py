@@ -14,7 +14,7 @@ from milp_planner.errors import BadInput
 from milp_planner.files import check_writable, json_text, write_atomically, write_together
 
 if TYPE_CHECKING:
-    from milp_planner.features.calibrate import Calibration
+    from milp_planner.features.calibrate.result import Calibration
 
 PROFILE_FILE = "profile.yaml"
 
@@ -32,7 +32,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         Path | None,
         option(
             "--output -o FILE",
-            f"The profile (YAML); measurements go next to it as .raw.json. Default: "
+            f"Profile to write (YAML); measurements go next to it as .raw.json. Default: "
             f"{PROFILE_FILE}, or none with --json.",
         ),
     ] = None,
@@ -40,19 +40,21 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         Device,
         option(
             "--device",
-            "cpu: the last-level cache against DRAM; cuda: HBM against pinned host memory over "
-            "PCIe.",
+            "What to measure. cpu: last-level cache against DRAM; cuda: HBM against pinned host "
+            "memory over PCIe.",
         ),
     ] = Device.CPU,
     quick: Annotated[
         bool,
-        option("--quick", "Fewer points and repeats: for a first look, not for a profile to keep."),
+        option(
+            "--quick", "Fewer points and repeats: good for a first look, not for a profile to keep."
+        ),
     ] = False,
     threads: Annotated[
         int | None,
         option(
             "--threads N",
-            "Threads of a rank on a CPU; default: torch's own choice (all cores).",
+            "CPU threads per rank; default: torch's own choice (all cores).",
             whole(1, 1024),
         ),
     ] = None,
@@ -60,23 +62,23 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         Path | None,
         option(
             "--raw FILE",
-            "Measure nothing: fit this sweep (.json, or .csv with the columns mode,x,ms).",
+            "Fit this sweep (.json, or .csv with the columns mode,x,ms) instead of measuring.",
         ),
     ] = None,
     base: Annotated[
         str | None,
         option(
             "--base NAME",
-            "With --raw: the profile that fills in what the sweep does not give; default: the one "
-            "the sweep names, or torchrec-default.",
+            "With --raw: profile that supplies what the sweep does not cover; default: the one the "
+            "sweep names, or torchrec-default.",
         ),
     ] = None,
     max_spread: Annotated[
         float,
         option(
             "--max-spread SHARE",
-            "Refuse to fit when repeats spread by more (half their interquartile range over the "
-            "median; in a sweep its column spread, or half the range of repeats).",
+            "Refuse to fit if repeats spread by more than this (half their interquartile range "
+            "over the median; in a sweep its column spread, or half the range of repeats).",
             positive,
         ),
     ] = 0.25,
@@ -85,9 +87,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 ) -> None:
     """Measure this machine's memory tiers and write a hardware profile.
 
-    Times lookups in every mode, training and launch overhead, and fits the profile that
-    plan --profile reads.
-    Exit code 1, and nothing written, when the measurements are too noisy or contradict each other.
+    Times lookups in every mode, training and launch overhead, and fits a profile for
+    plan --profile. Exit code 1, with nothing written, if the measurements are too noisy or
+    contradict each other.
     """
     measuring = given(context, "device", "quick", "threads", "seed")
     if raw is not None and measuring:
@@ -116,7 +118,7 @@ def _measure(
 ) -> Calibration:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from milp_planner.features.calibrate import calibrate, find_machine
+    from milp_planner.features.calibrate.run import calibrate, find_machine
 
     err = console.err()
     with Progress(
@@ -139,8 +141,8 @@ def _measure(
 
 def _fit(raw: Path, base: str | None, max_spread: float, target: Path | None, json: bool) -> None:
     """Fit a sweep of somebody's and write the profile."""
-    from milp_planner.features.calibrate import fitted_profile, read_sweep
     from milp_planner.features.calibrate.result import profile_text
+    from milp_planner.features.calibrate.sweep import fitted_profile, read_sweep
     from milp_planner.pricing.profile import load_profile
 
     sweep = read_sweep(raw)

@@ -7,30 +7,23 @@ from typing import Annotated
 
 import typer
 
-from milp_planner.cli import console
-from milp_planner.cli.options import (
-    ClusterArgument,
-    JsonOption,
-    ModelArgument,
-    ProfileOption,
-    argument,
-    option,
-)
+from milp_planner.cli import console, options
+from milp_planner.cli.options import argument, option
 from milp_planner.errors import printable
 
 
 def check(
-    model: ModelArgument,
-    cluster: ClusterArgument,
-    profile: ProfileOption = None,
-    json: JsonOption = False,
+    model: options.ModelArgument,
+    cluster: options.ClusterArgument,
+    profile: options.ProfileOption = None,
+    json: options.JsonOption = False,
 ) -> None:
     """List everything that is wrong with a model and a cluster, without solving.
 
-    One line per problem: file and line, field, what was found, what is allowed. Exit code 2 when
-    there is any. Values that cannot be read (1e6, a field written twice) are reported before fields
-    are checked. With --json a list of objects with file, line, field and message, empty when all
-    is right.
+    Prints one line per problem: file and line, field, what was found, what is allowed. Exit code 2
+    if there are any. Values that cannot be read (1e6, a field written twice) are reported before
+    fields are checked. --json prints a list of objects with file, line, field and message; it is
+    empty if there are no problems.
     """
     from dataclasses import asdict
 
@@ -50,26 +43,27 @@ def check(
 
 FileArgument = Annotated[
     Path,
-    argument("PLAN|OUTCOME", "plan.json, or an outcome written by solve (then with --instance)."),
+    argument("PLAN|OUTCOME", "plan.json, or an outcome written by solve (which needs --instance)."),
 ]
 InstanceOption = Annotated[
     Path | None, option("--instance FILE", "The instance the outcome belongs to.")
 ]
 
 
-def verify(file: FileArgument, instance: InstanceOption = None, json: JsonOption = False) -> None:
-    """Re-derive what a plan claims, with no solver.
+def verify(
+    file: FileArgument, instance: InstanceOption = None, json: options.JsonOption = False
+) -> None:
+    """Re-derive a plan's claims without a solver.
 
     Feasibility, objective and certified bound are recomputed from the instance alone. Exit code 1
-    when any claim is refuted.
+    if any claim is refuted.
     """
     from milp_planner import verify
     from milp_planner.features.verify import draw_claims, verification_to_dict
 
     result = verify(file, instance=instance)
-    if json:
-        console.emit_json(verification_to_dict(result))
-    else:
-        console.out().print(draw_claims(result, str(file)))
+    console.tell(
+        json, lambda: verification_to_dict(result), lambda: [draw_claims(result, str(file))]
+    )
     if not result.ok:
         raise typer.Exit(1)

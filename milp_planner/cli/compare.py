@@ -6,59 +6,48 @@ from typing import Annotated
 
 import typer
 
-from milp_planner.cli import console
-from milp_planner.cli.options import (
-    ClusterArgument,
-    JsonOption,
-    ModelArgument,
-    ObjectiveName,
-    OutputOption,
-    SeedOption,
-    SettingOption,
-    WorkersOption,
-    find,
-    make_settings,
-    option,
-    parse_formulations,
-    positive,
-)
+from milp_planner.cli import console, options
+from milp_planner.cli.options import option, positive
 from milp_planner.cli.work import Work
 from milp_planner.files import check_writable, write_json
 
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
-    model: ModelArgument,
-    cluster: ClusterArgument,
+    model: options.ModelArgument,
+    cluster: options.ClusterArgument,
     formulations: Annotated[
-        str, option("--formulations -f NAMES", "Comma-separated; default: all but auto.")
+        str,
+        option("--formulations -f NAMES", "Formulations, comma-separated; default: all but auto."),
     ] = "all",
     objective: Annotated[
-        list[ObjectiveName] | None, option("--objective", "May be repeated; default: all three.")
+        list[options.ObjectiveName] | None,
+        option("--objective", "Objective; may be repeated; default: all three."),
     ] = None,
     time_limit: Annotated[
-        float, option("--time-limit SECONDS", "Wall-clock limit of each solve.", positive)
+        float, option("--time-limit SECONDS", "Wall-clock limit for each solve.", positive)
     ] = 20.0,
-    seed: SeedOption = 0,
-    workers: WorkersOption = None,
-    settings: SettingOption = None,
-    output: OutputOption = None,
-    json: JsonOption = False,
+    seed: options.SeedOption = 0,
+    workers: options.WorkersOption = None,
+    settings: options.SettingOption = None,
+    output: options.OutputOption = None,
+    json: options.JsonOption = False,
 ) -> None:
-    """Compare formulations on one Instance, under every objective.
+    """Compare formulations on the same instance, under every objective.
 
-    Each row is one formulation asked for one objective: its plan under all three objectives,
-    whether the solver-free check accepts it, and its gaps to the best bounds that any row
-    certified and proved. A plan that ignores fusion groups is shown as planned and as the runtime
-    would run it, and the DP is run a second time with fusion groups in mind. Settings name their
-    formulation: --set dp.variant=first. `milp-planner report` draws what -o writes.
+    Each row is one formulation minimising one objective: the value of its plan under all three
+    objectives, whether the solver-free check accepts it, and its gaps to the best bounds that any
+    row certified and proved. A plan that ignores fusion groups is shown both as planned and as the
+    runtime would run it, and the DP runs a second time with fusion groups taken into account.
+    Settings name their formulation: --set dp.variant=first. `milp-planner report` draws the file
+    that -o writes.
     """
     from milp_planner.features.compare.call import DEFAULT, OBJECTIVES, compare
     from milp_planner.features.compare.facts import comparison_of, draw_comparison
 
-    names = DEFAULT if formulations == "all" else parse_formulations(formulations)
-    limits = make_settings(time_limit, seed=seed, workers=workers, options=settings)
+    names = DEFAULT if formulations == "all" else options.parse_formulations(formulations)
+    limits = options.make_settings(time_limit, seed=seed, workers=workers, options=settings)
     check_writable(output)
-    inputs = find(model, cluster)
+    inputs = options.find(model, cluster)
     work = Work("pricing", prepares=True)
     asked = [o.value for o in objective] if objective else OBJECTIVES
     comparison = work.run(

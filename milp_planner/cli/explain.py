@@ -7,24 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from milp_planner.cli import console
+from milp_planner.cli import console, options
 from milp_planner.cli.explain_asked import ExtraOption, StepOption, StepsOption
 from milp_planner.cli.failures import finish, say
-from milp_planner.cli.options import (
-    AllRowsOption,
-    FormulationOption,
-    JsonOption,
-    OutputOption,
-    SeedOption,
-    TimeLimitOption,
-    TodayOption,
-    WorkersOption,
-    argument,
-    find_today,
-    make_settings,
-    option,
-    whole,
-)
+from milp_planner.cli.options import argument, option, whole
 from milp_planner.cli.work import Work
 from milp_planner.errors import BadInput
 from milp_planner.files import check_writable
@@ -36,68 +22,74 @@ if TYPE_CHECKING:
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
     context: typer.Context,
-    plan: Annotated[Path, argument("PLAN", "A plan.json.")],
+    plan: Annotated[Path, argument("PLAN", "plan.json, as plan writes it.")],
     ask: Annotated[
         list[str] | None,
         option(
             "--ask QUESTION",
-            "why, staircase, smallest, replan, moves, sensitivity, why-not; may be repeated. "
-            "Default: why and staircase, or why-not where no plan exists.",
+            "why, staircase, smallest, replan, moves, sensitivity or why-not; may be repeated. "
+            "Default: why and staircase, or why-not if no plan exists.",
         ),
     ] = None,
     table: Annotated[
         list[str] | None, option("--table NAME", "why: only this table; may be repeated.")
     ] = None,
     alternatives: Annotated[
-        int, option("--alternatives N", "why: alternatives shown for each table.", whole(1, 1000))
+        int, option("--alternatives N", "why: alternatives to show for each table.", whole(1, 1000))
     ] = 3,
     extra: ExtraOption = "-10GB,-5GB,5GB,10GB,20GB",
     target: Annotated[
         str | None,
-        option(
-            "--target TIME", "smallest: the objective to reach, such as 2.5ms; default: any plan."
-        ),
+        option("--target TIME", "smallest: objective to reach, such as 2.5ms; default: any plan."),
     ] = None,
     limits: Annotated[
-        str, option("--limits LIST", "replan: tables that may move, or sizes such as 10GB.")
+        str, option("--limits LIST", "replan: how many tables may move, or sizes such as 10GB.")
     ] = "0,1,2,4,8",
-    model: Annotated[str | None, option("--model MODEL", "replan: the model as it is now.")] = None,
-    cluster: Annotated[
-        str | None, option("--cluster CLUSTER", "replan: the cluster as it is now.")
+    model: Annotated[
+        str | None, option("--model MODEL", "replan: the model, if it has changed.")
     ] = None,
-    today: TodayOption = None,
+    cluster: Annotated[
+        str | None, option("--cluster CLUSTER", "replan: the cluster, if it has changed.")
+    ] = None,
+    today: options.TodayOption = None,
     steps: StepsOption = None,
     step: StepOption = None,
     sensitivity: Annotated[
         bool,
-        option("--sensitivity", "Short for --ask sensitivity: what wrong prices would change."),
+        option(
+            "--sensitivity", "Short for --ask sensitivity: what would change if prices were wrong."
+        ),
     ] = False,
     spread: Annotated[
         float,
         option(
             "--spread SHARE",
-            "sensitivity: how wrong a price may be where the profile states no spread.",
+            "sensitivity: assumed error of a price for which the profile states no spread.",
         ),
     ] = 0.2,
     draws: Annotated[
         int,
-        option("--draws N", "sensitivity: random draws of all prices at once.", whole(0, 100_000)),
+        option(
+            "--draws N",
+            "sensitivity: number of random draws of all prices at once.",
+            whole(0, 100_000),
+        ),
     ] = 20,
-    formulation: FormulationOption = "auto",
-    time_limit: TimeLimitOption = 60.0,
-    seed: SeedOption = 0,
-    workers: WorkersOption = None,
-    output: OutputOption = None,
-    everything: AllRowsOption = False,
-    json: JsonOption = False,
+    formulation: options.FormulationOption = "auto",
+    time_limit: options.TimeLimitOption = 60.0,
+    seed: options.SeedOption = 0,
+    workers: options.WorkersOption = None,
+    output: options.OutputOption = None,
+    everything: options.AllRowsOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Explain a plan.
 
-    Why each table is where it is and what the alternatives cost, what more memory buys, the
-    smallest cluster that is enough, what changing the plan takes, and how wrong a price may be.
-    Every figure comes from a solve, or is marked as a bound. --today shows what the first moves
-    from the plan you run bring. -o writes the plan found by replan (at its largest limit); a plan
-    better than PLAN that turns up in why is written next to it.
+    Answers why each table is where it is and what the alternatives cost, what more memory would
+    buy, which smallest cluster is enough, what it takes to change the plan, and how wrong a price
+    can be. Every figure comes from a solve or is marked as a bound. --today shows what the first
+    moves from the plan you run would gain. -o writes the plan found by replan (at its largest
+    limit). If why finds a better plan than PLAN, it is written next to PLAN.
     """
     from milp_planner.cli import explain_asked
     from milp_planner.features.explain.answers import Asked, answer
@@ -112,7 +104,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         questions.append("moves")
     explain_asked.refuse_strays(context, questions)
     _check_output(questions, output)
-    settings = make_settings(time_limit, seed=seed, workers=workers, formulation=formulation)
+    settings = options.make_settings(
+        time_limit, seed=seed, workers=workers, formulation=formulation
+    )
     read = read_plan(plan)
     counted, by = explain_asked.parse_limits(limits)
     asked = Asked(
@@ -124,7 +118,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         by=by,
         model=None if model is None else catalog.find_model(model),
         cluster=None if cluster is None else catalog.find_cluster(cluster),
-        today=None if today is None else find_today(today, read.model),
+        today=None if today is None else options.find_today(today, read.model),
         spread=spread,
         draws=draws,
     )

@@ -25,13 +25,7 @@ _FOR = {
 
 
 def refuse_strays(context: typer.Context, questions: list[str]) -> None:
-    """Refuse options for a question that is not asked, which would change nothing.
-
-    Parameters
-    ----------
-    questions : list of str
-        As asked; empty: those that are asked of any plan by default.
-    """
+    """Refuse options for a question that is not asked, which would change nothing."""
     asked = questions or ["why", "staircase"]
     for question in dict.fromkeys(_FOR.values()):
         names = [n for n, theirs in _FOR.items() if theirs == question and question not in asked]
@@ -124,19 +118,20 @@ def _numbers(text: str, count: int) -> set[int]:
 
 
 ExtraOption = Annotated[
-    str, option("--extra SIZES", "staircase: how much more (or less) memory at every place.")
+    str, option("--extra SIZES", "staircase: amounts of memory to add (or remove) everywhere.")
 ]
 StepsOption = Annotated[
     Path | None,
     option(
         "--steps FOLDER",
-        "Write plans after moves from today's plan (0001.json: after the first): those of the "
-        "table, or what --step says.",
+        "Write the plans along the way from today's plan (0001.json: after the first move): those "
+        "in the table of moves, or those that --step names.",
     ),
 ]
 StepOption = Annotated[
     str | None,
     option(
-        "--step NUMBERS", "Which plans --steps writes: all, or numbers of moves such as 1,5,20."
+        "--step NUMBERS",
+        "Which plans --steps writes: all, or after how many moves, such as 1,5,20.",
     ),
 ]

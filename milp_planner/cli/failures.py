@@ -37,14 +37,9 @@ def wants_json(arguments: Sequence[str]) -> bool:
 def report(error: BaseException, as_json: bool = False) -> int:
     """Tell a failure on stderr, one sentence, a bug with its traceback; return the exit code.
 
-    The system's refusals (a name it does not take, a full disk, no memory left) are foreseen.
-
-    Parameters
-    ----------
-    error
-    as_json
-        Tell it as one JSON object instead: ``{"error": {"kind", "message", "exit_code"}}``, with
-        ``problems`` for bad input (as ``check`` lists them) and ``traceback`` for a bug.
+    The system's refusals (a name it does not take, a full disk, no memory left) are foreseen. As
+    JSON it is one object, ``{"error": {"kind", "message", "exit_code"}}``, with ``problems`` for
+    bad input (as ``check`` lists them) and ``traceback`` for a bug.
     """
     if isinstance(error, typer.Exit):
         return int(error.exit_code)
@@ -158,15 +153,7 @@ def _drop_output() -> None:
 
 
 def finish(status: str, interrupted: bool = False) -> None:
-    """Leave the command with the code of an Outcome's status (returning means 0).
-
-    Parameters
-    ----------
-    status
-        ``optimal``, ``feasible``, ``infeasible`` or ``unknown``.
-    interrupted
-        Whether the user stopped the search: 130 whatever was found.
-    """
+    """Leave the command with the code of an Outcome's status, or 130; returning means 0."""
     code = {"infeasible": FALLS_SHORT, "unknown": NO_PLAN}.get(status, OK)
     code = INTERRUPTED if interrupted else code
     if code != OK:

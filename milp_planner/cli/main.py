@@ -18,8 +18,8 @@ from milp_planner.cli.work import let_go
 from milp_planner.version import __version__
 
 EPILOG = (
-    "Exit codes: 0 ok · 1 infeasible or falls short · 2 bad input · 3 no plan found in the limit "
-    "(time, work or memory) · 70 internal error · 130 interrupted (best plan kept)."
+    "Exit codes: 0 ok · 1 infeasible or falls short · 2 bad input · 3 no plan found within the "
+    "limit (time, work or memory) · 70 internal error · 130 interrupted (best plan kept)."
 )
 
 
@@ -97,13 +97,7 @@ def _telling(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code instead of exiting.
-
-    Parameters
-    ----------
-    arguments
-        Without the program's name; default: those of the process.
-    """
+    """Run the command line (by default the process's) and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         result = build()(args=given, prog_name="milp-planner", standalone_mode=False)
@@ -140,7 +134,7 @@ _VersionOption = Annotated[
 
 
 def _root(version: _VersionOption = False) -> None:
-    """Places embedding tables on GPU clusters by exact optimisation, and proves it."""
+    """Place embedding tables on GPU clusters by exact optimisation, with proofs."""
 
 
 if __name__ == "__main__":

@@ -77,11 +77,17 @@ def given(context: typer.Context, *parameters: str) -> list[str]:
 
 
 ModelArgument = Annotated[
-    str, argument("MODEL", "Model YAML, or the name of a shipped one (milp-planner list models).")
+    str,
+    argument(
+        "MODEL", "Model YAML file, or the name of a shipped model (milp-planner list models)."
+    ),
 ]
 ClusterArgument = Annotated[
     str,
-    argument("CLUSTER", "Cluster YAML, or the name of a shipped one (milp-planner list clusters)."),
+    argument(
+        "CLUSTER",
+        "Cluster YAML file, or the name of a shipped cluster (milp-planner list clusters).",
+    ),
 ]
 FormulationOption = Annotated[
     str, option("--formulation -f NAME", "How to solve (milp-planner list formulations).")
@@ -90,19 +96,20 @@ ObjectiveOption = Annotated[
     ObjectiveName,
     option(
         "--objective",
-        "step_time: the embedding part of a step, barriers between phases, no overlap; "
-        "busiest_rank: the largest sum on one rank; total: the sum over everything.",
+        "What to minimise. step_time: the embedding part of a step, with barriers between phases "
+        "and no overlap; busiest_rank: the largest sum on any one rank; total: the sum over all "
+        "ranks.",
     ),
 ]
 ProfileOption = Annotated[
     str | None,
     option(
         "--profile NAME",
-        "Hardware profile that prices the plan: a shipped one (milp-planner list profiles) or a"
-        " .yaml file, such as calibrate writes; default: the cluster's.",
+        "Hardware profile to price the plan with: a shipped one (milp-planner list profiles) or a"
+        " .yaml file such as calibrate writes; default: the cluster's profile.",
     ),
 ]
-_LIMIT = "Wall-clock limit of search, proof and finishing; reading, pricing and writing come on top"
+_LIMIT = "Wall-clock limit for search, proof and finishing, not for reading, pricing and writing"
 TimeLimitOption = Annotated[float, option("--time-limit SECONDS", f"{_LIMIT}.", positive)]
 OtherTimeLimitOption = Annotated[
     float | None,
@@ -116,7 +123,7 @@ WorkLimitOption = Annotated[
     float | None,
     option(
         "--work-limit UNITS",
-        "Limit of deterministic work; with --workers 1 a run repeats exactly.",
+        "Limit on deterministic work units; with --workers 1, runs repeat exactly.",
         positive,
     ),
 ]
@@ -126,24 +133,26 @@ WorkersOption = Annotated[
 ]
 SettingOption = Annotated[
     list[str] | None,
-    option("--set KEY=VALUE", "A setting of the formulation, such as solver=cbc; may be repeated."),
+    option("--set KEY=VALUE", "Setting of the formulation, such as solver=cbc; may be repeated."),
 ]
-JsonOption = Annotated[bool, option("--json", "Print JSON on stdout, and nothing else there.")]
+JsonOption = Annotated[bool, option("--json", "Print only JSON on stdout.")]
 OutputOption = Annotated[
-    Path | None, option("--output -o FILE", "Output file; it is written completely or not at all.")
+    Path | None, option("--output -o FILE", "Output file, written completely or not at all.")
 ]
-TodayOption = Annotated[Path | None, option("--today PLAN", "The plan you run, as audit takes it.")]
+TodayOption = Annotated[
+    Path | None, option("--today PLAN", "The plan you run today, in any form that audit accepts.")
+]
 GoalsOption = Annotated[
     str | None,
     option(
         "--goals NAMES",
-        "What counts after the objective, in order, and how much of that may be given up for it,"
-        " as in step_time:0.1%,moves,shards. Default: host_memory, shards, total, even_memory,"
-        " moves.",
+        "Secondary goals in order of priority, optionally preceded by how much of the objective may"
+        " be given up for them, as in step_time:0.1%,moves,shards. Default: host_memory, shards,"
+        " total, even_memory, moves.",
     ),
 ]
 AllRowsOption = Annotated[
-    bool, option("--all", "Print every table and rank instead of folding long lists.")
+    bool, option("--all", "Print every table and rank instead of shortening long lists.")
 ]
 
 

@@ -5,31 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from milp_planner.cli import console
+from milp_planner.cli import console, options
 from milp_planner.cli.failures import finish
-from milp_planner.cli.options import (
-    AllRowsOption,
-    ClusterArgument,
-    FormulationOption,
-    GoalsOption,
-    JsonOption,
-    ModelArgument,
-    ObjectiveName,
-    ObjectiveOption,
-    OtherTimeLimitOption,
-    OutputOption,
-    ProfileOption,
-    SeedOption,
-    SettingOption,
-    TodayOption,
-    WorkersOption,
-    WorkLimitOption,
-    argument,
-    find,
-    find_today,
-    make_settings,
-    option,
-)
+from milp_planner.cli.options import argument, option
 from milp_planner.cli.work import Work
 from milp_planner.files import check_absent, check_writable, write_json
 
@@ -45,48 +23,48 @@ PLAN_FILE = "plan.json"
 
 
 def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
-    model: ModelArgument,
-    cluster: ClusterArgument,
-    formulation: FormulationOption = "auto",
-    objective: ObjectiveOption = ObjectiveName.STEP_TIME,
-    profile: ProfileOption = None,
-    time_limit: OtherTimeLimitOption = None,
-    work_limit: WorkLimitOption = None,
-    seed: SeedOption = 0,
-    workers: WorkersOption = None,
-    settings: SettingOption = None,
-    today: TodayOption = None,
-    goals: GoalsOption = None,
+    model: options.ModelArgument,
+    cluster: options.ClusterArgument,
+    formulation: options.FormulationOption = "auto",
+    objective: options.ObjectiveOption = options.ObjectiveName.STEP_TIME,
+    profile: options.ProfileOption = None,
+    time_limit: options.OtherTimeLimitOption = None,
+    work_limit: options.WorkLimitOption = None,
+    seed: options.SeedOption = 0,
+    workers: options.WorkersOption = None,
+    settings: options.SettingOption = None,
+    today: options.TodayOption = None,
+    goals: options.GoalsOption = None,
     output: Annotated[
         Path | None,
         option(
             "--output -o FILE",
-            f"Output file; default: {PLAN_FILE} unless there is one already, or none with --json.",
+            f"Output file; default: {PLAN_FILE} unless it already exists, or none with --json.",
         ),
     ] = None,
-    everything: AllRowsOption = False,
-    json: JsonOption = False,
+    everything: options.AllRowsOption = False,
+    json: options.JsonOption = False,
 ) -> None:
-    """Find the best placement of every table, and prove it.
+    """Find the best placement of every table, and prove how good it is.
 
-    Prints the verdict, every table and every rank, and writes plan.json, which verify, explain,
-    export and report read; an existing one is overwritten only if -o names it. Where no plan
-    exists, says why and what would help (exit code 1). With --today the search starts from the plan
-    you run, and among equal plans the one closest to it is taken.
+    Prints the verdict, the tables and the ranks, and writes plan.json, which verify, explain,
+    export and report read. An existing plan.json is overwritten only if -o names it. If no plan
+    exists, the output says why and what would help (exit code 1). With --today, the search starts
+    from the plan you run and prefers, among equal plans, the one closest to it.
     """
     import milp_planner
     from milp_planner.plans.plan_file import plan_to_dict, write_plan
 
-    limits = make_settings(
+    limits = options.make_settings(
         time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings,
         formulation=formulation, goals=goals, objective=objective.value,
     )  # fmt: skip
     target = output or (None if json else Path(PLAN_FILE))
     check_writable(target)
     if output is None and target is not None:
-        check_absent(target)
-    inputs = find(model, cluster, profile)
-    current = None if today is None else find_today(today, inputs[0])
+        check_absent(target, f"-o {target} overwrites it")
+    inputs = options.find(model, cluster, profile)
+    current = None if today is None else options.find_today(today, inputs[0])
     work = Work("pricing", prepares=True)
     plan = work.run(
         lambda: milp_planner.plan(
@@ -122,31 +100,33 @@ def solve(  # noqa: PLR0913 - one parameter an option is how Typer declares a co
     instance: Annotated[
         Path,
         argument(
-            "INSTANCE", "Instance file (.json, .json.gz), or an MMKP or GAP file of the literature."
+            "INSTANCE",
+            "Instance file (.json, .json.gz), or an MMKP or GAP file from the literature.",
         ),
     ],
-    formulation: FormulationOption = "auto",
+    formulation: options.FormulationOption = "auto",
     objective: Annotated[
-        ObjectiveName | None, option("--objective", "Instead of the file's own objective.")
+        options.ObjectiveName | None,
+        option("--objective", "Objective to use instead of the file's own."),
     ] = None,
-    time_limit: OtherTimeLimitOption = None,
-    work_limit: WorkLimitOption = None,
-    seed: SeedOption = 0,
-    workers: WorkersOption = None,
-    settings: SettingOption = None,
-    output: OutputOption = None,
-    everything: AllRowsOption = False,
-    json: JsonOption = False,
+    time_limit: options.OtherTimeLimitOption = None,
+    work_limit: options.WorkLimitOption = None,
+    seed: options.SeedOption = 0,
+    workers: options.WorkersOption = None,
+    settings: options.SettingOption = None,
+    output: options.OutputOption = None,
+    everything: options.AllRowsOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Solve an instance file: the mathematics alone.
 
-    Nothing here is about embeddings: tables, options, uses and costs come from the file.
+    This command knows nothing about embeddings: tables, options, uses and costs come from the file.
     """
     from formulations import solve as solved
     from formulations.result.outcome_file import outcome_to_dict
     from milp_planner.features.plan.shortage import with_diagnosis
 
-    limits = make_settings(
+    limits = options.make_settings(
         time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings,
         formulation=formulation,
     )  # fmt: skip
@@ -164,7 +144,7 @@ def solve(  # noqa: PLR0913 - one parameter an option is how Typer declares a co
     finish(outcome.status.value, work.interrupted)
 
 
-def read(path: Path, objective: ObjectiveName | None = None) -> Instance:
+def read(path: Path, objective: options.ObjectiveName | None = None) -> Instance:
     """Any instance this project knows, with its objective replaced where asked."""
     from dataclasses import replace
 

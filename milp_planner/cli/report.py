@@ -8,26 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from milp_planner.cli import console
+from milp_planner.cli import console, options
 from milp_planner.cli.explain_asked import ExtraOption
-from milp_planner.cli.options import (
-    FormulationOption,
-    JsonOption,
-    SeedOption,
-    TimeLimitOption,
-    TodayOption,
-    WorkersOption,
-    argument,
-    find_today,
-    make_settings,
-    option,
-)
+from milp_planner.cli.options import argument, option
 from milp_planner.cli.work import Work
 from milp_planner.errors import BadInput
 from milp_planner.files import check_writable, write_atomically
 
 if TYPE_CHECKING:
-    from milp_planner.features.batch import BatchInfo
+    from milp_planner.features.batch.info import BatchInfo
     from scenarios.batch.runner import Batch
 
 
@@ -36,13 +25,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         Path,
         argument(
             "PLAN|DIR|COMPARISON",
-            "A plan.json, a folder of results of batch, or what compare -o wrote.",
+            "plan.json, a folder that batch wrote, or a file that compare -o wrote.",
         ),
     ],
     answers: Annotated[
         list[Path] | None,
         argument(
-            "[ANSWERS]...", "What explain --json printed about the plan; drawn on the page too."
+            "[ANSWERS]...", "Output of explain --json about the plan, to be drawn on the page."
         ),
     ] = None,
     output: Annotated[
@@ -53,23 +42,23 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         list[str] | None,
         option(
             "--ask QUESTION",
-            "A question of explain to answer now, such as why or staircase; may be repeated.",
+            "Question of explain to answer now, such as why or staircase; may be repeated.",
         ),
     ] = None,
     extra: ExtraOption = "-10GB,-5GB,5GB,10GB,20GB",
-    today: TodayOption = None,
-    formulation: FormulationOption = "auto",
-    time_limit: TimeLimitOption = 60.0,
-    seed: SeedOption = 0,
-    workers: WorkersOption = None,
-    json: JsonOption = False,
+    today: options.TodayOption = None,
+    formulation: options.FormulationOption = "auto",
+    time_limit: options.TimeLimitOption = 60.0,
+    seed: options.SeedOption = 0,
+    workers: options.WorkersOption = None,
+    json: options.JsonOption = False,
 ) -> None:
     """Write a plan, a batch or a comparison as one HTML page.
 
-    The page holds everything it shows and fetches nothing. Of a plan: verdict, memory, time, modes,
-    search, every table, and the explanations given or asked for. Of a batch: assertions,
-    performance profiles, every scenario. Of a comparison: bound and best plan over time, gaps, and
-    a verdict on each row. With --json the same figures as JSON.
+    The page is self-contained and fetches nothing. For a plan it shows the verdict, memory, time,
+    modes, search, every table, and the explanations given or asked for; for a batch, assertions,
+    performance profiles and every scenario; for a comparison, bound and best plan over time, gaps,
+    and a verdict on each row. --json prints the same figures as JSON.
     """
     from milp_planner.cli.explain_asked import parse_questions, parse_sizes
     from milp_planner.features.explain.answers import Answers, Asked, answer
@@ -87,11 +76,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     if kind is not None:
         kind(source, target, json)
         return
-    settings = make_settings(time_limit, seed=seed, workers=workers, formulation=formulation)
+    settings = options.make_settings(
+        time_limit, seed=seed, workers=workers, formulation=formulation
+    )
     read = read_plan(source)
     asked = Asked(
         extras=parse_sizes(extra, "--extra"),
-        today=None if today is None else find_today(today, read.model),
+        today=None if today is None else options.find_today(today, read.model),
     )
     given = read_answers(answers or [], read)
     work = Work("explaining")
@@ -137,7 +128,7 @@ def report_comparison(path: Path, target: Path | None, json: bool) -> None:
 
 def info_of(batch: Batch) -> BatchInfo:
     """The figures of a batch."""
-    from milp_planner.features.batch import batch_of
+    from milp_planner.features.batch.info import batch_of
 
     suite = batch.suite
     return batch_of(

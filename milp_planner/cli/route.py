@@ -23,8 +23,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         list[str],
         argument(
             "KEYS...",
-            "Key files (.npy, raw .bin/.i64/.i32, .txt/.csv with a key a line, optionally .gz), or "
-            "one distribution: uniform:ROWS, zipf:ALPHA:ROWS, strided:ROWS:STEP.",
+            "Key files (.npy, raw .bin/.i64/.i32, .txt/.csv with one key per line, optionally "
+            ".gz), or one distribution: uniform:ROWS, zipf:ALPHA:ROWS, strided:ROWS:STEP.",
         ),
     ],
     ranks: Annotated[int, option("--ranks N", "Number of ranks.", whole(1, 1 << 16))] = 8,
@@ -43,10 +43,10 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         ),
     ] = None,
     batch: Annotated[
-        int, option("--batch N", "Lookups of one rank in a step.", whole(1, 10**10))
+        int, option("--batch N", "Lookups per rank and step.", whole(1, 10**10))
     ] = 65_536,
     row_bytes: Annotated[
-        int, option("--row-bytes N", "Bytes of a row that is sent back.", whole(0, 10**7))
+        int, option("--row-bytes N", "Bytes of each row sent back.", whole(0, 10**7))
     ] = 512,
     plot: Annotated[
         Path | None, option("--plot FILE", "Draw the loads (.svg, .png or .pdf).")
@@ -55,8 +55,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 ) -> None:
     """Show which rank owns which keys, and how even each routing rule is.
 
-    Counts every lookup, and the lookups left when each rank asks for each key once a step.
-    Files may be larger than memory. No GPU is involved.
+    Counts all lookups, and also only those left if each rank asks for each key once per step.
+    Files may be larger than memory. No GPU is needed.
     """
     from cuda_routing.errors import RoutingError
     from cuda_routing.report import route_report

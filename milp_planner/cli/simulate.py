@@ -23,24 +23,24 @@ MOST_ROWS = 40
 
 
 def run(
-    plan: Annotated[Path, argument("PLAN", "plan.json.")],
+    plan: Annotated[Path, argument("PLAN", "plan.json, as plan writes it.")],
     batches: Annotated[int, option("--batches N", "Steps to simulate.", whole(1, 10_000))] = 20,
     seed: Annotated[
-        int, option("--seed N", "Random seed of the lookups that are drawn.", whole(0, 2**31 - 1))
+        int, option("--seed N", "Random seed for drawing lookups.", whole(0, 2**31 - 1))
     ] = 0,
     trace: Annotated[
         list[str] | None,
         option(
             "--trace TABLE=FILE",
-            "Keys of a table in order (.npy, raw .bin/.i64/.i32, .txt/.csv, optionally .gz), in "
-            "place of lookups drawn from its statistics; repeatable.",
+            "Keys of a table in order (.npy, raw .bin/.i64/.i32, .txt/.csv, optionally .gz), to "
+            "use instead of lookups drawn from its statistics; may be repeated.",
         ),
     ] = None,
     skew: Annotated[
         str | None,
         option(
             "--skew NAME",
-            "Lookups of tables without statistics: dlrm-2021 or dlrm-2022 (published skew of "
+            "Skew of lookups in tables without statistics: dlrm-2021 or dlrm-2022 (published, from "
             "production-like tables); default: every row equally often.",
         ),
     ] = None,
@@ -48,16 +48,16 @@ def run(
         float | None,
         option(
             "--time-limit SECONDS",
-            "Begin no further table after this; what is done by then is kept. Default: none.",
+            "Start no further table after this; tables finished by then are kept. Default: none.",
             positive,
         ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Replay lookups through a plan's tiers and routing; predicted against simulated.
+    """Replay lookups through a plan's tiers and routing; compare predicted with simulated.
 
-    Hit ratios, exchange, memory and the hot rank. Lookups are drawn from each table's access
-    statistics, or read from traces. Large tables are simulated on a sample of their rows, and the
+    Covers hit ratios, exchange, memory and the hot rank. Lookups are drawn from each table's access
+    statistics or read from traces. Large tables are simulated on a sample of their rows, and the
     output says so.
     """
     from milp_planner.features.simulate.plan import simulate_plan

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 from milp_planner.cli import console
 from milp_planner.cli.options import JsonOption, argument
-from milp_planner.errors import BadInput
-from milp_planner.files import check_writable, write_atomically
+from milp_planner.files import check_absent, write_together
 
 FolderArgument = Annotated[Path, argument("[FOLDER]", "Folder for the files.")]
 
@@ -18,7 +17,7 @@ FolderArgument = Annotated[Path, argument("[FOLDER]", "Folder for the files.")]
 def init(folder: FolderArgument = Path(), json: JsonOption = False) -> None:
     """Write commented starter files.
 
-    A model.yaml and a cluster.yaml to start from; nothing is overwritten.
+    Creates a model.yaml and a cluster.yaml to start from; nothing is overwritten.
     """
     written = [str(path) for path in write_starters(folder)]
     lines = [f"written: {path}" for path in written]
@@ -31,23 +30,12 @@ STARTERS = ("model.yaml", "cluster.yaml")
 
 
 def write_starters(folder: str | Path) -> tuple[Path, ...]:
-    """Write ``model.yaml`` and ``cluster.yaml`` into a folder.
-
-    Returns
-    -------
-    tuple of Path
-        The files, in the order of ``STARTERS``.
-    """
+    """Write the files of ``STARTERS`` into a folder."""
     targets = tuple(Path(folder) / name for name in STARTERS)
     for target in targets:
-        check_writable(target)
-        if target.exists() or target.is_symlink():
-            raise BadInput(f"{target} exists already; move it away or name another folder")
-    for target in targets:
-        write_atomically(
-            target,
-            files("milp_planner.inputs").joinpath("starters", target.name).read_text("utf-8"),
-        )
+        check_absent(target, "move it away or name another folder")
+    starters = files("milp_planner.inputs") / "starters"
+    write_together({t: starters.joinpath(t.name).read_text("utf-8") for t in targets})
     return targets
 
 
@@ -67,17 +55,12 @@ KindArgument = Annotated[Kind | None, argument("[KIND]", "What to list; default:
 def list_shipped(kind: KindArgument = None, json: JsonOption = False) -> None:
     """List models, clusters, profiles, formulations and suites.
 
-    Models and clusters go by these bare names wherever a command takes one; a model of any size
-    is generated:tables=1000,seed=0,kind=torchrec.
+    Every command that takes a model or a cluster accepts these names. A name such as
+    generated:tables=1000,seed=0,kind=torchrec generates a model of any size.
     """
-    listing = {k.value: rows_of(k) for k in (Kind if kind is None else [kind])}
+    listing = {k.value: _ROWS[k]() for k in (Kind if kind is None else [kind])}
     drawn = (_draw(name, rows) for name, rows in listing.items())
     console.tell(json, lambda: listing, lambda: drawn)
-
-
-def rows_of(kind: Kind) -> list[dict[str, Any]]:
-    """Plain rows of one kind, each beginning with ``name``."""
-    return _ROWS[kind]()
 
 
 def _models() -> list[dict[str, Any]]:
@@ -145,6 +128,7 @@ def _suites() -> list[dict[str, Any]]:
     return [{"name": name, "description": suite.description} for name, suite in read.items()]
 
 
+#: Plain rows of each kind, each beginning with ``name``.
 _ROWS = {
     Kind.MODELS: _models,
     Kind.CLUSTERS: _clusters,

@@ -9,20 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from milp_planner.cli import console
-from milp_planner.cli.options import (
-    JsonOption,
-    TimeLimitOption,
-    WorkersOption,
-    argument,
-    make_settings,
-    option,
-    whole,
-)
+from milp_planner.cli import console, options
+from milp_planner.cli.options import argument, option, whole
 from milp_planner.errors import BadInput
 from milp_planner.files import write_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
     from rich.table import Table
     from torchrec.distributed.planner.types import HardwareConfig
 
@@ -48,8 +43,8 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
         str,
         argument(
             "MODULE:FUNCTION",
-            "Your function without arguments (file.py:function works too) that returns "
-            "TorchRecInputs or a dict: module, topology, and if wanted sharders, batch_size, "
+            "Your function (file.py:function works too), which takes no arguments and returns "
+            "TorchRecInputs or a dict: module, topology, and optionally sharders, batch_size, "
             "constraints, enumerator, storage_reservation.",
         ),
     ],
@@ -57,17 +52,18 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
         str,
         option(
             "--skus CLUSTER,…",
-            "SKUs, each named by a cluster made of it (milp-planner list clusters, or YAML "
-            "files): HBM, DDR and bandwidths of a rank are taken from there.",
+            "SKUs, each given by a cluster built from it (milp-planner list clusters, or YAML "
+            "files); HBM, DDR and bandwidths of a rank are taken from that cluster.",
         ),
     ],
     world_size: Annotated[
-        int | None, option("--world-size N", "Ranks; default: your topology's.", whole(1, 2**20))
+        int | None,
+        option("--world-size N", "Number of ranks; default: your topology's.", whole(1, 2**20)),
     ] = None,
     local_world_size: Annotated[
         int | None,
         option(
-            "--local-world-size N", "Ranks on each host; default: your topology's.", whole(1, 2**20)
+            "--local-world-size N", "Ranks per host; default: your topology's.", whole(1, 2**20)
         ),
     ] = None,
     objective: Annotated[
@@ -78,23 +74,23 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
         ),
     ] = RatingChoice.BUSIEST_RANK,
     ddr: Annotated[
-        DdrName, option("--ddr", "DDR limits each rank, as in TorchRec, or the machine.")
+        DdrName, option("--ddr", "Whether DDR limits each rank, as in TorchRec, or the machine.")
     ] = DdrName.RANK,
-    time_limit: TimeLimitOption = 60.0,
-    workers: WorkersOption = None,
+    time_limit: options.TimeLimitOption = 60.0,
+    workers: options.WorkersOption = None,
     output: Annotated[
         Path | None,
         option(
             "--output -o DIR",
-            "Write every plan there as DIR/SKU.json, as export --to torchrec does.",
+            "Folder for the plans: DIR/SKU.json, in the format of export --to torchrec.",
         ),
     ] = None,
-    json: JsonOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Plan a TorchRec model on several SKUs through TorchRec's own dry run; no GPU needed.
 
-    Says for each whether the model fits, the step time in TorchRec's estimates, the bound that no
-    plan beats, the gap, and the rank that holds the plan up. Exit code 1 when a SKU falls short.
+    For each SKU, says whether the model fits, the step time in TorchRec's estimates, the bound that
+    no plan beats, the gap, and the rank that limits the plan. Exit code 1 if a SKU falls short.
     Needs TorchRec 1.9.
     """
     from milp_planner.integrations.torchrec import load_inputs
@@ -109,13 +105,11 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
         local_world_size=local_world_size,
         objective=objective.value,
         ddr=ddr.value,
-        settings=make_settings(time_limit, workers=workers),
+        settings=options.make_settings(time_limit, workers=workers),
     )
     written = [] if output is None else _write(found, output)
-    if json:
-        console.emit_json([asdict(row) for row in found.rows])
-    else:
-        _show(found, objective, written)
+    rows = [asdict(row) for row in found.rows]
+    console.tell(json, lambda: rows, lambda: _drawn(found, objective), *written)
     if found.exit_code:
         raise typer.Exit(found.exit_code)
 
@@ -152,14 +146,9 @@ def _write(found: DryRun, folder: Path) -> list[Path]:
     return written
 
 
-def _show(found: DryRun, objective: RatingChoice, written: list[Path]) -> None:
-    out = console.out()
-    out.print(_table(found.rows, objective))
-    for row in found.rows:
-        if row.reason is not None:
-            out.print(f"\n{row.sku}: {row.reason}", markup=False)
-    for path in written:
-        out.print(f"written: {path}", markup=False)
+def _drawn(found: DryRun, objective: RatingChoice) -> Iterator[RenderableType]:
+    yield _table(found.rows, objective)
+    yield from (f"\n{row.sku}: {row.reason}" for row in found.rows if row.reason is not None)
 
 
 def _table(rows: tuple[SkuRow, ...], objective: RatingChoice) -> Table:

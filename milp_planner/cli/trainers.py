@@ -9,8 +9,7 @@ import typer
 
 from milp_planner.cli import console
 from milp_planner.cli.options import JsonOption, ModelArgument, OutputOption, argument, option
-from milp_planner.errors import BadInput
-from milp_planner.files import check_writable, write_atomically, write_together
+from milp_planner.files import check_absent, check_writable, write_atomically, write_together
 
 if TYPE_CHECKING:
     from milp_planner.inputs.table import Pin
@@ -33,7 +32,8 @@ def export(
 ) -> None:
     """Write a plan for TorchRec, dynamicemb, TorchEasyRec or DLRMv4.
 
-    The text goes to stdout, or to a file with -o; what the format cannot say goes to stderr.
+    The result goes to stdout, or to a file with -o; notes on what the format cannot express go to
+    stderr.
     """
     from milp_planner.integrations import exports
     from milp_planner.plans.plan_file import read_plan
@@ -56,7 +56,7 @@ def export(
 
 
 def import_plan(
-    file: Annotated[Path, argument("FILE", "Your trainer's file, or one that export wrote.")],
+    file: Annotated[Path, argument("FILE", "Your trainer's file, or a file that export wrote.")],
     model: ModelArgument,
     format: Annotated[str, option("--from FORMAT", "torchrec, dynamicemb, tzrec or dlrmv4.")],
     output: OutputOption = None,
@@ -64,8 +64,8 @@ def import_plan(
 ) -> None:
     """Read a trainer's settings back and pin a model's tables to them.
 
-    With -o the pinned model is written as YAML, so that plan prices and bounds exactly what your
-    trainer would run, and fills in what it leaves open.
+    -o writes the pinned model as YAML, so that plan prices and bounds exactly what your trainer
+    would run, and fills in what the file leaves open.
     """
     import yaml
 
@@ -103,7 +103,7 @@ def import_stats(
         Path,
         argument(
             "STATS",
-            "What TorchRec's planner printed (its statistics with Parameter Info); may be gzipped.",
+            "Output of TorchRec's planner (statistics with Parameter Info); may be gzipped.",
         ),
     ],
     output: Annotated[
@@ -118,16 +118,15 @@ def import_stats(
 ) -> None:
     """Turn the statistics that TorchRec prints into a model.
 
-    Writes model.yaml and tables.csv; nothing is overwritten. The printout itself is the plan of
-    today: give it to audit, or to plan --today.
+    Writes model.yaml and tables.csv; nothing is overwritten. The printout also describes today's
+    plan: pass it to audit, or to plan --today.
     """
     from milp_planner.today.rows import printed_tables
     from milp_planner.today.torchrec_stats import model_files
 
     targets = [output / "model.yaml", output / "tables.csv"]
     for target in targets:
-        if target.exists():
-            raise BadInput(f"{target}: already exists; nothing is overwritten")
+        check_absent(target, "nothing is overwritten")
     tables = printed_tables(stats)
     name = stats.name.removesuffix(".gz").removesuffix(".txt")
     texts = model_files(tables, name, dtype, optimizer, exchange)

@@ -26,17 +26,10 @@ def let_go() -> None:
 
 
 class Work:
-    """One interruptible job with a line of live progress.
+    """One interruptible job with a line of live progress, which begins with ``label``.
 
-    Parameters
-    ----------
-    label : str
-        What the progress line begins with.
-    unit : str
-        Time unit of objectives (``ps``, or anything else for plain integers).
-    prepares : bool
-        Whether the job has nothing to keep until :meth:`begin` is called: an interruption then
-        abandons it at once.
+    ``unit`` is the time unit of objectives. A job that ``prepares`` has nothing to keep until
+    :meth:`begin` is called: an interruption then abandons it at once.
     """
 
     def __init__(self, label: str, unit: str = "ps", prepares: bool = False) -> None:

@@ -6,7 +6,7 @@ On the terminal tables always fit: text gives way, figures never do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from io import StringIO
 
@@ -71,6 +71,26 @@ class Grid:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
 
+    @classmethod
+    def of(
+        cls, id: str, name: str, caption: str, head: Sequence[str],
+        values: Sequence[Sequence[str | Cell]],
+    ) -> Grid:  # fmt: skip
+        """From headings, a leading ``#`` marking numbers, and cells, given as text or whole."""
+        columns = tuple(Column(each.removeprefix("#"), each.startswith("#")) for each in head)
+        rows = (tuple(Cell(v) if isinstance(v, str) else v for v in row) for row in values)
+        return cls(id, name, caption, columns, tuple(rows))
+
+    def filled(self) -> Grid:
+        """The same without columns that are empty in every row."""
+        texts = zip(*([cell.text for cell in row] for row in self.rows), strict=True)
+        kept = [i for i, column in enumerate(texts) if any(t not in ("", UNKNOWN) for t in column)]
+        return replace(
+            self,
+            columns=tuple(self.columns[i] for i in kept),
+            rows=tuple(tuple(row[i] for i in kept) for row in self.rows),
+        )
+
 
 @dataclass(frozen=True)
 class Key:
@@ -112,30 +132,9 @@ class Fact:
     style: str = ""
 
 
-#: Rows before plain strings become cells.
-Values = list[list["str | Cell"]]
-
-
-def columns(*names: str) -> tuple[Column, ...]:
-    """Columns by name; a leading ``#`` marks numbers."""
-    return tuple(Column(n.removeprefix("#"), n.startswith("#")) for n in names)
-
-
 def sentence(text: str) -> str:
     """With a capital and a full stop."""
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
-
-
-def filled(head: tuple[Column, ...], values: Values) -> tuple[tuple[Column, ...], Values]:
-    """The same without columns that are empty in every row."""
-    texts = [[v if isinstance(v, str) else v.text for v in row] for row in values]
-    kept = [i for i in range(len(head)) if any(row[i] not in ("", UNKNOWN) for row in texts)]
-    return tuple(head[i] for i in kept), [[row[i] for i in kept] for row in values]
-
-
-def rows(values: Values) -> tuple[tuple[Cell, ...], ...]:
-    """Plain strings become cells."""
-    return tuple(tuple(Cell(v) if isinstance(v, str) else v for v in row) for row in values)
 
 
 WIDTH = 100
@@ -149,19 +148,11 @@ def fitting_grid(
     left: Sequence[str] = (),
     folded: Sequence[str] = (),
 ) -> Table:
-    """A plain table at most 100 columns wide.
+    """A plain table at most 100 columns wide, of distinct headers.
 
-    Parameters
-    ----------
-    headers : sequence of str
-        Distinct.
-    least : mapping of header to int
-        Columns that may be shortened, in the order in which they give way, each to its least
-        width.
-    left : sequence of str
-        Headers aligned to the left.
-    folded : sequence of str
-        Headers whose text goes on below instead of being cut.
+    ``least`` are the columns that may be shortened, in the order in which they give way, each to
+    its least width. Those ``left`` are aligned to the left; the text of those ``folded`` goes on
+    below instead of being cut.
     """
     widths = {
         header: max([len(header), *(len(row[i]) for row in rows)])

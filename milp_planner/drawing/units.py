@@ -116,6 +116,12 @@ def show_axis(name: str, value: object) -> str:
     return f"{value}%" if name == "growth" else str(value)
 
 
+def listed(names: Sequence[str], most: int) -> str:
+    """Names with commas: as many as that, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def shorten(text: str, width: int) -> str:
     """Cut to a width with an ellipsis in the middle, keeping both ends."""
     if len(text) <= width:

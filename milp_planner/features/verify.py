@@ -54,20 +54,16 @@ def verify(
             found = _needed(given, str(source))
             return verify_outcome(found, outcome_from_dict(found, document, str(source)))
         source = plan_from_dict(document, str(source))
-    if isinstance(source, Plan):
-        return _verify_plan(source, given)
-    return verify_outcome(_needed(given, "an Outcome"), source)
+    if not isinstance(source, Plan):
+        return verify_outcome(_needed(given, "an Outcome"), source)
+    claims = verify_outcome(source.instance, source.outcome).claims
+    return Verification((*_same_instance(source, given), _repriced(source), *claims))
 
 
 def _needed(instance: Instance | None, what: str) -> Instance:
     if instance is None:
         raise BadInput(f"{what}: is not a plan.json, so it needs its instance (--instance FILE)")
     return instance
-
-
-def _verify_plan(plan: Plan, given: Instance | None) -> Verification:
-    claims = [*_same_instance(plan, given), _repriced(plan)]
-    return Verification((*claims, *verify_outcome(plan.instance, plan.outcome).claims))
 
 
 def _same_instance(plan: Plan, given: Instance | None) -> Iterator[Claim]:

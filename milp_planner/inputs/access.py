@@ -28,9 +28,9 @@ class MeasuredSkew(Spec):
 
 class _Access(Spec):
     unique_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Measured share of distinct ids among the ids of one rank's batch; None: derived."""
+    """Measured share of distinct ids among the ids of one rank's batch; by default derived."""
     measured_skew: MeasuredSkew | None = None
-    """Measured row-wise load of the busiest rank; None: derived from the statistics."""
+    """Measured row-wise load of the busiest rank; by default derived from the statistics."""
 
 
 class Unknown(_Access):
@@ -48,7 +48,7 @@ class Zipf(_Access):
     alpha: Annotated[float, Field(ge=0, le=10)]
     """Exponent; 0 is uniform."""
     hot_ids: Annotated[tuple[Annotated[int, Field(ge=0)], ...], BeforeValidator(as_tuple)] = ()
-    """Ids of the most popular rows, most popular first; empty: hot rows are anonymous."""
+    """Ids of the most popular rows, most popular first; leave it out if unknown."""
 
 
 class Histogram(_Access):
@@ -80,7 +80,7 @@ class HotId(Spec):
     share: Annotated[float, Field(gt=0, le=1)]
     """Its share of the table's lookups."""
     id: Annotated[int, Field(ge=0)] | None = None
-    """The id; None: known to exist but anonymous."""
+    """The id; leave it out if it is not known."""
 
 
 class TopIds(_Access):
@@ -114,7 +114,7 @@ class MissRate(_Access):
     ]
     """Pairs (cache ratio, share of lookups that miss), by rising cache ratio."""
     working_rows: Count | None = None
-    """Distinct rows the curve was measured on; None: all rows of the table."""
+    """Distinct rows the curve was measured on; by default all rows of the table."""
 
     @model_validator(mode="after")
     def _falling(self) -> MissRate:
@@ -133,7 +133,7 @@ class Sample(_Access):
     kind: Literal["sample"]
     """The word sample."""
     keys: Annotated[str, Field(min_length=1)]
-    """File of keys as they were looked up, its path relative to the model file."""
+    """File of keys in the order of lookups; its path is relative to the model file."""
 
 
 def name_as_kind(value: object) -> object:
@@ -162,21 +162,9 @@ def bins_of(path: Path, rows: int, arrays: bool) -> tuple[tuple[float, float], .
     Of n keys, f_k rows were seen k times each. Good–Turing: rows not seen share f_1/n of the
     lookups, and one seen k times counts as (k + 1) f_{k+1}/f_k, with f smoothed (a power of k,
     fitted) from where fewer than a hundred rows were seen equally often. A row seen more often is
-    never taken to be less popular.
-
-    Parameters
-    ----------
-    path : Path
-        File of keys (:class:`cuda_routing.key_files.KeyFiles`).
-    rows : int
-        Of the table.
-    arrays : bool
-        Whether keys are rows of an array, 0 … rows − 1; else any, but not more than rows.
-
-    Raises
-    ------
-    ValueError
-        One clause: the file is absent, empty, of an unknown kind, or keys are not the table's.
+    never taken to be less popular. Keys of ``arrays`` are their rows, 0 … rows − 1; others are any,
+    but not more than rows. ValueError, one clause, for a file of keys that are not the table's, or
+    that :class:`cuda_routing.key_files.KeyFiles` cannot read.
 
     References
     ----------

@@ -37,22 +37,10 @@ class Interconnect(Spec):
     def graph(self, machine_ranks: Sequence[Sequence[int]]) -> nx.Graph:
         """The links as a graph: integers are ranks, text is switches and the fabric.
 
-        Parameters
-        ----------
-        machine_ranks
-            Rank numbers of each machine, as ``Cluster.machine_ranks`` has them.
-
-        Returns
-        -------
-        networkx.Graph
-            A tree whose edges carry ``bandwidth`` in bytes per second and direction: a rank to
-            its machine's switch at ``intra_machine``, a switch to the fabric at
-            ``inter_machine`` times the machine's ranks, because all its network cards serve it.
-
-        Raises
-        ------
-        ValueError
-            When there are several machines but no ``inter_machine`` bandwidth.
+        A tree whose edges carry ``bandwidth`` in bytes per second and direction: a rank to its
+        machine's switch at ``intra_machine``, a switch to the fabric at ``inter_machine`` times the
+        machine's ranks, because all its network cards serve it. ValueError when there are several
+        machines but no ``inter_machine`` bandwidth.
         """
         import networkx as nx
 
@@ -71,21 +59,12 @@ class Interconnect(Spec):
 def all_to_all_bandwidth(graph: nx.Graph, ranks: Iterable[int]) -> float:
     """Bytes per second at which every rank exchanges its buffer with all of ``ranks``.
 
-    Every rank holds b bytes and sends b/n to each of the n ranks (its own part stays). A link
-    that separates k of the ranks from the other n − k carries k·(n − k)·b/n each way, so the
-    exchange takes max over links of k·(n − k)·b/(n·bandwidth) seconds. No schedule is faster,
-    since those bytes have no other path; a fluid schedule that keeps all flows in proportion
-    reaches it. The result is b divided by that time.
-
-    Returns
-    -------
-    float
-        Bytes of a rank's whole buffer per second; infinite for a single rank.
-
-    Raises
-    ------
-    ValueError
-        When two of the ranks are not connected.
+    Every rank holds b bytes and sends b/n to each of the n ranks (its own part stays). A link that
+    separates k of the ranks from the other n − k carries k·(n − k)·b/n each way, so the exchange
+    takes max over links of k·(n − k)·b/(n·bandwidth) seconds. No schedule is faster, since those
+    bytes have no other path; a fluid schedule that keeps all flows in proportion reaches it. The
+    result is b divided by that time, infinite for a single rank. ValueError when two of the ranks
+    are not connected.
     """
     load = [
         k * (total - k) / (total * bandwidth) for k, total, bandwidth in _cuts(graph, set(ranks))
@@ -96,20 +75,11 @@ def all_to_all_bandwidth(graph: nx.Graph, ranks: Iterable[int]) -> float:
 def reduce_scatter_bandwidth(graph: nx.Graph, ranks: Iterable[int]) -> float:
     """Bytes per second of a reduce-scatter (or of an all-gather, its mirror image).
 
-    Every rank holds b bytes, and one n-th of the sum ends on each rank. The k ranks on one side
-    of a link can add up their parts before they send them, so b·(n − k)/n bytes must cross one
-    way and b·k/n the other; the larger one counts. Hierarchical and ring algorithms reach this
-    on a tree. On a rank's own link it is the known b·(n − 1)/n.
-
-    Returns
-    -------
-    float
-        Bytes of a rank's whole buffer per second; infinite for a single rank.
-
-    Raises
-    ------
-    ValueError
-        When two of the ranks are not connected.
+    Every rank holds b bytes, and one n-th of the sum ends on each rank. The k ranks on one side of
+    a link can add up their parts before they send them, so b·(n − k)/n bytes must cross one way and
+    b·k/n the other; the larger one counts. Hierarchical and ring algorithms reach this on a tree.
+    On a rank's own link it is the known b·(n − 1)/n. Result and error as in
+    :func:`all_to_all_bandwidth`.
     """
     load = [
         max(k, total - k) / (total * bandwidth) for k, total, bandwidth in _cuts(graph, set(ranks))
@@ -166,7 +136,7 @@ class Rank(Spec):
     hbm_bytes: Annotated[Bytes, AfterValidator(_not_a_lost_unit), Field(alias="hbm")]
     """HBM in bytes; 0 for a CPU-only rank."""
     reserved_bytes: Annotated[Bytes, Field(alias="reserved")] = 0
-    """Bytes of it that this rank alone withholds from embeddings, such as for dense parameters."""
+    """Further bytes of this rank's HBM to withhold from embeddings."""
 
 
 class Machine(Spec):
@@ -192,19 +162,19 @@ class Reservations(Spec):
     """Memory the embeddings may not use; the defaults are TorchRec's."""
 
     hbm_percent: Percent = Fraction(15)
-    """Percentage of every rank's HBM."""
+    """Percentage of every rank's HBM to reserve."""
     dense_parameter_bytes: Bytes = 0
-    """Bytes of the dense part's parameters on one rank."""
+    """Bytes of the dense parameters on one rank."""
     dense_multiple: Annotated[int, Field(ge=0, le=100)] = 6
-    """How many times the dense parameters are reserved (weights, gradients, optimizer, buckets)."""
+    """Multiple of the dense parameters to reserve (weights, gradients, optimizer, buckets)."""
     kjt_multiple: Annotated[int, Field(ge=0, le=1000)] = 20
-    """How many times the ids of one batch (8 bytes each) are reserved."""
+    """Multiple of the ids of one batch (8 bytes each) to reserve."""
     hbm_bytes: Bytes = 0
-    """Further HBM per rank."""
+    """Further HBM to reserve per rank."""
     ddr_percent: Percent = Fraction(0)
-    """Percentage of every machine's DDR."""
+    """Percentage of every machine's DDR to reserve."""
     ddr_bytes: Bytes = 0
-    """Further DDR per machine."""
+    """Further DDR to reserve per machine."""
 
 
 class Cluster(Spec):
@@ -217,7 +187,7 @@ class Cluster(Spec):
     description: str = ""
     """What the cluster is."""
     profile: Name = "torchrec-default"
-    """Hardware profile that prices it, by name."""
+    """Name of the hardware profile that prices it."""
     machines: Annotated[tuple[Machine, ...], BeforeValidator(as_tuple), Field(min_length=1)]
     """The machines."""
     reservations: Reservations = Reservations()

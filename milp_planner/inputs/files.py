@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable
 from fnmatch import fnmatchcase
@@ -17,7 +15,14 @@ from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import Loc, explain, likeliest_first, show_path
 from milp_planner.inputs.spec import Spec
-from milp_planner.inputs.strict_yaml import Document, neighbour, plain_scalar, read_text, read_yaml
+from milp_planner.inputs.strict_yaml import (
+    Document,
+    csv_lines,
+    neighbour,
+    plain_scalar,
+    read_text,
+    read_yaml,
+)
 
 AnySpec = TypeVar("AnySpec", bound=Spec)
 
@@ -60,9 +65,8 @@ def read_document(path: Path, alike: Callable[[Path], str | None] = neighbour) -
     if document.data is None:
         raise BadInput(f"{path}: the file is empty; allowed: a mapping of fields")
     if not isinstance(document.data, dict):
-        raise BadInput(
-            f"{document.where(())}: found a {_shape(document.data)}; allowed: a mapping of fields"
-        )
+        found = "list" if isinstance(document.data, list) else "single value"
+        raise BadInput(f"{document.where(())}: found a {found}; allowed: a mapping of fields")
     return document
 
 
@@ -115,10 +119,6 @@ def _is_there(path: Loc, data: Any) -> bool:
         except (KeyError, IndexError, TypeError):
             return False
     return True
-
-
-def _shape(value: object) -> str:
-    return "list" if isinstance(value, list) else "single value"
 
 
 TEXT_COLUMNS = frozenset({"name", "external_storage", "admit_strategy"})
@@ -176,24 +176,17 @@ def read_csv(path: Path) -> Document:
     BadInput
         For a missing, repeated or empty header, and for lines of another length than the header.
     """
-    text, file = read_text(path), str(path)
-    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    rows, file = csv_lines(path), str(path)
+    header = next(rows, (1, []))[1]
+    _check_header(header, file)
     tables: list[Any] = []
     problems: list[Problem] = []
     lines: dict[Loc, int] = {(): 1}
-    try:
-        header = [cell.strip() for cell in next(reader, [])]
-        _check_header(header, file)
-        for cells in reader:
-            if not any(cell.strip() for cell in cells):
-                continue
-            lines[(len(tables),)] = reader.line_num
-            row, wrong = _row(header, cells)
-            tables.append(row)
-            problems += [Problem(each, field, file, reader.line_num) for field, each in wrong]
-    except csv.Error as error:
-        problem = Problem(f"not valid CSV: {error}", "", file, reader.line_num)
-        raise BadInput.of([problem]) from None
+    for number, cells in rows:
+        lines[(len(tables),)] = number
+        row, wrong = _row(header, cells)
+        tables.append(row)
+        problems += [Problem(each, field, file, number) for field, each in wrong]
     if problems:
         raise BadInput.of(problems, CHECK)
     return Document(file, tables, lines)
@@ -251,7 +244,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _check_header(header: list[str], file: str) -> None:
-    if not any(header):
+    if not header:
         raise BadInput(
             f"{file}:1: no header; the first line names the fields, such as name,rows,dim"
         )
@@ -269,8 +262,7 @@ def _row(header: list[str], cells: list[str]) -> tuple[dict[str, Any], list[tupl
         return {}, [("", wrong)]
     table: dict[str, Any] = {}
     problems = []
-    for name, cell in zip(header, cells, strict=True):
-        text = cell.strip()
+    for name, text in zip(header, cells, strict=True):
         if not text:
             continue
         try:

@@ -35,13 +35,13 @@ class Workload(Spec):
     exchange_dtype: Dtype = "fp32"
     """Element type of embeddings on the wire; a table may have its own."""
     exchange_dtype_backward: Dtype | None = None
-    """Element type of gradients on the wire; none: as forward."""
+    """Element type of gradients on the wire; by default as in the forward direction."""
     codec_peak_factor: Annotated[float, Field(ge=1, le=16)] = 1.0
     """Peak memory of the exchange codec as a multiple of its input."""
     prefetch_pipeline: bool = False
     """Whether cache misses are fetched ahead of the step."""
     buffers: Literal["additive", "largest_collective"] = "additive"
-    """Exchange buffers of all tables add up (conservative), or only the largest collective's."""
+    """Whether output buffers of all tables add up (conservative) or only one collective's."""
     storage_model: StorageModel = "runtime"
     """Bytes as the dynamicemb runtime uses them, or as TorchEasyRec's planner counts them."""
     fusion: Fusion = "honoured"
@@ -70,7 +70,7 @@ class Model(Spec):
     workload: Workload
     """How the tables are used."""
     tables: Annotated[tuple[Table, ...], BeforeValidator(as_tuple)]
-    """The embedding tables; an empty list where there are none."""
+    """The embedding tables; an empty list if there are none."""
 
     @model_validator(mode="before")
     @classmethod

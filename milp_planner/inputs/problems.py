@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 
-from milp_planner.errors import Problem
+from milp_planner.errors import BadInput, Problem
 from milp_planner.inputs.quantities import show
 
 Loc = tuple[str | int, ...]
@@ -128,6 +128,13 @@ def choice(name: str, allowed: Iterable[str]) -> str:
         return f"did you mean {close}?"
     hint = f"; did you mean {close}?" if close else ""
     return f"allowed: {', '.join(names)}{hint}"
+
+
+def one_of(value: Any, allowed: Mapping[str, Any] | tuple[str, ...], where: str) -> Any:
+    """A value that must be among the allowed ones; its meaning where they map to something."""
+    if not isinstance(value, str) or value not in allowed:
+        raise BadInput(f"{where}: found {show(value)}; {choice(str(value), allowed)}")
+    return allowed[value] if isinstance(allowed, Mapping) else value
 
 
 def show_path(path: Loc) -> str:

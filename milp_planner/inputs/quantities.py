@@ -32,35 +32,17 @@ _FRACTION = re.compile(r"\d{1,15}(\.\d{1,15})?(e-?\d{1,2})?|\d{1,120}/\d{1,120}"
 
 
 def parse_bytes(value: Any) -> int:
-    """A size in bytes from an int, or from text such as ``80GiB`` or ``1.5TB``.
-
-    Raises
-    ------
-    ValueError
-        When the text is no size, has no unit, or denotes a part of a byte.
-    """
+    """A size in bytes from an int, or from text such as ``80GiB`` or ``1.5TB``."""
     return _whole(value, SIZE_UNITS, "a size such as 80GiB, 1.5TB or a whole number of bytes")
 
 
 def parse_count(value: Any) -> int:
-    """A count from an int, or from text such as ``2_000_000``, ``2M`` or ``12.5M``.
-
-    Raises
-    ------
-    ValueError
-        When the text is no count or denotes a part of one.
-    """
+    """A count from an int, or from text such as ``2_000_000``, ``2M`` or ``12.5M``."""
     return _whole(value, COUNT_UNITS, "a whole number such as 1024, 2_000_000 or 2M")
 
 
 def parse_bandwidth(value: Any) -> int:
-    """Bytes per second from text such as ``450GB/s``; a bare number has no unit and is refused.
-
-    Raises
-    ------
-    ValueError
-        When the unit is missing or is no byte rate (``Gb/s`` is bits and is refused).
-    """
+    """Bytes per second from text such as ``450GB/s``; refuses bits (``Gb/s``) and bare numbers."""
     allowed = "a bandwidth with its unit, such as 450GB/s or 12.5GiB/s"
     if isinstance(value, int) and not isinstance(value, bool):
         raise ValueError(f"found {value} without a unit; allowed: {allowed}")
@@ -68,14 +50,9 @@ def parse_bandwidth(value: Any) -> int:
 
 
 def parse_ratio(value: Any) -> Fraction:
-    """An exact ratio from ``"1/3"``, ``"0.35"``, ``35%``, 0.35 or a ``Fraction``.
+    """An exact ratio, no finer than hundredths, from ``"1/3"``, ``35%``, 0.35 or a ``Fraction``.
 
     A float stands for the decimal it prints as, so 0.1 is exactly one tenth.
-
-    Raises
-    ------
-    ValueError
-        When it is no number or finer than hundredths.
     """
     ratio = parse_fraction(value, "a ratio such as 0.35, 35% or 1/3")
     if ratio.denominator > FINEST_RATIO:
@@ -87,13 +64,7 @@ def parse_ratio(value: Any) -> Fraction:
 
 
 def parse_percent(value: Any) -> Fraction:
-    """A percentage as a ``Fraction`` of 100: 15, ``12.5`` and ``"15%"`` are 15, 25/2 and 15.
-
-    Raises
-    ------
-    ValueError
-        When it is no number.
-    """
+    """A percentage as a ``Fraction`` of 100: 15, ``12.5`` and ``"15%"`` are 15, 25/2 and 15."""
     allowed = "a percentage such as 15 or 15%"
     if isinstance(value, str) and value.rstrip().endswith("%"):
         return parse_fraction(value.rstrip()[:-1], allowed)
@@ -133,13 +104,7 @@ def _unit_hint(unit: str, units: dict[str, int]) -> str:
 
 
 def parse_fraction(value: Any, allowed: str) -> Fraction:
-    """An exact number from 0 up, of a size that arithmetic can bear; ``allowed`` says what it is.
-
-    Raises
-    ------
-    ValueError
-        When it is no number, or one of more digits than people write.
-    """
+    """An exact number from 0 up, of no more digits than people write; ``allowed`` describes it."""
     if isinstance(value, Fraction):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float | str):

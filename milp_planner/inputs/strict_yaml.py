@@ -8,6 +8,8 @@ the traps above is an error, as are duplicate keys, tags, anchors and merge keys
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -60,7 +62,7 @@ class Document:
     def place(self, path: Loc) -> tuple[str, int | None]:
         """File and line of the value at ``path``, or of its nearest ancestor that is written."""
         for prefix, part in self.parts.items():
-            if path[: len(prefix)] == prefix and not self.is_written(path):
+            if path[: len(prefix)] == prefix and path not in self.lines:
                 return part.place(path[len(prefix) :])
         for length in range(len(path), -1, -1):
             if path[:length] in self.lines:
@@ -72,19 +74,12 @@ class Document:
         file, line = self.place(path)
         return file if line is None else f"{file}:{line}"
 
-    def is_written(self, path: Loc) -> bool:
-        """Whether this file itself (not a part of it) has a value at ``path``."""
-        return path in self.lines
-
 
 def read_yaml(text: str, file: str) -> Document:
-    """Parse one YAML document.
+    """Parse one YAML document; BadInput with ``file:line`` and what is wrong.
 
-    Raises
-    ------
-    BadInput
-        With ``file:line`` and what is wrong: broken YAML, a duplicate key, a trap scalar, a tag,
-        an anchor or alias, a second document, or too deep a nesting.
+    That is broken YAML, a duplicate key, a trap scalar, a tag, an anchor or alias, a second
+    document, or too deep a nesting.
     """
     try:
         return _Reader(file, yaml.parse(text, Loader=_LOADER)).document()
@@ -201,10 +196,7 @@ class _Reader:
 def plain_scalar(text: str) -> bool | int | float | str | None:
     """The value an unquoted text stands for; also used for the cells of a CSV file.
 
-    Raises
-    ------
-    ValueError
-        When it looks like a number or a truth value but is none.
+    ValueError when it looks like a number or a truth value but is none.
     """
     if _NULL.fullmatch(text):
         return None
@@ -242,11 +234,7 @@ def neighbour(path: Path) -> str | None:
 def read_text(path: Path, alike: Callable[[Path], str | None] = neighbour) -> str:
     """The UTF-8 text of a file; ``alike`` finds what may have been meant by a missing one.
 
-    Raises
-    ------
-    BadInput
-        When it is missing (with the nearest name in its folder), a folder, a pipe or device,
-        unreadable, too large or not UTF-8.
+    BadInput when it is missing, a folder, a pipe or device, unreadable, too large or not UTF-8.
     """
     try:
         raw = read_regular(path, MAX_BYTES)
@@ -264,3 +252,17 @@ def read_text(path: Path, alike: Callable[[Path], str | None] = neighbour) -> st
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise BadInput(f"{path}:{line}: not UTF-8 text (byte {error.start})") from None
+
+
+def csv_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Number and cells, stripped, of every line of a CSV file that has something in it."""
+    text = io.StringIO(read_text(path).removeprefix("\ufeff"), newline="")
+    reader = csv.reader(text, strict=True, skipinitialspace=True)
+    try:
+        for line in reader:
+            cells = [cell.strip() for cell in line]
+            if any(cells):
+                yield reader.line_num, cells
+    except csv.Error as error:
+        problem = Problem(f"not valid CSV: {error}", "", str(path), reader.line_num)
+        raise BadInput.of([problem]) from None

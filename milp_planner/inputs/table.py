@@ -73,7 +73,7 @@ class Pin(Spec):
     cache_ratio: Ratio | None = None
     """Cache ratio the table must take, with CACHING or HYBRID."""
     dist_type: DistType | None = None
-    """Routing rule the table must take, one of its dist_types."""
+    """Routing rule the table must take; one of its dist_types."""
     column_width: Count | None = None
     """Width of its column shards, in columns."""
     ranks: RankNumbers | None = None
@@ -99,11 +99,11 @@ class Constraints(Spec):
     ) = None
     """Allowed sharding types."""
     cache_ratios: RatioGrid | None = None
-    """Cache-ratio grid of this table; None: the workload's."""
+    """Cache-ratio grid of this table; by default the workload's."""
     column_widths: (
         Annotated[tuple[Count, ...], BeforeValidator(as_tuple), Field(min_length=1)] | None
     ) = None
-    """Allowed widths of a column shard, in columns: multiples of 4, or dim; None: all legal."""
+    """Allowed widths of a column shard, in columns: multiples of 4, or dim; default: all legal."""
     ranks: RankNumbers | None = None
     """The only ranks that may hold a shard of this table."""
     pin: Pin | None = None
@@ -161,7 +161,7 @@ class Table(Spec):
     name: Name
     """Unique in the model; no blanks, commas, semicolons, equals signs or control characters."""
     rows: Count
-    """Number of rows (for a dynamicemb table its capacity)."""
+    """Number of rows (for a dynamicemb table, its capacity)."""
     dim: Annotated[int, Field(ge=1, le=1_048_576)]
     """Columns of the table, in elements."""
     dtype: Dtype = "fp32"
@@ -179,19 +179,19 @@ class Table(Spec):
     num_features: Count = 1
     """Number of features that share the table."""
     features: Annotated[tuple[Name, ...], BeforeValidator(as_tuple)] = ()
-    """Feature names for exports; empty: the table's name."""
+    """Feature names for exports; by default the table's name."""
     weighted: bool = False
     """Whether lookups carry per-sample weights."""
     optimizer: Optimizer = "rowwise_adagrad"
     """Optimizer of the table; its state is stored with the rows (none in inference)."""
     exchange_dtype: Dtype | None = None
-    """Element type of its embeddings on the wire; none: the workload's."""
+    """Element type of its embeddings on the wire; by default the workload's."""
     exchange_dtype_backward: Dtype | None = None
-    """Element type of its gradients; none: its own forward type, else the workload's."""
+    """Element type of its gradients; by default its own forward type, else the workload's."""
     access: Access = Unknown()
     """Access statistics."""
     admission_capacity: Count | None = None
-    """Slots of a dynamicemb admission counter; None: no counter."""
+    """Slots of a dynamicemb admission counter; by default there is no counter."""
     admission_bucket_capacity: Count = 1024
     """Slots per bucket of that counter."""
     bucket_capacity: Count = 128
@@ -247,18 +247,15 @@ class Table(Spec):
 
     @model_validator(mode="after")
     def _consistent(self) -> Table:
-        check_table(self)
+        """Fields that contradict each other are refused."""
+        _check_output(self)
+        _check_kind(self)
+        _check_constraints(self)
         return self
 
 
 def histogram_of(sample: Sample, folder: Path, rows: int, arrays: bool) -> Histogram:
-    """The classes of popularity that a sample of keys speaks for; measured figures are kept.
-
-    Raises
-    ------
-    PydanticCustomError
-        With the field and one clause, as :func:`check_table`.
-    """
+    """The classes of popularity that a sample of keys speaks for; measured figures are kept."""
     from milp_planner.inputs.access import bins_of  # needs NumPy, which reading files does not
 
     try:
@@ -271,19 +268,6 @@ def histogram_of(sample: Sample, folder: Path, rows: int, arrays: bool) -> Histo
         unique_fraction=sample.unique_fraction,
         measured_skew=sample.measured_skew,
     )
-
-
-def check_table(table: Table) -> None:
-    """Refuse fields that contradict each other.
-
-    Raises
-    ------
-    PydanticCustomError
-        With the field and one clause; the classes turn it into a sentence.
-    """
-    _check_output(table)
-    _check_kind(table)
-    _check_constraints(table)
 
 
 def _check_output(table: Table) -> None:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from formulations import Placement
 from formulations.instance import Current, Instance, IntArray, Objective, Resource, Scope, Where
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.files import load_cluster, load_model
 from milp_planner.inputs.problems import choice as nearest
 from milp_planner.pricing import price
-from milp_planner.pricing.options import PHASES, Choice, Options
+from milp_planner.pricing.options import PHASES, Options
 
 _WHERE = {
     "data_parallel": Where.EVERY_RANK,
@@ -30,19 +30,14 @@ _WHERE = {
 }
 
 
-@dataclass(frozen=True)
-class Moves:
-    """Limits on what may move against a plan in production."""
-
-    current: dict[str, tuple[str, tuple[tuple[int, ...], ...]]]
-    """Dict of table name to (option name, ranks of each block)."""
-    max_tables: int | None = None
-    max_bytes: int | None = None
-    """None: no limit."""
+#: A plan in production, from which moves are counted: option and ranks of each block by table.
+Production = Mapping[str, tuple[str, tuple[tuple[int, ...], ...]]]
 
 
 def compile_instance(
-    options: Options, objective: Objective | str = Objective.STEP_TIME, moves: Moves | None = None
+    options: Options,
+    objective: Objective | str = Objective.STEP_TIME,
+    production: Production | None = None,
 ) -> Instance:
     """The Instance of priced options.
 
@@ -50,22 +45,10 @@ def compile_instance(
     to embeddings. With ``buffers: largest_collective`` there is one HBM resource for each
     collective, ``hbm:NAME``, of the same capacity: it counts the tables and the buffers of that
     collective only, so that all of them together say *tables plus the largest collective's buffers
-    fit*, exactly.
-
-    Parameters
-    ----------
-    moves : Moves, optional
-        The plan in production and how much of it may move.
-
-    Returns
-    -------
-    Instance
-        Not re-validated block by block: its arrays hold the format's rules by construction, which
-        tests assert with :func:`formulations.instance.validate.validate`.
+    fit*, exactly. Not re-validated block by block: its arrays hold the format's rules by
+    construction, which tests assert with :func:`formulations.instance.validate.validate`.
     """
-    blocks = _blocks(options)
     resources, use = _resources(options)
-    current, limits = _moves(options, moves)
     return Instance(
         name=f"{options.model.name}@{options.cluster.name}",
         source=f"milp-planner, profile {options.profile.name}",
@@ -77,35 +60,15 @@ def compile_instance(
         option_names=tuple(options.names),
         fusion_groups=options.groups,
         table_options=options.first,
-        option_blocks=blocks.option_blocks,
         option_group=options.group,
         option_level=options.level,
-        block_where=blocks.where,
-        block_count=blocks.count,
-        block_distinct=blocks.where == Where.ONE_MACHINE,
-        block_places=blocks.places,
-        place_sets=blocks.place_sets,
-        block_shards=blocks.shards,
+        **_blocks(options),
         shard_repeat=options.entries.repeat,
         shard_use=use,
         shard_cost=options.entries.cost,
         shard_move=options.entries.move,
-        current=current,
-        max_moved_tables=limits[0],
-        max_moved_bytes=limits[1],
+        current=tuple(_current(options, production or {})),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Blocks:
-    """Block arrays of an Instance."""
-
-    option_blocks: IntArray
-    where: NDArray[np.int8]
-    count: IntArray
-    places: IntArray
-    place_sets: tuple[tuple[int, ...], ...]
-    shards: IntArray
 
 
 def regrouped(ranks: tuple[tuple[int, ...], ...], pinned: bool) -> tuple[tuple[int, ...], ...]:
@@ -114,8 +77,8 @@ def regrouped(ranks: tuple[tuple[int, ...], ...], pinned: bool) -> tuple[tuple[i
     return tuple((rank,) for rank in flat) if pinned else (flat,)
 
 
-def _blocks(options: Options) -> _Blocks:
-    """One block an option, or one per shard where every shard's rank is pinned."""
+def _blocks(options: Options) -> dict[str, Any]:
+    """Arrays of an Instance: one block an option, or one per shard where all ranks are pinned."""
     choices, first = options.choices, options.entries.first
     pinned = np.array([c.pinned is not None for c in choices], dtype=np.bool_)
     times = np.where(pinned, np.diff(first), 1)
@@ -123,7 +86,7 @@ def _blocks(options: Options) -> _Blocks:
     option = np.repeat(np.arange(len(choices)), times)
     inside = np.arange(len(option)) - option_blocks[option]
     where = np.array([_WHERE[c.sharding] for c in choices], dtype=np.int8)
-    count = np.array([_count(c) for c in choices], dtype=np.int64)
+    count = np.array([c.columns for c in choices], dtype=np.int64)
     sets: dict[tuple[int, ...], int] = {}
     places = np.full(len(choices), -1, dtype=np.int64)
     for index, choice in enumerate(choices):
@@ -136,18 +99,16 @@ def _blocks(options: Options) -> _Blocks:
         assert ranks is not None
         block_places[block] = sets.setdefault((ranks[int(inside[block])],), len(sets))
     listed = pinned[option]
-    return _Blocks(
-        option_blocks=option_blocks,
-        where=np.where(listed, np.int8(Where.LIST), where[option]).astype(np.int8),
-        count=np.where(listed, 1, count[option]),
-        places=block_places,
-        place_sets=tuple(sets),
-        shards=np.append(first[option] + np.where(listed, inside, 0), first[-1]),
-    )
-
-
-def _count(choice: Choice) -> int:
-    return 1 if _WHERE[choice.sharding] == Where.EVERY_RANK else choice.columns
+    block_where = np.where(listed, np.int8(Where.LIST), where[option]).astype(np.int8)
+    return {
+        "option_blocks": option_blocks,
+        "block_where": block_where,
+        "block_count": np.where(listed | (where == Where.EVERY_RANK)[option], 1, count[option]),
+        "block_distinct": block_where == Where.ONE_MACHINE,
+        "block_places": block_places,
+        "place_sets": tuple(sets),
+        "block_shards": np.append(first[option] + np.where(listed, inside, 0), first[-1]),
+    }
 
 
 def _resources(options: Options) -> tuple[tuple[Resource, ...], IntArray]:
@@ -169,23 +130,25 @@ def _resources(options: Options) -> tuple[tuple[Resource, ...], IntArray]:
     return resources, np.stack([*columns, entries.ddr], axis=1)
 
 
-def _moves(
-    options: Options, moves: Moves | None
-) -> tuple[tuple[Current, ...], tuple[int | None, int | None]]:
-    if moves is None:
-        return (), (None, None)
-    current = []
+def _current(options: Options, production: Production) -> Iterator[Current]:
     for index, table in enumerate(options.model.tables):
-        if table.name not in moves.current:
+        if table.name not in production:
             continue
-        name, ranks = moves.current[table.name]
+        name, ranks = production[table.name]
         try:
             option = options.index(index, name)
             ranks = regrouped(ranks, options.choices[option].pinned is not None)
         except KeyError:
             option = -1
-        current.append(Current(index, option, ranks))
-    return tuple(current), (moves.max_tables, moves.max_bytes)
+        yield Current(index, option, ranks)
+
+
+def as_current(placement: Placement) -> tuple[Current, ...]:
+    """A placement as what an Instance counts moves from."""
+    return tuple(
+        Current(t, int(o), tuple(tuple(block) for block in placement.to_lists(t)))
+        for t, o in enumerate(placement.options)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,13 +162,7 @@ class Compiled:
 
 
 def compile_for(model: ModelSource, cluster: ClusterSource, objective: str) -> Compiled:
-    """Read, check, price and compile.
-
-    Raises
-    ------
-    BadInput
-        For malformed inputs, an unknown objective, or a table without any legal option.
-    """
+    """Read, check, price and compile; BadInput also for an unknown objective."""
     names = [o.value for o in Objective]
     if str(objective) not in names:
         raise BadInput(f"objective {str(objective)!r}: {nearest(str(objective), names)}")
@@ -220,13 +177,7 @@ ClusterSource = Cluster | str | Path
 
 
 def to_model(source: ModelSource) -> Model:
-    """The model itself, read from its YAML file, or of that name in a catalog.
-
-    Raises
-    ------
-    BadInput
-        When the file is missing or malformed, or ``source`` is neither.
-    """
+    """The model itself, read from its YAML file, or of that name in a catalog."""
     return source if isinstance(source, Model) else _read(source, "model", load_model)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from formulations.instance import Scope
 from formulations.result.outcome import standing
-from milp_planner.drawing.units import memory_name, show_cost, show_gap, show_ranks
+from milp_planner.drawing.units import listed, memory_name, show_cost, show_gap, show_ranks
 from milp_planner.errors import BadInput
 from milp_planner.pricing.hit_ratios import Source, hit_ratios, tier_of
 from milp_planner.pricing.options import BY_COLUMN, TIERED
@@ -59,16 +59,11 @@ def as_html(plan: Plan) -> str:
 
 
 def to_frame(plan: Plan) -> Any:
-    """One row per table, as a pandas DataFrame indexed by the table's name.
+    """One row per table, as a pandas DataFrame indexed by the table's name; ImportError without it.
 
-    Columns: option, kind, sharding_type, mode, cache_ratio (float), column_shards, dist_type,
-    ranks (list), hbm_bytes and ddr_bytes (over all its shards), slowest_rank_ms (its largest time
-    on one rank).
-
-    Raises
-    ------
-    ImportError
-        Without pandas, saying what to install.
+    Columns: option, kind, sharding_type, mode, cache_ratio (float), column_shards, dist_type, ranks
+    (list), hbm_bytes and ddr_bytes (over all its shards), slowest_rank_ms (its largest time on one
+    rank).
     """
     try:
         import pandas
@@ -131,17 +126,8 @@ def _rest(plan: Plan, most: int) -> list[str]:
 def draw_plan(plan: Plan) -> Any:
     """Two panels over the ranks: milliseconds stacked by phase, memory in percent.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-        It shows itself in a notebook; ``savefig`` writes it.
-
-    Raises
-    ------
-    ImportError
-        Without matplotlib, saying what to install.
-    BadInput
-        For a plan that places nothing.
+    A matplotlib figure, which shows itself in a notebook; ``savefig`` writes it. ImportError
+    without matplotlib, BadInput for a plan that places nothing.
     """
     try:
         from matplotlib.figure import Figure
@@ -225,8 +211,7 @@ def hit_warnings(plan: Plan) -> list[str]:
     ):
         names = [name for name, found in sources.items() if found == source]
         if names:
-            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-            told.append(f"{what}: {', '.join(names[:NAMED])}{more}")
+            told.append(f"{what}: {listed(names, NAMED)}")
     return told
 
 
@@ -248,6 +233,5 @@ def width_warnings(plan: Plan) -> list[str]:
     ]
     if not unused:
         return []
-    more = f" and {len(unused) - NAMED} more" if len(unused) > NAMED else ""
-    named = ", ".join(unused[:NAMED]) + more
+    named = listed(unused, NAMED)
     return [f"No column shard of the asked-for column_widths is possible on this cluster: {named}"]

@@ -189,9 +189,9 @@ class Plan:
         instance = self.instance
         use = dict(zip((r.name for r in instance.resources), instance.shard_use[entry].tolist(),
                        strict=True))  # fmt: skip
-        group = len(self._machine_of(rank)) if placed.sharding_type in BY_MACHINE else 0
-        if placed.sharding_type == "row_wise":
-            group = instance.num_ranks
+        group = instance.num_ranks if placed.sharding_type == "row_wise" else 0
+        if placed.sharding_type in BY_MACHINE:
+            group = len(instance.machines[int(instance.machine_of[rank])])
         return PlacedShard(
             rank=rank,
             rows=_row_range(spec, placed, group, position),
@@ -200,22 +200,13 @@ class Plan:
             cost=tuple(instance.shard_cost[entry].tolist()),
         )
 
-    def _machine_of(self, rank: int) -> tuple[int, ...]:
-        return self.instance.machines[int(self.instance.machine_of[rank])]
-
 
 def _milliseconds(picoseconds: int | None) -> float | None:
     return None if picoseconds is None else picoseconds / 1e9
 
 
 def decode(options: Options, instance: Instance, outcome: Outcome) -> Plan:
-    """What an Outcome means: sharding type, mode, ratio, routing and ranks of every table.
-
-    Parameters
-    ----------
-    options : Options
-        What ``instance`` was compiled from.
-    """
+    """What an Outcome of the Instance compiled from some options means for every table."""
     tables = placed_tables(options.model, options.cluster, instance, outcome.placement)
     return Plan(options.model, options.cluster, options.profile, instance, outcome, tables)
 
@@ -225,10 +216,7 @@ def placed_tables(
 ) -> tuple[PlacedTable, ...]:
     """What a placement decides for every table of a model; empty without one.
 
-    Raises
-    ------
-    BadInput
-        When the model on that cluster does not offer a table the option it is placed with.
+    BadInput when the model on that cluster does not offer a table the option it is placed with.
     """
     if placement is None:
         return ()

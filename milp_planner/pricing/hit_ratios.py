@@ -10,13 +10,7 @@ import numpy as np
 
 from milp_planner.inputs.access import Access, MissRate, Unknown, Zipf
 from milp_planner.inputs.table import Table
-from milp_planner.pricing.hybrid import (
-    HORIZON,
-    grid,
-    hybrid_hits,
-    long_run,
-    overfull_hits,
-)
+from milp_planner.pricing.hybrid import HORIZON, grid, hybrid_hits, long_run, overfull_hits
 from milp_planner.pricing.popularity import Popularity, popularity
 from milp_planner.pricing.units import BoolArray, FloatArray
 
@@ -46,16 +40,11 @@ class CacheCurve:
 
 
 def recency_curve(known: Popularity, batch: float) -> CacheCurve:
-    """LRU over a grid of characteristic times.
+    """LRU over a grid of characteristic times, with ``batch`` lookups in a batch of all ranks.
 
     Che's approximation: a row is cached if it was looked up within the last T lookups, and T fills
     the cache: a_k = 1 − e^(−p_k T), Σ_k a_k = size. De-duplicating batches does not change it (a
     row's last batch is as recent as its last lookup), as long as a batch's different rows fit.
-
-    Parameters
-    ----------
-    batch : float
-        Lookups of the table in a batch of all ranks.
 
     References
     ----------
@@ -86,20 +75,14 @@ def frequency_curve(known: Popularity, batch: float) -> CacheCurve:
 
 
 def overflow_curve(known: Popularity, sizes: FloatArray, batch: float, batches: int) -> CacheCurve:
-    """Caches that the distinct rows of a batch overfill, whatever the score.
+    """Caches that the distinct rows of a batch overfill, whatever the score, after some batches.
 
     Rows of the batch are protected from each other, so those it finds stay, and missing ones enter
     in the order of their first lookup until no other row is left, after a share τ of the batch.
-    From one batch to the next a_k becomes q_k a_k + (1 − a_k) r_k, Σ_k a_k = size, with
-    r_k = 1 − (1 − p_k)^(τ·batch). At τ = 1 the cache holds just the last batch. The derivation is
-    ours, checked against the simulator.
-
-    Parameters
-    ----------
-    sizes : float array [points]
-        Rows that caches hold, rising, at most the distinct rows of a batch.
-    batches : int
-        Batches that have passed; it ends earlier where nothing changes any more.
+    From one batch to the next a_k becomes q_k a_k + (1 − a_k) r_k, Σ_k a_k = size, with r_k = 1 −
+    (1 − p_k)^(τ·batch). At τ = 1 the cache holds just the last batch. The derivation is ours,
+    checked against the simulator. ``sizes``: rows that caches hold, rising, at most the distinct
+    rows of a batch; float array [points].
     """
     known = _used(known)
     parts = np.concatenate(([0.0], np.geomspace(1e-9, 1.0, GRID)))
@@ -201,19 +184,14 @@ def hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> Hit
     """Share of lookups served from HBM when it holds the ratio x of the rows, in a long run.
 
     A measured miss-rate curve is used as it is (straight lines between its points). Without
-    statistics every row is equally popular and the hit ratio is x. CACHING follows
-    :mod:`~milp_planner.pricing.hit_ratios`, HYBRID
-    :mod:`~milp_planner.pricing.hybrid` after 30 lookups per row, or
-    :mod:`~milp_planner.pricing.hybrid` where a batch's distinct rows take more than 0.9
-    of HBM. Elsewhere Zipf tables of alpha above 1.8 use the stored table of simulated hit ratios.
-    ``unchecked``: x below 0.02, and alpha above 3.
+    statistics every row is equally popular and the hit ratio is x. CACHING follows the curves of
+    this module, HYBRID :func:`~milp_planner.pricing.hybrid.hybrid_hits` after 30 lookups per row,
+    or :func:`~milp_planner.pricing.hybrid.overfull_hits` where a batch's distinct rows take more
+    than 0.9 of HBM. Elsewhere Zipf tables of alpha above 1.8 use the stored table of simulated hit
+    ratios. ``unchecked``: x below 0.02, and alpha above 3.
 
-    Parameters
-    ----------
-    rows : int
-        Rows of the whole table; splitting rows and lookups over ranks alike changes nothing.
-    ratios : float array [n]
-        Cache ratios x.
+    ``rows`` are those of the whole table: splitting rows and lookups over ranks alike changes
+    nothing. ``ratios``: float array [n].
     """
     ratios = np.asarray(ratios, dtype=np.float64)
     if isinstance(access, MissRate):

@@ -39,23 +39,12 @@ BEFORE = 32
 def hybrid_hits(
     known: Popularity, size: float, lookups: float, batch: float, frequency: bool
 ) -> float:
-    """Share of the lookups that HBM serves after a number of lookups.
+    """Share of the lookups that HBM, with room for ``size`` rows, serves after a number of lookups.
 
-    Parameters
-    ----------
-    size : float
-        Rows HBM holds.
-    lookups : float
-        Lookups of the table so far, on all ranks.
-    batch : float
-        Lookups in a batch.
-    frequency : bool
-        Scores are lookup counts (LFU) instead of times of the last lookup (LRU).
-
-    Notes
-    -----
-    Checked against the simulator (``benchmarks/hit-ratio``). The host is taken to hold every row:
-    rows lost from its full buckets (a few in a thousand) are left out.
+    ``lookups`` are all so far, on all ranks; ``batch`` those of a batch; ``frequency``: scores are
+    lookup counts (LFU) instead of times of the last lookup (LRU). Checked against the simulator
+    (``benchmarks/hit-ratio``). The host is taken to hold every row: rows lost from its full buckets
+    (a few in a thousand) are left out.
     """
     used = known.shares > 0
     fluid = Popularity(known.counts[used], known.shares[used])
@@ -222,18 +211,8 @@ def overfull_hits(
     """Share of the lookups that HBM serves after a number of lookups, for batches of any size.
 
     The mean over buckets with more and with fewer rows than the average: where a batch just fits,
-    it fits in some buckets only.
-
-    Parameters
-    ----------
-    known, lookups, batch, frequency
-        As :func:`milp_planner.pricing.hybrid.hybrid_hits`.
-    sizes : float array [n]
-        Rows HBM holds.
-
-    Notes
-    -----
-    Checked against the simulator (``benchmarks/hit-ratio``).
+    it fits in some buckets only. Arguments as in :func:`hybrid_hits`, of several sizes, float array
+    [n]. Checked against the simulator (``benchmarks/hit-ratio``).
     """
     known = _merged(known)
 

@@ -178,19 +178,11 @@ class Traffic:
 
 
 def traffic_of(model: Model, ranks: int, needs_distinct: bool) -> Traffic:
-    """Traffic of every table.
+    """Traffic of every table; distinct rows only where a price depends on them.
 
-    Pooled outputs are min(1, pooling factor) a pooling; deduplication drops repeated
-    ids of a rank's batch from sequences only (a pooled bag needs every one of its rows).
-
-    Parameters
-    ----------
-    needs_distinct : bool
-        Whether any price depends on the distinct rows of a step (else they are not computed).
-
-    References
-    ----------
-    TorchRec 1.8.0, ``planner/estimator/types.py`` (batch inputs and outputs).
+    Pooled outputs are min(1, pooling factor) a pooling; deduplication drops repeated ids of a
+    rank's batch from sequences only (a pooled bag needs every one of its rows). Source: TorchRec
+    1.8.0, ``planner/estimator/types.py`` (batch inputs and outputs).
     """
     batch, tables = model.workload.batch_per_rank, model.tables
     raw = np.array([batch * t.lookups_per_sample for t in tables], dtype=np.float64)

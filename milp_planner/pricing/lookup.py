@@ -57,14 +57,8 @@ def forward_seconds(
 ) -> FloatArray:
     """Forward lookup of a shard: (input read + rows read + output written) / bandwidth.
 
-    Parameters
-    ----------
-    ids : float array
-        Ids the shard receives in a step; 8 bytes each, twice that with weights.
-    output_bytes : float array
-        Bytes it writes.
-    row_bytes : float array
-        Bytes of one row as read.
+    An id takes 8 bytes, twice that with weights; ``row_bytes`` is one row as read, ``output_bytes``
+    all that is written; float arrays.
     """
     read = np.ceil(ids * 8) * np.where(weighted, 2, 1)
     return (read + ids * row_bytes + output_bytes) / bandwidth

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
@@ -124,8 +125,11 @@ def menu_of(order: Order, site: Site) -> Menu:
     """
     refused: list[str] = []
     shapes = list(_shapes(order, site, refused))
-    choices = [
-        choice for shape in shapes for tier in _tiers(order, site) if (choice := _join(shape, tier))
+    choices = [  # data-parallel tables are dense, in HBM (DDR on CPUs), as their shape says
+        replace(shape, **tier)
+        for shape in shapes
+        for tier in _tiers(order, site)
+        if shape.sharding != "data_parallel" or tier["mode"] == shape.mode
     ]
     choices = [choice for choice in choices if _pin_allows(order.constraints, choice)]
     if shapes and not choices:
@@ -133,14 +137,12 @@ def menu_of(order: Order, site: Site) -> Menu:
     return Menu(tuple(choices), tuple(choice.name for choice in choices), tuple(refused))
 
 
-def _tiers(order: Order, site: Site) -> Iterator[Choice]:
-    """Mode, ratio, routing and fusion group, on a row-wise stand-in."""
+def _tiers(order: Order, site: Site) -> Iterator[dict[str, Any]]:
+    """Mode, ratio, routing and fusion group, as fields of a choice."""
     for mode, ratio in _modes(order, site):
         for dist_type in order.dist_types or (None,):
             for group in _groups(order, mode):
-                yield Choice(
-                    "row_wise", mode, ratio, order.dim, dist_type=dist_type, caching_group=group
-                )
+                yield {"mode": mode, "ratio": ratio, "dist_type": dist_type, "caching_group": group}
 
 
 def _modes(order: Order, site: Site) -> Iterator[tuple[Mode, Fraction]]:
@@ -165,19 +167,6 @@ def _groups(order: Order, mode: Mode) -> tuple[bool | None, ...]:
     if not order.fuses:
         return (None,)
     return {"HBM_ONLY": (False, True), "CACHING": (True,)}.get(mode, (False,))
-
-
-def _join(shape: Choice, tier: Choice) -> Choice | None:
-    """A sharding shape with a tier; data-parallel tables are dense, in HBM (DDR on CPUs)."""
-    if shape.sharding == "data_parallel" and tier.mode != shape.mode:
-        return None
-    return replace(
-        shape,
-        mode=tier.mode,
-        ratio=tier.ratio,
-        dist_type=tier.dist_type,
-        caching_group=tier.caching_group,
-    )
 
 
 def _shapes(order: Order, site: Site, refused: list[str]) -> Iterator[Choice]:

@@ -190,28 +190,12 @@ class Options:
                 return option
         raise KeyError(name)
 
-    def ratio(self, option: int) -> Fraction:
-        """Cache ratio of an option: 1 for HBM_ONLY, 0 for HOST_ONLY."""
-        return self.choices[option].ratio
-
-    def group_of(self, option: int) -> str | None:
-        """Fusion group of an option, None where it fuses with nothing."""
-        index = int(self.group[option])
-        return None if index < 0 else self.groups[index]
-
 
 def group_name(table: Table, training: bool, dist_type: str, caching: bool) -> str:
-    """Name of a fusion group: every field of the grouped key, in words.
+    """Name of one of a table's two fusion groups: every field of the grouped key, in words.
 
-    Parameters
-    ----------
-    caching : bool
-        Which of the two groups.
-
-    References
-    ----------
-    NVIDIA/recsys-examples, ``corelib/dynamicemb`` (grouped key of batched tables). Output kind
-    and weighting are added: such tables live in different TorchRec modules.
+    Source: NVIDIA/recsys-examples, ``corelib/dynamicemb`` (grouped key of batched tables). Output
+    kind and weighting are added: such tables live in different TorchRec modules.
     """
     fields = {
         "training": str(training).lower(),
@@ -242,14 +226,9 @@ def level_denominator(model: Model) -> int:
 def fusion_of(
     model: Model, choices: Sequence[Choice], columns: OptionColumns, denominator: int
 ) -> tuple[IntArray, IntArray, tuple[str, ...]]:
-    """Group and level of every option.
+    """Group and level of every option, int64 arrays [options], and the groups' names.
 
-    Returns
-    -------
-    group : int64 array [options]
-        Index in ``names``, −1 where the option fuses with nothing.
-    level : int64 array [options]
-        Cache ratio times ``denominator``.
+    A group is −1 where the option fuses with nothing; a level is the cache ratio × ``denominator``.
     """
     group = np.full(len(choices), -1, dtype=np.int64)
     names: dict[str, int] = {}
@@ -267,17 +246,11 @@ def fusion_of(
 
 
 def collectives_of(model: Model, columns: OptionColumns) -> tuple[IntArray, tuple[str, ...]]:
-    """One collective for each library, kind of output and sharding type.
+    """One collective for each library, kind of output and sharding type, and its index by option.
 
-    TorchRec exchanges the outputs of all tables of a module that share a sharding type in one
-    call; a replicated table exchanges none.
-
-    Returns
-    -------
-    index : int64 array [options]
-        −1 for none.
-    names : tuple of str
-        Such as ``torchrec/sequence/row_wise``.
+    TorchRec exchanges the outputs of all tables of a module that share a sharding type in one call;
+    a replicated table exchanges none: −1 in the int64 array [options]. Names are such as
+    ``torchrec/sequence/row_wise``.
     """
     kinds: dict[str, int] = {}
     owner = [kinds.setdefault(f"{t.kind}/{t.output}", len(kinds)) for t in model.tables]

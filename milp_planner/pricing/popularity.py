@@ -91,15 +91,7 @@ def uniform(rows: float) -> Popularity:
 
 @lru_cache(maxsize=16384)
 def popularity(access: Access, rows: int) -> Popularity:
-    """The classes of a table's access statistics.
-
-    Parameters
-    ----------
-    access : Access
-        As the model file gives it; ``unknown`` is uniform.
-    rows : int
-        Rows of the table.
-    """
+    """The classes of a table's access statistics; ``unknown`` is uniform."""
     if isinstance(access, Zipf):
         return zipf(rows, access.alpha)
     if isinstance(access, Histogram):
@@ -116,11 +108,8 @@ def zipf(rows: int, alpha: float) -> Popularity:
     """Zipf's law: row k gets a share proportional to k^−alpha.
 
     The first 64 rows are exact; the others lie in 128 classes of geometrically growing size whose
-    masses come from the Euler–Maclaurin formula with one correction term.
-
-    References
-    ----------
-    NIST Digital Library of Mathematical Functions, section 2.10(i).
+    masses come from the Euler–Maclaurin formula with one correction term (NIST Digital Library of
+    Mathematical Functions, section 2.10(i)).
     """
     head = min(rows, HEAD)
     weights = np.arange(1, head + 1, dtype=np.float64) ** -alpha
@@ -197,15 +186,10 @@ DIST_RULES: dict[str, Rule] = {rule.dist_type: rule for rule in Rule}
 
 
 def unique_fraction(access: Access, rows: int, lookups: float) -> float:
-    """Distinct ids of one rank's batch as a share of its ids.
+    """Distinct ids of one rank's batch, of so many lookups of the table, as a share of its ids.
 
     The measured value where the model gives one; else the expected number of distinct rows in
     ``lookups`` independent draws, Σ_k 1 − (1 − p_k)^n, over n. Exact under that independence.
-
-    Parameters
-    ----------
-    lookups : float
-        Ids of the table in the batch of one rank.
     """
     if access.unique_fraction is not None:
         return access.unique_fraction
@@ -215,20 +199,10 @@ def unique_fraction(access: Access, rows: int, lookups: float) -> float:
 
 
 def distinct_rows(access: Access, rows: int, lookups: float, ranks: int) -> float:
-    """Expected distinct rows of a global batch.
+    """Expected distinct rows of a global batch, ``lookups`` on each of ``ranks``.
 
-    Parameters
-    ----------
-    lookups : float
-        Ids of the table in the batch of one rank.
-    ranks : int
-        Ranks with a batch each.
-
-    Returns
-    -------
-    float
-        Σ_k 1 − (1 − p_k)^(lookups · ranks); where the unique fraction of one batch was measured, at
-        most what the batches' own distinct ids add up to.
+    Σ_k 1 − (1 − p_k)^(lookups · ranks); where the unique fraction of one batch was measured, at
+    most what the batches' own distinct ids add up to.
     """
     total = lookups * ranks
     found = total if total <= 1 else popularity(access, rows).distinct(total)
@@ -241,14 +215,11 @@ def hot_share(spread: Popularity, ranks: int) -> float:
     """Share of the lookups on the busiest of P ranks when hot rows fall on ranks at random.
 
     The larger of two lower estimates of the expected maximum: the hottest row's share p_1 plus an
-    even part of the rest, p_1 + (1 − p_1)/P; and mean plus fluctuation,
-    1/P + sqrt(2 ln P · s · (1 − 1/P)/P), with s = Σ p_k² − 1/rows the concentration beyond an even
-    spread. Never above 1; for an even spread 1/P, or 1/rows where there are fewer rows than ranks.
-
-    Notes
-    -----
-    The second is the Gaussian estimate of the maximum of P sums with that variance. Tests compare
-    both with random placements (:mod:`cuda_routing.hot_keys`).
+    even part of the rest, p_1 + (1 − p_1)/P; and mean plus fluctuation, 1/P + sqrt(2 ln P · s · (1
+    − 1/P)/P), with s = Σ p_k² − 1/rows the concentration beyond an even spread: the Gaussian
+    estimate of the maximum of P sums with that variance. Never above 1; for an even spread 1/P, or
+    1/rows where there are fewer rows than ranks. Tests compare both with random placements
+    (:mod:`cuda_routing.hot_keys`).
     """
     if ranks == 1:
         return 1.0
@@ -264,26 +235,13 @@ def hot_share(spread: Popularity, ranks: int) -> float:
 def rank_factors(
     access: Access, rows: int, ranks: int, dist_type: str, dedup_lookups: float
 ) -> tuple[float, ...]:
-    """Lookups of each rank over the mean, for rows split over ranks.
+    """Lookups of each rank over the mean, for rows split over ranks; one factor if all are alike.
 
     Known hot ids load the rank that owns them. The load of hot rows whose ids are not known is
     charged to *every* rank at the size the busiest one is expected to have, since any of them may
     be it; for the ids of a real table it may be less or more. A measured skew replaces the
-    statistics.
-
-    Parameters
-    ----------
-    rows, ranks : int
-        Of the table; ranks its rows are split over.
-    dist_type : str
-        Routing rule; ``continuous`` for TorchRec tables.
-    dedup_lookups : float
-        Ids of one rank's batch if each distinct id is exchanged once; 0 without deduplication.
-
-    Returns
-    -------
-    tuple of float
-        One factor for all ranks, or one per rank where ids are known.
+    statistics. ``dist_type`` is ``continuous`` for TorchRec tables; ``dedup_lookups`` the ids of
+    one rank's batch if each distinct id is exchanged once, else 0.
     """
     measured = access.measured_skew
     spread = skewed(measured, rows) if measured is not None else popularity(access, rows)

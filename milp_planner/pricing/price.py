@@ -33,18 +33,9 @@ def price(
 ) -> Options:
     """Every legal option of every table, with bytes and picoseconds of each of its shards.
 
-    Parameters
-    ----------
-    profile : Profile, optional
-        Default: the one the cluster names.
-    links : Links, optional
-        Default: bottlenecks of the cluster's interconnect.
-
-    Raises
-    ------
-    BadInput
-        When a constraint names a rank that is not there, a table has no legal option (the sentence
-        says why), its sizes leave the integers an Instance allows, or the profile is unknown.
+    At the cluster's own profile and links where none are given. BadInput when a constraint names a
+    rank that is not there, a table has no legal option (the sentence says why), its sizes leave the
+    integers an Instance allows, or the profile is unknown.
     """
     menus = _menus(model, cluster)
     profile = load_profile(cluster.profile) if profile is None else profile
@@ -131,24 +122,13 @@ def _price_entries(
         repeat=shards.repeat,
         rows=shards.rows,
         columns=shards.columns,
-        hbm=sizes.hbm,
-        buffer=sizes.buffer,
-        ddr=sizes.ddr,
         cost=picoseconds(seconds),
-        move=sizes.move,
-        incoming=sizes.incoming,
-        outgoing=sizes.outgoing,
+        **sizes._asdict(),
     )
 
 
 def check_sizes(job: Job) -> None:
-    """Refuse tables whose bytes could leave 2^53 before any integer arithmetic does.
-
-    Raises
-    ------
-    BadInput
-        Naming the table, what is too large, and the limit.
-    """
+    """Refuse tables whose bytes could leave 2^53 before any integer arithmetic does."""
     tables, workload = job.tables, job.workload
     state = 1.0 + tables.state_over / tables.state_under
     rows = tables.rows.astype(np.float64)
@@ -175,13 +155,7 @@ def check_sizes(job: Job) -> None:
 
 
 def check_seconds(job: Job, seconds: FloatArray, table: IntArray) -> None:
-    """Refuse a shard that would take 2^53 picoseconds (two and a half hours) or more.
-
-    Raises
-    ------
-    BadInput
-        Naming the table.
-    """
+    """Refuse a shard that would take 2^53 picoseconds (two and a half hours) or more."""
     if not len(seconds):
         return
     worst = int(np.argmax(seconds.max(axis=1)))
@@ -197,12 +171,8 @@ def check_seconds(job: Job, seconds: FloatArray, table: IntArray) -> None:
 def within_sums(options: Options) -> Options:
     """The options, less those that fit nowhere if the sums of an Instance would leave 2^62.
 
-    Small problems keep every option: a plan under audit may use one that does not fit.
-
-    Raises
-    ------
-    BadInput
-        When the sums are too large even so.
+    Small problems keep every option: a plan under audit may use one that does not fit. BadInput
+    when the sums are too large even so.
     """
     if _largest_sum(options) < MAX_ACTIVITY:
         return options

@@ -119,13 +119,7 @@ def profile_names() -> tuple[str, ...]:
 
 
 def load_profile(name: str | Path) -> Profile:
-    """A shipped profile by name, or one from a YAML file by path.
-
-    Raises
-    ------
-    BadInput
-        When there is none of that name (the nearest is named) or the file is wrong.
-    """
+    """A shipped profile by name, or one from a YAML file by path; BadInput names the nearest."""
     from milp_planner.inputs.files import build, read_document
     from milp_planner.inputs.strict_yaml import read_yaml
 

@@ -23,16 +23,11 @@ def offsets(lengths: Sequence[int] | IntArray) -> IntArray:
 def shards_of(
     job: Job, choices: Sequence[Choice], columns: OptionColumns
 ) -> tuple[IntArray, ShardColumns]:
-    """Shard entries of every option.
+    """Shard entries of every option, and where those of each begin; int64 array [options + 1].
 
     Rows come from a split that all options of a table with the same number of ranks share; a
     column-wise cut repeats it, the last shard taking the columns that are left. A shard whose rank
     is pinned is an entry of its own.
-
-    Returns
-    -------
-    first : int64 array [options + 1]
-        Entries of option o are ``first[o] … first[o+1] − 1``.
     """
     splits, which = _splits(job, choices, columns)
     lengths = np.array([len(split.rows) for split in splits], dtype=np.int64)
@@ -106,15 +101,7 @@ def whole(table: Table) -> RowSplit:
 
 
 def torchrec_split(table: Table, ranks: int, dedup_lookups: float) -> RowSplit:
-    """TorchRec's blocks of ceil(rows / ranks): full ones, one that may be shorter, empty ones.
-
-    Parameters
-    ----------
-    ranks : int
-        Ranks the rows are split over.
-    dedup_lookups : float
-        Ids of one rank's batch under deduplication, else 0.
-    """
+    """TorchRec's blocks of ceil(rows / ranks): full ones, one that may be shorter, empty ones."""
     block = -(-table.rows // ranks)
     factors = rank_factors(table.access, table.rows, ranks, "continuous", dedup_lookups)
     if len(factors) > 1:
@@ -243,12 +230,10 @@ def _torchrec(
     ddr = full - hbm
     cached = np.flatnonzero(options.is_mode("CACHING") & ~tables.dynamic[table])
     if len(cached):
-        owner = table[cached]
-        shape = storage.ShardShape(
-            shards.rows[cached], shards.columns[cached], tables.rows[owner], tables.dim[owner]
-        )
-        ratio = (options.over[cached], options.under[cached])
-        part, index = storage.torchrec_cache(shape, element[cached], ratio)
+        whole = tables.rows[table[cached]], tables.dim[table[cached]]
+        shape = shards.rows[cached], shards.columns[cached]
+        ratio = options.over[cached], options.under[cached]
+        part, index = storage.torchrec_cache(shape, whole, element[cached], ratio)
         hbm[cached] = part + storage.torchrec_state(part, over[cached], under[cached]) + index
     return hbm, ddr, full
 
@@ -275,19 +260,11 @@ def shard_seconds(
     bandwidth: FloatArray,
     misses: FloatArray,
 ) -> FloatArray:
-    """Seconds a phase; float array [entries, 5].
+    """Seconds a phase; float array [entries, 5]; every argument has one row per shard entry.
 
     A rank whose row-wise shard is empty still takes part in the exchange; like TorchRec we charge
-    it as the others. Inference has no backward phases.
-
-    Parameters
-    ----------
-    options, shards, exchanged
-        One row per shard entry.
-    bandwidth : float array [entries]
-        Of the lookup, bytes per second.
-    misses : float array [entries]
-        Distinct rows of a step that the shard's cache does not hold.
+    it as the others. Inference has no backward phases. ``bandwidth`` is that of the lookup, bytes
+    per second; ``misses`` the distinct rows of a step that the shard's cache does not hold.
     """
     table, kernel = options.table, job.profile.kernel
     element, weighted = job.tables.element[table], job.tables.weighted[table]

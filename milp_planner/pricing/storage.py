@@ -68,39 +68,25 @@ def torchrec_state(weights: IntArray, numerator: IntArray, denominator: IntArray
     return ceil_div(weights * numerator, denominator)
 
 
-class ShardShape(NamedTuple):
-    """A shard and the table it is cut from; int64 arrays."""
-
-    rows: IntArray
-    columns: IntArray
-    table_rows: IntArray
-    table_dim: IntArray
-
-
 def torchrec_cache(
-    shape: ShardShape, element_bytes: IntArray, ratio: tuple[IntArray, IntArray]
+    shard: tuple[IntArray, IntArray],
+    table: tuple[IntArray, IntArray],
+    element_bytes: IntArray,
+    ratio: tuple[IntArray, IntArray],
 ) -> tuple[IntArray, IntArray]:
     """HBM of a cached shard: its weights in the cache, and what the cache keeps with them.
 
     The cache holds the ratio c of the *table's* bytes, rounded to a byte, of which the shard has
-    its share, rounded up. In addition: an index entry of 4 bytes a row and 16 bytes per slot.
-
-    Parameters
-    ----------
-    ratio : pair of int64 arrays
-        c as numerator and denominator.
-
-    Returns
-    -------
-    weights, index : int64 arrays
-        ``ceil(round(table · c) · share)`` and ``ceil(rows · (4 + 16 c))``.
+    its share, rounded up: ``ceil(round(table · c) · share)``. In addition an index entry of 4 bytes
+    a row and 16 bytes per slot: ``ceil(rows · (4 + 16 c))``. c is a numerator and a denominator;
+    ``shard`` and ``table`` are rows and columns.
     """
-    over, under = ratio
-    cells = shape.table_rows * shape.table_dim
+    (rows, columns), (over, under) = shard, ratio
+    cells = table[0] * table[1]
     cached = (2 * cells * element_bytes * over + under) // (2 * under)
-    weights = ceil_div_product(cached, shape.rows * shape.columns, cells)
-    slots = ceil_div(CACHE_SLOT_BYTES * shape.rows * over, under)
-    return weights, CACHE_ROW_BYTES * shape.rows + slots
+    weights = ceil_div_product(cached, rows * columns, cells)
+    slots = ceil_div(CACHE_SLOT_BYTES * rows * over, under)
+    return weights, CACHE_ROW_BYTES * rows + slots
 
 
 def ceil_div_product(value: IntArray, numerator: IntArray, denominator: IntArray) -> IntArray:
@@ -188,23 +174,12 @@ def torcheasyrec_tiers(
     ratio: tuple[IntArray, IntArray],
     keeps_all: BoolArray,
 ) -> Tiers:
-    """A shard as TorchEasyRec's planner counts it.
+    """A shard as TorchEasyRec's planner counts it; int64 arrays, x as numerator and denominator.
 
-    With a = rows rounded up to 16 (at least 16): HBM = ceil(a · (vb·x + 8 + 8 + 1 + 4/bucket)) in
-    every mode; DDR = ceil(a · vb) under CACHING, ceil(a · vb · (1 − x)) otherwise.
-
-    Parameters
-    ----------
-    rows, value_bytes, bucket : int64 array
-        Rows a rank, bytes a row with state, slots of a bucket.
-    ratio : pair of int64 arrays
-        x as numerator and denominator.
-    keeps_all : bool array
-        Whether the host holds every row (CACHING).
-
-    Notes
-    -----
-    Exact where the original multiplies floats: at x = 0.1 it may be one byte above.
+    With a = rows a rank rounded up to 16 (at least 16): HBM = ceil(a · (vb·x + 8 + 8 + 1 +
+    4/bucket)) in every mode; DDR = ceil(a · vb) where the host keeps all rows (CACHING), ceil(a ·
+    vb · (1 − x)) otherwise; vb are the bytes of a row with its state. Exact where the original
+    multiplies floats: at x = 0.1 it may be one byte above.
     """
     over, under = ratio
     a = np.maximum(round_up(rows, ALIGN), ALIGN)
@@ -221,15 +196,9 @@ def torcheasyrec_tiers(
 def hbm_slots(rows: Integers, bucket: Integers, ratio: tuple[Integers, Integers]) -> IntArray:
     """Slots of one rank's HBM tier, in whole buckets, without a cache's overflow slots.
 
-    S = rows rounded up to the table's bucket capacity; ceil(S · x) rounded up to buckets of 1024
-    (at x = 1: of the table's own capacity), 0 at x = 0.
-
-    Parameters
-    ----------
-    rows, bucket : int or int64 array
-        Rows a rank, slots of a bucket of the table.
-    ratio : pair of ints or int64 arrays
-        x as numerator and denominator.
+    S = rows of the rank rounded up to the table's bucket capacity; ceil(S · x) rounded up to
+    buckets of 1024 (at x = 1: of the table's own capacity), 0 at x = 0. x is a numerator and a
+    denominator.
     """
     over, under = ratio
     own: IntArray = np.where(over == under, bucket, np.int64(HBM_BUCKET))
@@ -241,14 +210,8 @@ def held_ratio(
 ) -> FloatArray:
     """Share of a table's rows that its HBM tiers really have slots for, at most 1; float array.
 
-    The cache ratio, but for small tables, whose slots round up to a bucket on every rank.
-
-    Parameters
-    ----------
-    rows : int or int64 array
-        Rows of the whole table, split over ``ranks``.
-    bucket, ratio
-        As :func:`hbm_slots`.
+    The cache ratio, but for small tables, whose slots round up to a bucket on every rank. ``rows``
+    are those of the whole table; the rest as in :func:`hbm_slots`.
     """
     slots = hbm_slots(ceil_div(rows, ranks), bucket, ratio) * ranks
     return np.minimum(slots / rows, 1.0)

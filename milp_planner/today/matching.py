@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from formulations import Instance, Placement, check
-from formulations.instance import Current
-from formulations.result.check import Verdict
 from formulations.result.placement import fixed_ranks
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Model
 from milp_planner.inputs.problems import choice
-from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource, compile_for, to_model
+from milp_planner.plans.compile import (
+    ClusterSource,
+    Compiled,
+    ModelSource,
+    as_current,
+    compile_for,
+    to_model,
+)
 from milp_planner.pricing import Options
 from milp_planner.pricing.options import TIERED, Choice
 from milp_planner.today.rows import CurrentTable, TodaySource, read_today
@@ -22,26 +27,13 @@ from milp_planner.today.rows import CurrentTable, TodaySource, read_today
 _COLUMN_WISE = ("column_wise", "table_column_wise")
 
 
-@dataclass(frozen=True, eq=False)
-class Today:
-    """The plan of today on an Instance."""
-
-    placement: Placement
-    verdict: Verdict
-    """Its solver-free check: it may not fit, but its ranks belong to its options."""
-
-
 def compile_today(
     source: TodaySource, model: ModelSource, cluster: ClusterSource, objective: str
-) -> tuple[Compiled, Today]:
+) -> tuple[Compiled, Placement]:
     """Compile a model that has every option of today's plan, and put the plan on it.
 
-    The Instance knows the plan as ``current``, so moves against it are counted.
-
-    Raises
-    ------
-    BadInput
-        For malformed inputs, or a plan that does not belong to the model and cluster.
+    It may not fit, but its ranks belong to its options: BadInput for a plan that does not belong
+    to the model and cluster. The Instance knows it as ``current``, so moves against it are counted.
     """
     read = to_model(model)
     rows = in_order(read_today(source), read)
@@ -50,24 +42,15 @@ def compile_today(
     verdict = check(compiled.instance, placement)
     if not verdict.objectives:
         raise BadInput(f"the plan of today: {verdict.violations[0]}")
-    current = tuple(
-        Current(t, int(option), tuple(tuple(block) for block in placement.to_lists(t)))
-        for t, option in enumerate(placement.options)
-    )
-    known = replace(compiled, instance=replace(compiled.instance, current=current))
-    return known, Today(placement, verdict)
+    instance = replace(compiled.instance, current=as_current(placement))
+    return replace(compiled, instance=instance), placement
 
 
 def in_order(rows: Sequence[CurrentTable], model: Model) -> list[CurrentTable]:
-    """The rows in the order of the model's tables, each exactly once.
+    """The rows in the order of the model's tables; BadInput unless each is there exactly once.
 
     A row may name its table by a longer path that ends in the table's name after a dot, as
     TorchRec's printout does. One shard of ``column_wise`` is a whole table: ``table_wise``.
-
-    Raises
-    ------
-    BadInput
-        For a table that is unknown, listed twice, or missing.
     """
     names = [table.name for table in model.tables]
     known = set(names)
@@ -123,10 +106,7 @@ def widened(model: Model, rows: Sequence[CurrentTable]) -> Model:
 def place(options: Options, instance: Instance, rows: Sequence[CurrentTable]) -> Placement:
     """The Placement a plan says; it need not fit.
 
-    Raises
-    ------
-    BadInput
-        When a row is no legal option of its table, or its ranks do not belong to it.
+    BadInput when a row is no legal option of its table, or its ranks do not belong to it.
     """
     candidates = [_candidates(options, index, row) for index, row in enumerate(rows)]
     chosen = np.asarray(_consistent(instance, candidates), dtype=np.int64)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -13,9 +11,9 @@ from typing import get_args
 from formulations import InstanceError
 from formulations.instance import strict_json
 from milp_planner.errors import BadInput
-from milp_planner.inputs.problems import choice
+from milp_planner.inputs.problems import choice, one_of
 from milp_planner.inputs.quantities import parse_ratio
-from milp_planner.inputs.strict_yaml import read_text
+from milp_planner.inputs.strict_yaml import csv_lines, read_text
 from milp_planner.inputs.table import DistType, Mode, Pin, ShardingType
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import read_plan
@@ -50,19 +48,11 @@ class CurrentTable:
 
 
 def read_today(source: TodaySource) -> list[CurrentTable]:
-    """Rows of a plan.
+    """Rows of a plan; BadInput says file and line, what was found, what is allowed.
 
-    Parameters
-    ----------
-    source
-        A Plan; the path of a plan.json, of a CSV (:func:`read_csv`) or of the statistics that
-        TorchRec prints (plain or ``.gz``); or a mapping of table names to pins, as
-        :func:`milp_planner.integrations.exports.read` returns.
-
-    Raises
-    ------
-    BadInput
-        One sentence: file and line, what was found, what is allowed, nearest valid name.
+    A Plan; the path of a plan.json, of a CSV (:func:`read_csv`) or of the statistics that TorchRec
+    prints (plain or ``.gz``); or a mapping of table names to pins, as
+    :func:`milp_planner.integrations.exports.read` returns.
     """
     if isinstance(source, Mapping):
         return [_of_pin(name, pin) for name, pin in source.items()]
@@ -92,13 +82,7 @@ def read_today(source: TodaySource) -> list[CurrentTable]:
 
 
 def printed_tables(path: Path) -> list[StatsTable]:
-    """The tables of a file of TorchRec's printed statistics, plain or gzipped.
-
-    Raises
-    ------
-    BadInput
-        When the file is no such printout, or a row of it cannot be understood.
-    """
+    """The tables of a file of TorchRec's printed statistics, plain or gzipped."""
     text = _unpacked_text(path) if path.suffix.lower() == ".gz" else read_text(path)
     if not is_stats(text):
         raise BadInput(
@@ -147,13 +131,8 @@ def read_csv(path: Path) -> list[CurrentTable]:
 
     Ranks are written as ``0-3,6`` (quoted), ``0 1 2`` or ``all``; ``dist_type`` and
     ``column_width`` may be added.
-
-    Raises
-    ------
-    BadInput
-        As :func:`read_today`.
     """
-    rows = list(_csv_rows(path))
+    rows = [(line, cells) for line, cells in csv_lines(path) if not cells[0].startswith("#")]
     if not rows:
         raise BadInput(f"{path}: has no header; needs {', '.join(COLUMNS[:5])}")
     header = _header(rows[0][1], path)
@@ -161,13 +140,7 @@ def read_csv(path: Path) -> list[CurrentTable]:
 
 
 def parse_ranks(text: str, where: str) -> tuple[int, ...] | None:
-    """``0-3,6`` as (0, 1, 2, 3, 6); None for nothing or ``all``.
-
-    Raises
-    ------
-    BadInput
-        When a part is no rank and no run of ranks.
-    """
+    """``0-3,6`` as (0, 1, 2, 3, 6); None for nothing or ``all``."""
     if text.strip().lower() in ("", "all"):
         return None
     ranks: list[int] = []
@@ -175,17 +148,6 @@ def parse_ranks(text: str, where: str) -> tuple[int, ...] | None:
         if part:
             ranks += _run(part, where)
     return tuple(ranks)
-
-
-def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    text = read_text(path).removeprefix("\ufeff")
-    reader = csv.reader(io.StringIO(text), strict=True, skipinitialspace=True)
-    try:
-        for cells in reader:
-            if any(cell.strip() for cell in cells) and not cells[0].lstrip().startswith("#"):
-                yield reader.line_num, [cell.strip() for cell in cells]
-    except csv.Error as error:
-        raise BadInput(f"{path}:{reader.line_num}: is no CSV: {error}") from None
 
 
 def _header(cells: list[str], path: Path) -> list[str]:
@@ -207,28 +169,21 @@ def _row(header: list[str], cells: list[str], where: str) -> CurrentTable:
         raise BadInput(f"{where}: {len(cells)} cells under {len(header)} columns "
                        "(quote ranks that contain commas)")  # fmt: skip
     cell = dict(zip(header, cells, strict=True))
-    mode = _one_of(cell["mode"].upper(), get_args(Mode), "mode", where)
+    mode = one_of(cell["mode"].upper(), get_args(Mode), f"{where}: mode")
+    kind = one_of(cell["sharding_type"].lower(), get_args(ShardingType), f"{where}: sharding_type")
     dist_type = cell.get("dist_type") or None
     if dist_type is not None:
-        _one_of(dist_type, get_args(DistType), "dist_type", where)
+        one_of(dist_type, get_args(DistType), f"{where}: dist_type")
     return CurrentTable(
         where=f"{where}: table {cell['table']}",
         table=cell["table"],
         mode=mode,
-        sharding_type=_one_of(
-            cell["sharding_type"].lower(), get_args(ShardingType), "sharding_type", where
-        ),
+        sharding_type=kind,
         ratio=_ratio(cell.get("ratio", ""), mode, where),
         ranks=parse_ranks(cell.get("ranks", ""), where),
         dist_type=dist_type,
         column_width=_width(cell.get("column_width", ""), where),
     )
-
-
-def _one_of(value: str, allowed: tuple[str, ...], what: str, where: str) -> str:
-    if value not in allowed:
-        raise BadInput(f"{where}: {what} is {value!r}; {choice(value, allowed)}")
-    return value
 
 
 def _ratio(text: str, mode: str, where: str) -> Fraction | None:

@@ -19,7 +19,7 @@ import yaml
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Model
-from milp_planner.inputs.problems import choice
+from milp_planner.inputs.problems import one_of
 from milp_planner.pricing.options import MODE_OF_KERNEL
 
 HEADING = "Parameter Info:"
@@ -65,18 +65,7 @@ def is_stats(text: str) -> bool:
 
 
 def read_stats(text: str, what: str) -> list[StatsTable]:
-    """Every table of a printout.
-
-    Parameters
-    ----------
-    what : str
-        What sentences call the source.
-
-    Raises
-    ------
-    BadInput
-        For a printout without its table of parameters, or a cell that cannot be understood.
-    """
+    """Every table of a printout, which sentences call ``what``."""
     lines = _cells(text)
     header: list[str] | None = None
     found = []
@@ -126,19 +115,13 @@ def _check_header(header: list[str], where: str) -> None:
 
 
 def _table(cell: dict[str, str], where: str) -> StatsTable:
-    sharding, kernel = cell["Sharding"], cell["Compute Kernel"]
-    for value, allowed, name in (
-        (sharding, SHARDING, "Sharding"),
-        (kernel, MODE_OF_KERNEL, "kernel"),
-    ):
-        if value not in allowed:
-            raise BadInput(f"{where}: {name} {value!r}; {choice(value, list(allowed))}")
-    mode = MODE_OF_KERNEL[kernel]
+    sharding = one_of(cell["Sharding"], SHARDING, f"{where}: Sharding")
+    mode = one_of(cell["Compute Kernel"], MODE_OF_KERNEL, f"{where}: Compute Kernel")
     dim, _, width = cell["Emb Dim (CW Dim)"].partition(" ")
     return StatsTable(
         where=where,
         name=cell["FQN"],
-        sharding_type=SHARDING[sharding],
+        sharding_type=sharding,
         mode=mode,
         ratio=_ratio(cell.get("Cache Load Factor", ""), where) if mode == "CACHING" else None,
         rows=_whole(cell["Hash Size"], "Hash Size", where),
@@ -178,21 +161,10 @@ def model_files(
 ) -> tuple[str, str]:
     """The text of a model.yaml and of the tables.csv that it names.
 
-    What TorchRec calls *Num Indices* is the ids of a sample over all features of a table:
-    features × poolings × pooling factor (or × sequence length).
-
-    Parameters
-    ----------
-    name : str
-        Of the model.
-    dtype, optimizer, exchange : str
-        Element type and optimizer of all tables, and element type on the wire: the printout says
-        none of them.
-
-    Raises
-    ------
-    BadInput
-        For missing columns, cells that are no numbers, or tables of several batches.
+    What TorchRec calls *Num Indices* is the ids of a sample over all features of a table: features
+    × poolings × pooling factor (or × sequence length). Element types and the optimizer are given
+    because the printout says none of them. BadInput for missing columns, cells that are no numbers,
+    or tables of several batches.
     """
     names = _short([table.name for table in stats])
     rows = [_model_row(table, short) for table, short in zip(stats, names, strict=True)]

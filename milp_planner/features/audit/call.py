@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from formulations import Instance, Outcome, Placement, Settings, registry, solve
 from formulations.fusion import mixed_groups, respread
-from formulations.goals import parse_goals
 from formulations.result.check import Verdict, check
 from formulations.result.outcome import found, gap_between
 from milp_planner.drawing.page import Shown
 from milp_planner.features.explain.moves import MovesInfo, PlansOnTheWay, moves_of
+from milp_planner.features.plan.call import limited
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.today.matching import compile_today
@@ -133,14 +133,10 @@ def audit(  # noqa: PLR0913 - the keywords of a public call
     compiled, today = compile_today(plan, model, cluster, objective)
     if on_start is not None:
         on_start(formulation)
-    settings = settings or Settings()
-    if time_limit is not None:
-        settings = replace(settings, time_limit=time_limit)
-    if goals is not None:
-        settings = replace(settings, goals=parse_goals(goals, objective))
-    best = solve(compiled.instance, formulation, replace(settings, hint=today.placement))
-    as_run = _as_run(compiled.instance, today.placement)
-    return Audit(compiled, today.placement, today.verdict, as_run, best)
+    limits = limited(settings, time_limit, goals, objective)
+    instance = compiled.instance
+    best = solve(instance, formulation, replace(limits, hint=today))
+    return Audit(compiled, today, check(instance, today), _as_run(instance, today), best)
 
 
 def _as_run(instance: Instance, placement: Placement) -> Verdict | None:

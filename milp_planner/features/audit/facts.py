@@ -20,7 +20,7 @@ from milp_planner.drawing.units import show_bytes, show_cost, show_gap, show_sha
 from milp_planner.features.audit.call import Audit
 from milp_planner.features.explain.moves import MovesInfo, moves_rows, stuck_text
 from milp_planner.features.plan.tables import piles, tables_of
-from milp_planner.features.plan.verdict import MEANING
+from milp_planner.features.plan.verdict import MEANING, Tightest
 from milp_planner.files import Facts
 
 #: Places, ranks and tables named before the rest is left out.
@@ -36,21 +36,11 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Overfull:
+class Overfull(Tightest):
     """A place that holds more than it can."""
 
-    resource: str
-    scope: str
-    place: int
-    used: int
-    capacity: int
     tables: tuple[Share, ...]
     """The largest contributions there."""
-
-    @property
-    def over(self) -> int:
-        """Bytes too much."""
-        return self.used - self.capacity
 
 
 @dataclass(frozen=True)
@@ -149,14 +139,10 @@ def audit_of(audit: Audit) -> AuditInfo:
 
 
 class _Contributions:
-    """What every table puts on every rank.
+    """What every table puts on every rank; int64 arrays.
 
-    Attributes
-    ----------
-    cost : int64 array [tables, ranks, phases]
-    use : int64 array [tables, ranks, resources]
-    off : int64 array [tables, resources]
-        Use that sits on no rank.
+    ``cost`` [tables, ranks, phases]; ``use`` [tables, ranks, resources]; ``off`` [tables,
+    resources]: use that sits on no rank.
     """
 
     def __init__(self, instance: Instance, placement: Placement) -> None:
@@ -187,22 +173,14 @@ def _gains(audit: Audit) -> list[Gain]:
 def _overfull(instance: Instance, loads: Loads, tables: _Contributions) -> list[Overfull]:
     found = []
     for index, (resource, use) in enumerate(zip(instance.resources, loads.use, strict=True)):
-        for place in np.flatnonzero(use > resource.capacity):
-            amounts = tables.use[:, _ranks_of(instance, resource.scope, int(place)), index]
+        for place in np.flatnonzero(use > resource.capacity).tolist():
+            amounts = tables.use[:, _ranks_of(instance, resource.scope, place), index]
             total = amounts.sum(axis=1)
             if resource.scope == Scope.CLUSTER:
                 total = total + tables.off[:, index]
-            found.append(
-                Overfull(
-                    resource.name,
-                    resource.scope.value,
-                    int(place),
-                    int(use[place]),
-                    int(resource.capacity[place]),
-                    tables.largest(total),
-                )
-            )
-    return sorted(found, key=lambda place: -place.over)
+            there = resource.name, int(use[place]), int(resource.capacity[place])
+            found.append(Overfull(*there, resource.scope.value, place, tables.largest(total)))
+    return sorted(found, key=lambda place: place.headroom)
 
 
 def _ranks_of(instance: Instance, scope: Scope, place: int) -> list[int]:
@@ -248,18 +226,13 @@ def draw_audit(info: AuditInfo, title: str) -> RenderableType:
     """Fits or not, distance to the bound, the ranks and tables behind both."""
     colour = "green" if info.fits else "red"
     lines = [Text("FITS" if info.fits else "DOES NOT FIT", style=f"bold {colour}")]
-    lines += [Text(line) for line in (*_violations(info), *_distance(info), *_as_run(info))]
+    lines += map(Text, (*_violations(info), *_distance(info), *_as_run(info)))
     lines.append(Text(f"{info.objective_kind}: {MEANING[info.objective_kind]}", style="dim"))
     panel = Panel(
         Text("\n").join(lines), title=title, title_align="left", border_style=colour, width=100
     )
-    return Group(
-        panel,
-        *(
-            Text(line)
-            for line in (*_full(info), *_show_slow(info), *_show_gains(info), *_way(info))
-        ),
-    )
+    below = (*_full(info), *_show_slow(info), *_show_gains(info), *_way(info))
+    return Group(panel, *map(Text, below))
 
 
 def _violations(info: AuditInfo) -> Iterator[str]:
@@ -311,19 +284,14 @@ def _as_run(info: AuditInfo) -> Iterator[str]:
 
 def _full(info: AuditInfo) -> Iterator[str]:
     for place in info.overfull[:MOST]:
-        yield _show_overfull(place)
+        share = show_share(place.used, place.capacity)
+        tables = ", ".join(f"{s.table} {show_bytes(s.amount)}" for s in place.tables)
+        yield (
+            f"to blame: {place.at}, {place.resource} {show_bytes(place.used)} of "
+            f"{show_bytes(place.capacity)} ({share}), {place.room('ps')}: {tables}"
+        )
     if len(info.overfull) > MOST:
         yield f"… and {len(info.overfull) - MOST} more places over capacity"
-
-
-def _show_overfull(place: Overfull) -> str:
-    at = "the cluster" if place.scope == "cluster" else f"{place.scope} {place.place}"
-    share = show_share(place.used, place.capacity)
-    tables = ", ".join(f"{s.table} {show_bytes(s.amount)}" for s in place.tables)
-    return (
-        f"to blame: {at}, {place.resource} {show_bytes(place.used)} of "
-        f"{show_bytes(place.capacity)} ({share}), {show_bytes(place.over)} too much: {tables}"
-    )
 
 
 def _show_slow(info: AuditInfo) -> Iterator[str]:
@@ -335,22 +303,17 @@ def _show_slow(info: AuditInfo) -> Iterator[str]:
 
 
 def _show_slow_rank(info: AuditInfo, rank: SlowRank) -> str:
-    where = "" if info.objective_kind == "busiest_rank" else f" in {', '.join(rank.phases)}"
+    busiest = info.objective_kind == "busiest_rank"
+    where = "slow" if busiest else f"slowest in {', '.join(rank.phases)}"
     excess = show_cost(rank.excess, info.time_unit)
-    tables = ", ".join(_time(info, share) for share in rank.tables)
-    slow = "slow" if info.objective_kind == "busiest_rank" else "slowest"
-    return f"to blame: rank {rank.rank}, {slow}{where}, {excess} above the mean rank: {tables}"
-
-
-def _time(info: AuditInfo, share: Share) -> str:
-    return f"{share.table} {show_cost(share.amount, info.time_unit)}"
+    tables = ", ".join(f"{s.table} {show_cost(s.amount, info.time_unit)}" for s in rank.tables)
+    return f"to blame: rank {rank.rank}, {where}, {excess} above the mean rank: {tables}"
 
 
 def _show_gains(info: AuditInfo) -> Iterator[str]:
     for gain in info.gains:
         now, then = (show_cost(v, info.time_unit) for v in (gain.cost, gain.better_cost))
-        same = gain.option == gain.better
-        better = "on other ranks" if same else gain.better
+        better = "on other ranks" if gain.option == gain.better else gain.better
         yield f"better: {gain.table} from {gain.option} ({now}) to {better} ({then})"
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -89,13 +89,12 @@ def rows_of(records: Sequence[Record]) -> tuple[Row, ...]:
     groups: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         groups[_of(record)].append(record)
-    best = {name: _best(group) for name, group in groups.items()}
-    bound = {name: _best_bound(group, best[name]) for name, group in groups.items()}
-    sure = {name: _best_certified(group) for name, group in groups.items()}
-    return tuple(
-        _row(record, best[name], bound[name], sure[name])
-        for record, name in ((record, _of(record)) for record in records)
-    )
+    known = {}
+    for name, group in groups.items():
+        best = min(_known(group, "objective"), default=None)
+        sure = max(_known(group, "certified_bound"), default=None)
+        known[name] = best, _best_bound(group, best), sure
+    return tuple(_row(record, *known[_of(record)]) for record in records)
 
 
 def contradictions(rows: Sequence[Row]) -> tuple[str, ...]:
@@ -123,29 +122,16 @@ def contradictions(rows: Sequence[Row]) -> tuple[str, ...]:
 
 def _row(record: Record, best: int | None, bound: int | None, certified: int | None) -> Row:
     error = record.get("error")
-    note = record.get("note") or ""
-    return Row(
-        model=record["model"],
-        cluster=record["cluster"],
-        axes=dict(record["axes"]),
-        objective_kind=record["objective_kind"],
-        formulation=record["formulation"],
-        options=dict(record.get("options") or {}),
-        seed=record["seed"],
-        status=record["status"],
-        standing=record.get("standing") or record["status"],
-        objective=record.get("objective"),
-        bound=record.get("bound"),
-        certified_bound=record.get("certified_bound"),
-        gap=record.get("gap"),
-        best=best,
-        best_bound=bound,
-        best_certified=certified,
-        seconds=record.get("seconds"),
-        pricing_seconds=record.get("pricing_seconds"),
-        headroom=dict(record.get("headroom") or {}),
-        note=f"{error['type']}: {error['message']}" if error else note,
-    )
+    given = {each.name: record.get(each.name) for each in fields(Row)}
+    made: dict[str, Any] = {
+        **{name: dict(record.get(name) or {}) for name in ("axes", "options", "headroom")},
+        "standing": record.get("standing") or record["status"],
+        "best": best,
+        "best_bound": bound,
+        "best_certified": certified,
+        "note": f"{error['type']}: {error['message']}" if error else record.get("note") or "",
+    }
+    return Row(**{**given, **made})
 
 
 def _of(record: Record) -> str:
@@ -157,13 +143,8 @@ def _instance(model: str, cluster: str, axes: Mapping[str, Any], objective: str)
     return f"{model} on {cluster}{swept}, {objective}"
 
 
-def _best(group: Sequence[Record]) -> int | None:
-    return min((r["objective"] for r in group if r.get("objective") is not None), default=None)
-
-
-def _best_certified(group: Sequence[Record]) -> int | None:
-    known = [r["certified_bound"] for r in group if r.get("certified_bound") is not None]
-    return max(known, default=None)
+def _known(group: Sequence[Record], field: str) -> list[int]:
+    return [record[field] for record in group if record.get(field) is not None]
 
 
 def _best_bound(group: Sequence[Record], best: int | None) -> int | None:
@@ -186,15 +167,10 @@ class Claim(NamedTuple):
 
 
 def best_bound(claims: Iterable[Claim], objective: int | None) -> Claim | None:
-    """The largest bound; among equals one derived in integers.
+    """The largest of some bounds on one Instance; among equals one derived in integers.
 
-    Parameters
-    ----------
-    claims
-        Bounds on one Instance.
-    objective
-        Of the best plan known, which refutes a larger bound in floating point; None without one.
-        (A larger one in integers is an error of ours and is not hidden.)
+    A bound in floating point above ``objective``, that of the best plan known, is refuted and does
+    not count. (A larger one in integers is an error of ours and is not hidden.)
     """
     valid = (c for c in claims if c.exact or objective is None or c.bound <= objective)
     return max(valid, key=lambda claim: (claim.bound, claim.exact), default=None)
@@ -247,7 +223,8 @@ class Swept:
 def sweeps_of(rows: Sequence[Row]) -> tuple[Swept, ...]:
     """For every axis with several values, and every objective."""
     found: dict[tuple[str, str], dict[str, dict[float, list[int]]]] = {}
-    names = {axis: _names([r.axes[axis] for r in rows if axis in r.axes]) for axis in _axes(rows)}
+    axes = dict.fromkeys(axis for row in rows for axis in row.axes)
+    names = {axis: _names([r.axes[axis] for r in rows if axis in r.axes]) for axis in axes}
     for row in rows:
         for axis, value in row.axes.items():
             if row.objective is None:
@@ -264,10 +241,6 @@ def sweeps_of(rows: Sequence[Row]) -> tuple[Swept, ...]:
         for (axis, kind), series in found.items()
         if len({x for points in series.values() for x in points}) > 1
     )  # fmt: skip
-
-
-def _axes(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(axis for row in rows for axis in row.axes))
 
 
 def _names(values: Sequence[object]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, rows
+from milp_planner.drawing.page import Cell, Grid, draw_grid
 from milp_planner.drawing.units import show_axis, show_gap, show_seconds
 from milp_planner.features.batch.curves import (
     Profile,
@@ -102,19 +102,7 @@ def batch_of(
     records: Sequence[Record],
     judgements: Iterable[AssertionInfo] = (),
 ) -> BatchInfo:
-    """The figures of a batch.
-
-    Parameters
-    ----------
-    name, description
-        Of the suite.
-    scenarios
-        How many the suite has.
-    records
-        Its results, in the suite's order.
-    judgements
-        Its assertions.
-    """
+    """The figures of a batch: the suite's size, its results in their order, and its assertions."""
     every = rows_of(records)
     return BatchInfo(
         name=name,
@@ -168,21 +156,23 @@ def draw_batch(info: BatchInfo) -> RenderableType:
 def summary_grid(info: BatchInfo) -> Grid:
     """One row per formulation and objective."""
     statuses = list(info.counts)
-    head = columns("formulation", "objective", *(f"#{s.replace('_', ' ')}" for s in statuses),
-                   "#certified gap", "#gap", "#best", "#worst", "#solving")  # fmt: skip
-    values: Values = [
+    return Grid.of(
+        "summary-rows", "formulations", "One row per formulation and objective",
+        ("formulation", "objective", *(f"#{s.replace('_', ' ')}" for s in statuses),
+         "#certified gap", "#gap", "#best", "#worst", "#solving"),
         [
-            row.series, row.objective_kind,
-            *(Cell(str(row.counts[s]) if row.counts[s] else "", row.counts[s]) for s in statuses),
-            Cell(show_gap(row.certified_gap), row.certified_gap),
-            Cell(show_gap(row.gap), row.gap),
-            Cell(str(row.equal), row.equal), Cell(show_gap(row.worst), row.worst),
-            Cell(show_seconds(row.seconds), row.seconds),
-        ]
-        for row in info.summary
-    ]  # fmt: skip
-    caption = "One row per formulation and objective"
-    return Grid("summary-rows", "formulations", caption, head, rows(values))
+            [
+                row.series, row.objective_kind,
+                *(Cell(str(row.counts[s]) if row.counts[s] else "", row.counts[s])
+                  for s in statuses),
+                Cell(show_gap(row.certified_gap), row.certified_gap),
+                Cell(show_gap(row.gap), row.gap),
+                Cell(str(row.equal), row.equal), Cell(show_gap(row.worst), row.worst),
+                Cell(show_seconds(row.seconds), row.seconds),
+            ]
+            for row in info.summary
+        ],
+    )  # fmt: skip
 
 
 def draw_rows(found: Sequence[dict[str, Any]]) -> RenderableType:

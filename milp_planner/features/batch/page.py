@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
@@ -19,27 +18,13 @@ from milp_planner.drawing.charts import (
     chart,
     padded,
 )
-from milp_planner.drawing.page import (
-    Cell,
-    Column,
-    Fact,
-    Grid,
-    Part,
-    Section,
-    Values,
-    columns,
-    fill,
-    rows,
-)
-from milp_planner.drawing.units import (
-    UNKNOWN,
-    show_axis,
-    show_cost,
-    show_gap,
-    show_percent,
-)
+from milp_planner.drawing.page import Cell, Fact, Grid, Part, Section, fill
+from milp_planner.drawing.units import UNKNOWN, show_axis, show_cost, show_gap, show_percent
 from milp_planner.features.batch.curves import Profile, Row, Swept
 from milp_planner.features.batch.info import BatchInfo, summary_grid
+
+#: A heading, a leading ``#`` marking numbers, and the cells below it.
+_Column = tuple[str, list[Cell]]
 
 LEAST = 1e-4
 """Shares below 0.01% are drawn as 0.01%: a logarithmic axis has no zero."""
@@ -102,8 +87,9 @@ _STYLE = {"optimal": "optimal", "feasible": "feasible", "failed": "over", "unkno
 
 def _assertions(info: BatchInfo) -> Section | None:
     """Assertions, and what contradicts itself: that comes first, for nothing else is then sure."""
-    values: Values = [["contradiction", Cell("broken", over=True), sentence]
-                      for sentence in info.contradictions]  # fmt: skip
+    values: list[list[str | Cell]] = [
+        ["contradiction", Cell("broken", over=True), sentence] for sentence in info.contradictions
+    ]
     for each in info.assertions:
         word = {True: "holds", False: "does not hold", None: "not decided"}[each.holds]
         many = f"{each.scenarios} scenario{'s' if each.scenarios != 1 else ''}"
@@ -111,8 +97,8 @@ def _assertions(info: BatchInfo) -> Section | None:
         values += [["", Cell("broken", over=True), sentence] for sentence in each.broken]
     if not values:
         return None
-    head = columns("assertion", "verdict", "where")
-    grid = Grid("assertion-rows", "assertions", "What the suite asserts", head, rows(values))
+    head, caption = ("assertion", "verdict", "where"), "What the suite asserts"
+    grid = Grid.of("assertion-rows", "assertions", caption, head, values)
     return Section("assertions", "Assertions", parts=(Part(table=grid),))
 
 
@@ -223,34 +209,24 @@ def _part(heading: str, drawing: Drawing) -> Part:
     return Part(heading, drawing.render(), drawing.about)
 
 
-@dataclass(frozen=True)
-class _Column:
-    name: str
-    cell: Callable[[Row], Cell]
-    numeric: bool = False
-
-
 def _every_section(info: BatchInfo) -> Section | None:
     """All scenarios; what is the same in all of them is said once, above the table."""
     if not info.rows:
         return None
-    names, common = [], []
     shared = shared_ending([row.model for row in info.rows])
-    if shared:
-        common.append(f"models end in {shared}")
-    for column in _labels(info.rows, len(shared)):
-        texts = {column.cell(row).text for row in info.rows}
-        if len(texts) > 1:
-            names.append(column)
+    common, shown = [f"models end in {shared}"] if shared else [], []
+    for name, cells in _labels(info.rows, len(shared)):
+        if len({cell.text for cell in cells}) > 1:
+            shown.append((name, cells))
         else:
-            common.append(f"{column.name} {texts.pop()}")
-    every = [*names, *_answers(info.rows)]
-    grid = Grid(
+            common.append(f"{name.removeprefix('#')} {cells[0].text}")
+    shown += _answers(info.rows)
+    grid = Grid.of(
         "scenarios",
         "scenarios",
         "Every scenario; gaps are to the best bounds certified and known for the same inputs",
-        tuple(Column(column.name.replace("_", " "), column.numeric) for column in every),
-        tuple(tuple(column.cell(row) for column in every) for row in info.rows),
+        [name.replace("_", " ") for name, _ in shown],
+        list(zip(*(cells for _, cells in shown), strict=True)),
     )
     text = f"In all of them: {'; '.join(common)}." if common else ""
     return Section("every", "Every scenario", text, parts=(Part(table=grid),))
@@ -272,43 +248,35 @@ def _labels(rows: Sequence[Row], cut: int) -> list[_Column]:
     axes = dict.fromkeys(axis for row in rows for axis in row.axes)
     options = dict.fromkeys(option for row in rows for option in row.options)
     return [
-        _Column("model", lambda row: Cell(row.model[: len(row.model) - cut])),
-        _Column("cluster", lambda row: Cell(row.cluster)),
-        *(_Column(a, lambda row, a=a: _value(a, row.axes.get(a)), True) for a in axes),  # type: ignore[misc]
-        _Column("objective", lambda row: Cell(row.objective_kind)),
-        _Column("formulation", lambda row: Cell(row.formulation)),
-        *(_Column(o, lambda row, o=o: _value(o, row.options.get(o)), True) for o in options),  # type: ignore[misc]
-        _Column("seed", lambda row: Cell(str(row.seed), row.seed), True),
+        ("model", [Cell(row.model[: len(row.model) - cut]) for row in rows]),
+        ("cluster", [Cell(row.cluster) for row in rows]),
+        *((f"#{a}", [_value(a, row.axes.get(a)) for row in rows]) for a in axes),
+        ("objective", [Cell(row.objective_kind) for row in rows]),
+        ("formulation", [Cell(row.formulation) for row in rows]),
+        *((f"#{o}", [_value(o, row.options.get(o)) for row in rows]) for o in options),
+        ("#seed", [Cell(str(row.seed), row.seed) for row in rows]),
     ]
 
 
 def _answers(rows: Sequence[Row]) -> list[_Column]:
     """What came out; a note says why there is no plan."""
-    found = [
-        _Column("status", _status),
-        _Column("value", lambda row: _number(row.objective, show_cost(row.objective, "ps")), True),
-        _Column(
-            "certified gap",
-            lambda row: _number(row.certified_gap, show_gap(row.certified_gap)),
-            True,
-        ),
-        _Column("gap", lambda row: _number(row.best_gap, show_gap(row.best_gap)), True),
-        _Column("bound", lambda row: _number(row.bound, show_cost(row.bound, "ps")), True),
-        _Column("above best", lambda row: _number(row.above_best, show_gap(row.above_best)), True),
-        _Column("s", lambda row: _number(row.seconds, f"{row.seconds or 0:.3g}"), True),
-    ]
-    for resource in dict.fromkeys(name for row in rows for name in row.headroom):
-        found.append(
-            _Column(f"{resource} free", lambda row, r=resource: _share(row.headroom.get(r)), True)  # type: ignore[misc]
-        )
-    if any(row.note for row in rows if row.objective is None):
-        found.append(_Column("note", lambda row: Cell(row.note if row.objective is None else "")))
-    return found
-
-
-def _status(row: Row) -> Cell:
-    word = without_share(row.standing).replace("_", " ")
-    return Cell(word, over=row.status == "failed")
+    words = [without_share(row.standing).replace("_", " ") for row in rows]
+    failed = [row.status == "failed" for row in rows]
+    resources = dict.fromkeys(name for row in rows for name in row.headroom)
+    free = {name: [row.headroom.get(name) for row in rows] for name in resources}
+    found: list[_Column] = [
+        ("status", [Cell(w, over=bad) for w, bad in zip(words, failed, strict=True)]),
+        ("#value", [_number(r.objective, show_cost(r.objective, "ps")) for r in rows]),
+        ("#certified gap", [_number(r.certified_gap, show_gap(r.certified_gap)) for r in rows]),
+        ("#gap", [_number(r.best_gap, show_gap(r.best_gap)) for r in rows]),
+        ("#bound", [_number(r.bound, show_cost(r.bound, "ps")) for r in rows]),
+        ("#above best", [_number(r.above_best, show_gap(r.above_best)) for r in rows]),
+        ("#s", [_number(r.seconds, f"{r.seconds or 0:.3g}") for r in rows]),
+        *((f"#{name} free", [_number(s, f"{100 * (s or 0):.1f}%", 5) for s in shares])
+          for name, shares in free.items()),
+    ]  # fmt: skip
+    notes = [Cell(row.note if row.objective is None else "") for row in rows]
+    return [*found, ("note", notes)] if any(note.text for note in notes) else found
 
 
 def _value(name: str, value: Any) -> Cell:
@@ -322,9 +290,5 @@ def _value(name: str, value: Any) -> Cell:
         return Cell(text)
 
 
-def _number(value: float | None, text: str) -> Cell:
-    return Cell(UNKNOWN) if value is None else Cell(text, round(value, 7))
-
-
-def _share(value: float | None) -> Cell:
-    return Cell(UNKNOWN) if value is None else Cell(f"{100 * value:.1f}%", round(value, 5))
+def _number(value: float | None, text: str, digits: int = 7) -> Cell:
+    return Cell(UNKNOWN) if value is None else Cell(text, round(value, digits))

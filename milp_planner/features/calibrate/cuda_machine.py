@@ -87,13 +87,7 @@ class CudaMachine(TorchMachine):
 
 
 def cuda_machine(quick: bool, seed: int) -> CudaMachine:
-    """The GPU at hand.
-
-    Raises
-    ------
-    BadInput
-        When torch sees no CUDA device, or host memory does not suffice.
-    """
+    """The GPU at hand; BadInput when torch sees no CUDA device, or host memory does not suffice."""
     torch = need_torch()
     if not torch.cuda.is_available():
         raise BadInput("--device cuda: torch sees no CUDA device here; allowed: cpu")
@@ -112,17 +106,7 @@ MOVED_BYTES = 3 * IDS * (8 + 2 * DIM * ELEMENT)
 
 
 def runtime_probe(mode: str, ratio: float, seed: int, device: str = "cuda") -> Probe:
-    """Forward and backward of one table.
-
-    Parameters
-    ----------
-    mode : str
-        HBM_ONLY, CACHING, HYBRID or HOST_ONLY.
-    ratio : float
-        Share of the value bytes in HBM: 1 for HBM_ONLY, 0 for HOST_ONLY.
-    seed : int
-        Of the ids.
-    """
+    """Forward and backward of one table, ``ratio`` of its value bytes in HBM; ids by ``seed``."""
     import torch
 
     table = _table(mode, ratio, torch.device(device))

@@ -88,25 +88,11 @@ def measure(
     seed: int = 0,
     on_step: Callable[[str], None] | None = None,
 ) -> dict[str, Sample]:
-    """Time every probe once a round.
+    """A :class:`Sample` of every probe by its name, each timed once a round.
 
-    Parameters
-    ----------
-    probes
-        With distinct names.
-    rounds : int
-        Timed rounds, after ``warmups`` untimed ones.
-    now : callable
-        The clock in seconds; on an accelerator it waits for queued work first.
-    seed : int
-        Of the order within each round.
-    on_step : callable, optional
-        Called with a probe's name after each run.
-
-    Returns
-    -------
-    dict
-        A :class:`Sample` by name.
+    ``rounds`` timed ones follow ``warmups`` untimed ones. ``now`` is the clock in seconds; on an
+    accelerator it waits for queued work first. ``seed`` draws the order within each round;
+    ``on_step`` is called with a probe's name after each run.
     """
     order = np.random.default_rng(seed)
     taken: dict[str, list[tuple[float, dict[str, float]]]] = {p.name: [] for p in probes}
@@ -122,13 +108,7 @@ def measure(
 
 
 def quiet(times: Sequence[Sample | SweepPoint], limit: float) -> None:
-    """Refuse times whose repeats differ too much.
-
-    Raises
-    ------
-    TooNoisy
-        Naming the worst, its spread, the limit, and the others beyond it.
-    """
+    """Refuse times whose repeats differ too much: TooNoisy names all, the worst first."""
     noisy = sorted((t for t in times if t.spread > limit), key=lambda t: -t.spread)
     if noisy:
         worst, *others = noisy
@@ -188,10 +168,8 @@ class Load:
     def priced_bytes(self, dim: int) -> int:
         """Bytes the planner charges: ids (8 each), rows read, rows written.
 
-        References
-        ----------
-        :func:`milp_planner.pricing.lookup.forward_seconds`, so that bytes / time is the bandwidth
-        that gives this time back.
+        As :func:`milp_planner.pricing.lookup.forward_seconds` counts them, so that bytes / time is
+        the bandwidth that gives this time back.
         """
         return self.ids * 8 + self.rows_bytes(dim) + self.bags * dim * ELEMENT
 

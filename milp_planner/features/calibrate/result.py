@@ -49,13 +49,7 @@ class MeasurementPlan:
 
 
 def measurement_plan(machine: Machine, quick: bool) -> MeasurementPlan:
-    """Every probe of a calibration.
-
-    Parameters
-    ----------
-    quick : bool
-        Fewer points and rounds: for a first look, not for a profile to keep.
-    """
+    """Every probe of a calibration; ``quick``: fewer points and rounds, for a first look."""
     hits = HITS[1:2] if quick else HITS
     tiers = {("HBM_ONLY", 1.0): machine.lookup("HBM_ONLY", 1.0, DIM),
              ("HOST_ONLY", 0.0): machine.lookup("HOST_ONLY", 0.0, DIM)}  # fmt: skip
@@ -122,13 +116,7 @@ def calibration(
     max_spread: float,
     seconds: float,
 ) -> Calibration:
-    """Judge the measurements and fit a profile to them.
-
-    Raises
-    ------
-    TooNoisy
-        When repeats spread too far, the tiers cannot be told apart, or times contradict.
-    """
+    """Fit a profile; TooNoisy when repeats spread too far, tiers look alike, times contradict."""
     quiet([samples[probe.name] for probe in plan.probes], max_spread)
     sweep = _sweep(name, machine, plan, samples)
     profile = _profile(name, machine, plan, samples, sweep, max_spread)
@@ -137,11 +125,6 @@ def calibration(
         measured = {"name": name, "description": profile.description}
         profile = fitted_profile(runtime, profile, max_spread).model_copy(update=measured)
     return Calibration(profile, sweep, samples, machine.facts(), seconds)
-
-
-def _ends(plan: MeasurementPlan, samples: dict[str, Sample]) -> tuple[Sample, Sample]:
-    """Lookups in the near tier alone, and in the far tier alone."""
-    return (samples[plan.tiers["HBM_ONLY", 1.0].name], samples[plan.tiers["HOST_ONLY", 0.0].name])
 
 
 def _profile(
@@ -153,7 +136,9 @@ def _profile(
     max_spread: float,
 ) -> Profile:
     base, launch = load_profile("torchrec-default"), samples[plan.launch.name]
-    fit, (near, far) = fit_sweep(sweep, base, max_spread), _ends(plan, samples)
+    fit = fit_sweep(sweep, base, max_spread)
+    ends = (("HBM_ONLY", 1.0), ("HOST_ONLY", 0.0))
+    near, far = (samples[plan.tiers[end].name] for end in ends)
     spread: dict[Spreadable, float] = {
         "hbm": near.spread, "host_link": far.spread, "ddr": far.spread,
         "launch_seconds": launch.spread, **fit.spread,

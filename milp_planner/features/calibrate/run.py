@@ -64,15 +64,7 @@ def calibrate(
 
 
 def find_machine(device: str, *, quick: bool, threads: int | None, seed: int) -> Machine:
-    """The machine at hand: its CPU or its CUDA device.
-
-    Raises
-    ------
-    MissingExtra
-        Without torch.
-    BadInput
-        For an unknown device, one that is not there, or too little memory.
-    """
+    """The machine at hand: its CPU or its CUDA device; MissingExtra without torch."""
     if device == "cpu":
         from milp_planner.features.calibrate.torch_machine import cpu_machine
 

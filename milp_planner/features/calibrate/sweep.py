@@ -6,8 +6,6 @@ A file is JSON (all fields below, or what calibrate writes as .raw.json) or CSV 
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import hypot
@@ -22,7 +20,7 @@ from milp_planner.features.calibrate.machine import MAX_SPREAD, TooNoisy, quiet
 from milp_planner.inputs.files import build, read_document
 from milp_planner.inputs.problems import choice
 from milp_planner.inputs.spec import Bandwidth, Spec, as_tuple
-from milp_planner.inputs.strict_yaml import plain_scalar, read_text
+from milp_planner.inputs.strict_yaml import csv_lines, plain_scalar
 from milp_planner.pricing.profile import EfficiencyCurve, Positive, Profile, Share, Spreadable
 
 Mode = Literal["HBM_ONLY", "CACHING", "HYBRID", "HOST_ONLY"]
@@ -70,13 +68,7 @@ class Sweep(Spec):
 
 
 def read_sweep(path: str | Path) -> Sweep:
-    """A sweep from a JSON or CSV file, by the name's ending.
-
-    Raises
-    ------
-    BadInput
-        One sentence: file, line or field, what was found, what is allowed.
-    """
+    """A sweep from a JSON or CSV file, by the name's ending; BadInput says what is wrong where."""
     file = Path(path)
     if file.suffix.lower() == ".json":
         document = read_document(file)
@@ -84,7 +76,8 @@ def read_sweep(path: str | Path) -> Sweep:
             return Sweep.from_dict(inside, f"{file}: sweep")
         return build(Sweep, document)
     if file.suffix.lower() == ".csv":
-        return _merged(_from_csv(file))
+        sweep = _from_csv(file)
+        return sweep.model_copy(update={"points": merge(list(sweep.points))})
     raise BadInput(f"{file}: a raw sweep is a .json or .csv file")
 
 
@@ -105,13 +98,9 @@ def merge(points: list[SweepPoint]) -> tuple[SweepPoint, ...]:
     return tuple(merged)
 
 
-def _merged(sweep: Sweep) -> Sweep:
-    return sweep.model_copy(update={"points": merge(list(sweep.points))})
-
-
 def _from_csv(file: Path) -> Sweep:
-    lines = list(csv.reader(io.StringIO(read_text(file), newline="")))
-    header = [cell.strip() for cell in lines[0]] if lines else []
+    lines = csv_lines(file)
+    header = next(lines, (1, []))[1]
     for column in header:
         if column not in SweepPoint.model_fields:
             allowed = choice(column, list(SweepPoint.model_fields))
@@ -120,15 +109,13 @@ def _from_csv(file: Path) -> Sweep:
     if missing:
         raise BadInput(f"{file}:1: the column {missing[0]} is missing; allowed: mode,x,ms[,spread]")
     points: list[dict[str, Any]] = []
-    for number, line in enumerate(lines[1:], start=2):
-        if not any(cell.strip() for cell in line):
-            continue
-        if len(line) != len(header):
+    for number, cells in lines:
+        if len(cells) != len(header):
             raise BadInput(
-                f"{file}:{number}: found {len(line)} cells; allowed: {len(header)}, as in line 1"
+                f"{file}:{number}: found {len(cells)} cells; allowed: {len(header)}, as in line 1"
             )
         try:
-            row = {k: plain_scalar(cell.strip()) for k, cell in zip(header, line, strict=True)}
+            row = {k: plain_scalar(cell) for k, cell in zip(header, cells, strict=True)}
         except ValueError as error:
             raise BadInput(f"{file}:{number}: {error}") from None
         points.append(SweepPoint.from_dict(row, f"{file}:{number}").to_dict())
@@ -156,24 +143,12 @@ class Fit:
 
 
 def fit_sweep(sweep: Sweep, base: Profile, max_spread: float = MAX_SPREAD) -> Fit:
-    """Fit the curve of every mode that the sweep has.
+    """Fit the curve of every mode that the sweep has; ``base`` has the bandwidths it lacks.
 
-    Parameters
-    ----------
-    sweep : Sweep
-        With at least one HBM_ONLY time, which x_eff = 1 stands for.
-    base : Profile
-        Bandwidths where the sweep states none.
-    max_spread : float
-        Above this relative spread of a time nothing is fitted.
-
-    Raises
-    ------
-    BadInput
-        Without an HBM_ONLY time, or with an x that its mode cannot have.
-    TooNoisy
-        Where a time spreads too far, or times contradict each other beyond their spread: a tiered
-        lookup faster than HBM or slower than the host link, or slower at a larger x.
+    BadInput without an HBM_ONLY time, which x_eff = 1 stands for, or with an x that its mode cannot
+    have. TooNoisy where a time spreads beyond ``max_spread``, or times contradict each other beyond
+    their spread: a tiered lookup faster than HBM or slower than the host link, or slower at a
+    larger x.
     """
     quiet(sweep.points, max_spread)
     hbm, link = sweep.hbm or base.hbm, sweep.host_link or base.host_link
@@ -211,15 +186,7 @@ def fit_sweep(sweep: Sweep, base: Profile, max_spread: float = MAX_SPREAD) -> Fi
 
 
 def fitted_profile(sweep: Sweep, base: Profile, max_spread: float = MAX_SPREAD) -> Profile:
-    """The base profile with everything the sweep determines put in its place.
-
-    Parameters as in :func:`fit_sweep`.
-
-    Raises
-    ------
-    BadInput, TooNoisy
-        As :func:`fit_sweep`.
-    """
+    """The base profile with everything :func:`fit_sweep` determines put in its place."""
     fit = fit_sweep(sweep, base, max_spread)
     hbm, link = sweep.hbm or base.hbm, sweep.host_link or base.host_link
     kernel = base.kernel

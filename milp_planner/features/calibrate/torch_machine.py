@@ -35,17 +35,7 @@ FAR_BYTES = 2_000_000 * WIDEST * ELEMENT
 
 
 class TorchMachine:
-    """Two tiers of torch tensors.
-
-    Parameters
-    ----------
-    near_bytes, far_bytes : int
-        Sizes of the tiers.
-    load : Load
-        Of one lookup call.
-    seed : int
-        Of ids.
-    """
+    """Two tiers of torch tensors of so many bytes; ``load`` is one call, ``seed`` draws ids."""
 
     device = "cpu"
     near = "rows in the last-level cache"
@@ -185,12 +175,7 @@ class TorchMachine:
 def cpu_machine(quick: bool, threads: int | None, seed: int) -> TorchMachine:
     """The CPU at hand: a quarter of the last-level cache against 2 GB (quick: 0.5 GB).
 
-    Raises
-    ------
-    MissingExtra
-        Without torch.
-    BadInput
-        When memory does not suffice.
+    MissingExtra without torch; BadInput when memory does not suffice.
     """
     torch = need_torch()
     cache = last_level_cache() or 32 * 2**20

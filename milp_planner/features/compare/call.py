@@ -137,13 +137,7 @@ def compare_instances(
 
 
 def _settings_of(formulations: Sequence[str], settings: Settings) -> dict[str, Settings]:
-    """The settings that each formulation gets, all checked.
-
-    Raises
-    ------
-    InstanceError
-        For an unknown formulation or an option that none of them, or its owner, knows.
-    """
+    """The settings that each formulation gets, all checked: names and options."""
     own = {name: settings_for(name, settings) for name in formulations}
     for name, each in own.items():
         registry.get(name).check(each.options)
@@ -151,13 +145,7 @@ def _settings_of(formulations: Sequence[str], settings: Settings) -> dict[str, S
 
 
 def settings_for(name: str, settings: Settings) -> Settings:
-    """The settings one formulation gets: of options ``dp.variant``, ``mip.solver``, its own.
-
-    Raises
-    ------
-    InstanceError
-        For an option that does not begin with a formulation's name and a dot.
-    """
+    """The settings one formulation gets: of options ``dp.variant``, ``mip.solver``, its own."""
     own: dict[str, object] = {}
     for key, value in settings.options.items():
         owner, dot, option = key.partition(".")

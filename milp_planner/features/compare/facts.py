@@ -15,7 +15,7 @@ from rich.text import Text
 from formulations.instance import Objective, strict_json
 from formulations.result.outcome import gap_between, standing, without_share
 from formulations.settings import TracePoint
-from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, rows
+from milp_planner.drawing.page import Cell, Grid, draw_grid
 from milp_planner.drawing.units import UNKNOWN, show_cost, show_gap, show_seconds
 from milp_planner.errors import BadInput
 from milp_planner.features.compare.call import Comparison, Entry
@@ -194,15 +194,7 @@ def is_comparison(path: Path) -> bool:
 
 
 def read_comparison(path: str | Path) -> ComparisonInfo:
-    """What ``compare -o`` wrote.
-
-    Raises
-    ------
-    BadInput
-        When it is no comparison, or a field of it is wrong.
-    InstanceError
-        When it is no JSON.
-    """
+    """What ``compare -o`` wrote; BadInput for anything else, or a wrong field."""
     document = read_document(path)
     strict_json.check_numbers(document, str(path))
     if document.pop("format", None) != FORMAT:
@@ -267,17 +259,18 @@ def draw_comparison(info: ComparisonInfo) -> RenderableType:
     """Every section, then the notes of its rows."""
     parts: list[RenderableType] = []
     for asked in info.bounds:
-        mine = [row for row in info.rows if row.asked == asked]
+        told = [row for row in info.rows if row.asked == asked and row.note]
+        notes = [Text(f"{row.label}: {row.note}", style="dim") for row in told]
         title = Text(f"minimising {asked}: {MEANING[asked]}", style="bold")
         table = draw_grid(comparison_grid(info, asked), _LEAST, list(_LEAST))
-        parts += [title, table, *_notes(mine), Text(info.origin(asked)), Text("")]
+        parts += [title, table, *notes, Text(info.origin(asked)), Text("")]
     return Group(*parts[:-1])
 
 
 def comparison_grid(info: ComparisonInfo, asked: str) -> Grid:
     """One row per formulation that was asked for one objective."""
     kinds = ("total", "busiest_rank", "step_time")
-    values: Values = []
+    values: list[list[str | Cell]] = []
     for row in (row for row in info.rows if row.asked == asked):
         costs = [row.objectives.get(kind) for kind in kinds]
         certified, seconds = info.certified_gap(row), row.seconds
@@ -289,11 +282,9 @@ def comparison_grid(info: ComparisonInfo, asked: str) -> Grid:
             Cell(show_gap(certified), certified), Cell(show_gap(row.gap), row.gap),
             Cell(UNKNOWN if seconds is None else show_seconds(seconds), seconds),
         ])  # fmt: skip
-    head = columns("formulation", "status", "fits", *(f"#{kind}" for kind in kinds),
-                   "#certified gap", "#gap", "#time")  # fmt: skip
-    name = f"formulations, minimising {asked}"
-    return Grid(f"{asked}-rows", name, "One row per formulation", head, rows(values))
-
-
-def _notes(rows: list[ComparisonRow]) -> list[RenderableType]:
-    return [Text(f"{row.label}: {row.note}", style="dim") for row in rows if row.note]
+    return Grid.of(
+        f"{asked}-rows", f"formulations, minimising {asked}", "One row per formulation",
+        ("formulation", "status", "fits", *(f"#{kind}" for kind in kinds),
+         "#certified gap", "#gap", "#time"),
+        values,
+    )  # fmt: skip

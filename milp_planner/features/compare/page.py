@@ -19,18 +19,15 @@ _WIDE = 20
 def render_comparison(info: ComparisonInfo) -> str:
     """The page as text: styles, script and drawings inside, nothing fetched from anywhere."""
     where = f"{info.model} on {info.cluster}" if info.model else "an Instance"
+    names = ", ".join(f"{name} {digest[:16]}" for name, digest in info.fingerprints.items())
     return fill(
         title=f"{where}, compared",
         subtitle="Formulations on the same Instance: the same tables, options and capacities.",
         strip=[fact for asked in info.bounds for fact in _strip(info, asked)],
         sections=[_section(info, asked) for asked in info.bounds],
-        footer=f"Written by milp-planner. Instances {', '.join(_short(info))}. Feasibility is the "
-        "solver-free check's word.",
+        footer=f"Written by milp-planner. Instances {names}. Feasibility is the solver-free "
+        "check's word.",
     )
-
-
-def _short(info: ComparisonInfo) -> list[str]:
-    return [f"{name} {print_[:16]}" for name, print_ in info.fingerprints.items()]
 
 
 def _strip(info: ComparisonInfo, asked: str) -> list[Fact]:

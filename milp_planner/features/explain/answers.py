@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from formulations.result.outcome import StoppedBy, found
 from milp_planner.drawing.page import Shown
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
-from milp_planner.features.explain.memory import (
-    StaircaseInfo,
-    capacity_of,
-    staircase,
-    tiers_of,
-)
+from milp_planner.features.explain.memory import StaircaseInfo, first_of, staircase, tiers_of
 from milp_planner.features.explain.moves import MovesInfo, moves
 from milp_planner.features.explain.replan import ReplanInfo, replan
 from milp_planner.features.explain.sensitivity import SensitivityInfo, sensitivity
@@ -97,48 +92,40 @@ class Answers(Shown):
         return draw_answers(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values of the answers there are."""
-        plain: dict[str, Any] = {}
-        for name in ("slowest", "why", "machines", "replan", "moves", "sensitivity",
-                     "why_not"):  # fmt: skip
-            value = getattr(self, name)
-            if value is not None:
-                plain[name] = value.to_dict()
-        for name in ("staircase", "smallest"):
-            values = getattr(self, name)
-            if values is not None:
-                plain[name] = [value.to_dict() for value in values]
-        return plain
+        """Plain values of the answers there are; plans that were found are none."""
+        given = {name: getattr(self, name) for name in ANSWERS}
+        return {
+            name: [each.to_dict() for each in value]
+            if isinstance(value, tuple)
+            else value.to_dict()
+            for name, value in given.items()
+            if value is not None
+        }
+
+
+ANSWERS = tuple(
+    each.name for each in fields(Answers) if each.name not in ("replanned", "better", "steps")
+)
+"""Fields that files hold, which plans that were found are no part of."""
 
 
 def answer(plan: Plan, questions: Sequence[str], asked: Asked, budget: Budget) -> Answers:
     """Ask several questions about a plan, sharing the time equally.
 
-    Parameters
-    ----------
-    questions : sequence of str
-        Names in ``QUESTIONS``; empty: *why* and the staircase, or *why-not* without a plan.
-    Raises
-    ------
-    BadInput
-        For a question that cannot be asked of this plan.
+    None named: *why* and the staircase, or *why-not* without a plan. BadInput for a question that
+    cannot be asked of this plan.
     """
-    names = list(dict.fromkeys(questions)) or _default_questions(plan)
-    if plan.outcome.placement is None:
-        for name in names:
-            if name not in ("why-not", "smallest"):
-                raise BadInput(f"explain {name}: the plan places nothing; ask why-not or smallest")
+    placed = plan.outcome.placement is not None
+    names = list(dict.fromkeys(questions)) or (["why", "staircase"] if placed else ["why-not"])
+    for name in names:
+        if not placed and name not in ("why-not", "smallest"):
+            raise BadInput(f"explain {name}: the plan places nothing; ask why-not or smallest")
     if "moves" in names and asked.today is None:
         raise BadInput("explain moves: needs the plan run today (--today PLAN)")
     answers: dict[str, Any] = {}
     for index, name in enumerate(names):
         answers |= _one(name, plan, asked, budget.part(1 / (len(names) - index)))
     return Answers(**answers)
-
-
-def _default_questions(plan: Plan) -> list[str]:
-    """What is asked when nothing is: it depends on whether there is a plan."""
-    return ["why-not"] if plan.outcome.placement is None else ["why", "staircase"]
 
 
 def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
@@ -188,7 +175,7 @@ def _why(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
 
 def _memory(plan: Plan) -> list[str]:
     """Tiers of which there is any."""
-    return [t for t in tiers_of(plan.instance) if capacity_of(plan.instance, t).any()]
+    return [t for t in tiers_of(plan.instance) if first_of(plan.instance, t).capacity.any()]
 
 
 def _smallest(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:

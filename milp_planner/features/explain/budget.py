@@ -20,19 +20,9 @@ LEAST = 0.05
 
 
 class Budget:
-    """Solves Instances with one formulation within one time limit.
+    """Solves Instances with one formulation of the registry within one time limit.
 
-    Parameters
-    ----------
-    settings : Settings, optional
-        Its ``time_limit`` covers everything asked through this object.
-    formulation : str
-        Any name of the registry; ``auto`` proves what can be proved.
-
-    Raises
-    ------
-    InstanceError
-        For an unknown formulation.
+    The settings' ``time_limit`` covers everything asked through this object.
     """
 
     def __init__(self, settings: Settings | None = None, formulation: str = "auto") -> None:
@@ -116,16 +106,9 @@ def solve_grid(
 ) -> dict[int, Answer]:
     """Answer every point of a grid, the ends first, each solve started from the best plan known.
 
-    Parameters
-    ----------
-    points : sequence of int
-        Ascending capacities, or limits of another kind that more of never makes a plan worse.
-    make : callable
-        The Instance at a point.
-    known : sequence of (point, placement, objective)
-        Plans that are known to fit at a point, and so wherever there is at least as much.
-    bounds : sequence of (point, bound)
-        What is proved of a point, and so wherever there is at most as much.
+    ``points`` ascend: capacities, or limits of another kind that more of never makes a plan worse.
+    ``known`` plans (point, placement, objective) fit at a point, and so wherever there is at least
+    as much; ``bounds`` (point, bound) hold there and wherever there is at most as much.
     """
     answers = {point: Answer() for point in points}
     instances = {point: make(point) for point in answers}

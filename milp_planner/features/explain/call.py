@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from formulations import Settings
 from formulations.instance import strict_json
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.answers import QUESTIONS, Answers, Asked, answer
+from milp_planner.features.explain.answers import ANSWERS, QUESTIONS, Answers, Asked, answer
 from milp_planner.features.explain.budget import Budget
 from milp_planner.inputs.problems import choice
 from milp_planner.plans.placement import Plan
@@ -112,9 +112,7 @@ def _read(path: Path, name: str, value: Any) -> Any:
         raise BadInput(f"{path}: {where}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
 
 
-#: How each answer is read; plans that were found are no part of the answers' files.
+#: How each answer is read.
 _TYPES: dict[str, TypeAdapter[Any]] = {
-    name: TypeAdapter(hint)
-    for name, hint in get_type_hints(Answers).items()
-    if name not in ("replanned", "better", "steps")
+    name: TypeAdapter(get_type_hints(Answers)[name]) for name in ANSWERS
 }

@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, fitting_grid, rows
-from milp_planner.drawing.units import (
-    UNKNOWN,
-    show_amount,
-    show_cost,
-    show_gap,
-)
-from milp_planner.features.explain.draw_sensitivity import draw_sensitivity
+from milp_planner.drawing.page import Cell, Grid, draw_grid, fitting_grid
+from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap
 from milp_planner.features.explain.moves import draw_moves
 from milp_planner.features.explain.replan import change_text, draw_replan
 from milp_planner.features.plan.ranks import draw_slowest
@@ -24,7 +18,9 @@ from milp_planner.features.plan.shortage import draw_shortage
 if TYPE_CHECKING:
     from milp_planner.features.explain.answers import Answers
     from milp_planner.features.explain.memory import StaircaseInfo
+    from milp_planner.features.explain.sensitivity import SensitivityInfo, Side, Single
     from milp_planner.features.explain.smallest import LeastInfo, MachinesInfo
+    from milp_planner.features.explain.trial import Summary
     from milp_planner.features.explain.why import Alternative, WhyInfo
 
 MOST_TABLES = 20
@@ -55,36 +51,29 @@ def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
 def _draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
     """One row per table with its option, one a better-known alternative below it."""
     shown = info.tables if everything else info.tables[:MOST_TABLES]
-    rows = []
+    rows, now = [], show_cost(info.objective, info.time_unit)
     for table in shown:
-        rows.append(
-            [table.table, table.option, show_cost(info.objective, info.time_unit), "chosen"]
-        )
+        rows.append([table.table, table.option, now, "chosen"])
         for other in table.alternatives:
             rows.append(["", f"  {other.option}", cost_text(info, other), reason(info, other)])
     headers = ("table", "option", info.objective_kind, "")
     grid = fitting_grid(
         headers, rows, {"option": 30, "table": 12, "": 24}, ("table", "option", ""), folded=("",)
     )
-    hidden = len(info.tables) - len(shown)
-    note = [Text(f"… and {hidden} more tables (--all shows them, --table NAME one)")]
+    notes, hidden = [], len(info.tables) - len(shown)
     if info.left:
         asked = f"the {len(info.tables)} costliest of {len(info.tables) + info.left} tables"
-        note = [Text(f"asked about {asked}, {len(shown)} shown (--table NAME asks about another)")]
-    title = Text("why: every table's option, the best others, and what they would cost now")
-    title.stylize("bold")
-    about = Text("… short: what is missing if every other table stays where it is", style="dim")
-    return Group(title, grid, *(note if hidden or info.left else []), *_better(info), about)
-
-
-def _better(info: WhyInfo) -> list[Text]:
-    """A plan that was not proved best may turn out not to be."""
+        notes.append(f"asked about {asked}, {len(shown)} shown (--table NAME asks about another)")
+    elif hidden:
+        notes.append(f"… and {hidden} more tables (--all shows them, --table NAME one)")
     costs = [o.cost for table in info.tables for o in table.alternatives if o.cost is not None]
-    best = min(costs, default=info.objective)
-    if best >= info.objective:
-        return []
-    cost = show_cost(best, info.time_unit)
-    return [Text(f"a better plan turned up: {cost}")]
+    if (best := min(costs, default=info.objective)) < info.objective:
+        notes.append(f"a better plan turned up: {show_cost(best, info.time_unit)}")
+    title = Text(
+        "why: every table's option, the best others, and what they would cost now", style="bold"
+    )
+    about = Text("… short: what is missing if every other table stays where it is", style="dim")
+    return Group(title, grid, *map(Text, notes), about)
 
 
 def cost_text(info: WhyInfo, other: Alternative) -> str:
@@ -132,18 +121,21 @@ def draw_staircase(info: StaircaseInfo) -> RenderableType:
 def staircase_grid(info: StaircaseInfo) -> Grid:
     """A row per capacity."""
     unit = info.time_unit
-    values: Values = [
+    return Grid.of(
+        f"stairs-{info.tier}",
+        f"{info.tier} staircase", f"{info.tier.upper()} of each {info.scope}",
+        ("#more", "#capacity", f"#{info.objective_kind}", "#change", "#gap", "status",
+         "#relaxed ≥"),
         [
-            Cell(_signed(s.extra, unit), s.extra), Cell(show_amount(s.smallest, unit), s.smallest),
-            Cell(show_cost(s.objective, unit), s.objective), change_text(s.objective, info.now),
-            Cell(show_gap(s.gap), s.gap), s.status, Cell(show_cost(s.relaxed, unit), s.relaxed),
-        ]
-        for s in info.steps
-    ]  # fmt: skip
-    head = columns("#more", "#capacity", f"#{info.objective_kind}", "#change", "#gap", "status",
-                   "#relaxed ≥")  # fmt: skip
-    caption = f"{info.tier.upper()} of each {info.scope}"
-    return Grid(f"stairs-{info.tier}", f"{info.tier} staircase", caption, head, rows(values))
+            [
+                Cell(("+" if s.extra > 0 else "") + show_amount(s.extra, unit), s.extra),
+                Cell(show_amount(s.smallest, unit), s.smallest),
+                Cell(show_cost(s.objective, unit), s.objective), change_text(s.objective, info.now),
+                Cell(show_gap(s.gap), s.gap), s.status, Cell(show_cost(s.relaxed, unit), s.relaxed),
+            ]
+            for s in info.steps
+        ],
+    )  # fmt: skip
 
 
 def slope_text(info: StaircaseInfo) -> str:
@@ -190,16 +182,18 @@ def draw_machines(info: MachinesInfo) -> RenderableType:
 def machines_grid(info: MachinesInfo) -> Grid:
     """A row per number of machines."""
     word = {True: "reaches it", False: "proved: misses it", None: "open"}
-    values: Values = [
+    return Grid.of(
+        "machines", "machines", "Numbers of machines tried",
+        ("#machines", f"#{info.objective_kind}", "#bound", "status", "target"),
         [
-            Cell(str(t.machines), t.machines),
-            Cell(show_cost(t.objective, info.time_unit), t.objective),
-            Cell(show_cost(t.bound, info.time_unit), t.bound), t.status, word[t.reaches],
-        ]
-        for t in info.tries
-    ]  # fmt: skip
-    head = columns("#machines", f"#{info.objective_kind}", "#bound", "status", "target")
-    return Grid("machines", "machines", "Numbers of machines tried", head, rows(values))
+            [
+                Cell(str(t.machines), t.machines),
+                Cell(show_cost(t.objective, info.time_unit), t.objective),
+                Cell(show_cost(t.bound, info.time_unit), t.bound), t.status, word[t.reaches],
+            ]
+            for t in info.tries
+        ],
+    )  # fmt: skip
 
 
 def machines_text(info: MachinesInfo) -> str:
@@ -212,5 +206,119 @@ def machines_text(info: MachinesInfo) -> str:
     return f"fewest machines{aim}: {found} ({word})"
 
 
-def _signed(extra: int, unit: str) -> str:
-    return ("+" if extra > 0 else "") + show_amount(extra, unit)
+WORDS = {"unfit": "no longer fits"}
+
+
+def draw_sensitivity(info: SensitivityInfo) -> RenderableType:
+    """A row per parameter, then what all of them do at once."""
+    title = Text("sensitivity: prices within their spread, solved again", style="bold")
+    grid = sensitivity_grid(info)
+    table = [draw_grid(grid, {"lower": 16, "higher": 16})] if grid.rows else []
+    notes = [Text(text, style="dim") for text in remarks(info)]
+    return Group(title, *table, Text(draws_text(info)), *notes)
+
+
+def sensitivity_grid(info: SensitivityInfo) -> Grid:
+    """A row per parameter that some price depends on."""
+    return Grid.of(
+        "sensitivity-rows", "parameters", "One parameter at a time",
+        ("parameter", "spread", "lower", "higher", "#changes at", "#regret up to"),
+        [
+            [
+                one.parameter.name, Cell(spread_text(one), one.parameter.spread),
+                end_text(one.lower), end_text(one.higher), first_change_text(one), worst_text(one),
+            ]
+            for one in info.singles if one.lower or one.higher
+        ],
+    )  # fmt: skip
+
+
+def spread_text(one: Single) -> str:
+    """How wrong a parameter may be, and whether that was measured."""
+    word = "" if one.parameter.measured else " assumed"
+    return f"±{100 * one.parameter.spread:.3g}%{word}"
+
+
+def end_text(side: Side | None) -> str:
+    """The verdict at one end of a spread."""
+    if side is None:
+        return "no effect"
+    end = side.end
+    if end.verdict == "changes" and end.tables is not None:
+        return f"changes, {end.tables} table{'' if end.tables == 1 else 's'}"
+    return WORDS.get(end.verdict, end.verdict)
+
+
+def first_change_text(one: Single) -> str:
+    """Where the plan first changes, on either side: proved the same to, changed at."""
+    parts = []
+    for side in (one.lower, one.higher):
+        if side is not None and side.changes_at is not None:
+            parts.append(f"{100 * side.changes_at:+.3g}%")
+    return " and ".join(parts) or UNKNOWN
+
+
+def worst_text(one: Single) -> str:
+    """The larger regret of the two ends."""
+    found = [s.end.regret for s in (one.lower, one.higher) if s is not None and s.end.regret]
+    if not found:
+        return UNKNOWN
+    return interval_text(max(least for least, _ in found), _most([most for _, most in found]))
+
+
+def draws_text(info: SensitivityInfo) -> str:
+    """How often the plan changes when all prices are wrong at once, and what keeping it costs."""
+    if not info.draws:
+        return "all at once: no draw was made"
+    made = len(info.draws)
+    few = "" if made == info.asked else f" of {info.asked} asked for"
+    found = info.summary
+    parts = [f"the plan changes in {found.changes}, stays best in {found.same}"]
+    parts += [f"is left open in {found.open}"] if found.open else []
+    parts += [f"no longer fits in {found.unfit}"] if found.unfit else []
+    count = f"{made} draw{'' if made == 1 else 's'}{few}"
+    return f"all at once, {count}: {', '.join(parts)}; {_regret_text(found)}"
+
+
+def _regret_text(found: Summary) -> str:
+    """Median and worst regret."""
+    if found.least[0] is None:
+        return "regret unknown"
+    median, worst = (interval_text(a, b) for a, b in zip(found.least, found.most, strict=True))
+    return f"regret of keeping it: median {median}, worst {worst}"
+
+
+def remarks(info: SensitivityInfo) -> list[str]:
+    """What the figures rest on."""
+    found = [f"draws: each parameter uniform in its spread, independently; seed {info.seed}"]
+    if any(not one.parameter.measured for one in info.singles):
+        found.append(
+            f"assumed: the profile gives no spread, so ±{100 * info.assumed:.3g}% is taken"
+        )
+    idle = [one.parameter.name for one in info.singles if not (one.lower or one.higher)]
+    if idle:
+        found.append(f"no price of any option depends on: {', '.join(idle)}")
+    if info.untried:
+        found.append(f"not tried in the time given: {', '.join(info.untried)}")
+    if info.bound is None or info.bound < info.now:
+        found.append("the plan is not proved best at its own prices, so regret has that gap in it")
+    if info.better is not None:
+        cost = show_cost(info.better, info.time_unit)
+        found.append(
+            f"a better plan at its own prices turned up: {cost}; plan again with more time"
+        )
+    return found
+
+
+def interval_text(least: float | None, most: float | None) -> str:
+    """A regret, or the interval it lies in."""
+    if least is None or least == most:
+        return show_gap(least)
+    if most is None:
+        return f"{show_gap(least)} or more"
+    return f"{show_gap(least)} to {show_gap(most)}"
+
+
+def _most(values: list[float | None]) -> float | None:
+    known = [v for v in values if v is not None]
+    return None if len(known) < len(values) else max(known)

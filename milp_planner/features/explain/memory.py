@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from formulations import Instance, Outcome, Placement, reduce
-from formulations.instance import IntArray
+from formulations.instance import IntArray, Resource
 from formulations.result.certificate import Certificate
 from formulations.result.check import compute_loads
 from milp_planner.errors import BadInput
@@ -30,27 +30,16 @@ def tiers_of(instance: Instance) -> dict[str, list[int]]:
 
 
 def resources_of(instance: Instance, tier: str) -> list[int]:
-    """Indices of the resources of one tier.
-
-    Raises
-    ------
-    BadInput
-        When the instance has no such tier.
-    """
+    """Indices of the resources of one tier; BadInput when the instance has no such tier."""
     known = tiers_of(instance)
     if tier not in known:
         raise BadInput(f"tier {tier!r}: {choice(tier, list(known))}")
     return known[tier]
 
 
-def scope_of(instance: Instance, tier: str) -> str:
-    """``rank``, ``machine`` or ``cluster``."""
-    return instance.resources[resources_of(instance, tier)[0]].scope.value
-
-
-def capacity_of(instance: Instance, tier: str) -> IntArray:
-    """Capacity at every place of a tier, in bytes."""
-    return instance.resources[resources_of(instance, tier)[0]].capacity
+def first_of(instance: Instance, tier: str) -> Resource:
+    """The first resource of a tier: scope and capacity (bytes at every place) are those of all."""
+    return instance.resources[resources_of(instance, tier)[0]]
 
 
 def with_more(instance: Instance, tier: str, extra: int) -> Instance:
@@ -117,22 +106,12 @@ class StaircaseInfo(Facts):
 def staircase(
     instance: Instance, outcome: Outcome, tier: str, extras: Sequence[int], budget: Budget
 ) -> StaircaseInfo:
-    """Re-solve at every capacity of a grid.
+    """Re-solve with so many bytes more (or fewer) at every place of a tier; 0 is added.
 
-    Parameters
-    ----------
-    outcome : Outcome
-        The plan to explain; its placement starts the solves, its certificate gives the slope.
-    tier : str
-        ``hbm``, ``ddr`` or another resource of the instance.
-    extras : sequence of int
-        Bytes more (or fewer) at every place; 0 is added.
-    Raises
-    ------
-    BadInput
-        When there is no such tier.
+    The outcome's placement starts the solves, its certificate gives the slope.
     """
-    smallest = int(capacity_of(instance, tier).min())
+    resource = first_of(instance, tier)
+    smallest = int(resource.capacity.min())
     grid = sorted({max(-smallest, int(e)) for e in (*extras, 0)})
     known = []
     if outcome.placement is not None and outcome.objective is not None:
@@ -143,21 +122,16 @@ def staircase(
     if outcome.bound is not None:
         proved.append((0, outcome.bound))
     answers = solve_grid(grid, lambda at: with_more(instance, tier, at), budget, known, proved)
+    names = [instance.resources[i].name for i in resources_of(instance, tier)]
     return StaircaseInfo(
         tier=tier,
-        scope=scope_of(instance, tier),
+        scope=resource.scope.value,
         objective_kind=instance.objective.value,
         time_unit=instance.time_unit,
         now=outcome.objective,
-        slope=None if certificate is None else slope(instance, tier, certificate),
+        slope=None if certificate is None else reduce.slope(instance, certificate, names),
         steps=tuple(_step(instance, tier, at, a, relaxed[at]) for at, a in answers.items()),
     )
-
-
-def slope(instance: Instance, tier: str, certificate: Certificate) -> float:
-    """How the certificate's bound changes with a byte at each place of a tier."""
-    names = [instance.resources[i].name for i in resources_of(instance, tier)]
-    return reduce.slope(instance, certificate, names)
 
 
 def usable_certificate(certificate: Certificate | None) -> Certificate | None:
@@ -170,7 +144,7 @@ def _step(instance: Instance, tier: str, extra: int, answer: Answer, relaxed: in
     there = with_more(instance, tier, extra)
     return Step(
         extra=extra,
-        smallest=int(capacity_of(there, tier).min()),
+        smallest=int(first_of(there, tier).capacity.min()),
         status=answer.status,
         objective=answer.objective,
         bound=None if answer.infeasible else answer.bound,

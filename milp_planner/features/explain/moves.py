@@ -16,13 +16,20 @@ from rich.text import Text
 from formulations import Instance, Placement, Where
 from formulations.result.check import check, moved_tables, position_entries
 from formulations.result.outcome import StoppedBy, found
-from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, rows
-from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_ranks, show_time
+from milp_planner.drawing.page import Cell, Grid, draw_grid
+from milp_planner.drawing.units import (
+    UNKNOWN,
+    listed,
+    show_amount,
+    show_cost,
+    show_ranks,
+    show_time,
+)
 from milp_planner.errors import BadInput
-from milp_planner.features.plan.migration import Migration, as_current, migration
+from milp_planner.features.plan.migration import Migration, migration
 from milp_planner.files import Facts
 from milp_planner.inputs.cluster import Interconnect
-from milp_planner.plans.compile import Compiled, regrouped
+from milp_planner.plans.compile import Compiled, as_current, regrouped
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.pricing.units import PICOSECONDS
 from milp_planner.today.matching import compile_today
@@ -136,24 +143,9 @@ class PlansOnTheWay(Sequence[Plan]):
 
 
 def moves(plan: Plan, today: TodaySource) -> tuple[MovesInfo, PlansOnTheWay]:
-    """What the first moves from today's plan to this one bring.
+    """What the first moves from today's plan to this one bring, and the plan at every later point.
 
-    Parameters
-    ----------
-    plan : Plan
-        To change to.
-    today
-        What :func:`milp_planner.audit` takes.
-
-    Returns
-    -------
-    (MovesInfo, PlansOnTheWay)
-        The plan at every point but the first: to be saved and exported.
-
-    Raises
-    ------
-    BadInput, InstanceError
-        For a malformed plan of today, or one that does not belong to this plan's tables.
+    ``today`` is what :func:`milp_planner.audit` takes; BadInput where it does not belong here.
     """
     kind = plan.instance.objective.value
     compiled, known = compile_today(today, plan.model, plan.cluster, kind)
@@ -161,7 +153,7 @@ def moves(plan: Plan, today: TodaySource) -> tuple[MovesInfo, PlansOnTheWay]:
     if after is None:
         raise BadInput("explain moves: the plan has options that its model no longer offers")
     links = compiled.cluster.interconnect
-    info, placements = moves_of(compiled.instance, known.placement, after, links)
+    info, placements = moves_of(compiled.instance, known, after, links)
     shipped = [placements[point.moves - 1] for point in info.points[1:]]
     return info, PlansOnTheWay(shipped, partial(_step, plan, compiled))
 
@@ -251,33 +243,38 @@ def _first(grid: Grid, everything: bool) -> Iterator[RenderableType]:
 
 def told_grid(info: MovesInfo) -> Grid:
     """What is there after 1, 5, 20, 100 and all moves."""
-    head = columns("#moves", "#tables", "#bytes", f"#{info.objective_kind}", "#of the gain")
-    told: Values = [list(row) for row in moves_rows(info)]
-    return Grid("moves-told", "moves", "What the first moves bring", head, rows(told))
+    head = ("#moves", "#tables", "#bytes", f"#{info.objective_kind}", "#of the gain")
+    caption = "What the first moves bring"
+    return Grid.of("moves-told", "moves", caption, head, moves_rows(info))
 
 
 def moves_grid(info: MovesInfo) -> Grid:
     """Every move."""
     assert info.way is not None
-    values: Values = [
-        [Cell(str(number), number), ", ".join(move.tables),
-         Cell(show_amount(move.bytes, info.time_unit), move.bytes),
-         Cell(show_cost(move.objective, info.time_unit), move.objective)]
-        for number, move in enumerate(info.way.moves, start=1)
-    ]  # fmt: skip
-    head = columns("#move", "tables", "#bytes", "#then")
-    caption = "In an order that exceeds no capacity while a table is held at both ends"
-    return Grid("moves-all", "moves", caption, head, rows(values))
+    return Grid.of(
+        "moves-all", "moves",
+        "In an order that exceeds no capacity while a table is held at both ends",
+        ("#move", "tables", "#bytes", "#then"),
+        [
+            [Cell(str(number), number), ", ".join(move.tables),
+             Cell(show_amount(move.bytes, info.time_unit), move.bytes),
+             Cell(show_cost(move.objective, info.time_unit), move.objective)]
+            for number, move in enumerate(info.way.moves, start=1)
+        ],
+    )  # fmt: skip
 
 
 def tables_grid(info: MovesInfo) -> Grid:
     """Every table that moves: its old and new option and ranks."""
-    values: Values = [
-        [t.table, t.before, show_ranks(t.ranks_before, -1), t.after, show_ranks(t.ranks_after, -1)]
-        for t in info.tables
-    ]
-    head = columns("table", "before", "ranks before", "after", "ranks after")
-    return Grid("moves-tables", "tables", "Where each is before and after", head, rows(values))
+    return Grid.of(
+        "moves-tables", "tables", "Where each is before and after",
+        ("table", "before", "ranks before", "after", "ranks after"),
+        [
+            [t.table, t.before, show_ranks(t.ranks_before, -1),
+             t.after, show_ranks(t.ranks_after, -1)]
+            for t in info.tables
+        ],
+    )  # fmt: skip
 
 
 def moves_text(info: MovesInfo) -> str:
@@ -320,8 +317,5 @@ def moves_rows(info: MovesInfo) -> list[list[str]]:
 
 def stuck_text(tables: Sequence[str], most: int = 5) -> str:
     """Which tables no order was found for."""
-    more = f" and {len(tables) - most} more" if len(tables) > most else ""
-    return (
-        "cannot move on their own, as memory does not hold old and new at once: "
-        f"{', '.join(tables[:most])}{more}"
-    )
+    names = listed(tables, most)
+    return f"cannot move on their own, as memory does not hold old and new at once: {names}"

@@ -4,32 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from milp_planner.drawing.page import (
-    Cell,
-    Grid,
-    Key,
-    Part,
-    Section,
-    Values,
-    columns,
-    rows,
-    sentence,
-)
+from milp_planner.drawing.page import Cell, Grid, Key, Part, Section, sentence
 from milp_planner.drawing.units import show_amount, show_cost
 from milp_planner.features.explain.answers import Answers
 from milp_planner.features.explain.draw import (
     cost_text,
+    draws_text,
     least_text,
     machines_grid,
     machines_text,
     reason,
-    slope_text,
-    staircase_grid,
-)
-from milp_planner.features.explain.draw_sensitivity import (
-    draws_text,
     remarks,
     sensitivity_grid,
+    slope_text,
+    staircase_grid,
 )
 from milp_planner.features.explain.memory import StaircaseInfo
 from milp_planner.features.explain.moves import (
@@ -107,14 +95,17 @@ def _moves_section(info: MovesInfo) -> Section:
 
 def _why_section(info: WhyInfo) -> Section:
     """Every table's alternatives, as many as a page has room for."""
-    every: Values = [
+    every = [
         [table.table, table.option, other.option, cost_text(info, other), reason(info, other)]
         for table in info.tables
         for other in table.alternatives
     ]
-    head = columns("table", "chosen", "alternative", info.objective_kind, "why not")
-    caption = f"The plan: {info.objective_kind} {show_cost(info.objective, info.time_unit)}"
-    grid = Grid("why-rows", "alternatives", caption, head, rows(every[:MOST_ALTERNATIVES]))
+    grid = Grid.of(
+        "why-rows", "alternatives",
+        f"The plan: {info.objective_kind} {show_cost(info.objective, info.time_unit)}",
+        ("table", "chosen", "alternative", info.objective_kind, "why not"),
+        every[:MOST_ALTERNATIVES],
+    )  # fmt: skip
     text = "The best others of each table, and what a plan with them costs now."
     if len(every) > MOST_ALTERNATIVES:
         text += f" The first {MOST_ALTERNATIVES:,} of {len(every):,}; explain --all shows them all."
@@ -127,19 +118,20 @@ def smallest_section(
     """The least memory of each tier, and the fewest machines."""
     if not least and machines is None:
         return None
-    values: Values = [
+    grid = Grid.of(
+        "least", "least memory", "Least memory, the others left as they are",
+        ("memory", "#least that does", "#proved too small", "#objective there", "answer"),
         [
-            f"{i.tier.upper()} of each {i.scope}", Cell(show_amount(i.least, i.time_unit), i.least),
-            Cell(show_amount(i.too_small, i.time_unit), i.too_small),
-            Cell(show_cost(i.objective, i.time_unit), i.objective), least_text(i),
-        ]
-        for i in least or ()
-    ]  # fmt: skip
-    head = columns("memory", "#least that does", "#proved too small", "#objective there", "answer")
-    grid = Grid("least", "least memory", "Least memory, the others left as they are", head,
-                rows(values))  # fmt: skip
-    parts = [Part(table=grid)] if values else []
-    text = ""
+            [
+                f"{i.tier.upper()} of each {i.scope}",
+                Cell(show_amount(i.least, i.time_unit), i.least),
+                Cell(show_amount(i.too_small, i.time_unit), i.too_small),
+                Cell(show_cost(i.objective, i.time_unit), i.objective), least_text(i),
+            ]
+            for i in least or ()
+        ],
+    )  # fmt: skip
+    parts, text = [Part(table=grid)] if grid.rows else [], ""
     if machines is not None:
         text = sentence(machines_text(machines))
         parts.append(Part(table=machines_grid(machines)))

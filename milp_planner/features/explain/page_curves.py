@@ -67,7 +67,8 @@ def draw_staircase(info: StaircaseInfo) -> Drawing | None:
     values = [v for s in known for v in (s.objective, s.bound, s.relaxed) if v is not None]
     relaxed = [(s.smallest, s.relaxed) for s in info.steps if s.relaxed is not None]
     marks = [
-        Mark(s.smallest, s.objective or 0, _style(s.status),
+        Mark(s.smallest, s.objective or 0,
+             "mark objective" if s.status == "optimal" else "mark open",
              f"{show_amount(s.smallest, unit)}: {show_cost(s.objective, unit)}, {s.status}",
              low=s.bound)
         for s in known
@@ -75,7 +76,8 @@ def draw_staircase(info: StaircaseInfo) -> Drawing | None:
     return chart(
         f"{info.objective_kind} against {info.tier.upper()} of each {info.scope}",
         f"{len(known)} capacities, {sum(s.status == 'optimal' for s in known)} proved",
-        [Line("", relaxed, style="line relaxed", straight=True), _best(marks)],
+        [Line("", relaxed, style="line relaxed", straight=True),
+         Line("", [(mark.x, mark.y) for mark in marks], style="line objective")],
         (_memory(info.steps[0].smallest, info.steps[-1].smallest, unit),
          Scale(*padded(min(values), max(values)))),
         (f"{info.tier.upper()} of the smallest {info.scope}", info.objective_kind),
@@ -102,15 +104,6 @@ def draw_moves(info: MovesInfo) -> Drawing | None:
          Scale(*padded(min(values), max(values)))),
         ("bytes that have travelled", info.objective_kind), (_bytes(unit), _money(unit)), marks,
     )  # fmt: skip
-
-
-def _best(marks: Sequence[Mark]) -> Line:
-    """Steps through the marks."""
-    return Line("", [(mark.x, mark.y) for mark in marks], style="line objective")
-
-
-def _style(status: str) -> str:
-    return "mark objective" if status == "optimal" else "mark open"
 
 
 def _memory(low: float, high: float, unit: str) -> Scale:

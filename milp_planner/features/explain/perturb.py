@@ -12,15 +12,7 @@ from formulations import Instance
 from milp_planner.errors import BadInput
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.access import (
-    Access,
-    Histogram,
-    MissRate,
-    Sample,
-    TopIds,
-    Unknown,
-    Zipf,
-)
+from milp_planner.inputs.access import Access, Histogram, MissRate, Sample, TopIds, Unknown, Zipf
 from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing import Options, price
@@ -51,15 +43,7 @@ class Parameter(Facts):
 def parameters(plan: Plan, assumed: float) -> tuple[Parameter, ...]:
     """What the prices of a plan are made from, each with its spread.
 
-    Parameters
-    ----------
-    assumed : float
-        Spread of what the profile gives none for; above 0, below 1.
-
-    Raises
-    ------
-    BadInput
-        For a spread outside of that.
+    ``assumed`` is the spread of what the profile gives none for; BadInput unless within (0, 1).
     """
     if not 0 < assumed < 1:
         raise BadInput(f"spread is {assumed:g}; needs a share above 0 and below 1, such as 0.2")
@@ -74,17 +58,9 @@ def parameters(plan: Plan, assumed: float) -> tuple[Parameter, ...]:
 
 
 def repriced(plan: Plan, factors: Mapping[str, float]) -> Instance:
-    """The plan's Instance at other prices: its tables, options, pins and limits on moves.
+    """The plan's Instance with some parameters multiplied by a factor each; pins and limits stay.
 
-    Parameters
-    ----------
-    factors : mapping of parameter to float
-        What each is multiplied by; the others stay. x_eff never leaves [0, 1].
-
-    Raises
-    ------
-    BadInput
-        When its prices do not come from this version's pricing, so that they cannot be changed.
+    x_eff never leaves [0, 1]. BadInput when its prices are not from this version's pricing.
     """
     options = options_of(plan, factors)
     old = plan.instance
@@ -96,13 +72,7 @@ def repriced(plan: Plan, factors: Mapping[str, float]) -> Instance:
 
 
 def options_of(plan: Plan, factors: Mapping[str, float] | None = None) -> Options:
-    """The plan's options, priced anew from the profile it holds.
-
-    Raises
-    ------
-    BadInput
-        As :func:`repriced`.
-    """
+    """The plan's options, priced anew from the profile it holds; BadInput as :func:`repriced`."""
     given = factors or {}
     options = price(
         _model(plan.model, given), _cluster(plan.cluster, given), _profile(plan.profile, given)
@@ -177,18 +147,11 @@ def is_skewed(access: Access) -> bool:
 
 
 def steeper(access: Access, rows: int, power: float) -> Access:
-    """Access statistics with every row's share of the lookups raised to a power.
+    """Access statistics of a table with every row's share of the lookups raised to a power above 0.
 
     A miss-rate curve is read as that of an ideal cache, whose rows between two points share what
     the miss rate falls by; misses that remain at its end are first accesses and stay. A measured
     busiest rank's excess over the mean is multiplied. A measured unique fraction stays.
-
-    Parameters
-    ----------
-    rows : int
-        Of the table.
-    power : float
-        Above 0: 1 changes nothing, more is steeper.
     """
     if power == 1.0:
         return access

@@ -11,7 +11,7 @@ from rich.text import Text
 from formulations import Instance, Placement
 from formulations.result.check import check, moved_bytes, moved_tables
 from formulations.result.outcome import BoundSource, StoppedBy, found
-from milp_planner.drawing.page import Cell, Grid, Values, columns, draw_grid, rows
+from milp_planner.drawing.page import Cell, Grid, draw_grid
 from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Answer, Budget, solve_grid
@@ -21,7 +21,6 @@ from milp_planner.plans.compile import (
     ClusterSource,
     Compiled,
     ModelSource,
-    Moves,
     compile_for,
     compile_instance,
 )
@@ -74,30 +73,12 @@ def replan(
     cluster: ClusterSource | None = None,
     today: TodaySource | None = None,
 ) -> tuple[ReplanInfo, Plan | None]:
-    """The trade-off between moving little and running fast.
+    """The trade-off between moving little and running fast, and the plan of the largest limit.
 
-    Parameters
-    ----------
-    current : Plan
-        In production; with ``today``, a better plan: its first moves are where searches start.
-    limits : sequence of int
-        How much may move, in ``by``.
-    by : str
-        ``tables`` or ``bytes``.
-    model, cluster : optional
-        As they are now; default: those of the plan.
-    today : optional
-        The plan in production: what :func:`milp_planner.audit` takes. Default: ``current``.
-
-    Returns
-    -------
-    (ReplanInfo, Plan or None)
-        The curve, and the plan of its largest limit (None when there is none).
-
-    Raises
-    ------
-    BadInput
-        When the plan places nothing, ``by`` is unknown, or a limit is negative.
+    Without ``today`` (what :func:`milp_planner.audit` takes) ``current`` is in production; with it,
+    ``current`` is a better plan, whose first moves are where searches start. Model and cluster are
+    those of now, by default the plan's. BadInput for a plan that places nothing, an unknown ``by``
+    (``tables`` or ``bytes``) or a negative limit.
     """
     if not current.tables:
         raise BadInput("the plan in production places nothing, so nothing can move")
@@ -136,12 +117,11 @@ def _known(
     kind = current.instance.objective.value
     if today is None:
         compiled = compile_for(model, cluster, kind)
-        moves = Moves({t.name: (t.option, t.ranks) for t in current.tables})
-        compiled = replace(compiled, instance=compile_instance(compiled.options, kind, moves))
+        runs = {t.name: (t.option, t.ranks) for t in current.tables}
+        compiled = replace(compiled, instance=compile_instance(compiled.options, kind, runs))
         start = carried(current, compiled.instance)
     else:
-        compiled, read = compile_today(today, model, cluster, kind)
-        start = read.placement
+        compiled, start = compile_today(today, model, cluster, kind)
     verdict = None if start is None else check(compiled.instance, start)
     if start is None or verdict is None or not verdict.feasible:
         return compiled, []
@@ -220,20 +200,20 @@ def draw_replan(info: ReplanInfo) -> RenderableType:
 def replan_grid(info: ReplanInfo) -> Grid:
     """A row per limit."""
     unit = info.time_unit
-    values: Values = [
+    return Grid.of(
+        "replan-steps", "limits", "The best plan within each limit",
+        ("#may move", "#tables", "#bytes", f"#{info.objective_kind}", "#change", "#gap", "status"),
         [
-            Cell(show_amount(s.limit, unit) if info.by == "bytes" else str(s.limit), s.limit),
-            Cell(UNKNOWN if s.moved_tables is None else str(s.moved_tables), s.moved_tables),
-            Cell(show_amount(s.moved_bytes, unit), s.moved_bytes),
-            Cell(show_cost(s.objective, unit), s.objective), change_text(s.objective, info.now),
-            Cell(show_gap(s.gap), s.gap), s.status,
-        ]
-        for s in info.steps
-    ]  # fmt: skip
-    head = columns("#may move", "#tables", "#bytes", f"#{info.objective_kind}", "#change", "#gap",
-                   "status")  # fmt: skip
-    caption = "The best plan within each limit"
-    return Grid("replan-steps", "limits", caption, head, rows(values))
+            [
+                Cell(show_amount(s.limit, unit) if info.by == "bytes" else str(s.limit), s.limit),
+                Cell(UNKNOWN if s.moved_tables is None else str(s.moved_tables), s.moved_tables),
+                Cell(show_amount(s.moved_bytes, unit), s.moved_bytes),
+                Cell(show_cost(s.objective, unit), s.objective), change_text(s.objective, info.now),
+                Cell(show_gap(s.gap), s.gap), s.status,
+            ]
+            for s in info.steps
+        ],
+    )  # fmt: skip
 
 
 def change_text(value: int | None, now: int | None) -> str:

@@ -64,20 +64,9 @@ def sensitivity(
 ) -> SensitivityInfo:
     """Change the prices within their spread, solve again, and compare.
 
-    Parameters
-    ----------
-    budget : Budget
-        Shared by all solves; its seed draws.
-    assumed : float
-        Spread of what the profile gives none for, relative.
-    draws : int
-        Of all parameters at once.
-
-    Raises
-    ------
-    BadInput
-        When the plan places nothing or its prices are not from here, or for a spread or a number
-        of draws out of range.
+    The spread is ``assumed`` where the profile gives none. ``draws`` change all parameters at once.
+    BadInput when the plan places nothing or its prices are not from here, or for a spread or a
+    number of draws out of range.
     """
     placement = plan.outcome.placement
     if placement is None:

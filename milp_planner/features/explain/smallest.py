@@ -6,13 +6,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from formulations import Instance, Status
-from milp_planner.errors import BadInput
+from formulations.bounds.own import total_use
 from milp_planner.features.explain.budget import Budget
-from milp_planner.features.explain.memory import capacity_of, peak, scope_of, uniform
+from milp_planner.features.explain.memory import first_of, peak, resources_of, uniform
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.cluster import ranks_needed
-from milp_planner.plans.compile import compile_for, to_cluster, to_model
+from milp_planner.plans.compile import compile_for
 
 
 @dataclass(frozen=True)
@@ -83,22 +83,13 @@ def least_memory(
     budget: Budget,
     target: int | None = None,
     grain: int = 1,
-    most: int | None = None,
 ) -> LeastInfo:
-    """Bisect for the least uniform capacity at which some plan reaches a target.
+    """Bisect for the least uniform capacity, to ``grain`` bytes, with which some plan is on target.
 
     A plan found lowers the upper end to what it uses at its fullest place, so few solves suffice.
-
-    Parameters
-    ----------
-    target : int, optional
-        In the instance's time unit.
-    grain : int
-        Bytes below which the search need not look closer.
-    most : int, optional
-        The largest capacity to try; default: what all tables could use at once.
+    The largest capacity tried is what all tables could use at once.
     """
-    high = tried = _enough(instance, tier) if most is None else most
+    high = tried = _enough(instance, tier)
     low, least, objective = -1, None, None
     while least is None or high - low > grain:
         middle = high if least is None else (low + high) // 2
@@ -116,7 +107,7 @@ def least_memory(
                 break
     return LeastInfo(
         tier=tier,
-        scope=scope_of(instance, tier),
+        scope=first_of(instance, tier).scope.value,
         objective_kind=instance.objective.value,
         time_unit=instance.time_unit,
         target=target,
@@ -129,35 +120,23 @@ def least_memory(
 
 
 def fewest_machines(
-    model: Model | str,
-    cluster: Cluster | str,
+    model: Model,
+    cluster: Cluster,
     objective: str,
     budget: Budget,
     target: int | None = None,
     most: int = 16,
 ) -> MachinesInfo:
-    """Try 1, 2, 3, … machines of the cluster's kind until one reaches the target.
+    """Try 1, 2, 3, … machines of the cluster's kind until one reaches the target (picoseconds).
 
-    Parameters
-    ----------
-    model, cluster
-        Objects or paths; all machines of the cluster must be alike.
-    target : int, optional
-        In picoseconds; None: any plan at all.
-    most : int
-        Machines to try at most, where the ranks that constraints name need no more.
-
-    Raises
-    ------
-    BadInput
-        When the machines differ, or two are needed and no link between machines is described.
+    Its machines are alike. At most ``most`` are tried, where the ranks that constraints name need
+    no more. BadInput when two are needed and no link between machines is described.
     """
-    read, base = to_model(model), to_cluster(cluster)
     tries: list[MachineTry] = []
     # fewer machines than have the ranks that constraints name are no cluster of this model
-    least = -(-ranks_needed(read) // len(base.machines[0].ranks))
+    least = -(-ranks_needed(model) // len(cluster.machines[0].ranks))
     for count in range(least, max(least, most) + 1):
-        instance = compile_for(read, with_machines(base, count), objective).instance
+        instance = compile_for(model, with_machines(cluster, count), objective).instance
         outcome = budget.solve(instance, 2 / (most - count + 2))
         verdict = reaches(outcome.status, outcome.objective, outcome.proved_bound, target)
         tries.append(
@@ -180,16 +159,7 @@ def fewest_machines(
 
 
 def with_machines(cluster: Cluster, count: int) -> Cluster:
-    """The cluster with so many machines, all like its first.
-
-    Raises
-    ------
-    BadInput
-        When its machines differ, or it says nothing of links between machines.
-    """
-    first = cluster.machines[0]
-    if any(machine != first for machine in cluster.machines):
-        raise BadInput(f"cluster {cluster.name}: its machines differ; needs machines of one kind")
+    """The cluster with so many machines like its first; BadInput when it has no links for them."""
     data = cluster.to_dict()
     data["machines"] = [data["machines"][0]] * count
     return Cluster.from_dict(data, f"cluster {cluster.name} with {count} machines")
@@ -210,10 +180,7 @@ def reaches(
 
 def _enough(instance: Instance, tier: str) -> int:
     """Capacity that every place would need if every table took its largest option there."""
-    from formulations.bounds.own import total_use
-    from milp_planner.features.explain.memory import resources_of
-
     columns = total_use(instance)[:, resources_of(instance, tier)].max(axis=1)
     spans = zip(instance.table_options[:-1], instance.table_options[1:], strict=True)
     enough = sum(int(columns[a:b].max(initial=0)) for a, b in spans)
-    return max(enough, int(capacity_of(instance, tier).max()))
+    return max(enough, int(first_of(instance, tier).capacity.max()))

@@ -52,15 +52,9 @@ def swap(
     """Give the option's table that option, each shard on the place with the least overflow.
 
     Of equally full places the one with the least cost so far is taken. None when there are not
-    enough places at all, such as different ranks for its shards. For options of several shards
-    this is a heuristic: the shortage named is one that suffices, not always the least.
-
-    Parameters
-    ----------
-    placement : Placement
-        Well formed.
-    whole : Piles, optional
-        Of all tables, where many options are asked about.
+    enough places at all, such as different ranks for its shards. For options of several shards this
+    is a heuristic: the shortage named is one that suffices, not always the least. ``whole``: the
+    piles of all tables, where many options are asked about.
     """
     table = int(instance.table_of[option])
     whole = whole or piles(instance, placement, range(instance.num_tables))

@@ -43,16 +43,9 @@ class Trial(Facts):
 
 
 class Judge:
-    """Judges one plan at many prices; plans found on the way start the next solves.
+    """Judges one plan, which must fit ``here``, at many prices; plans found start the next solves.
 
-    Parameters
-    ----------
-    here : Instance
-        At the plan's own prices.
-    plan : Placement
-        Must fit there.
-    certificate : Certificate, optional
-        Its multipliers bound the optimum at any prices.
+    ``here`` has the plan's own prices; the certificate's multipliers bound the optimum at any.
     """
 
     def __init__(

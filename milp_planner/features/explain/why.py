@@ -85,23 +85,10 @@ def why(
 ) -> tuple[WhyInfo, Placement | None]:
     """The best alternatives of every table, and the best plan met that beats this one.
 
-    Alternatives are ranked by what the certificate proves of them. As long as time is left they
-    are re-solved with the option pinned, the tables asked about first; the rest keeps the
-    certified bound.
-
-    Parameters
-    ----------
-    outcome : Outcome
-        Must have a placement.
-    tables : sequence of str
-        Names; empty: all, or of more than ``MOST`` those with most time on one rank.
-    count : int
-        Alternatives a table.
-
-    Raises
-    ------
-    BadInput
-        For an outcome without a plan, or an unknown table.
+    Alternatives are ranked by what the certificate proves of them. As long as time is left they are
+    re-solved with the option pinned, the tables asked about first; the rest keeps the certified
+    bound. No tables named: all, or of more than ``MOST`` those with most time on one rank. BadInput
+    for an outcome without a plan, or an unknown table.
     """
     if outcome.placement is None or outcome.objective is None:
         raise BadInput("explain why: the plan places nothing; ask why-not")
@@ -240,20 +227,10 @@ MOST_OPTIONS = 20_000
 
 
 def forbidden_by(instance: Instance, option: int, budget: Budget, share: float) -> tuple[str, ...]:
-    """Names of the constraints in a smallest conflict with the option.
+    """Names of the constraints in a smallest conflict with an option proved to be in no plan.
 
-    Parameters
-    ----------
-    option : int
-        Proved to be in no plan.
-    share : float
-        Of the time left.
-
-    Returns
-    -------
-    tuple of str
-        Resource names, ``fusion``, ``pins``, ``forbidden``, ``moves``; empty when the time did
-        not suffice.
+    Resource names, ``fusion``, ``pins``, ``forbidden``, ``moves``; empty when a share of the time
+    left did not suffice.
     """
     if not instance.allowed[option]:
         pinned = any(p.table == int(instance.table_of[option]) for p in instance.pins)

@@ -83,21 +83,27 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         For malformed inputs, unknown names, or a table without any legal option.
     """
     registry.get(formulation)
-    settings = settings or Settings()
-    if time_limit is not None:
-        settings = replace(settings, time_limit=time_limit)
-    if goals is not None:
-        settings = replace(settings, goals=parse_goals(goals, objective))
+    settings = limited(settings, time_limit, goals, objective)
     if on_improvement is not None:
         settings = replace(settings, on_progress=on_improvement)
     if today is None:
         compiled = compile_for(model, cluster, objective)
     else:
         compiled, known = compile_today(today, model, cluster, objective)
-        settings = replace(settings, hint=known.placement)
+        settings = replace(settings, hint=known)
     if on_start is not None:
         on_start(formulation)
     return interruptible(lambda: _planned(compiled, formulation, settings), settings.stop)
+
+
+def limited(
+    settings: Settings | None, time_limit: float | None, goals: str | None, objective: str
+) -> Settings:
+    """The settings of a call, with the time limit and goals that it names on top."""
+    settings = settings or Settings()
+    if time_limit is not None:
+        settings = replace(settings, time_limit=time_limit)
+    return settings if goals is None else replace(settings, goals=parse_goals(goals, objective))
 
 
 def _planned(compiled: Compiled, formulation: str, settings: Settings) -> Plan:

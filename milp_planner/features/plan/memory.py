@@ -68,7 +68,6 @@ def memory_of(instance: Instance, placement: Placement) -> MemoryInfo:
         facets = facets_of(option)
         mode = names.index(OTHER if facets is None else facets.mode)
         use[mode] += piles(instance, placement, [table]).use
-    found = [names[m] for m in range(len(names)) if use[m].any()]
     kept = [m for m in range(len(names)) if use[m].any()]
     tiers = []
     for index, resource in enumerate(instance.resources):
@@ -83,7 +82,7 @@ def memory_of(instance: Instance, placement: Placement) -> MemoryInfo:
             TierMemory(
                 resource=resource.name,
                 scope=resource.scope.value,
-                modes=tuple(found),
+                modes=tuple(names[m] for m in kept),
                 used=tuple(tuple(row) for row in stacks.T.tolist()),
                 capacity=tuple(int(c) for c in resource.capacity),
             )

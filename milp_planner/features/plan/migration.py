@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from formulations import Instance, Placement
-from formulations.instance import Current, IntArray, Objective, Scope
+from formulations.instance import IntArray, Objective, Scope
 from formulations.result.check import check, moved_bytes, moved_tables
 from milp_planner.features.plan.tables import piles
 from milp_planner.files import Facts
+from milp_planner.plans.compile import as_current
 
 #: Plans on the way that the check judges, unless fusion groups may be mixed on it; between these
 #: the objective is that of the sums which order the steps.
@@ -48,17 +49,12 @@ class Migration(Facts):
 def migration(
     instance: Instance, before: Placement, after: Placement
 ) -> tuple[Migration, list[Placement]]:
-    """An order of moves, and the placement after each of them.
+    """An order of moves between two placements of one Instance, and the placement after each.
 
     Greedy, from both ends: of the steps that fit now, the one that lowers the objective most, of
     equals the one that takes least further memory; or from the end, the one whose undoing costs
     least, which finds what only pays together. The order whose plans on the way are cheaper is
     taken. Greedy may end with tables stuck where another order would not.
-
-    Parameters
-    ----------
-    before, after : Placement
-        Both of this Instance.
     """
     known = replace(instance, current=as_current(before))
     todo = _together(known, before, after)
@@ -92,14 +88,6 @@ def _ordered(
         return order, values, ahead.left()
     end = check(instance, after).objectives[instance.objective.value]
     return undone[::-1], [*costs[-2::-1], end], []
-
-
-def as_current(placement: Placement) -> tuple[Current, ...]:
-    """A placement as what an Instance counts moves from."""
-    return tuple(
-        Current(t, int(o), tuple(tuple(block) for block in placement.to_lists(t)))
-        for t, o in enumerate(placement.options)
-    )
 
 
 def _with(placement: Placement, after: Placement, tables: Sequence[int]) -> Placement:

@@ -40,6 +40,11 @@ class Usage:
     used: int
     capacity: int
 
+    @property
+    def over(self) -> bool:
+        """Whether more is used than there is."""
+        return self.used > self.capacity
+
 
 @dataclass(frozen=True)
 class RankRow:
@@ -232,15 +237,14 @@ def _table(*first: str) -> Table:
 
 def _usage_columns(table: Table, usage: Iterable[Usage], prefix: str = "") -> None:
     for name in by_memory(usage):
-        table.add_column(f"{prefix}{name}", justify="right", no_wrap=True)
-        table.add_column("of", justify="right", no_wrap=True)
-        table.add_column("%", justify="right", no_wrap=True)
+        for heading in (f"{prefix}{name}", "of", "%"):
+            table.add_column(heading, justify="right", no_wrap=True)
 
 
 def _usage_cells(info: RanksInfo, usage: Iterable[Usage]) -> list[Text]:
     cells = []
     for use in by_memory(usage).values():
-        style = "bold red" if use.used > use.capacity else ""
+        style = "bold red" if use.over else ""
         shown = [show_amount(v, info.time_unit) for v in (use.used, use.capacity)]
         share = show_share(use.used, use.capacity)
         cells += [Text(text, style=style) for text in (*shown, share.rstrip("%"))]
@@ -354,7 +358,13 @@ def slowest_of(plan: Plan) -> SlowestInfo:
     slowest = np.argsort(-time, kind="stable")[:RANKS].tolist()
     shares = _shares(instance, placement)
     rows = tuple(
-        SlowRow(rank, int(time[rank]), *_at(traffic, rank), _largest(instance, shares[:, rank]))
+        SlowRow(
+            rank=rank,
+            time=int(time[rank]),
+            incoming=None if traffic is None else int(traffic[rank, 0]),
+            outgoing=None if traffic is None else int(traffic[rank, 1]),
+            tables=_largest(instance, shares[:, rank]),
+        )
         for rank in slowest
     )
     found = {"time": time}
@@ -380,10 +390,6 @@ def _traffic(plan: Plan, placement: Placement) -> IntArray | None:
     columns = np.stack([options.entries.incoming, options.entries.outgoing], axis=1)
     counted = replace(plan.instance, phases=("in", "out"), shard_cost=columns)
     return compute_loads(counted, placement).cost
-
-
-def _at(traffic: IntArray | None, rank: int) -> tuple[int | None, int | None]:
-    return (None, None) if traffic is None else (int(traffic[rank, 0]), int(traffic[rank, 1]))
 
 
 def _shares(instance: Instance, placement: Placement) -> IntArray:

@@ -14,17 +14,8 @@ from rich.text import Text
 from formulations import Instance, Outcome, Settings, Status
 from formulations.diagnose import diagnose
 from formulations.instance import MAX_VALUE
-from milp_planner.drawing.page import (
-    Cell,
-    Grid,
-    Part,
-    Section,
-    columns,
-    draw_grid,
-    rows,
-    sentence,
-)
-from milp_planner.drawing.units import show_amount
+from milp_planner.drawing.page import Cell, Grid, Part, Section, draw_grid, sentence
+from milp_planner.drawing.units import listed, show_amount
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
 
@@ -116,9 +107,9 @@ def draw_shortage(info: ShortageInfo, unit: str = "ps") -> RenderableType:
 
 def shortage_grid(info: ShortageInfo, unit: str) -> Grid:
     """A row per tier."""
-    head = columns("tier", "#there now", "#needed everywhere", "#short by", "answer")
-    values = [_cells(tier, unit) for tier in info.tiers]
-    return Grid("tiers", "memory", "Each tier, the others left as they are", head, rows(values))
+    head = ("tier", "#there now", "#needed everywhere", "#short by", "answer")
+    caption = "Each tier, the others left as they are"
+    return Grid.of("tiers", "memory", caption, head, [_cells(tier, unit) for tier in info.tiers])
 
 
 def advice(info: ShortageInfo, unit: str) -> Iterator[str]:
@@ -174,7 +165,7 @@ def _drop(info: ShortageInfo) -> Iterator[str]:
     elif info.drop is not None:
         proved = "proved: no fewer do" if info.drop_proved else "fewer may do"
         tables = "table" if len(info.drop) == 1 else "tables"
-        yield f"or drop {len(info.drop)} {tables}: {_names(info.drop)} ({proved})"
+        yield f"or drop {len(info.drop)} {tables}: {listed(info.drop, _MOST_NAMES)} ({proved})"
 
 
 def _conflict(info: ShortageInfo) -> Iterator[str]:
@@ -184,13 +175,7 @@ def _conflict(info: ShortageInfo) -> Iterator[str]:
     if info.irreducible:
         word = "a smallest conflict" if info.smallest else "a conflict of which all is needed"
     limits = ", ".join(info.conflict_constraints) or "nothing else"
-    yield f"{word}: {_names(info.conflict_tables)} against {limits}"
-
-
-def _names(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:_MOST_NAMES])
-    hidden = len(names) - _MOST_NAMES
-    return shown if hidden <= 0 else f"{shown} … and {hidden} more"
+    yield f"{word}: {listed(info.conflict_tables, _MOST_NAMES)} against {limits}"
 
 
 def shortage_section(info: ShortageInfo | None, unit: str) -> Section | None:
@@ -247,17 +232,10 @@ def with_advice(outcome: Outcome, model: Model, cluster: Cluster) -> Outcome:
 
 
 def memory_for(tier: str, usable: int, model: Model, cluster: Cluster) -> int | None:
-    """Least memory, in bytes, of which embeddings may use that much; None: not even 2^53 - 1 is.
+    """Least memory of a tier of which embeddings may use ``usable`` bytes; None above 2^53 - 1.
 
-    Turns :meth:`Cluster.usable_hbm` and :meth:`Cluster.usable_ddr` round. Where ranks reserve
-    different amounts of their own, the largest counts.
-
-    Parameters
-    ----------
-    tier : str
-        ``hbm`` (of a rank) or ``ddr`` (of a machine).
-    usable : int
-        Bytes.
+    Turns :meth:`Cluster.usable_hbm` (of a rank) and :meth:`Cluster.usable_ddr` (of a machine)
+    round. Where ranks reserve different amounts of their own, the largest counts.
     """
     held = cluster.reservations
     percent = held.hbm_percent if tier == "hbm" else held.ddr_percent

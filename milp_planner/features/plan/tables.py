@@ -231,13 +231,9 @@ def modes_of(info: TablesInfo) -> ModesInfo:
         if facets is not None:
             found.setdefault((facets.mode, facets.ratio), []).append(row)
     cells = []
-    for mode, ratio in sorted(found, key=_order):
+    order = sorted(found, key=lambda cell: (MODES.index(cell[0]), -Fraction(cell[1] or 0)))
+    for mode, ratio in order:
         inside = sorted(found[mode, ratio], key=lambda row: (-sum(row.used.values()), row.name))
         used = {name: sum(row.used[name] for row in inside) for name in inside[0].used}
         cells.append(ModeCell(mode, ratio, tuple(row.name for row in inside), used))
     return ModesInfo(tuple(cells))
-
-
-def _order(cell: tuple[str, str]) -> tuple[int, Fraction]:
-    mode, ratio = cell
-    return MODES.index(mode), -Fraction(ratio or 0)

@@ -9,7 +9,7 @@ import numpy as np
 from rich.panel import Panel
 from rich.text import Text
 
-from formulations import Instance, Outcome, Scope
+from formulations import Instance, Outcome
 from formulations.baselines.start import current_plan
 from formulations.result.check import Loads, check, moved_bytes, moved_tables
 from formulations.result.outcome import certified_gap, standing
@@ -56,6 +56,15 @@ class Tightest(Usage):
     def headroom(self) -> int:
         """What is left there; negative when over."""
         return self.capacity - self.used
+
+    @property
+    def at(self) -> str:
+        """Where it is, in words."""
+        return "the cluster" if self.scope == "cluster" else f"{self.scope} {self.place}"
+
+    def room(self, unit: str) -> str:
+        """What is left there, in words."""
+        return f"{show_amount(abs(self.headroom), unit)} {'too much' if self.over else 'free'}"
 
 
 @dataclass(frozen=True)
@@ -159,21 +168,12 @@ def _tightest_places(instance: Instance, loads: Loads) -> tuple[Tightest, ...]:
     """
     found = []
     for resource, use in zip(instance.resources, loads.use, strict=True):
-        if not (use.any() or resource.capacity.any()):
-            continue
-        share = use / np.maximum(resource.capacity, 1)
-        share = np.where((resource.capacity == 0) & (use == 0), -1.0, share)
-        place = int(np.argmax(share))
-        scope = resource.scope
-        found.append(
-            Tightest(
-                resource.name,
-                int(use[place]),
-                int(resource.capacity[place]),
-                scope.value,
-                0 if scope == Scope.CLUSTER else place,
-            )
-        )
+        if use.any() or resource.capacity.any():
+            share = use / np.maximum(resource.capacity, 1)
+            share = np.where((resource.capacity == 0) & (use == 0), -1.0, share)
+            place = int(np.argmax(share))
+            there = resource.name, int(use[place]), int(resource.capacity[place])
+            found.append(Tightest(*there, resource.scope.value, place))
     return tuple(found)
 
 
@@ -183,20 +183,15 @@ COLOUR = {"optimal": "green", "feasible": "yellow", "infeasible": "red", "unknow
 def draw_verdict(info: VerdictInfo, title: str = "") -> Panel:
     """A strip of a few lines: status, objective, bound, gap, tightest places, seconds."""
     colour = COLOUR[info.status]
-    lines = [_headline(info, colour), *(_line(text) for text in (*_proof(info), *_since(info)))]
+    lines = [_headline(info, colour), *map(Text, (*_proof(info), *_since(info)))]
     lines += [_tightest(place, info.time_unit) for place in info.fullest]
     if info.note:
-        lines.append(_line(info.note, "dim"))
+        lines.append(Text(info.note, style="dim"))
     if info.objective is not None:
-        lines.append(_line(f"{info.objective_kind}: {MEANING[info.objective_kind]}", "dim"))
-    body = Text("\n").join(lines)
-    return Panel(
-        body,
-        title=Text(title) if title else None,
-        title_align="left",
-        border_style=colour,
-        width=100,
-    )
+        meaning = f"{info.objective_kind}: {MEANING[info.objective_kind]}"
+        lines.append(Text(meaning, style="dim"))
+    head, body = Text(title) if title else None, Text("\n").join(lines)
+    return Panel(body, title=head, title_align="left", border_style=colour, width=100)
 
 
 def _headline(info: VerdictInfo, colour: str) -> Text:
@@ -249,20 +244,10 @@ def _cost(info: VerdictInfo, value: int | None) -> str:
 
 
 def _tightest(place: Tightest, unit: str) -> Text:
-    at = "the cluster" if place.scope == "cluster" else f"{place.scope} {place.place}"
-    text = Text(f"tightest {memory_name(place.resource)}: {at}, ")
+    text = Text(f"tightest {memory_name(place.resource)}: {place.at}, ")
     text.append(f"{show_amount(place.used, unit)} of {show_amount(place.capacity, unit)}")
     text.append(f" ({show_share(place.used, place.capacity)}), ")
-    over = place.headroom < 0
-    text.append(
-        f"{show_amount(abs(place.headroom), unit)} {'too much' if over else 'free'}",
-        "bold red" if over else "default",
-    )
-    return text
-
-
-def _line(text: str, style: str = "") -> Text:
-    return Text(text, style=style)
+    return text.append(place.room(unit), "bold red" if place.over else "default")
 
 
 #: Ranks drawn; of more the busiest, and who sets a barrier.

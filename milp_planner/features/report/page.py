@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from formulations import Outcome
 from formulations.settings import TracePoint
-from milp_planner.drawing.page import (
-    Cell,
-    Fact,
-    Grid,
-    Key,
-    Part,
-    Section,
-    Values,
-    columns,
-    fill,
-    filled,
-    rows,
-)
+from milp_planner.drawing.page import Cell, Fact, Grid, Key, Part, Section, fill
 from milp_planner.drawing.units import (
     UNKNOWN,
     memory_name,
@@ -54,7 +42,7 @@ from milp_planner.features.plan.verdict import (
     timeline_svg,
     verdict_of,
 )
-from milp_planner.files import write_atomically
+from milp_planner.files import Facts, write_atomically
 from milp_planner.plans.placement import Plan
 
 
@@ -83,18 +71,12 @@ class ReportInfo:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        parts = ("verdict", "tables", "ranks", "memory", "modes", "shortage")
-        values = {name: getattr(self, name) for name in parts}
-        return {
-            "model": self.model,
-            "cluster": self.cluster,
-            "profile": self.profile,
-            "num_ranks": self.num_ranks,
-            "fingerprint": self.fingerprint,
-            **{name: None if v is None else v.to_dict() for name, v in values.items()},
-            "trace": [asdict(point) for point in self.trace],
-            "answers": self.answers.to_dict(),
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        plain = {
+            name: value.to_dict() if isinstance(value, Facts | Answers) else value
+            for name, value in values.items()
         }
+        return plain | {"trace": [asdict(point) for point in self.trace]}
 
 
 def report_of(plan: Plan, answers: Answers | None = None) -> ReportInfo:
@@ -133,7 +115,8 @@ def _trace(outcome: Outcome) -> tuple[TracePoint, ...]:
 
 def render(info: ReportInfo) -> str:
     """The page as text: styles, script and drawings inside, nothing fetched from anywhere."""
-    unit = info.verdict.time_unit
+    unit, ranks = info.verdict.time_unit, f"{info.num_ranks} rank{'s' * (info.num_ranks != 1)}"
+    tables = "no placement" if info.tables is None else f"{len(info.tables.rows):,} tables"
     sections = [
         shortage_section(info.shortage or info.answers.why_not, unit),
         _memory_section(info),
@@ -145,20 +128,12 @@ def render(info: ReportInfo) -> str:
     ]
     return fill(
         title=f"{info.model} on {info.cluster}",
-        subtitle=f"{_count(info)} on {_ranks(info.num_ranks)}, prices of profile {info.profile}",
+        subtitle=f"{tables} on {ranks}, prices of profile {info.profile}",
         strip=strip(info.verdict),
         sections=sections,
         footer=f"Written by milp-planner. Instance {info.fingerprint[:16]}. milp-planner verify "
         "re-derives feasibility, objective and certified bound without a solver.",
     )
-
-
-def _count(info: ReportInfo) -> str:
-    return "no placement" if info.tables is None else f"{len(info.tables.rows):,} tables"
-
-
-def _ranks(count: int) -> str:
-    return f"{count} rank{'' if count == 1 else 's'}"
 
 
 def strip(info: VerdictInfo) -> list[Fact]:
@@ -172,18 +147,9 @@ def strip(info: VerdictInfo) -> list[Fact]:
         )
     found += _proof(info)
     for place in (place for place in info.fullest if place.used):
-        over = place.headroom < 0
-        at = "the cluster" if place.scope == "cluster" else f"{place.scope} {place.place}"
         share = show_share(place.used, place.capacity)
-        note = f"{at}: {show_amount(abs(place.headroom), unit)} {'too much' if over else 'free'}"
-        found.append(
-            Fact(
-                f"fullest {memory_name(place.resource).upper()}",
-                share,
-                note,
-                "over" if over else "",
-            )
-        )
+        note, style = f"{place.at}: {place.room(unit)}", "over" if place.over else ""
+        found.append(Fact(f"fullest {memory_name(place.resource).upper()}", share, note, style))
     found.append(Fact("solved in", show_seconds(info.seconds), info.formulation))
     return found
 
@@ -259,26 +225,22 @@ def _rank_grid(info: RanksInfo) -> Grid:
     busy = [p for p, slowest in enumerate(info.barriers) if slowest]
     times = [value for row in info.rows for value in (*(row.phases[p] for p in busy), row.cost)]
     texts, scale = show_column(times, info.time_unit)
-    wide = len(busy) + 1
-    values: Values = []
-    for index, row in enumerate(info.rows):
-        machine = Cell(str(row.machine), row.machine) if len(info.machines) > 1 else ""
-        cells: list[str | Cell] = [Cell(str(row.rank), row.rank), machine]
+    shown = zip(texts, times, strict=True)
+    values = []
+    for row in info.rows:
+        machine = Cell(str(row.machine), row.machine) if len(info.machines) > 1 else Cell("")
+        cells = [Cell(str(row.rank), row.rank), machine]
         for use in by_memory(row.usage).values():
-            over = use.used > use.capacity
             share = show_share(use.used, use.capacity)
-            cells.append(Cell(show_amount(use.used, info.time_unit), use.used, over))
-            cells.append(Cell(share, use.used / max(1, use.capacity), over))
-        here = slice(index * wide, (index + 1) * wide)
-        cells += [Cell(t, v) for t, v in zip(texts[here], times[here], strict=True)]
-        values.append(cells)
+            cells.append(Cell(show_amount(use.used, info.time_unit), use.used, use.over))
+            cells.append(Cell(share, use.used / max(1, use.capacity), use.over))
+        values.append([*cells, *(Cell(*next(shown)) for _ in (*busy, "sum"))])
     names = [memory.upper() for memory in by_memory(info.rows[0].usage)]
     memories = [column for name in names for column in (f"#{name}", f"#{name} share")]
     of = f", {scale}" if scale else ""
     phases = (f"#{info.phases[p]}{of}" for p in busy)
-    head = columns("#rank", "#machine", *memories, *phases, f"#sum{of}")
-    head, values = filled(head, values)
-    return Grid("ranks", "ranks", "Every rank: memory and time", head, rows(values))
+    head = ("#rank", "#machine", *memories, *phases, f"#sum{of}")
+    return Grid.of("ranks", "ranks", "Every rank: memory and time", head, values).filled()
 
 
 def _modes_section(info: ReportInfo) -> Section | None:
@@ -286,18 +248,17 @@ def _modes_section(info: ReportInfo) -> Section | None:
     if info.modes is None or not info.modes.cells:
         return None
     unit = info.verdict.time_unit
-    values: Values = []
-    for cell in info.modes.cells:
-        held = per_memory(cell.used).values()
-        which = ", ".join(cell.tables[:6]) + (" …" if len(cell.tables) > 6 else "")
-        values.append(
-            [cell.mode, cell.ratio or UNKNOWN, Cell(str(len(cell.tables)), len(cell.tables)),
-             *(Cell(show_amount(amount, unit), amount) for amount in held), which]
-        )  # fmt: skip
     memories = (f"#{name.upper()}" for name in per_memory(info.modes.cells[0].used))
-    head, values = filled(columns("mode", "cache ratio", "#tables", *memories, "which"), values)
-    grid = Grid("modes-cells", "modes", "Tables and bytes in every mode at every ratio", head,
-                rows(values))  # fmt: skip
+    grid = Grid.of(
+        "modes-cells", "modes", "Tables and bytes in every mode at every ratio",
+        ("mode", "cache ratio", "#tables", *memories, "which"),
+        [
+            [cell.mode, cell.ratio or UNKNOWN, Cell(str(len(cell.tables)), len(cell.tables)),
+             *(Cell(show_amount(held, unit), held) for held in per_memory(cell.used).values()),
+             ", ".join(cell.tables[:6]) + (" …" if len(cell.tables) > 6 else "")]
+            for cell in info.modes.cells
+        ],
+    ).filled()  # fmt: skip
     return Section("modes", "Modes and cache ratios", parts=(Part(table=grid),))
 
 
@@ -305,19 +266,17 @@ def _tables_section(info: ReportInfo) -> Section | None:
     """Every table: option, ranks, bytes, time."""
     if info.tables is None:
         return None
-    grid = _table_grid(info.tables)
     text = "Time is the largest sum of a table's shards on one rank."
-    return Section("tables", "Tables", text, parts=(Part(table=grid),))
+    return Section("tables", "Tables", text, parts=(Part(table=_table_grid(info.tables)),))
 
 
 def _table_grid(info: TablesInfo) -> Grid:
     """All tables as a grid."""
     memories = list(per_memory(info.rows[0].used)) if info.rows else []
     times, name = show_column([row.cost for row in info.rows], info.time_unit)
-    head = columns("table", "sharding", "mode", "ratio", "routing", "ranks",
-                   *(f"#{m.upper()}" for m in memories),
-                   f"#time{', ' if name else ''}{name}")  # fmt: skip
-    values: Values = []
+    head = ("table", "sharding", "mode", "ratio", "routing", "ranks",
+            *(f"#{m.upper()}" for m in memories), f"#time{', ' if name else ''}{name}")  # fmt: skip
+    values: list[list[str | Cell]] = []
     for row, time in zip(info.rows, times, strict=True):
         facets = facets_of(row.option)
         what = (
@@ -332,8 +291,7 @@ def _table_grid(info: TablesInfo) -> Grid:
              *(Cell(show_amount(amount, info.time_unit), amount) for amount in held),
              Cell(time, row.cost)]
         )  # fmt: skip
-    head, values = filled(head, values)
-    return Grid("tables-all", "tables", "Every table and where it is", head, rows(values))
+    return Grid.of("tables-all", "tables", "Every table and where it is", head, values).filled()
 
 
 def _trace_section(info: ReportInfo) -> Section | None:

@@ -40,21 +40,13 @@ class MemoryInfo:
 
 
 def memory_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> tuple[MemoryInfo, ...]:
-    """HBM of every rank and DDR of every machine.
+    """HBM of every rank and DDR of every machine; runs are one a table, in the plan's order.
 
     Hash tables (dynamicemb) fill with the rows that were simulated, each with its optimizer state;
     their keys, scores and counters are allocated for all slots at once. Arrays (TorchRec) are
     allocated for all rows. Buffers hold the ids that a rank received, and the embeddings it
-    returns, in its fullest step.
-
-    Parameters
-    ----------
-    plan : Plan
-        With a placement.
-    runs : list of TableRun
-        One a table, in the plan's order.
-    outputs : float array [tables]
-        Embeddings of pooled outputs that one rank's batch asks for.
+    returns, in its fullest step. ``outputs``: embeddings of pooled outputs that one rank's batch
+    asks for, float array [tables].
     """
     instance, verdict = plan.instance, plan.verdict
     assert verdict is not None
@@ -168,15 +160,7 @@ class RankLoads:
 
 
 def loads_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> RankLoads:
-    """Loads of every rank, from the simulated tables.
-
-    Parameters
-    ----------
-    runs : list of TableRun
-        One a table, in the plan's order.
-    outputs : float array [tables]
-        Embeddings of pooled outputs that one rank's batch asks for.
-    """
+    """Loads of every rank, from the simulated tables; arguments as in :func:`memory_of`."""
     ranks, steps = plan.cluster.num_ranks, min(len(run.steps) for run in runs)
     ids, exchange, link = np.zeros((3, steps, ranks))
     expected_ids, expected_exchange = np.zeros((2, ranks))
@@ -186,7 +170,8 @@ def loads_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> RankLoads
         shards = plan.shards(run.job.table.name)
         columns = np.array([stop - start for start, stop in (s.columns for s in shards)])
         received, expected = run.ids[-steps:, part], run.job.expected_ids[part]
-        moved = _rows_moved(plan, run)[:, part] * _row_bytes(plan, run, columns)
+        row = [run.job.row_bytes(w, plan.model.workload.trains) for w in columns.tolist()]
+        moved = _rows_moved(plan, run)[:, part] * np.array(row)
         np.add.at(ids.T, rank, received.T)
         np.add.at(exchange.T, rank, _exchanged(plan, run, received, bags, columns).T)
         np.add.at(link.T, rank, moved[-steps:].T)
@@ -224,12 +209,6 @@ def _rows_moved(plan: Plan, run: TableRun) -> FloatArray:
     if array and mode == "CACHING":
         rows += np.array([step.new for step in run.steps])
     return np.asarray(rows * (len(run.steps) / run.batches / run.rate))
-
-
-def _row_bytes(plan: Plan, run: TableRun, columns: IntArray) -> FloatArray:
-    """Bytes of a row of each shard, with optimizer state in training."""
-    training = plan.model.workload.trains
-    return np.array([run.job.row_bytes(width, training) for width in columns.tolist()])
 
 
 def _exchanged(

@@ -34,15 +34,11 @@ class Drawn:
         return np.minimum(places.astype(np.int64), self.rows - 1)
 
     def thinned(self, rate: float) -> Drawn:
-        """The same shape over ``rate`` times the rows.
+        """The same shape over ``rate`` times the rows; lookups and slots are to shrink alike.
 
-        A sample of rows in the manner of SHARDS, stratified: in the order of popularity every
-        1/rate rows are one, with their mean popularity. Lookups and slots are to shrink alike.
-
-        References
-        ----------
-        C. Waldspurger, N. Park, A. Garthwaite, I. Ahmad, "Efficient MRC construction with
-        SHARDS", FAST 2015.
+        A sample of rows in the manner of SHARDS (C. Waldspurger et al., "Efficient MRC construction
+        with SHARDS", FAST 2015), stratified: in the order of popularity every 1/rate rows are one,
+        with their mean popularity.
         """
         rows = max(round(self.rows * rate), 1)
         return Drawn(rows, self.edges * (rows / self.rows), self.mass)
@@ -59,18 +55,9 @@ def drawn(known: Popularity) -> Drawn:
 def scattered(places: IntArray, rows: int, seed: int, first: Sequence[int] = ()) -> IntArray:
     """Ids of rows numbered by popularity: a random permutation of 0 … rows − 1, never stored.
 
-    A Feistel network over the next power of four, walked until the id lies below ``rows``.
-
-    Parameters
-    ----------
-    seed : int
-        Chooses the permutation.
-    first : sequence of int
-        Ids of the most popular rows, where known; they change places with whom they displace.
-
-    References
-    ----------
-    J. Black, P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002 (cycle walking).
+    A Feistel network over the next power of four, walked until the id lies below ``rows`` (J.
+    Black, P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). The ``first`` ids, of
+    the most popular rows where they are known, change places with whom they displace.
     """
     ids = _permuted(places, rows, seed)
     if not first:
@@ -89,15 +76,7 @@ def scattered(places: IntArray, rows: int, seed: int, first: Sequence[int] = ())
 
 
 def read_keys(paths: Sequence[Path]) -> IntArray:
-    """Keys of files (``.npy``, raw, text), one after the other.
-
-    Raises
-    ------
-    BadInput
-        When there is none.
-    RoutingError
-        A file is absent, of an unknown kind, or holds something that is no key.
-    """
+    """Keys of files (``.npy``, raw, text), one after the other; BadInput when there is none."""
     parts = [piece.astype(np.int64) for piece in KeyFiles(paths)]
     if not parts:
         raise BadInput(f"{', '.join(map(str, paths))}: holds no key")
@@ -150,19 +129,11 @@ def published(name: str) -> Histogram:
 
 
 def with_skew(model: Model, name: str) -> Model:
-    """The model with published skew on every table that has no statistics of its own."""
-    access = published(name)
-    tables = tuple(
-        table.model_copy(
-            update={"access": access.model_copy(update=_measured(table.access))}
-        )
-        if isinstance(table.access, Unknown)
-        else table
-        for table in model.tables
-    )  # fmt: skip
-    return model.model_copy(update={"tables": tables})
-
-
-def _measured(access: Unknown) -> dict[str, object]:
-    """What was measured of the table stays."""
-    return {"unique_fraction": access.unique_fraction, "measured_skew": access.measured_skew}
+    """The model with published skew on every table without statistics; what was measured stays."""
+    access, tables = published(name), []
+    for table in model.tables:
+        if isinstance(known := table.access, Unknown):
+            kept = {name: getattr(known, name) for name in ("unique_fraction", "measured_skew")}
+            table = table.model_copy(update={"access": access.model_copy(update=kept)})
+        tables.append(table)
+    return model.model_copy(update={"tables": tuple(tables)})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -160,11 +159,6 @@ def _shape_of(table: Table, placed: PlacedTable, ranks: int) -> Shape:
     return Shape(placed.mode, held, rows, hbm_bucket=ways)
 
 
-def warmup_lookups(rows: int, batch: int) -> int:
-    """Lookups before anything is counted: what the predicted hit ratios assume."""
-    return round(long_run(rows, batch))
-
-
 def known_ids(table: Table) -> tuple[int, ...]:
     """Ids of the most popular rows as far as the model names them."""
     return tuple(i for i in hot_ids(table.access) if i < table.rows)
@@ -239,13 +233,7 @@ def simulate_table(job: TableJob, batches: int, seed: int) -> TableRun:
 
 
 def check_keys(table: Table, keys: IntArray, where: str) -> None:
-    """Refuse keys that a table cannot have: an array (TorchRec) has rows 0 to rows - 1.
-
-    Raises
-    ------
-    BadInput
-        ``where``, the first such key, and what is allowed.
-    """
+    """Refuse keys that a table cannot have: an array (TorchRec) has rows 0 to rows - 1."""
     if table.kind == "torchrec" and len(keys) and not 0 <= keys.min() <= keys.max() < table.rows:
         wrong = int(np.argmax((keys < 0) | (keys >= table.rows)))
         raise BadInput(
@@ -255,14 +243,7 @@ def check_keys(table: Table, keys: IntArray, where: str) -> None:
 
 
 def check_trace(job: TableJob, keys: IntArray) -> None:
-    """Refuse a trace that cannot be replayed.
-
-    Raises
-    ------
-    BadInput
-        The table cannot have one of the keys, there are less than two batches of all ranks, or the
-        table has too many slots to replay every one.
-    """
+    """Refuse a trace with impossible keys, fewer than two batches of all ranks, too many slots."""
     name, lookups = job.table.name, job.lookups * job.senders
     check_keys(job.table, keys, f"the trace of table {name!r}")
     if len(keys) < 2 * lookups:
@@ -315,8 +296,8 @@ def _spread(sample: int, rows: int) -> IntArray:
 
 
 def _warm(tiers: Tiers, stream: Drawn, batch: int, generator: np.random.Generator) -> float:
-    """Fill the tiers; lookups a row that it took."""
-    wanted, done = warmup_lookups(stream.rows, batch), 0
+    """Fill the tiers, as the predicted hit ratios assume; lookups a row that it took."""
+    wanted, done = round(long_run(stream.rows, batch)), 0
     size = max(batch, stream.rows // WARM_SHARE, 1)
     while done < wanted:
         tiers.step(stream.draw(size, generator))
@@ -339,11 +320,7 @@ def _exchange(
 
 def _received(job: TableJob, batches: list[IntArray]) -> FloatArray:
     counts = np.zeros(job.ranks)
-    for sent in _sent(job, batches):
+    for batch in batches:
+        sent = np.unique(batch) if job.dedup else batch
         counts += np.bincount(job.owners(sent), minlength=job.ranks)
     return counts
-
-
-def _sent(job: TableJob, batches: list[IntArray]) -> Iterator[IntArray]:
-    for batch in batches:
-        yield np.unique(batch) if job.dedup else batch

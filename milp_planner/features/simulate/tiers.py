@@ -102,20 +102,15 @@ class Tier(NamedTuple):
 class Tiers:
     """One table's rows on its ranks.
 
-    A batch is de-duplicated first. HYBRID: a new row goes to the HBM bucket of its hash; the
-    lowest score there is pushed to the host; a row found on the host stays there. CACHING: a
-    missing row is brought into HBM, and the lowest score of the bucket is written back; rows of
-    the batch itself are protected. Among equal scores the lowest slot goes. Scores: batch of the
-    last lookup (LRU) or lookups so far (LFU; a cache's host remembers them).
+    A batch is de-duplicated first. HYBRID: a new row goes to the HBM bucket of its hash; the lowest
+    score there is pushed to the host; a row found on the host stays there. CACHING: a missing row
+    is brought into HBM, and the lowest score of the bucket is written back; rows of the batch
+    itself are protected. Among equal scores the lowest slot goes. Scores: batch of the last lookup
+    (LRU) or lookups so far (LFU; a cache's host remembers them).
 
-    Parameters
-    ----------
-    shape : Shape
-        Of each rank.
-    keys : int64 array [rows]
-        Id of every row as its rank stores it; batches name rows by their index here.
-    owner : int64 array [rows], optional
-        Rank of every row; default: one rank.
+    ``keys``: id of every row as its rank stores it, int64 array [rows]; batches name rows by their
+    index here. ``owner``: rank of every row, int64 array [rows]; default: one rank.
+
     References
     ----------
     NVIDIA/recsys-examples, ``corelib/dynamicemb`` (``table_operation/kernels.cuh``: bucket from

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import ValidationError
 
-from formulations import InstanceError
-from formulations.instance import strict_json
 from milp_planner.errors import BadInput
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import choice, nearest, problems_of
@@ -48,13 +46,7 @@ class Format(Protocol):
 
 
 def get(name: str) -> Format:
-    """The format of that name.
-
-    Raises
-    ------
-    BadInput
-        For an unknown name, with the nearest valid one.
-    """
+    """The format of that name; BadInput names the nearest valid one."""
     if name not in FORMATS:
         raise BadInput(f"unknown export format {name!r}; {choice(name, FORMATS)}")
     module: Format = import_module(f"{__name__}.{name}")
@@ -78,17 +70,9 @@ def write(plan: Plan, to: str) -> str:
 
 
 def read(text: str, to: str, model: Model) -> dict[str, Pin]:
-    """What a file of a format fixes for the tables of a model.
+    """What a file of a format fixes for the tables of a model; None for fields it does not hold.
 
-    Returns
-    -------
-    dict of table name to Pin
-        Fields the format does not hold are None.
-
-    Raises
-    ------
-    BadInput
-        For unknown tables and illegal values, with the nearest valid name.
+    BadInput for unknown tables and illegal values, with the nearest valid name.
     """
     return get(to).read(text, model)
 
@@ -112,10 +96,7 @@ MANY = 12
 def with_pins(model: Model, pins: Mapping[str, Pin]) -> Model:
     """A copy of a model with its tables pinned; tables not named stay free.
 
-    Raises
-    ------
-    BadInput
-        For a table the model does not have, or a pin its other constraints exclude.
+    BadInput for a table the model does not have, or a pin its other constraints exclude.
     """
     for name in pins:
         known(model, name, "pins")
@@ -127,26 +108,14 @@ def with_pins(model: Model, pins: Mapping[str, Pin]) -> Model:
 
 
 def with_workload(model: Model, changes: Mapping[str, Any]) -> Model:
-    """A copy of a model with fields of its workload changed.
-
-    Raises
-    ------
-    BadInput
-        For values that a workload cannot have.
-    """
+    """A copy of a model with fields of its workload changed."""
     document = model.to_dict()
     document["workload"] |= changes
     return Model.from_dict(document, "workload as read")
 
 
 def pin(where: str, **fields: Any) -> Pin:
-    """A pin of values read from a file.
-
-    Raises
-    ------
-    BadInput
-        For values that no pin can have.
-    """
+    """A pin of values read from a file."""
     try:
         return Pin(**fields)
     except ValidationError as error:
@@ -154,13 +123,7 @@ def pin(where: str, **fields: Any) -> Pin:
 
 
 def known(model: Model, name: Any, where: str) -> Table:
-    """The model's table of that name.
-
-    Raises
-    ------
-    BadInput
-        With the nearest table name.
-    """
+    """The model's table of that name; BadInput names the nearest."""
     for table in model.tables:
         if table.name == name:
             return table
@@ -174,39 +137,8 @@ def known(model: Model, name: Any, where: str) -> Table:
     )
 
 
-def one_of(value: Any, allowed: Mapping[str, Any] | tuple[str, ...], where: str) -> Any:
-    """A value that must be among the allowed ones; its meaning where they map to something.
-
-    Raises
-    ------
-    BadInput
-        With the nearest allowed value.
-    """
-    if not isinstance(value, str) or value not in allowed:
-        raise BadInput(f"{where}: found {show(value)}; {choice(str(value), allowed)}")
-    return allowed[value] if isinstance(allowed, Mapping) else value
-
-
-def json_of(text: str, what: str) -> Any:
-    """Parsed JSON, read strictly: no duplicate keys, no NaN.
-
-    Raises
-    ------
-    BadInput
-    """
-    try:
-        return strict_json.parse(text.encode(), what)
-    except InstanceError as error:
-        raise BadInput(str(error)) from None
-
-
 def proper_ratio(value: Any, where: str) -> Fraction:
-    """A cache ratio strictly between 0 and 1, from a number or text such as ``"1/3"``.
-
-    Raises
-    ------
-    BadInput
-    """
+    """A cache ratio strictly between 0 and 1, from a number or text such as ``"1/3"``."""
     try:
         if isinstance(value, float) and math.isfinite(value):
             ratio = Fraction(str(value))  # as it prints, however many digits that takes

@@ -20,8 +20,9 @@ from typing import Any
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs.model import Model, Workload
+from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.table import Pin
-from milp_planner.integrations.exports import known, one_of
+from milp_planner.integrations.exports import known
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import SHARDING_TYPES
 
@@ -59,10 +60,7 @@ _DEFAULT = re.compile(r"\$\{(\w+)(?::?-([^}]*))?\}")
 def environment(plan: Plan) -> dict[str, str]:
     """The variables under which the trainer runs a plan as it was priced.
 
-    Raises
-    ------
-    BadInput
-        For a table these controls cannot place: HYBRID, grid_shard, or of dynamicemb.
+    BadInput for a table these controls cannot place: HYBRID, grid_shard, or of dynamicemb.
     """
     placements = {placed.name: _placement(placed) for placed in plan.tables}
     common = Counter(placements.values()).most_common(1)
@@ -111,13 +109,7 @@ def read(text: str, model: Model) -> dict[str, Pin]:
 
 
 def workload(text: str, model: Model) -> dict[str, Any]:
-    """Fields of the workload that the file sets: batch, exchange and its codec, deduplication.
-
-    Raises
-    ------
-    BadInput
-        For values that the trainer does not have.
-    """
+    """Fields of the workload that the file sets: batch, exchange and its codec, deduplication."""
     variables = assignments(text)
     changes: dict[str, Any] = {}
     if BATCH in variables:
@@ -150,22 +142,11 @@ def unread(text: str) -> list[str]:
 
 
 def read_environment(variables: Mapping[str, str], model: Model) -> dict[str, Pin]:
-    """What the three variables fix for the tables of a model.
+    """Mode and sharding type that the three variables fix, each None where the trainer decides.
 
-    Parameters
-    ----------
-    variables : mapping
-        Such as ``os.environ``; other names are ignored, missing ones mean *auto* and nothing.
-    Returns
-    -------
-    dict of table name to Pin
-        Mode and sharding type, each None where it is left to the trainer.
-
-    Raises
-    ------
-    BadInput
-        For unknown tables (where the trainer only warns), unknown placements or sharding types,
-        and entries that are not ``table=value``.
+    ``variables`` may be ``os.environ``: other names are ignored, missing ones mean *auto* and
+    nothing. BadInput for unknown tables (where the trainer only warns), unknown placements or
+    sharding types, and entries that are not ``table=value``.
     """
     default = one_of(variables.get(PLACEMENT) or "auto", _MODES, PLACEMENT)
     modes = {
@@ -183,17 +164,12 @@ def read_environment(variables: Mapping[str, str], model: Model) -> dict[str, Pi
 
 
 def assignments(text: str) -> dict[str, str]:
-    """Variables that sourcing a text would set; those in ``EMB_`` must be among
-    :data:`PLACING`.
+    """Variables that sourcing a text would set; those in ``EMB_`` must be among :data:`PLACING`.
 
     Comments, several assignments a line, lines continued by a backslash, and ``${NAME:-default}``
     are understood; the last needs no surrounding environment: NAME as set before, else the default.
-    A variable set to nothing is unset, as for the trainer.
-
-    Raises
-    ------
-    BadInput
-        For lines that hold anything else, and misspelt ``EMB_`` names, with their number.
+    A variable set to nothing is unset, as for the trainer. BadInput for lines that hold anything
+    else, and misspelt ``EMB_`` names, with their number.
     """
     found: dict[str, str] = {}
     for number, line in _lines(text):

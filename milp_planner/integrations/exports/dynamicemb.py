@@ -17,9 +17,11 @@ from typing import Any
 
 from milp_planner.errors import BadInput
 from milp_planner.files import json_text
+from milp_planner.inputs.files import read_json
 from milp_planner.inputs.model import Model
+from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.table import Pin, Table
-from milp_planner.integrations.exports import json_of, known, one_of, pin
+from milp_planner.integrations.exports import known, pin
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import TIERED
 from milp_planner.pricing.storage import runtime_value_bytes
@@ -32,13 +34,7 @@ FINEST = 100
 
 
 def document(plan: Plan) -> dict[str, Any]:
-    """The plan's dynamicemb tables as JSON values.
-
-    Raises
-    ------
-    BadInput
-        For a routing rule that dynamicemb does not have.
-    """
+    """The plan's dynamicemb tables as JSON; BadInput for a routing rule that dynamicemb lacks."""
     placed = [table for table in plan.tables if table.kind == "dynamicemb"]
     groups: dict[str, list[PlacedTable]] = {}
     for table in placed:
@@ -72,11 +68,8 @@ def notes(plan: Plan) -> list[str]:
 def read(text: str, model: Model) -> dict[str, Pin]:
     """What such a JSON text fixes: mode, cache ratio and routing rule.
 
-    Raises
-    ------
-    BadInput
-        For text that is no such document, unknown or TorchRec tables, options the runtime
-        refuses, and tables that would fuse although their shares of HBM differ.
+    BadInput for text that is no such document, unknown or TorchRec tables, options the runtime
+    refuses, and tables that would fuse although their shares of HBM differ.
     """
     found = _parse(text)
     world = found["world_size"]
@@ -146,7 +139,7 @@ def _caching(placed: PlacedTable) -> bool:
 
 
 def _parse(text: str) -> dict[str, Any]:
-    found = json_of(text, "dynamicemb options")
+    found = read_json(text, "dynamicemb options").data
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise BadInput(f"not dynamicemb table options: the format must be {FORMAT!r}")
     if not isinstance(found.get("tables"), dict):
@@ -157,13 +150,7 @@ def _parse(text: str) -> dict[str, Any]:
 
 
 def _share(table: Table, options: dict[str, Any], model: Model, world: int) -> Fraction:
-    """The table's share s of values in HBM, undone of the rounding up to whole bytes.
-
-    Raises
-    ------
-    BadInput
-        For capacities that do not hold the table, and bytes that are no share of it.
-    """
+    """The table's share s of values in HBM, undone of the rounding up to whole bytes."""
     where = f"table {table.name!r}"
     capacity, local = options.get("max_capacity"), options.get("local_hbm_for_values")
     for key, value in (("max_capacity", capacity), ("local_hbm_for_values", local)):

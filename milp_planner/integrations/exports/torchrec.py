@@ -13,9 +13,11 @@ from typing import Any
 
 from milp_planner.errors import BadInput
 from milp_planner.files import json_text
+from milp_planner.inputs.files import read_json
 from milp_planner.inputs.model import Model
+from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.table import Pin, Table
-from milp_planner.integrations.exports import json_of, known, one_of, pin, proper_ratio
+from milp_planner.integrations.exports import known, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import BY_COLUMN, MODE_OF_KERNEL, SHARDING_TYPES, TIERED
 
@@ -25,11 +27,8 @@ FORMAT = "milp-planner-torchrec/1"
 def document(plan: Plan, modules: Mapping[str, str] | str = "") -> dict[str, Any]:
     """The plan's TorchRec tables as JSON values.
 
-    Parameters
-    ----------
-    modules : str or mapping of table name to str
-        Path of the module that holds the tables inside the model given to
-        ``DistributedModelParallel``: one for all, or one per table.
+    ``modules`` are paths of the modules that hold the tables inside the model given to
+    ``DistributedModelParallel``: one for all, or one per table.
     """
     placed = [table for table in plan.tables if table.kind == "torchrec"]
     paths = {
@@ -65,11 +64,8 @@ def notes(plan: Plan) -> list[str]:
 def read(text: str, model: Model) -> dict[str, Pin]:
     """What such a JSON text fixes: sharding type, mode, load factor, column width and ranks.
 
-    Raises
-    ------
-    BadInput
-        For text that is no such document, tables the model does not have, TorchRec tables it
-        misses, and shards that do not cover their table.
+    BadInput for text that is no such document, tables the model does not have, TorchRec tables it
+    misses, and shards that do not cover their table.
     """
     pins: dict[str, Pin] = {}
     for module, name, entry in entries(text):
@@ -81,13 +77,7 @@ def read(text: str, model: Model) -> dict[str, Pin]:
 
 
 def entries(text: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Module path, table and entry of everything that such a JSON text holds.
-
-    Raises
-    ------
-    BadInput
-        When it is no such document.
-    """
+    """Module path, table and entry of everything that such a JSON text holds."""
     for module, tables in _parse(text)["plan"].items():
         if not isinstance(tables, dict):
             raise BadInput(f"plan: module {module!r} must hold tables by name")
@@ -99,7 +89,7 @@ def entries(text: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 def _parse(text: str) -> dict[str, Any]:
     """The document, its head checked."""
-    found = json_of(text, "ShardingPlan")
+    found = read_json(text, "ShardingPlan").data
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise BadInput(f"not a ShardingPlan file: its format must be {FORMAT!r}")
     if not isinstance(found.get("plan"), dict):

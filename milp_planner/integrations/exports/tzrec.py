@@ -21,8 +21,9 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, te
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs.model import Model
+from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.table import Pin, Table
-from milp_planner.integrations.exports import known, one_of, pin, proper_ratio
+from milp_planner.integrations.exports import known, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import MODE_OF_KERNEL, SHARDING_TYPES
 
@@ -44,11 +45,8 @@ _SCORES = {"timestamp": "TIMESTAMP", "step": "STEP", "lfu": "LFU", "customized":
 def write(plan: Plan) -> str:
     """``feature_configs`` blocks to merge into a pipeline config, one per feature.
 
-    Raises
-    ------
-    BadInput
-        For a dynamicemb table that is HOST_ONLY, not routed round-robin, or scored in a way the
-        config has no word for.
+    BadInput for a dynamicemb table that is HOST_ONLY, not routed round-robin, or scored in a way
+    the config has no word for.
     """
     lines = ["# Constraints of a milp-planner plan; merge into your feature_configs."]
     for placed in plan.tables:
@@ -90,11 +88,8 @@ def notes(plan: Plan) -> list[str]:
 def read(text: str, model: Model) -> dict[str, Pin]:
     """What such a fragment fixes: sharding type and mode, or a dynamicemb table's ratio.
 
-    Raises
-    ------
-    BadInput
-        For text that cannot be parsed, unknown features or tables, illegal values, and features
-        of one table that disagree.
+    BadInput for text that cannot be parsed, unknown features or tables, illegal values, and
+    features of one table that disagree.
     """
     config = _config()
     try:

@@ -26,10 +26,7 @@ Together = Sequence[Sequence[str]]
 def groups_of(together: Together, tables: Mapping[str, Sequence[ShardingOption]]) -> dict[str, int]:
     """The group of each table that is in one.
 
-    Raises
-    ------
-    BadInput
-        For unknown tables, tables in two groups, groups of fewer than two, and tables of towers.
+    BadInput for unknown tables, tables in two groups, groups of fewer than two, tables of towers.
     """
     found: dict[str, int] = {}
     for index, group in enumerate(together):
@@ -49,13 +46,7 @@ def groups_of(together: Together, tables: Mapping[str, Sequence[ShardingOption]]
 
 
 def whole(table: str, options: Sequence[ShardingOption]) -> list[ShardingOption]:
-    """Options that put the whole table on one rank.
-
-    Raises
-    ------
-    BadInput
-        When it has none.
-    """
+    """Options that put the whole table on one rank; BadInput when it has none."""
     kept = [o for o in options if o.partition_by == "device" and len(o.shards) == 1]
     if not kept:
         raise BadInput(f"together: table {table!r} has no option on a single rank (table_wise)")
@@ -104,16 +95,10 @@ class Places:
 
 
 def places(topology: Topology, ddr: DdrScope = "rank", with_ssd: bool = False) -> Places:
-    """Read machines and capacities from a Topology (after reservations).
+    """Read machines and capacities from a Topology (after reservations), device by device.
 
-    Parameters
-    ----------
-    topology : Topology
-        Capacities are taken device by device, so they may differ.
-    ddr : {"rank", "machine"}
-        ``rank`` is TorchRec's own rule; ``machine`` pools the DDR of a host's ranks.
-    with_ssd : bool
-        Whether some shard uses SSD.
+    DDR counts by ``rank``, which is TorchRec's own rule, or by ``machine``, which pools the DDR of
+    a host's ranks; SSD only where some shard uses it.
     """
     group, host = topology.intra_group_size, topology.local_world_size
     world = topology.world_size
@@ -151,23 +136,12 @@ Group = tuple[int, ...]
 def blocks(
     option: ShardingOption, where: Places, rating: Phased, group: Group | None = None
 ) -> list[Block]:
-    """Blocks of one option.
+    """Blocks of one option with storage and perf estimated.
 
-    Parameters
-    ----------
-    option : ShardingOption
-        With storage and perf estimated.
-    rating : Phased
-        What a shard costs in each phase.
-    group : tuple of int, optional
-        Confine a machine-placed option to these ranks (for tables that must share a machine, or
-        groups that are not the Instance's machines), or a single shard to one rank.
-
-    Raises
-    ------
-    BadInput
-        For estimates that are not numbers, shard counts that do not match the topology, and
-        shapes an Instance cannot express; names the table.
+    ``group`` confines a machine-placed option to these ranks (for tables that must share a machine,
+    or groups that are not the Instance's machines), or a single shard to one rank. BadInput, naming
+    the table, for estimates that are not numbers, shard counts that do not match the topology, and
+    shapes an Instance cannot express.
     """
     kind = option.partition_by
     if kind == "uniform":

@@ -89,11 +89,8 @@ class Shortfall:
 def shortfalls(instance: Instance, settings: Settings | None = None) -> tuple[Shortfall, ...]:
     """Capacity, need and missing bytes of every memory tier.
 
-    Parameters
-    ----------
-    settings : Settings, optional
-        Its time limit covers the questions about least capacities; without it only sums are
-        compared.
+    The settings' time limit covers the questions about least capacities; without settings only sums
+    are compared.
     """
     use = option_facts(instance).use
     use[~instance.allowed] = np.iinfo(np.int64).max // max(1, instance.num_tables)
@@ -142,15 +139,7 @@ class NoPlan(PlannerError):
 
 
 def no_plan(problem: Problem, outcome: Outcome, settings: Settings | None) -> NoPlan:
-    """Explain a solve without a plan, tier by tier.
-
-    Parameters
-    ----------
-    outcome : Outcome
-        Without a placement.
-    settings : Settings or None
-        Time for each of the small solves behind the figures; None: only sums are compared.
-    """
+    """Explain a solve without a plan, tier by tier; ``settings`` as in :func:`shortfalls`."""
     found = shortfalls(problem.instance, settings)
     proved = outcome.status == Status.INFEASIBLE
     if proved:

@@ -80,23 +80,10 @@ def lift(
     enumerator: Enumerator,
     constraints: Mapping[str, ParameterConstraints] | None = None,
 ) -> list[ShardingOption]:
-    """The search space with further column widths and cache load factors.
+    """The search space with further column widths and cache load factors behind the given options.
 
-    Parameters
-    ----------
-    search_space : sequence of ShardingOption
-        As enumerated, estimates populated.
-    topology : Topology
-        Gives world size and group size of the extra shards.
-    enumerator : Enumerator
-        The one that made ``search_space``; prices the extra options in one call.
-    constraints : mapping of table name to ParameterConstraints, optional
-        ``min_partition`` is respected as the narrowest width of its table.
-
-    Returns
-    -------
-    list of ShardingOption
-        The given options first, unchanged.
+    The enumerator is the one that made the search space; it prices the extra options in one call.
+    ``min_partition`` of a constraint is respected as the narrowest width of its table.
     """
     known = {identity(option) for option in search_space}
     extra: list[ShardingOption] = []

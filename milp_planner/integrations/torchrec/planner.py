@@ -30,7 +30,7 @@ from torchrec.distributed.types import ModuleSharder, ShardingPlan
 
 from formulations import Outcome, Placement, Settings, solve
 from milp_planner.errors import BadInput
-from milp_planner.integrations.exports import one_of
+from milp_planner.inputs.problems import one_of
 from milp_planner.integrations.torchrec.blocks import DdrScope, Together
 from milp_planner.integrations.torchrec.dynamicemb.marks import FusionRule
 from milp_planner.integrations.torchrec.failure import no_plan

@@ -47,17 +47,9 @@ class Problem:
         return list({id(option): option for option in self.choices}.values())
 
     def apply(self, placement: Placement) -> list[ShardingOption]:
-        """Copies of the chosen sharding options with every shard's rank set.
+        """Copies of the sharding options that an accepted placement chose, every shard's rank set.
 
-        Parameters
-        ----------
-        placement : Placement
-            One that :func:`formulations.result.check` accepts.
-
-        Returns
-        -------
-        list of ShardingOption
-            One a table, in the instance's order: what a TorchRec partitioner returns.
+        One a table, in the instance's order: what a TorchRec partitioner returns.
         """
         plan = []
         for table, option in enumerate(placement.options):
@@ -71,11 +63,7 @@ class Problem:
     def placement_of(self, plan: Sequence[ShardingOption]) -> Placement:
         """The Placement of TorchRec's own plan (options with ranks), for auditing or as a hint.
 
-        Raises
-        ------
-        BadInput
-            When the plan misses a table, knows another, or holds an option that was not
-            enumerated.
+        BadInput when the plan misses a table, knows another, or holds an option not enumerated.
         """
         by_fqn = {option.fqn: option for option in plan}
         if len(by_fqn) != self.instance.num_tables:

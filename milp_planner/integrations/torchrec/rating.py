@@ -35,6 +35,7 @@ from torchrec.distributed.planner.types import (
 
 from formulations import Objective, Outcome
 from formulations.result.outcome import standing
+from milp_planner.drawing.units import listed
 
 RatingName = Literal["busiest_rank", "critical_path"]
 Cost = tuple[int, ...]
@@ -96,25 +97,11 @@ def _collective(option: ShardingOption) -> tuple[str, int, str]:
 
 
 def picoseconds(perf: Perf) -> tuple[int, ...]:
-    """A shard's estimate as one integer a phase.
+    """A shard's estimate (milliseconds) as picoseconds, one integer for each of :data:`PHASES`.
 
     Each phase is rounded to the nearest picosecond (half to even), so a shard's sum is off by at
-    most 2.5 ps. ``input_dist_comms`` is left out, as in TorchRec's own ``Perf.total``.
-
-    Parameters
-    ----------
-    perf : Perf
-        Milliseconds.
-
-    Returns
-    -------
-    tuple of int [phases]
-        Picoseconds, in the order of :data:`PHASES`.
-
-    Raises
-    ------
-    ValueError
-        When an estimate is not a finite number.
+    most 2.5 ps. ``input_dist_comms`` is left out, as in TorchRec's own ``Perf.total``. ValueError
+    when an estimate is not a finite number.
     """
     values = [float(getattr(perf, name)) for name in _FIELDS]
     if not all(math.isfinite(value) for value in values):
@@ -128,13 +115,7 @@ def milliseconds(picos: int) -> float:
 
 
 def whole_bytes(storage: Storage) -> dict[str, int]:
-    """What a shard uses of each tier in whole bytes, rounded up.
-
-    Returns
-    -------
-    dict
-        ``hbm``, ``ddr``, ``ssd``.
-    """
+    """What a shard uses of ``hbm``, ``ddr`` and ``ssd`` in whole bytes, rounded up."""
     return {
         "hbm": math.ceil(storage.hbm),
         "ddr": math.ceil(storage.ddr),
@@ -156,25 +137,12 @@ class Guilty:
 
     def sentence(self, most: int = 3) -> str:
         """One line: rank, time, and the tables that weigh most."""
-        named = ", ".join(f"{name} {cost:.6f}" for name, cost in self.tables[:most])
-        more = len(self.tables) - most
-        rest = f" and {more} more" if more > 0 else ""
-        return f"rank {self.rank} holds it up: {self.milliseconds:.6f} ms ({named}{rest})"
+        named = listed([f"{name} {cost:.6f}" for name, cost in self.tables], most)
+        return f"rank {self.rank} holds it up: {self.milliseconds:.6f} ms ({named})"
 
 
 def guilty(objective: RatingName, plan: Sequence[ShardingOption]) -> Guilty | None:
-    """Find it.
-
-    Parameters
-    ----------
-    plan : sequence of ShardingOption
-        Estimated, every shard with its rank.
-
-    Returns
-    -------
-    Guilty or None
-        None for an empty plan.
-    """
+    """Who holds up a plan whose shards are estimated and have ranks; None for an empty one."""
     entries = [(option, shard) for option in plan for shard in option.shards]
     if not entries:
         return None
@@ -207,14 +175,8 @@ def summary(
 ) -> str:
     """A few lines: how good the plan is, how good any plan could be, and who says so.
 
-    Parameters
-    ----------
-    outcome : Outcome
-        Of an Instance written from TorchRec (picoseconds).
-    rating : float, optional
-        TorchRec's own figure for the same plan in milliseconds.
-    held_up_by : Guilty, optional
-        The rank that the others wait for.
+    The outcome is of an Instance written from TorchRec (picoseconds); ``rating`` is TorchRec's own
+    figure for the same plan in milliseconds.
     """
     told = f"{standing(outcome)} ({outcome.formulation}, {outcome.seconds:.2f} s)"
     lines = [f"--- milp-planner: {told} ---"]
@@ -246,10 +208,7 @@ def _bound(outcome: Outcome) -> str:
 class OncePerSize(ShardEstimator):
     """Hand an estimator one shard of every size an option has, and copy its answers.
 
-    Parameters
-    ----------
-    inner : ShardEstimator
-        One whose performance estimate of a shard depends on option and shard size only.
+    ``inner`` must estimate a shard's performance from option and shard size only.
     """
 
     def __init__(self, inner: ShardEstimator) -> None:

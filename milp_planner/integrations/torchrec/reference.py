@@ -88,12 +88,7 @@ def load_inputs(reference: str) -> TorchRecInputs:
 
 
 def _guarded(call: Callable[[], Any], what: str) -> Any:
-    """Run the user's own code; whatever it raises is reported in one sentence with its line.
-
-    Raises
-    ------
-    BadInput
-    """
+    """Run the user's own code; whatever it raises is reported in one sentence with its line."""
     try:
         return call()
     except BadInput:

@@ -25,15 +25,7 @@ from milp_planner.integrations.exports.torchrec import FORMAT, entries
 def to_document(
     plan: ShardingPlan, world_size: int, local_world_size: int, compute_device: str
 ) -> dict[str, Any]:
-    """A ShardingPlan as JSON values.
-
-    Parameters
-    ----------
-    world_size, local_world_size : int
-        Ranks in all and on a host.
-    compute_device : str
-        ``cuda``, ``cpu`` or ``mtia``.
-    """
+    """A ShardingPlan as JSON values; the device is ``cuda``, ``cpu`` or ``mtia``."""
     return {
         "format": FORMAT,
         "world_size": world_size,

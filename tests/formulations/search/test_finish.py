@@ -141,5 +141,5 @@ def test_no_table_of_a_production_model_is_cut_without_need(shared_data: Path) -
     compiled, today = compile_today(
         folder / "today.csv", folder / "model.yaml", folder / "cluster.yaml", "busiest_rank"
     )
-    assert len(needless(compiled.instance, today.placement)) > 20
-    assert needless(compiled.instance, finished(compiled.instance, today.placement)) == []
+    assert len(needless(compiled.instance, today)) > 20
+    assert needless(compiled.instance, finished(compiled.instance, today)) == []

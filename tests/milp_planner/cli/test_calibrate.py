@@ -26,10 +26,10 @@ interconnect: {intra_machine: 10GB/s}
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeMachine:
     """A made-up machine stands where the real one would."""
-    import milp_planner.features.calibrate as package
+    from milp_planner.features.calibrate import run
 
     machine = FakeMachine()
-    monkeypatch.setattr(package, "find_machine", lambda *_args, **_fields: machine)
+    monkeypatch.setattr(run, "find_machine", lambda *_args, **_fields: machine)
     return machine
 
 

@@ -31,5 +31,5 @@ def test_init_writes_what_plan_reads(cli: Cli, tmp_path: Path) -> None:
                "--json").code in (0, 3)  # fmt: skip
     (folder / "model.yaml").write_text("mine")
     again = cli("init", folder)
-    assert again.code == 2 and "exists already" in again.err
+    assert again.code == 2 and "already exists" in again.err
     assert (folder / "model.yaml").read_text() == "mine"

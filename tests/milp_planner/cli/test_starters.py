@@ -35,7 +35,7 @@ def test_commented_fields_are_valid(tmp_path: Path) -> None:
 def test_nothing_is_overwritten(tmp_path: Path, existing: str) -> None:
     """If one of the files is there, neither is written and the old one stays."""
     (tmp_path / existing).write_text("mine")
-    with pytest.raises(BadInput, match="exists already"):
+    with pytest.raises(BadInput, match="already exists"):
         write_starters(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [existing]
     assert (tmp_path / existing).read_text() == "mine"

@@ -15,7 +15,7 @@ from formulations.instance.validate import validate
 from formulations.result.check import check
 from formulations.result.placement import Placement
 from milp_planner.inputs import Cluster
-from milp_planner.plans.compile import Moves, compile_instance
+from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import price
 from tests.milp_planner.pricing.build import cluster, model, uneven_cluster
 
@@ -212,12 +212,11 @@ def test_moves_name_the_plan_in_production() -> None:
     """Known options by index, vanished ones as −1, tables not in it are new."""
     options = price(model({}, {}, {}), cluster())
     current = {"t0": ("table_wise/HBM_ONLY", ((3,),)), "t1": ("gone", ((0,),)), "old": ("x", ())}
-    instance = compile_instance(options, moves=Moves(current, max_tables=1, max_bytes=5))
+    instance = compile_instance(options, production=current)
     validate(instance)
     assert [(c.table, c.ranks) for c in instance.current] == [(0, ((3,),)), (1, ((0,),))]
     assert instance.current[0].option == options.index(0, "table_wise/HBM_ONLY")
     assert instance.current[1].option == -1
-    assert (instance.max_moved_tables, instance.max_moved_bytes) == (1, 5)
 
 
 def test_an_empty_model_compiles() -> None:

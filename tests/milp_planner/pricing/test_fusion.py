@@ -64,7 +64,8 @@ def test_levels_of_mixed_grids_are_exact() -> None:
     options = priced(DYN, {**DYN, "constraints": {"cache_ratios": ["1/3"]}})
     third = options.index(1, "row_wise/CACHING/1/3/roundrobin")
     assert options.level[third] == 10
-    assert Fraction(int(options.level[third]), options.level_denominator) == options.ratio(third)
+    ratio = options.choices[third].ratio
+    assert Fraction(int(options.level[third]), options.level_denominator) == ratio
 
 
 def test_free_fusion_names_no_groups() -> None:
@@ -73,11 +74,10 @@ def test_free_fusion_names_no_groups() -> None:
     assert options.groups == ()
     assert (options.group == -1).all()
     assert len(options) == 40
-    assert options.group_of(0) is None
 
 
 def test_torchrec_tables_do_not_fuse() -> None:
     """Only dynamicemb options name groups."""
     options = priced({}, DYN)
-    assert all(options.group_of(o) is None for o in options.of(0))
-    assert all(options.group_of(o) is not None for o in options.of(1))
+    assert all(options.group[o] == -1 for o in options.of(0))
+    assert all(options.group[o] >= 0 for o in options.of(1))

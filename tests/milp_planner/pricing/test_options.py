@@ -14,9 +14,7 @@ def test_options_are_found_by_name() -> None:
     options = priced({}, {"kind": "dynamicemb"})
     index = options.index(1, "row_wise/HYBRID/0.4/roundrobin")
     assert index in options.of(1)
-    assert options.ratio(index) == Fraction(2, 5)
-    group = options.group_of(index)
-    assert group is not None
-    assert "caching=false" in group
+    assert options.choices[index].ratio == Fraction(2, 5)
+    assert "caching=false" in options.groups[options.group[index]]
     with pytest.raises(KeyError):
         options.index(0, "row_wise/HYBRID/0.4/roundrobin")

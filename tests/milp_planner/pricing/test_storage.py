@@ -65,8 +65,8 @@ def test_cache_is_its_share_of_the_tables_cache(
 ) -> None:
     """ceil(round(table · c) · share) and 4 bytes a row and 16 a slot, in exact fractions."""
     shard_rows, shard_columns = -(-rows // parts), -(-dim // cuts)
-    shape = storage.ShardShape(column(shard_rows), column(shard_columns), column(rows), column(dim))
-    part, index = storage.torchrec_cache(shape, column(element), (column(over), column(100)))
+    shape, table = (column(shard_rows), column(shard_columns)), (column(rows), column(dim))
+    part, index = storage.torchrec_cache(shape, table, column(element), (column(over), column(100)))
     ratio = Fraction(over, 100)
     cached = math.floor(rows * dim * element * ratio + Fraction(1, 2))
     share = Fraction(shard_rows * shard_columns, rows * dim)

@@ -68,7 +68,7 @@ def test_wrong_ranks(text: str) -> None:
         ("a,HBM_ONLY,0.5,row_wise,", "blank or 1"),
         ("a,HBM_ONLY,,rowwise,", "did you mean row_wise"),
         ("a,HBM_ONLY,,row_wise,0,1", "quote ranks"),
-        ('a,HBM_ONLY,,row_wise,"0', "no CSV"),
+        ('a,HBM_ONLY,,row_wise,"0', "not valid CSV"),
     ],
 )
 def test_wrong_rows(csv: Path, row: str, words: str) -> None:

@@ -73,14 +73,8 @@ def table_bytes(
 ) -> tuple[int, int]:
     """HBM and DDR of one rank's rows, keys, scores and admission counter; no buffers.
 
-    Parameters
-    ----------
-    options : TableOptions
-        ``bucket_capacity``, and ``admission_counter`` with its own, where there is one.
-    ratio : Fraction
-        Share of the values in HBM, 0 to 1.
-    model : {"runtime", "torcheasyrec"}
-        What the runtime allocates, or what TorchEasyRec's planner counts.
+    ``ratio`` is the share of the values in HBM, 0 to 1; the ``model`` is what the runtime
+    allocates, or what TorchEasyRec's planner counts.
     """
     value, tiers = {
         "runtime": (runtime_value_bytes, runtime_tiers),
@@ -112,9 +106,8 @@ def _published() -> Profile:
 def efficiency(ratio: Fraction, caching: bool) -> float:
     """Share x_eff of HBM's bandwidth that a lookup reaches: 1 at ratio 1, else the profile's curve.
 
-    References
-    ----------
-    alibaba/TorchEasyRec, PR 508: fitted on one A10; docs/pricing.md says how little it transfers.
+    Source: alibaba/TorchEasyRec, PR 508, fitted on one A10; docs/pricing.md says how little it
+    transfers.
     """
     if ratio >= 1:
         return 1.0
@@ -188,10 +181,7 @@ class DynamicEmbEnumerator(EmbeddingEnumerator):
     ) -> list[ShardingOption]:
         """All options, estimates populated; ordinary tables first.
 
-        Raises
-        ------
-        BadInput
-            When a sharder of a dynamicemb table offers no row-wise sharding.
+        BadInput when a sharder of a dynamicemb table offers no row-wise sharding.
         """
         space = super().enumerate(module, sharders)
         bases = [option for option in space if option.name in self._dynamic]

@@ -23,20 +23,12 @@ KERNEL = "customized_kernel"
 """TorchRec's ``EmbeddingComputeKernel.CUSTOMIZED_KERNEL``, under which dynamicemb tables go."""
 
 
-class AdmissionCounter(Protocol):
-    """dynamicemb's ``KVCounter``."""
-
-    capacity: int
-    """Slots on one rank."""
-    bucket_capacity: int
-    """Slots of one of its buckets."""
-
-
 class TableOptions(Protocol):
     """dynamicemb's ``DynamicEmbTableOptions``, as far as a plan reads or sets it.
 
     Read as well, where there: ``index_type``, ``score_strategy``, ``admit_strategy``,
-    ``external_storage``, ``dist_type``, ``training`` (what the runtime fuses by).
+    ``external_storage``, ``dist_type``, ``training`` (what the runtime fuses by), and of
+    ``admission_counter``, a ``KVCounter``, the slots ``capacity`` and ``bucket_capacity``.
     """
 
     bucket_capacity: int
@@ -103,9 +95,7 @@ def label(option: ShardingOption) -> str:
 def fusion(option: ShardingOption) -> tuple[str, int]:
     """Group and level: tables whose grouped keys agree get one share of HBM from the runtime.
 
-    References
-    ----------
-    NVIDIA/recsys-examples, ``corelib/dynamicemb``: grouped key of batched tables. Tables of
+    Source: NVIDIA/recsys-examples, ``corelib/dynamicemb``, grouped key of batched tables. Tables of
     different modules, or pooled and weighted otherwise, never meet in one.
     """
     options = option.dynamicemb_options

@@ -72,13 +72,7 @@ class MilpPlannerProvider(DefaultPlannerProvider):
     def build_topology(
         self, sku: str, request: ShardingPlanRequest, ctx: PlannerSessionContext
     ) -> Topology:
-        """The topology of a SKU.
-
-        Raises
-        ------
-        BadInput
-            For a SKU that ``hardware`` does not hold.
-        """
+        """The topology of a SKU; BadInput for one that ``hardware`` does not hold."""
         override = (getattr(request, "per_sku_overrides", None) or {}).get(sku)
         if self._hardware is None and override is None:
             return super().build_topology(sku, request, ctx)
@@ -109,19 +103,20 @@ class MilpPlannerProvider(DefaultPlannerProvider):
     ) -> EmbeddingPlannerBase:
         """The planner of the request's variant.
 
-        Raises
-        ------
-        BadInput
-            When the request's configuration steers a part that this planner does not have.
-        NotImplementedError
-            From TorchRec, for variants that neither builds.
+        BadInput when the request's configuration steers a part that this planner does not have;
+        NotImplementedError from TorchRec, for variants that neither builds.
         """
         request, config = ctx.request, ctx.request.planner_config
         if config.planner_variant is not PlannerVariant.LINEAR_PROGRAMMING:
             return super().build_planner(
                 sku, topology=topology, storage_reservation=storage_reservation, ctx=ctx
             )
-        _refuse(list(self._unread(config, sku, ctx)))
+        unread = list(self._unread(config, sku, ctx))
+        if unread:
+            raise BadInput(
+                "planner_variant linear_programming chooses options and ranks itself and does not "
+                f"read: {', '.join(unread)}; leave them at their defaults"
+            )
         enumerator = self._build_enumerator(sku, topology, ctx)
         speed_up(enumerator)
         return MilpShardingPlanner(
@@ -145,14 +140,6 @@ class MilpPlannerProvider(DefaultPlannerProvider):
             yield "proposer_config"
         if config.use_hardware_based_bandwidth and ctx.hw_source.get(sku) != "milp_planner":
             yield "use_hardware_based_bandwidth (give the provider hardware)"
-
-
-def _refuse(unread: list[str]) -> None:
-    if unread:
-        raise BadInput(
-            "planner_variant linear_programming chooses options and ranks itself and does not "
-            f"read: {', '.join(unread)}; leave them at their defaults"
-        )
 
 
 def hardware_of(cluster: Cluster) -> HardwareConfig:
@@ -198,13 +185,7 @@ def hardware_of(cluster: Cluster) -> HardwareConfig:
 def _hardware(
     sku: str, known: Mapping[str, HardwareConfig] | None, override: SkuOverride | None
 ) -> HardwareConfig:
-    """Hardware of one SKU with what the request overrides.
-
-    Raises
-    ------
-    BadInput
-        For a SKU that is not among those known, with the nearest.
-    """
+    """Hardware of one SKU with what the request overrides; BadInput names the nearest known SKU."""
     if known is not None and sku not in known:
         raise BadInput(f"SKU {sku!r}: {choice(sku, known)}")
     found = HardwareConfig() if known is None else known[sku]

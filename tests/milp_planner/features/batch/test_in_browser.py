@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from milp_planner.features.batch import batch_of
+from milp_planner.features.batch.info import batch_of
 from milp_planner.features.batch.page import render_batch
 from milp_planner.features.compare.page import render_comparison
 from tests.milp_planner.features import browser

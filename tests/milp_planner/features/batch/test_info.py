@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from milp_planner.features.batch import BatchInfo, batch_of
-from milp_planner.features.batch.info import AssertionInfo, draw_batch
+from milp_planner.features.batch.info import AssertionInfo, BatchInfo, batch_of, draw_batch
 from tests.milp_planner.features.batch.records import failed, many, proved, record
 from tests.milp_planner.features.plan.test_ranks import drawn
 

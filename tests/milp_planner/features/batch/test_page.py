@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from milp_planner.features.batch import batch_of
+from milp_planner.features.batch.info import batch_of
 from milp_planner.features.batch.page import render_batch, shared_ending
 from tests.milp_planner.features.batch.records import failed, many, proved, record
 from tests.milp_planner.features.batch.test_info import BROKEN

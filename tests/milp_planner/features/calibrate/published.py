@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from milp_planner.features.calibrate import Sweep, read_sweep
+from milp_planner.features.calibrate.sweep import Sweep, read_sweep
 
 FOLDER = Path(__file__).parents[4] / "benchmarks" / "calibration" / "published"
 

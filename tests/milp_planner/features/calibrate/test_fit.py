@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
-from milp_planner.features.calibrate import Sweep, TooNoisy, fit_sweep, fitted_profile
+from milp_planner.features.calibrate.machine import TooNoisy
+from milp_planner.features.calibrate.sweep import Sweep, fit_sweep, fitted_profile
 from milp_planner.pricing.lookup import efficiency, tiered_bandwidth
 from milp_planner.pricing.profile import Profile, load_profile
 from tests.milp_planner.features.calibrate.published import published

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from milp_planner.features.calibrate import TooNoisy, calibrate
+from milp_planner.features.calibrate.machine import TooNoisy
 from milp_planner.features.calibrate.result import DIM, measurement_plan, profile_text
+from milp_planner.features.calibrate.run import calibrate
 from milp_planner.inputs.strict_yaml import read_yaml
 from milp_planner.pricing import lookup
 from milp_planner.pricing.profile import Profile

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from milp_planner.errors import BadInput
-from milp_planner.features.calibrate import read_sweep
+from milp_planner.features.calibrate.sweep import read_sweep
 from tests.milp_planner.features.calibrate.published import published
 
 

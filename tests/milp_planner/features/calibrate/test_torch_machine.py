@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import pytest
 
 from milp_planner.errors import BadInput, MissingExtra
-from milp_planner.features.calibrate import find_machine
 from milp_planner.features.calibrate.machine import (
     Load,
     available_memory,
@@ -16,6 +15,7 @@ from milp_planner.features.calibrate.machine import (
     measure,
 )
 from milp_planner.features.calibrate.result import measurement_plan
+from milp_planner.features.calibrate.run import find_machine
 
 torch = pytest.importorskip("torch")
 from milp_planner.features.calibrate import torch_machine  # noqa: E402

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from formulations import Instance
 from formulations.result.outcome import Status
-from milp_planner import Cluster, Model
-from milp_planner.errors import BadInput
+from milp_planner import Model
 from milp_planner.features.explain.memory import uniform
 from milp_planner.features.explain.smallest import (
     fewest_machines,
@@ -128,11 +127,3 @@ def test_ranks_that_constraints_name_must_be_there() -> None:
     data["tables"][0]["constraints"]["ranks"] = [0, base.num_ranks - 1]
     info = fewest_machines(Model.from_dict(data), base, "step_time", quick(120), most=2)
     assert [t.machines for t in info.tries] == [3] and info.fewest == 3
-
-
-def test_machines_must_be_alike() -> None:
-    """A mixed cluster is refused in a sentence."""
-    data = cluster(2).to_dict()
-    data["machines"][1]["ddr"] *= 2
-    with pytest.raises(BadInput, match="machines differ"):
-        with_machines(Cluster.from_dict(data), 3)

@@ -58,7 +58,7 @@ def test_megabytes_are_those_that_torchrec_printed(shared_data: Path) -> None:
         folder / "sharding_stats_example.txt.gz", folder / "model.yaml", folder / "cluster.yaml",
         "busiest_rank",
     )  # fmt: skip
-    outcome = found(compiled.instance, "today", today.placement, StoppedBy.EXHAUSTED, None, None)
+    outcome = found(compiled.instance, "today", today, StoppedBy.EXHAUSTED, None, None)
     info = slowest_of(decode(compiled.options, compiled.instance, outcome))
     first = info.rows[0]
     assert first.rank == 28 and first.tables[1][0].endswith("table_1290")
