@@ -1,10 +1,12 @@
 """Solve instances written from TorchRec's enumerator and compare with its own plan.
 
     python benchmarks/torchrec-gap/run.py FOLDER [--seeds 0 1 2] [--peers cpsat mip] [--output FILE]
+        [--objective step_time]
 
 FOLDER holds instances (``*.json`` or ``*.json.gz``) whose ``reference`` is TorchRec's default plan.
 One row per instance, formulation and seed goes to ``results/DATE.json`` as soon as it is known; a
-second call skips what is there. Peers are formulations that solve with the first seed only.
+second call skips what is there. Peers are formulations that solve with the first seed only. Under
+another objective than the instance's, TorchRec's plan is no reference.
 ``table.py`` turns a result into a table.
 """
 
@@ -15,9 +17,10 @@ import datetime
 import itertools
 import json
 import platform
+from dataclasses import replace
 from pathlib import Path
 
-from formulations import Instance, Outcome, Settings, read_instance, solve
+from formulations import Instance, Objective, Outcome, Settings, read_instance, solve
 from formulations.result.verify import verify
 from formulations.settings import available_cores
 
@@ -53,15 +56,20 @@ def name_of(path: Path) -> str:
     return path.name.removesuffix(".gz").removesuffix(".json").removeprefix("torchrec_")
 
 
-def row(path: Path, formulation: str, workers: int, seed: int) -> dict[str, object]:
+def row(
+    path: Path, formulation: str, workers: int, seed: int, objective: Objective | None
+) -> dict[str, object]:
     """Solve one instance with one seed."""
     instance = read_instance(path)
+    if objective not in (None, instance.objective):
+        instance = replace(instance, objective=objective, reference=())
     limit = time_limit(instance)
     outcome = solve(instance, formulation, Settings(time_limit=limit, workers=workers, seed=seed))
     reference, seconds = reference_of(instance)
     source = outcome.bound_source
     return {
         "instance": name_of(path),
+        "objective_kind": instance.objective.value,
         "seed": seed,
         "tables": instance.num_tables,
         "ranks": instance.num_ranks,
@@ -95,10 +103,12 @@ def main() -> None:
     parser.add_argument("--peers", nargs="*", default=[], help="cpsat, mip, greedy, …")
     parser.add_argument("--seeds", nargs="*", type=int, default=[0])
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--objective", type=Objective, choices=[*Objective])
     parser.add_argument("--output", type=Path)
     args = parser.parse_args()
     today = datetime.date.today().isoformat()
-    output = args.output or HERE / "results" / f"{today}.json"
+    stem = f"{args.objective}-{today}" if args.objective else today
+    output = args.output or HERE / "results" / f"{stem}.json"
     output.parent.mkdir(parents=True, exist_ok=True)
     document = {
         "date": today,
@@ -121,7 +131,7 @@ def main() -> None:
         chosen = not args.only or any(part in name for part in args.only)
         if (name, formulation, seed) in done or not chosen:
             continue
-        found = row(path, formulation, args.workers, seed)
+        found = row(path, formulation, args.workers, seed, args.objective)
         document["rows"].append(found)
         temporary = output.with_suffix(".tmp")
         temporary.write_text(json.dumps(document, indent=1))

@@ -172,16 +172,16 @@ def _parts(context: Context, plans: list[Plans], bounds: Bounds) -> tuple[list[P
         return [first, replicas, *parts, Part("mending", of.mend, better, waits=of.idle)]
 
     pooled = Part("pooled", bounds.pooled, better_bound)
-    whole = Part("whole", bounds.whole, better_bound, anew=bounds.small)
+    turn = inf if bounds.small and context.beside else parameters.FIRST_TURN
+    whole = Part("whole", bounds.whole, better_bound, turn, anew=bounds.small)
     several = len(context.instance.machines) > 1
     machines = [Part("machines", bounds.machines, better_bound)] if several else []
     apart = [Part("apart", bounds.apart, better_bound)] if several else []
     if bounds.small:
-        if context.beside:
-            whole.amount = inf
-        nothing = bounds.nothing_to_certify
-        prover = Part("prover", bounds.certified, better_bound, waits=nothing)
-        prover.urgent = lambda: bounds.may_close(prover.spent)
+        prover: Part = Part(
+            "prover", bounds.certified, better_bound, waits=bounds.nothing_to_certify,
+            urgent=lambda: bounds.may_close(prover.spent),
+        )  # fmt: skip
         better = partial(better_plan, plans[0])
         improving = Part("improving", improve, better, waits=lambda: context.best is None)
         return [pooled, prover, *apart, *machines, *makers(plans[0]), improving], [whole]
