@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from formulations.bounds.pooled import (
     pooled_ip,
 )
 from formulations.clock import OutOfTime
-from formulations.instance import IntArray
+from formulations.instance import Instance, IntArray, Scope
 from formulations.model.build import Parts
 from formulations.proof.prove import prove
 from formulations.result.certify import CERTIFICATE
@@ -23,6 +24,15 @@ from formulations.result.verify import certifies
 from formulations.search import parameters
 from formulations.search.context import Context
 from formulations.search.exact import columns_of_whole, solve_whole
+
+
+def with_slack(instance: Instance, slack: float) -> Instance:
+    """The instance with so large a share of every rank's resources taken away."""
+    resources = [
+        replace(each, capacity=(each.capacity * (1 - slack)).astype(np.int64))
+        if each.scope == Scope.RANK else each for each in instance.resources
+    ]  # fmt: skip
+    return replace(instance, resources=tuple(resources))
 
 
 class Bounds:
@@ -70,24 +80,28 @@ class Bounds:
         return value is None or value - (result.bound or 0) > parameters.SOLVED * abs(value)
 
     def apart(self, amount: float) -> bool:
-        """Options and machines for plans to start from, once: by HiGHS, among options that alone
-        cost little more than the bound."""
-        context = self._context
+        """Options and machines for plans to start from, once: by HiGHS, with a little memory of
+        every rank to spare for shards to fit, and no dearer than needs be."""
+        context, clock = self._context, self._context.clock
         if context.bound is None or context.met:
             return context.bound is None
-        dearest = int(parameters.DEAREST * context.bound)
-        keep = context.cheap(dearest)
-        if not self._few(keep):
-            return False
-        parts = Parts(keep=keep, limit=dearest, check=context.clock.check)
-        share = context.clock.share(parameters.APART)
-        try:
-            result = machines_apart(context.instance, context.limits(max(amount, share)), parts)
-        except OutOfTime:
-            return False
-        context.spend(result.work)
-        if result.options is not None:
-            self._tell(result)
+        roomy = with_slack(context.instance, parameters.SLACK)
+        end = clock.now() + max(amount, clock.share(parameters.APART))
+        for dearer in parameters.DEAREST:
+            limit = context.bound + int(dearer * abs(context.bound))
+            keep = context.cheap(limit)
+            if clock.now() >= end or not self._few(keep):
+                break
+            parts = Parts(keep=keep, limit=limit, check=clock.check)
+            try:
+                result = machines_apart(roomy, context.limits(end - clock.now()), parts)
+            except OutOfTime:
+                break
+            context.spend(result.work)
+            if result.options is not None:
+                self._tell(result)
+            if not result.infeasible:
+                break
         return False
 
     def machines(self, amount: float) -> bool:

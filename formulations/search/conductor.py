@@ -175,6 +175,7 @@ def _parts(context: Context, plans: list[Plans], bounds: Bounds) -> tuple[list[P
     whole = Part("whole", bounds.whole, better_bound, anew=bounds.small)
     several = len(context.instance.machines) > 1
     machines = [Part("machines", bounds.machines, better_bound)] if several else []
+    apart = [Part("apart", bounds.apart, better_bound)] if several else []
     if bounds.small:
         if context.beside:
             whole.amount = inf
@@ -183,8 +184,7 @@ def _parts(context: Context, plans: list[Plans], bounds: Bounds) -> tuple[list[P
         prover.urgent = lambda: bounds.may_close(prover.spent)
         better = partial(better_plan, plans[0])
         improving = Part("improving", improve, better, waits=lambda: context.best is None)
-        return [pooled, prover, *machines, *makers(plans[0]), improving], [whole]
-    apart = [Part("apart", bounds.apart, better_bound)] if several else []
+        return [pooled, prover, *apart, *machines, *makers(plans[0]), improving], [whole]
     return makers(plans[0]), [pooled, *apart, *makers(plans[1]), whole, *machines]
 
 

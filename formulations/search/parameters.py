@@ -90,9 +90,10 @@ NEWS = 0.7
 #: Or where the plan is notably better and it ran for no more than this share of what is left, or
 #: for no longer than one turn may take and the plan closes so much of the gap.
 YOUNG, MUCH = 0.05, 0.3
-#: Where machines are kept apart for a start: what options and the plan may cost, as a multiple of
-#: the bound, and the share of the time for it.
-DEAREST, APART = 1.07, 0.2
+#: Where machines are kept apart for a start: by how much options and the plan may cost more than
+#: the bound, next where there is none, the share of the time for it, and the share of the memory
+#: of ranks left to spare, as shards do not fit to the last byte.
+DEAREST, APART, SLACK = (0.15, 0.35, 0.6), 0.2, 0.01
 #: Options left times machines up to which machines are kept apart at all: of more, programs find
 #: nothing in the time and go on long after it without hearing a stop.
 MOST_APART = 300_000

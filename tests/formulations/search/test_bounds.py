@@ -1,0 +1,54 @@
+"""Choices of options and machines for plans to start from."""
+
+from __future__ import annotations
+
+import pytest
+
+from formulations import Settings
+from formulations.clock import Clock
+from formulations.instance import Instance, IntArray, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.presolve import usable
+from formulations.result.certify import CERTIFICATE
+from formulations.search.bounds import Bounds, with_slack
+from formulations.search.context import Context
+
+
+def four_tables() -> Instance:
+    """A rank for each, which the cheaper option fills to 995 of 1,000 bytes."""
+    builder = InstanceBuilder(
+        [[0, 1], [2, 3]], ["p"], [("hbm", "rank", 1000), ("ddr", "machine", 50)], "busiest_rank"
+    )
+    for name in "abcd":
+        builder.add_table(name)
+        for option, hbm, cost in (("full", 995, 1000), ("half", 500, 1010)):
+            builder.add_option(option, [Block(Where.ANY_RANK, [Shard({"hbm": hbm}, [cost])])])
+    return builder.build()
+
+
+def chosen(bound: int) -> list[int] | None:
+    """Positions of the options that a start has, where so much is known of the cost."""
+    instance, found = four_tables(), list[IntArray]()
+    settings = Settings(time_limit=30)
+    context = Context(instance, settings, Clock(settings), usable(instance))
+    context.lift(bound, CERTIFICATE)
+    Bounds(context, lambda options, machines: found.append(options)).apart(10.0)
+    return (found[0] % 2).tolist() if found else None
+
+
+def test_starts_leave_memory_to_spare() -> None:
+    """What fills a rank to the last byte is no start: other shards would not fit beside it."""
+    assert chosen(1000) == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(("bound", "found"), [(800, True), (100, False)])
+def test_a_limit_far_below_is_raised(bound: int, found: bool) -> None:
+    """A bound far below all plans hides none, within reason."""
+    assert (chosen(bound) is not None) is found
+
+
+def test_slack_is_of_ranks() -> None:
+    """Machines keep theirs, where shards need not be packed."""
+    hbm, ddr = with_slack(four_tables(), 0.01).resources
+    assert hbm.capacity.tolist() == [990] * 4
+    assert ddr.capacity.tolist() == [50] * 2
