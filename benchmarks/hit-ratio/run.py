@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from milp_planner.features.simulate.streams import drawn
-from milp_planner.features.simulate.tiers import Shape, TierMode, Tiers
+from milp_planner.features.simulate.tiers import Shape, Tiers
+from milp_planner.inputs.table import Mode
 from milp_planner.pricing.hit_ratios import (
     FITS,
     frequency_curve,
@@ -37,7 +38,7 @@ RATIOS = [0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95]
 
 
 def simulated(
-    alpha: float, ratio: float, mode: TierMode, frequency: bool, batch: int
+    alpha: float, ratio: float, mode: Mode, frequency: bool, batch: int
 ) -> tuple[float, int]:
     """Hit ratio over the last pass, and the slots HBM has."""
     generator = np.random.default_rng(0)
@@ -53,7 +54,7 @@ def simulated(
     return total.hit_ratio, tiers.shape.hbm_buckets * tiers.shape.hbm_bucket
 
 
-def formula(known: Popularity, slots: int, mode: TierMode, frequency: bool, batch: int) -> float:
+def formula(known: Popularity, slots: int, mode: Mode, frequency: bool, batch: int) -> float:
     """The same by formula."""
     if mode == "HYBRID":
         before = (PASSES - 1) * ROWS if batch == ROWS else (PASSES - 0.5) * ROWS
@@ -77,7 +78,7 @@ def main() -> None:
     alphas, ratios = (ALPHAS[1::3], RATIOS[1::3]) if arguments.quick else (ALPHAS, RATIOS)
     points: list[dict[str, Any]] = []
     small = ROWS // PER_PASS
-    modes: list[TierMode] = ["HYBRID", "CACHING"]
+    modes: list[Mode] = ["HYBRID", "CACHING"]
     for mode, batch, frequency, alpha in product(modes, (small, ROWS), (False, True), alphas):
         for ratio in ratios:
             found, slots = simulated(alpha, ratio, mode, frequency, batch)

@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from milp_planner.features.simulate.streams import drawn
-from milp_planner.features.simulate.tiers import Shape, TierMode, Tiers
+from milp_planner.features.simulate.tiers import Shape, Tiers
+from milp_planner.inputs.table import Mode
 from milp_planner.pricing.popularity import zipf
 
 ROWS = 102_400
@@ -27,7 +28,7 @@ BATCHES = [-3.0, -2.0, -1.0, 0.0, 1.0]
 PASSES = 8
 
 
-def simulated(mode: TierMode, batch: float, alpha: float, ratio: float, frequency: bool) -> float:
+def simulated(mode: Mode, batch: float, alpha: float, ratio: float, frequency: bool) -> float:
     """Hit ratio of the last third of at least 8 lookups a row and 6 batches."""
     generator = np.random.default_rng(0)
     stream, ids = drawn(zipf(ROWS, alpha)), generator.permutation(ROWS)
@@ -43,7 +44,7 @@ def simulated(mode: TierMode, batch: float, alpha: float, ratio: float, frequenc
 def main() -> None:
     """Simulate the grid and store it."""
     document: dict[str, object] = {}
-    modes: tuple[TierMode, ...] = ("CACHING", "HYBRID")
+    modes: tuple[Mode, ...] = ("CACHING", "HYBRID")
     for mode, score in product(modes, ("lru", "lfu")):
         values = []
         for batch, alpha in product(BATCHES, ALPHAS):

@@ -25,13 +25,14 @@ import numpy as np
 from numba import njit
 
 from milp_planner.features.simulate.streams import drawn
-from milp_planner.features.simulate.tiers import Shape, TierMode, Tiers
+from milp_planner.features.simulate.tiers import Shape, Tiers
+from milp_planner.inputs.table import Mode
 from milp_planner.pricing.popularity import zipf
 
 BATCH, WARM, TIMED = 1 << 17, 24, 42
 FILL = 10  # lookups a row before, in batches of 2^20: HBM is full in every case
 CASES = [(10**6, 1.2, 0.2), (10**6, 0.9, 0.2), (10**7, 1.2, 0.2), (10**7, 1.05, 0.5)]
-HARDER: list[tuple[int, float, float, TierMode, bool, int]] = [
+HARDER: list[tuple[int, float, float, Mode, bool, int]] = [
     (10**6, 0.6, 0.1, "CACHING", False, BATCH),
     (10**6, 0.9, 0.2, "CACHING", False, BATCH // 32),
     (10**6, 0.9, 0.2, "HYBRID", False, BATCH // 32),
@@ -59,7 +60,7 @@ def touch(rows, slots, keys, now):  # type: ignore[no-untyped-def]
 
 
 def measure(
-    rows: int, alpha: float, ratio: float, mode: TierMode, frequency: bool, size: int = BATCH
+    rows: int, alpha: float, ratio: float, mode: Mode, frequency: bool, size: int = BATCH
 ) -> dict[str, object]:
     """One case."""
     generator = np.random.default_rng(0)
@@ -107,7 +108,7 @@ def main() -> None:
     arguments = parser.parse_args()
     measure(10**4, 1.0, 0.5, "HYBRID", False), measure(10**4, 1.0, 0.5, "CACHING", False)
     cases = []
-    kinds: list[tuple[TierMode, bool]] = [("CACHING", False), ("CACHING", True), ("HYBRID", False)]
+    kinds: list[tuple[Mode, bool]] = [("CACHING", False), ("CACHING", True), ("HYBRID", False)]
     for case, (mode, frequency) in product(CASES, kinds):
         cases.append(measure(*case, mode, frequency))
         print(cases[-1], flush=True)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from milp_planner.cli import console, options
 from milp_planner.cli.explain_asked import StepOption, StepsOption, write_steps
+from milp_planner.cli.failures import finish
 from milp_planner.cli.options import argument, option
 from milp_planner.cli.work import Work
 from milp_planner.files import check_writable
@@ -79,7 +78,4 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     if steps is not None:
         write_steps(result.steps(), steps, step)
     console.tell(json, info.to_dict, lambda: [draw_audit(info, f"audit of {plan}")], output, page)
-    if work.interrupted:
-        raise typer.Exit(130)
-    if not info.fits:
-        raise typer.Exit(1)
+    finish("feasible" if info.fits else "infeasible", work.interrupted)

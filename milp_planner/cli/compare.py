@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from milp_planner.cli import console, options
+from milp_planner.cli.failures import finish
 from milp_planner.cli.options import option, positive
 from milp_planner.cli.work import Work
 from milp_planner.files import check_writable, write_json
@@ -63,5 +62,4 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     if output is not None:
         write_json(output, info.to_dict())
     console.tell(json, info.to_dict, lambda: [draw_comparison(info)], output)
-    if work.interrupted:
-        raise typer.Exit(130)
+    finish("feasible", work.interrupted)

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from milp_planner.cli import console, options
 from milp_planner.cli.explain_asked import ExtraOption
+from milp_planner.cli.failures import finish
 from milp_planner.cli.options import argument, option
 from milp_planner.cli.work import Work
 from milp_planner.errors import BadInput
@@ -95,8 +94,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     if target is not None:
         write_atomically(target, render(info))
     console.tell(json, info.to_dict, list, target)
-    if work.interrupted:
-        raise typer.Exit(130)
+    finish("feasible", work.interrupted)
 
 
 def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool], None] | None:

@@ -18,7 +18,6 @@ class Drawing:
     about: str
     """Its accessible name and description."""
     height: float
-    width: float = WIDTH
     parts: list[str] = field(default_factory=list)
 
     def rect(
@@ -51,7 +50,7 @@ class Drawing:
     def render(self) -> str:
         """The SVG element, named for screen readers."""
         label = escape(f"{self.title}. {self.about}", quote=True)
-        box = f"0 0 {_n(self.width)} {_n(self.height)}"
+        box = f"0 0 {WIDTH} {_n(self.height)}"
         body = "".join(self.parts)
         return f'<svg role="img" aria-label="{label}" viewBox="{box}">{body}</svg>'
 

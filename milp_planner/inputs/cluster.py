@@ -111,7 +111,7 @@ def _inverse(load: list[float]) -> float:
 
 
 ID_BYTES = 8
-"""Bytes of one id in a KJT buffer."""
+"""Bytes of one id on the wire and in an input buffer (a KJT)."""
 
 
 MAX_RANKS = 65_536

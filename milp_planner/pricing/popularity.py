@@ -181,10 +181,6 @@ def _ordered(counts: FloatArray, shares: FloatArray) -> Popularity:
     return Popularity(counts[order], shares[order])
 
 
-DIST_RULES: dict[str, Rule] = {rule.dist_type: rule for rule in Rule}
-"""Routing rule of each dist_type."""
-
-
 def unique_fraction(access: Access, rows: int, lookups: float) -> float:
     """Distinct ids of one rank's batch, of so many lookups of the table, as a share of its ids.
 
@@ -253,7 +249,7 @@ def rank_factors(
     tail = rest * hot_share(spread.without_head(len(known)), ranks)
     if not known:
         return (ranks * tail,)
-    owned = rank_loads(np.array(known), shares, ranks, DIST_RULES[dist_type], rows=rows)
+    owned = rank_loads(np.array(known), shares, ranks, Rule.parse(dist_type), rows=rows)
     return tuple((ranks * (owned + tail)).tolist())
 
 

@@ -11,11 +11,11 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from milp_planner.errors import CHECK, BadInput
+from milp_planner.inputs.access import Share
 from milp_planner.inputs.problems import nearest
 from milp_planner.inputs.spec import Bandwidth, Spec, as_tuple
 
 Positive = Annotated[float, Field(gt=0)]
-Share = Annotated[float, Field(ge=0, le=1)]
 Spreadable = Literal[
     "hbm", "ddr", "host_link", "launch_seconds", "caching", "hybrid", "uvm_caching", "host_only"
 ]

@@ -20,10 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from milp_planner.inputs.cluster import ID_BYTES
 from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, Integers, ceil_div, round_up
-
-ID_BYTES = 8
-"""Bytes of one id on the wire and in an input buffer."""
 
 CACHE_ROW_BYTES = 4
 """Index entry a cached table keeps for each of its rows."""

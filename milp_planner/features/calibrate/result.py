@@ -158,7 +158,7 @@ def _profile(
             "host_only": fit.host_only,
             "uvm_caching": fit.curves["CACHING"],
             "spread": {key: round(min(value, 0.99), 4) for key, value in spread.items()},
-            "origin": _origin(machine, _copied(plan, samples)),
+            "origin": _origin(machine, plan, samples),
         }
     )
     return Profile.from_dict(made.to_dict())
@@ -255,19 +255,12 @@ def _description(machine: Machine) -> str:
     )
 
 
-def _copied(plan: MeasurementPlan, samples: dict[str, Sample]) -> float | None:
-    """Bytes per second of a plain copy over the link between the tiers, where there is one."""
-    if plan.copy is None:
-        return None
-    probe, size = plan.copy
-    return size / samples[probe.name].median
-
-
-def _origin(machine: Machine, copied: float | None) -> dict[str, str]:
+def _origin(machine: Machine, plan: MeasurementPlan, samples: dict[str, Sample]) -> dict[str, str]:
     here = "milp-planner calibrate: "
     wide = f"lookups of {DIM * 4}-byte rows, all bytes the planner charges over the time, {{}}"
     link = "the same as ddr: no link lies between a CPU's tiers"
-    if copied is not None:
+    if plan.copy is not None:
+        copied = plan.copy[1] / samples[plan.copy[0].name].median
         link = f"{here}rows gathered and sent over the time of both; "
         link += f"a plain copy over the link alone reaches {copied / 1e9:.3g} GB/s"
     return {

@@ -78,7 +78,11 @@ class TorchMachine:
         near, far = self._near.view(-1, dim), self._far.view(-1, dim)
         hits = round(self.load.bags * hit)  # bags in the near tier
         if mode == "CACHING":
-            return Probe(name, lambda n: self._mixed_ids(n, hit, dim), self._bag(far))
+            return Probe(
+                name,
+                lambda number: self._mixed_ids(number, hit, dim),
+                lambda ids, _lap: self._sum(far, ids),
+            )
 
         def prepare(number: int) -> Any:
             draw = self._generator(number)
@@ -167,9 +171,6 @@ class TorchMachine:
         pooling = pooling or self.load.pooling
         offsets = self._offsets(len(ids) // pooling, pooling)
         return self._torch.nn.functional.embedding_bag(ids, table, offsets, mode="sum")
-
-    def _bag(self, table: Any) -> Any:
-        return lambda ids, _lap: self._sum(table, ids)
 
 
 def cpu_machine(quick: bool, threads: int | None, seed: int) -> TorchMachine:

@@ -16,6 +16,7 @@ from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Answer, Budget, solve_grid
 from milp_planner.features.explain.moves import carried, moves_of
+from milp_planner.features.explain.trial import value_of
 from milp_planner.files import Facts
 from milp_planner.plans.compile import (
     ClusterSource,
@@ -122,10 +123,8 @@ def _known(
         start = carried(current, compiled.instance)
     else:
         compiled, start = compile_today(today, model, cluster, kind)
-    verdict = None if start is None else check(compiled.instance, start)
-    if start is None or verdict is None or not verdict.feasible:
-        return compiled, []
-    return compiled, [(0, start, verdict.objectives[kind])]
+    value = None if start is None else value_of(compiled.instance, start)
+    return compiled, [] if start is None or value is None else [(0, start, value)]
 
 
 def _on_the_way(

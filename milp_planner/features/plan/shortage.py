@@ -15,7 +15,7 @@ from formulations import Instance, Outcome, Settings, Status
 from formulations.diagnose import diagnose
 from formulations.instance import MAX_VALUE
 from milp_planner.drawing.page import Cell, Grid, Part, Section, draw_grid, sentence
-from milp_planner.drawing.units import listed, show_amount
+from milp_planner.drawing.units import listed, memory_name, show_amount
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
 
@@ -202,7 +202,10 @@ def with_diagnosis(instance: Instance, outcome: Outcome, settings: Settings) -> 
         return outcome
     limit = min(settings.time_limit or MOST_SECONDS, MOST_SECONDS)
     own = replace(settings, time_limit=limit, options={}, work_limit=None, hint=None)
-    found = diagnose(instance, own, groups=_groups(instance)).to_dict()
+    groups: dict[str, list[str]] = {}  # resources hbm:NAME are one memory: they grow together
+    for resource in instance.resources:
+        groups.setdefault(memory_name(resource.name), []).append(resource.name)
+    found = diagnose(instance, own, groups=groups).to_dict()
     source = outcome.bound_source
     found["proof"] = {
         "kind": "solver" if outcome.certificate is None else "certificate",
@@ -247,11 +250,3 @@ def memory_for(tier: str, usable: int, model: Model, cluster: Cluster) -> int | 
         fixed = cluster.fixed_hbm(model) + max(rank.reserved_bytes for rank in cluster.ranks)
     memory = math.ceil((usable + fixed) / free)
     return memory if memory < MAX_VALUE else None
-
-
-def _groups(instance: Instance) -> dict[str, list[str]]:
-    """Resources ``hbm:NAME`` are one memory seen by several collectives: they grow together."""
-    groups: dict[str, list[str]] = {}
-    for resource in instance.resources:
-        groups.setdefault(resource.name.partition(":")[0], []).append(resource.name)
-    return groups

@@ -41,14 +41,10 @@ def facets_of(option: str) -> Facets | None:
     tiered = parts[1] in ("HYBRID", "CACHING")
     if tiered and len(parts) < 3:
         return None
-    ratio = "" if not tiered else "/".join(parts[2:4]) if _thirds(parts) else parts[2]
+    cut = len(parts) > 3 and parts[2].isdigit() and parts[3].isdigit()  # 1/3, at its own slash
+    ratio = "" if not tiered else "/".join(parts[2:4]) if cut else parts[2]
     rest = parts[2 + (ratio.count("/") + 1 if ratio else 0) :]
     return Facets(parts[0], parts[1], ratio, " ".join(rest))
-
-
-def _thirds(parts: list[str]) -> bool:
-    """Whether the ratio is a fraction such as 1/3, cut in two at its own slash."""
-    return len(parts) > 3 and parts[2].isdigit() and parts[3].isdigit()
 
 
 @dataclass(frozen=True)

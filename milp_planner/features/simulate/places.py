@@ -8,6 +8,7 @@ import numpy as np
 
 from formulations.instance import Scope
 from milp_planner.features.simulate.table import TableRun
+from milp_planner.inputs.cluster import ID_BYTES
 from milp_planner.plans.placement import PlacedShard, Plan
 from milp_planner.pricing.exchange import wire_bytes
 from milp_planner.pricing.options import TIERED
@@ -16,7 +17,6 @@ from milp_planner.pricing.storage import (
     CACHE_ROW_BYTES,
     CACHE_SLOT_BYTES,
     COUNTER_BYTES,
-    ID_BYTES,
     SLOT_BYTES,
     admission_counter,
 )

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from cuda_routing.rules import fmix64
 from milp_planner.features.simulate import loops
+from milp_planner.inputs.table import Mode
 from milp_planner.pricing.storage import HBM_BUCKET, HOST_BUCKET
 from milp_planner.pricing.units import IntArray
-
-TierMode = Literal["HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY"]
 
 
 @dataclass(frozen=True)
 class Shape:
     """Tiers of one rank of a table."""
 
-    mode: TierMode
-    """HBM_ONLY, HYBRID, CACHING or HOST_ONLY."""
+    mode: Mode
     hbm_slots: int
     host_slots: int = 0
     """Rounded up to whole buckets; a cache's host holds every row."""

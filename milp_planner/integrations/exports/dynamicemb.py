@@ -20,6 +20,7 @@ from milp_planner.files import json_text
 from milp_planner.inputs.files import read_json
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import one_of
+from milp_planner.inputs.quantities import FINEST_RATIO
 from milp_planner.inputs.table import Pin, Table
 from milp_planner.integrations.exports import known, pin
 from milp_planner.plans.placement import PlacedTable, Plan
@@ -29,8 +30,6 @@ from milp_planner.pricing.storage import runtime_value_bytes
 FORMAT = "milp-planner-dynamicemb/1"
 DIST_TYPES = ("continuous", "roundrobin", "hash_roundrobin")
 """Routing rules that dynamicemb has; this project's own further rule is not among them."""
-FINEST = 100
-"""Largest denominator of a cache ratio in this project."""
 
 
 def document(plan: Plan) -> dict[str, Any]:
@@ -166,7 +165,7 @@ def _share(table: Table, options: dict[str, Any], model: Model, world: int) -> F
     total = capacity * row
     if local >= total:
         return Fraction(1)
-    share = Fraction(local, total).limit_denominator(FINEST)
+    share = Fraction(local, total).limit_denominator(FINEST_RATIO)
     return share if math.ceil(total * share) == local else Fraction(local, total)
 
 
@@ -176,8 +175,8 @@ def _pin(table: Table, options: dict[str, Any], share: Fraction) -> Pin:
     if not isinstance(caching, bool):
         raise BadInput(f"{where}: caching is {caching!r}; allowed: true, false")
     dist = one_of(options.get("dist_type", "roundrobin"), DIST_TYPES, f"{where}: dist_type")
-    if share.denominator > FINEST:
-        raise BadInput(f"{where}: its share of HBM {share} is finer than 1/{FINEST}")
+    if share.denominator > FINEST_RATIO:
+        raise BadInput(f"{where}: its share of HBM {share} is finer than 1/{FINEST_RATIO}")
     if share == 0 and caching:
         raise BadInput(f"{where}: caching needs local_hbm_for_values above 0")
     ends = {Fraction(0): "HOST_ONLY", Fraction(1): "HBM_ONLY"}

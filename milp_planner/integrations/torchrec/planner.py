@@ -30,9 +30,9 @@ from torchrec.distributed.types import ModuleSharder, ShardingPlan
 
 from formulations import Outcome, Placement, Settings, solve
 from milp_planner.errors import BadInput
+from milp_planner.inputs.model import Fusion
 from milp_planner.inputs.problems import one_of
 from milp_planner.integrations.torchrec.blocks import DdrScope, Together
-from milp_planner.integrations.torchrec.dynamicemb.marks import FusionRule
 from milp_planner.integrations.torchrec.failure import no_plan
 from milp_planner.integrations.torchrec.lift import Lift, lift
 from milp_planner.integrations.torchrec.problem import Problem, compile_problem
@@ -110,7 +110,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         ddr: DdrScope = "rank",
         lift: Lift | None = None,
         objective: RatingName = "busiest_rank",
-        fusion: FusionRule = "honoured",
+        fusion: Fusion = "honoured",
         together: Together = (),
     ) -> None:
         _refuse_parts(proposer, partitioner, performance_model)
@@ -136,7 +136,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         self._ddr: DdrScope = one_of(ddr, get_args(DdrScope), "ddr")
         self._lift = lift
         self._objective: RatingName = one_of(objective, get_args(RatingName), "objective")
-        self._fusion: FusionRule = one_of(fusion, get_args(FusionRule), "fusion")
+        self._fusion: Fusion = one_of(fusion, get_args(Fusion), "fusion")
         self._together = together
         self.problem: Problem | None = None
         self.outcome: Outcome | None = None

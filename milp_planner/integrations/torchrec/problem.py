@@ -12,6 +12,7 @@ from torchrec.distributed.planner.types import ShardingOption, Topology
 
 from formulations import Instance, InstanceBuilder, Placement
 from milp_planner.errors import BadInput
+from milp_planner.inputs.model import Fusion
 from milp_planner.integrations.torchrec.blocks import (
     DdrScope,
     Places,
@@ -115,7 +116,7 @@ def compile_problem(
     topology: Topology,
     ddr: DdrScope = "rank",
     objective: RatingName = "busiest_rank",
-    fusion: marks.FusionRule = "honoured",
+    fusion: Fusion = "honoured",
     together: Together = (),
 ) -> Problem:
     """Compile TorchRec's estimated search space into an Instance.

@@ -36,12 +36,11 @@ from torchrec.distributed.planner.types import (
 from formulations import Objective, Outcome
 from formulations.result.outcome import standing
 from milp_planner.drawing.units import listed
+from milp_planner.pricing.options import PHASES
 
 RatingName = Literal["busiest_rank", "critical_path"]
 Cost = tuple[int, ...]
 
-#: Cost columns of an Instance written from TorchRec: the parts of ``Perf.total``.
-PHASES = ("fwd_compute", "fwd_comms", "bwd_compute", "bwd_comms", "prefetch")
 _FIELDS = ("fwd_compute", "fwd_comms", "bwd_compute", "bwd_comms", "prefetch_compute")
 
 PICOSECONDS = 1_000_000_000

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from torch import nn
@@ -32,6 +32,7 @@ from torchrec.distributed.types import (
 )
 
 from milp_planner.errors import BadInput
+from milp_planner.inputs.model import StorageModel
 from milp_planner.integrations.torchrec.dynamicemb.marks import (
     KERNEL,
     DynamicConstraint,
@@ -53,8 +54,6 @@ from milp_planner.pricing.storage import (
     torcheasyrec_tiers,
 )
 from milp_planner.pricing.units import round_up
-
-StorageModel = Literal["runtime", "torcheasyrec"]
 
 
 @dataclass(frozen=True)

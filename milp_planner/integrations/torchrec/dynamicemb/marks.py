@@ -13,11 +13,9 @@ its enumerator marks with ``use_dynamicemb`` and ``dynamicemb_options``.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from torchrec.distributed.planner.types import ShardingOption
-
-FusionRule = Literal["honoured", "free"]
 
 KERNEL = "customized_kernel"
 """TorchRec's ``EmbeddingComputeKernel.CUSTOMIZED_KERNEL``, under which dynamicemb tables go."""
