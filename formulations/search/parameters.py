@@ -48,7 +48,9 @@ CAPACITY_WEIGHT, HEAVIER, LIGHTER, WEIGHTS = 1.5, 1.3, 0.9, (0.4, 12.0)
 #: Moves a table of the shortest pass.
 FEWEST_MOVES = 10_000
 #: Largest shards of the first choices of options, as shares of what a rank carries on average.
-WIDTHS = (1.0, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03)
+WIDTHS = (1.0, 0.5, 0.35, 0.25, 0.2, 0.18, 0.16, 0.14, 0.12, 0.1, 0.08, 0.05, 0.03)
+#: What each aims at, above what it costs at least.
+PACKED_ABOVE = 2e-3
 #: With more options than this they are placed before anything else: the linear program takes long.
 PACKED_FIRST = 50_000
 #: Moves a table, and the heat, that settle each of them.

@@ -11,6 +11,7 @@ import numpy as np
 from formulations.bounds.own import own_cost, per_option, shard_counts
 from formulations.clock import OutOfTime
 from formulations.instance import IntArray, Objective
+from formulations.proof.rows import measures
 from formulations.result.check import check
 from formulations.result.placement import Placement
 from formulations.search import parameters
@@ -52,6 +53,7 @@ class Plans:
         self._replicas: Annealer | None = None
         self._machines: IntArray | None = None
         self._aim, self._tables = 0, max(1, context.instance.num_tables)
+        self._facts = measures(context.instance)
 
     def choose(self, options: IntArray, machines: IntArray | None = None) -> None:
         """Start from another choice of options, and of machines (−1: any) where these are known."""
@@ -61,38 +63,56 @@ class Plans:
         """Place choices of options, the largest shards first, settle them, and offer the plans.
 
         Besides the choice at hand: the cheapest in total of those whose shards are small enough,
-        for several sizes. With memory to spare one of these is near the best already.
+        for several sizes, the most promising first; who meets the target tries again a little
+        above what it costs at least. With memory to spare one of these is near the best already.
         """
         self._packed = True
-        context, annealer = self._context, self._ready()
-        target = max(self._target(), 1)
-        self._restrict(annealer, target)
-        best, moves = float("inf"), parameters.SETTLING * context.instance.num_tables
-        heats = (parameters.SETTLED, parameters.SETTLED * parameters.COOLING)
-        for options in self._choices():
-            if context.over():
+        context, best = self._context, float("inf")
+        for least, options in self._choices():
+            if context.over() or (context.objective is not None and least >= context.objective):
                 return
-            annealer.start(options, self._targets(target))
-            annealer.run(moves, heats, context.over, self._mix(), parameters.SHRINK)
-            context.spend(moves / parameters.MOVES_A_UNIT)
-            excess = -1.0 if annealer.value is not None else sum(annealer.over)
-            self._take(annealer, target)
+            excess = self._settle(options, max(self._target(), 1))
+            if excess < 0:
+                self._settle(options, max(1, least + int(parameters.PACKED_ABOVE * abs(least))))
             if excess < best:
                 best, self._options = excess, options
 
-    def _choices(self) -> list[IntArray]:
-        """The choice of options at hand, and the cheapest ones with shards up to several sizes."""
+    def _settle(self, options: IntArray, target: int) -> float:
+        """One packing of a choice; how far it stays above the target, below 0 where it meets it."""
+        context, annealer = self._context, self._ready()
+        moves = parameters.SETTLING * self._tables
+        heats = (parameters.SETTLED, parameters.SETTLED * parameters.COOLING)
+        self._restrict(annealer, target)
+        annealer.start(options, self._targets(target))
+        annealer.run(moves, heats, context.over, self._mix(), parameters.SHRINK)
+        context.spend(moves / parameters.MOVES_A_UNIT)
+        excess = -1.0 if annealer.value is not None else sum(annealer.over)
+        self._take(annealer, target)
+        return excess
+
+    def _choices(self) -> list[tuple[int, IntArray]]:
+        """The choice of options at hand, and the cheapest ones with shards up to several sizes;
+        each with what it costs at least, in that order."""
         context, instance = self._context, self._context.instance
         own = own_cost(instance)
         total = per_option(instance, instance.shard_cost.sum(axis=1) * shard_counts(instance))
-        choices, mean = [self._options], abs(self._mean())
+        choices, mean = [self._options], abs(self._mean(self._options))
         for width in parameters.WIDTHS if instance.objective != Objective.TOTAL else (1.0,):
             fits = context.keep & (own <= max(1, int(width * mean)))
             worth = np.where(fits, total, np.where(context.keep, 2.0**62 + own, np.inf))
-            tables = map(instance.options_of, range(instance.num_tables))
-            chosen = [t.start + int(worth[t.start : t.stop].argmin()) for t in tables]
-            choices.append(np.asarray(chosen, dtype=np.int64))
-        return choices
+            order = np.lexsort((worth, instance.table_of))
+            choices.append(order[instance.table_options[:-1]])
+        priced = [(max(self._mean(each), self._top(each)), each) for each in choices]
+        return sorted(priced, key=lambda pair: pair[0])
+
+    def _top(self, options: IntArray) -> int:
+        """What the rank carries that has the largest shard, on top of what all ranks have."""
+        facts = self._facts
+        costs = len(facts.costs)
+        if not costs:
+            return -(2**62)
+        floor, excess = facts.floor[options, :costs], facts.excess[options, :costs]
+        return int((floor.sum(axis=0) + excess.max(axis=0, initial=0)).sum())
 
     def ways(self) -> list[tuple[bool, float]]:
         """Ways to anneal: whether from what was reached, and how hot."""
@@ -197,7 +217,7 @@ class Plans:
         """Replicas of what the choice of options gives, aiming far enough above the bound to meet
         plans soon."""
         annealer = Annealer(self._context.instance, self._seed)
-        low = self._mean() if self._context.bound is None else self._context.bound
+        low = self._mean(self._options) if self._context.bound is None else self._context.bound
         self._aim = low + int(parameters.FIRST_AIM * abs(low)) + 1
         self._restrict(annealer, self._aim)
         annealer.start(self._options, self._targets(self._aim), self._machines)
@@ -302,15 +322,15 @@ class Plans:
     def _target(self) -> int:
         """A share above the bound, learned from what was met; below the best plan."""
         context = self._context
-        low = context.bound if context.bound is not None else self._mean()
+        low = context.bound if context.bound is not None else self._mean(self._options)
         target = low + int(self._above * abs(low)) + 1
         return target if context.objective is None else min(context.objective - 1, target)
 
-    def _mean(self) -> int:
-        """What a rank carries on average at the choice of options at hand."""
+    def _mean(self, options: IntArray) -> int:
+        """What a rank carries on average at a choice of options; under ``total`` all of it."""
         instance = self._context.instance
         cost = instance.shard_cost.sum(axis=1) * shard_counts(instance)
-        total = int(per_option(instance, cost)[self._options].sum())
+        total = int(per_option(instance, cost)[options].sum())
         return total if instance.objective == Objective.TOTAL else total // instance.num_ranks
 
     def _targets(self, target: int) -> list[int]:
