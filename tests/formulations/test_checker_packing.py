@@ -186,7 +186,7 @@ def test_too_many_sizes() -> None:
 
 
 def test_too_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Items that take too long to try are an error, and so are too many to look at."""
+    """Items that take too long to try are an error, and so are too many to look at or combine."""
     monkeypatch.setattr(checker, "MOST_STEPS", 10**5)
     costs = [10**6 + 977 * i * i for i in range(60)]
     with pytest.raises(checker.Unreadable, match="packing takes too long"):
@@ -194,6 +194,12 @@ def test_too_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     many = [option("o", block("any_rank", shard(2), count=2**52))]
     with pytest.raises(checker.Unreadable, match="packing takes too long"):
         proves(instance([many]), bound(2**53, nodes=COST))
+    either = [on_any(6, name="a"), on_any(7, name="b")]
+    monkeypatch.setattr(checker, "MOST_STEPS", 10**4)
+    assert proves(instance([either] * 9, **TWO), bound(8, nodes=COST))
+    monkeypatch.setattr(checker, "MOST_STEPS", 100)
+    with pytest.raises(checker.Unreadable, match="packing takes too long"):
+        proves(instance([either] * 9, **TWO), bound(8, nodes=COST))
     nothing = [option("o", block("any_rank", shard(0), count=2**52))]
     assert not proves(instance([nothing]), bound(1, nodes=COST))
 
