@@ -36,7 +36,7 @@ def shard_counts(instance: Instance) -> IntArray:
 
 def members(offsets: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
     """Members of some rows of a CSR array, and the offsets among themselves."""
-    length = np.diff(offsets)[rows]
+    length = offsets[rows + 1] - offsets[rows]
     ends = np.concatenate([[0], np.cumsum(length)])
     return np.repeat(offsets[rows] - ends[:-1], length) + np.arange(ends[-1]), ends
 

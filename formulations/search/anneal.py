@@ -55,8 +55,8 @@ class Annealer:
         self._empty()
 
     def choose_from(self, keep: NDArray[np.bool_]) -> None:
-        """Options that moves may choose; every table needs one."""
-        self._choice = np.flatnonzero(keep)
+        """Options that moves may choose; every table needs one that can be placed."""
+        self._choice = np.flatnonzero(keep & self._lowered.placeable)
         table = self._instance.table_of[self._choice]
         counts = np.bincount(table, minlength=self._instance.num_tables)
         self._choice_start = np.append(0, np.cumsum(counts)).astype(np.int64)

@@ -6,19 +6,22 @@ whole machines) that still choose a place from a *domain*, a list of ranks or of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance import BlockView, Instance, IntArray, Objective, Scope, Where
-from formulations.result.check import position_entries
+from formulations.bounds.own import members
+from formulations.instance import Instance, IntArray, Objective, Scope
+from formulations.instance.lowering import lower, settled_ranks
 from formulations.result.placement import machine_ranks
 
 #: Kinds of seat: a shard on a rank, the same shard on all ranks of a machine, one shard each.
 RANK, MACHINE, UNEVEN_MACHINE = 0, 1, 2
-
+#: What lies on the cluster, in lists by scope.
+_CLUSTER = 2
 
 #: Numbers in the one array that compiled loops read: ``a[WIDE]`` rank features, and so on. Features
 #: of a rank are the objective's peaks, then resources of scope rank; loads lie rank by rank, then
@@ -62,14 +65,18 @@ class Lowered:
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
-        self._seats: list[tuple[int, int, int, int, int]] = []
         self._uneven: list[int] = []
-        self._fixed: list[tuple[int, int]] = []
         self._domains: dict[tuple[int, ...], int] = {}
         self._together = np.zeros(instance.num_blocks, dtype=bool)
         self._pinned = np.zeros(instance.num_blocks, dtype=bool)
         self._machine_at = {int(r[0]): m for m, r in enumerate(instance.machines)}
-        self._pins = {p.option: p.ranks for p in instance.pins if p.ranks is not None}
+        everything = np.ones(instance.num_options, dtype=bool)
+        self._candidates = lower(replace(instance, current=()), everything)
+        self._candidate = np.full(instance.num_options, -1)
+        self._candidate[self._candidates.option] = np.arange(self._candidates.count)
+        self.placeable = self._candidate >= 0
+        self.seats = self._all_seats()
+        self._block_seats = np.searchsorted(self.seats[:, 2], np.arange(instance.num_blocks + 1))
         self._features()
         self.array = _packed(self._numbers(), self._sections())
         for now in instance.current:
@@ -128,12 +135,11 @@ class Lowered:
 
     def _sections(self) -> dict[int, object]:
         instance = self.instance
-        every, fixed_start, seat_start, move_bytes = self._options()
-        sizes, tables = np.diff(seat_start), instance.num_tables
-        widest = [int(sizes[list(instance.options_of(t))].max()) for t in range(tables)]
-        places = int(sum(widest))
-        self.seats = np.asarray(self._seats, dtype=np.int64).reshape(-1, 5)
-        fixed = np.asarray(self._fixed, dtype=np.int64).reshape(-1, 2).T
+        every, (fixed_start, *fixed), moves = self._options()
+        sizes, tables = np.diff(self._block_seats[instance.option_blocks]), instance.num_tables
+        widest = np.zeros(tables, dtype=np.int64)
+        np.maximum.at(widest, instance.table_of, sizes)
+        places = int(widest.sum())
         loads = sum(a.size for a in self.capacity)
         groups = len(instance.fusion_groups)
         return {
@@ -148,8 +154,8 @@ class Lowered:
             EVERYWHERE: every[0].any(axis=1) | every[1].any(axis=1),
             CLUSTER: every[2],
             FIXED_START: fixed_start, FIXED_RANK: fixed[0], FIXED_ENTRY: fixed[1],
-            SEAT_START: seat_start, GROUP: instance.option_group, LEVEL: instance.option_level,
-            MOVE_BYTES: move_bytes,
+            SEAT_START: self._block_seats[instance.option_blocks],
+            GROUP: instance.option_group, LEVEL: instance.option_level, MOVE_BYTES: moves,
             **dict(zip(_SEAT, self.seats.T, strict=True)), UNEVEN: self._uneven,
             DISTINCT: instance.block_distinct, TOGETHER: self._together, PINNED: self._pinned,
             STATE_START: _starts(widest),
@@ -163,79 +169,76 @@ class Lowered:
             GROUP_LEVEL: np.zeros(groups), GROUP_TABLES: np.zeros(groups), MOVED: np.zeros(tables),
         }  # fmt: skip
 
-    def _options(self) -> tuple[list[IntArray], list[int], list[int], IntArray]:
-        """What options put everywhere, where their fixed shards and seats begin, their moves."""
-        instance, options = self.instance, self.instance.num_options
-        every = [np.zeros((options, e.shape[1]), dtype=np.int64) for e in self.entry]
-        fixed_start, seat_start = [0], [0]
-        moves = np.ones((options, 2), dtype=np.int64)
-        moves[:, 1] = 0
-        for option in range(options):
-            pin = self._pins.get(option)
-            for index, block in enumerate(instance.blocks_of(option)):
-                view = instance.block(block)
-                self._block(option, view, None if pin is None else pin[index], every)
-                times = instance.positions(view) if view.shared else 1
-                moves[option, 1] += int(instance.shard_move[view.entries].sum()) * times
-            fixed_start.append(len(self._fixed))
-            seat_start.append(len(self._seats))
-        return every, fixed_start, seat_start, moves
+    def _options(self) -> tuple[list[IntArray], tuple[IntArray, ...], IntArray]:
+        """What options put everywhere, their fixed shards, and what counts where they move."""
+        instance, found = self.instance, self._candidates
+        every: list[IntArray] = [
+            np.zeros((instance.num_options, e.shape[1]), dtype=np.int64) for e in self.entry
+        ]
+        moves: IntArray = np.tile(np.asarray([1, 0]), (instance.num_options, 1))
 
-    def _block(
-        self, option: int, view: BlockView, pin: tuple[int, ...] | None, every: list[IntArray]
-    ) -> None:
-        """What a block of an option puts on every rank, on fixed ranks and on seats."""
-        ranks = self._fixed_ranks(view, pin)
-        if view.where == Where.EVERY_RANK and view.shared:
-            entry = int(view.entries[0])
-            every[0][option] += self.entry[0][entry]
-            every[1][option] += self.entry[1][entry]
-            every[2][option] += self.entry[2][entry] * self.instance.num_ranks
-        elif view.where == Where.CLUSTER:
-            for position in range(view.count):
-                every[2][option] += self.entry[2][view.entry(position)]
-        elif ranks is not None:
-            entries = position_entries(self.instance, view, ranks)
-            self._fixed += zip(ranks.tolist(), entries.tolist(), strict=True)
-            every[2][option] += self.entry[2][entries].sum(axis=0)
-        elif view.where == Where.ONE_MACHINE:
-            kind = MACHINE if view.shared else UNEVEN_MACHINE
-            domain = self._domain(view.places or range(len(self.instance.machines)))
-            seat = (int(view.entries[0]), kind, view.index, domain, len(self._uneven))
-            self._uneven += [] if view.shared else view.entries.tolist()
-            self._seats += [seat] * view.count
-        else:
-            domain = self._rank_domain(view, pin)
-            for position in range(view.count):
-                entry = view.entry(position)
-                self._seats.append((entry, RANK, view.index, domain, 0))
-                every[2][option] += self.entry[2][entry]
+        def put(scope: int, option: IntArray, entry: IntArray, times: int | IntArray) -> None:
+            values = self.entry[scope][entry] * np.reshape(times, (-1, 1))
+            np.add.at(every[scope], option, values)
+            if scope == _CLUSTER:
+                np.add.at(moves[:, 1], option, instance.shard_move[entry] * times)
 
-    def _fixed_ranks(self, view: BlockView, pin: tuple[int, ...] | None) -> IntArray | None:
-        """Ranks of a block without a choice; a pinned uneven block may still swap its shards."""
-        if view.where == Where.EVERY_RANK:
-            return np.arange(self.instance.num_ranks)
-        if view.where == Where.LIST:
-            return np.asarray(view.places, dtype=np.int64)
-        if view.where == Where.CLUSTER:
-            return np.empty(0, dtype=np.int64)
-        if pin is not None and view.where == Where.ONE_MACHINE:
-            return machine_ranks(self.instance, [self._machine_at[r] for r in pin
-                                                 if r in self._machine_at])  # fmt: skip
-        return np.asarray(pin, dtype=np.int64) if pin is not None and view.shared else None
+        even = found.option[found.even_candidate]
+        for scope, copies in enumerate((1, 1, instance.num_ranks)):
+            put(scope, even, found.even_entry, copies)
+        put(_CLUSTER, found.option[found.off_candidate], found.off_entry, found.off_times)
+        owner, rank, entry, times = found.fixed.by_rank
+        put(_CLUSTER, found.option[owner], entry, times)
+        fixed = self._fixed(found.option[owner], rank, entry, times)
+        on_rank = self.seats[self.seats[:, 1] == RANK]
+        put(_CLUSTER, instance.option_of[on_rank[:, 2]], on_rank[:, 0], 1)
+        for group in found.whole:  # what they put on the cluster, their machines decide
+            size = len(instance.machines[int(group.machines[0])])
+            shards = np.broadcast_to(group.entries, (len(group.block), size))
+            bytes_moved = instance.shard_move[shards].sum(axis=1) * group.count
+            np.add.at(moves[:, 1], instance.option_of[group.block], bytes_moved)
+        return every, fixed, moves
 
-    def _rank_domain(self, view: BlockView, pin: tuple[int, ...] | None) -> int:
-        machines = self.instance.machines
-        if pin is not None:
-            self._pinned[view.index] = True
-            return self._domain(pin)
-        if view.where == Where.ANY_RANK:
-            return self._domain(view.places or range(self.instance.num_ranks))
-        allowed = view.places or range(len(machines))
-        if view.count > 1 and len(allowed) > 1:
-            self._together[view.index] = True
-            return self._domain(allowed)
-        return self._domain([r for m in allowed for r in machines[m]])
+    def _fixed(
+        self, option: IntArray, rank: IntArray, entry: IntArray, times: IntArray
+    ) -> tuple[IntArray, ...]:
+        """Where fixed shards of options begin; their ranks and entries, option by option."""
+        less = np.unique(entry[times < 0])  # an entry more for what is taken away
+        entry = np.where(times < 0, len(self.entry[0]) + np.searchsorted(less, entry), entry)
+        self.entry = [np.concatenate([e, -e[less]]) for e in self.entry]
+        shard = np.repeat(np.arange(len(option)), np.abs(times))
+        shard = shard[np.argsort(option[shard], kind="stable")]
+        counts = np.bincount(option[shard], minlength=self.instance.num_options)
+        return _starts(counts), rank[shard], entry[shard]
+
+    def _all_seats(self) -> IntArray:
+        """Entry, kind, block, domain and place among uneven entries of every seat, [seats, 5]."""
+        found, parts = self._candidates, [np.zeros((0, 5), dtype=np.int64)]
+
+        def add(
+            block: IntArray, entry: IntArray, kind: int, places: IntArray, at: int | IntArray
+        ) -> None:
+            domain = self._domains.setdefault(tuple(places.tolist()), len(self._domains))
+            parts.append(np.stack(np.broadcast_arrays(entry, kind, block, domain, at), axis=1))
+
+        for spread in found.spread:
+            self._pinned[spread.block] = [int(c) in found.held for c in spread.candidate]
+            room = 1 if spread.room is None else spread.room
+            add(*_shards(self.instance, spread.block), RANK, np.repeat(spread.ranks, room), 0)
+        for inside in found.inside:
+            self._together[inside.block] = True
+            add(*_shards(self.instance, inside.block), RANK, inside.machines, 0)
+        for whole in found.whole:
+            wide = whole.entries.shape[1]
+            at = len(self._uneven) + wide * np.arange(len(whole.block))
+            if wide > 1:
+                self._uneven += whole.entries.ravel().tolist()
+            entry, block, at = (
+                np.repeat(v, whole.count) for v in (whole.entries[:, 0], whole.block, at)
+            )
+            add(block, entry, UNEVEN_MACHINE if wide > 1 else MACHINE, whole.machines, at)
+        seats = np.concatenate(parts)
+        return seats[np.argsort(seats[:, 2], kind="stable")]
 
     def _admitted(self) -> NDArray[np.bool_]:
         places = max(self.instance.num_ranks, len(self.instance.machines))
@@ -244,18 +247,22 @@ class Lowered:
             admitted[index, list(domain)] = True
         return admitted
 
-    def _domain(self, places: Iterable[int]) -> int:
-        return self._domains.setdefault(tuple(places), len(self._domains))
-
     def keep(
         self, array: IntArray, name: int, table: int, option: int,
         ranks: Sequence[Sequence[int] | IntArray],
     ) -> bool:  # fmt: skip
         """Note the places of a table's shards, from the ranks of its blocks, in a section; False
         where they are not such as its seats may take."""
-        if len(ranks) != len(self.instance.blocks_of(option)):
+        blocks = self.instance.blocks_of(option)
+        if len(ranks) != len(blocks):
             return False
-        places = self._places(option, ranks)
+        places: list[int] = []
+        for block, taken in zip(blocks, ranks, strict=True):
+            settled = self._settled(option, block)
+            if settled is None:
+                places += self._places(block, taken)
+            elif sorted(taken) != sorted(settled):
+                return False
         low, high = self.view(SEAT_START, self.instance.num_options + 1)[option : option + 2]
         seats, wide = self.seats[low:high], int(self.array[ADMITTED_WIDE])
         if (
@@ -272,38 +279,47 @@ class Lowered:
         array[first : first + len(places)] = places
         return True
 
-    def _places(self, option: int, ranks: Sequence[Sequence[int] | IntArray]) -> list[int]:
-        found: list[int] = []
-        for view, taken in zip(self._blocks(option), ranks, strict=True):
-            if self._fixed_ranks(view, self._pin(option, view)) is not None:
-                continue
-            if view.where == Where.ONE_MACHINE:
-                taken = [self._machine_at[int(r)] for r in taken if int(r) in self._machine_at]
-            found += [int(r) for r in taken]
+    def _settled(self, option: int, block: int) -> IntArray | None:
+        """Ranks of a block without seats."""
+        if self._block_seats[block] < self._block_seats[block + 1]:
+            return None
+        return settled_ranks(self._candidates, int(self._candidate[option]), block)
+
+    def _on_machines(self, block: int) -> bool:
+        return bool(self.seats[self._block_seats[block], 1] != RANK)
+
+    def _places(self, block: int, ranks: Sequence[int] | IntArray) -> list[int]:
+        """Places of a block's seats, from its ranks: the machines that begin with them, or they."""
+        found = [int(rank) for rank in ranks]
+        if self._on_machines(block):
+            found = [self._machine_at[rank] for rank in found if rank in self._machine_at]
         return found
 
     def ranks(self, option: int, places: list[int]) -> list[IntArray]:
         """Ranks of an option's blocks, from the places of its seats."""
         at, result = 0, []
-        for view in self._blocks(option):
-            fixed = self._fixed_ranks(view, self._pin(option, view))
-            if fixed is None:
-                taken = places[at : at + view.count]
-                at += view.count
-                machine = view.where == Where.ONE_MACHINE
-                fixed = machine_ranks(self.instance, taken) if machine else np.asarray(taken)
-            result.append(fixed)
+        for block in self.instance.blocks_of(option):
+            found = self._settled(option, block)
+            if found is None:
+                seats = int(self._block_seats[block + 1] - self._block_seats[block])
+                taken = places[at : at + seats]
+                at += seats
+                whole = self._on_machines(block)
+                found = machine_ranks(self.instance, taken) if whole else np.asarray(taken)
+            result.append(found)
         return result
 
-    def _blocks(self, option: int) -> list[BlockView]:
-        return [self.instance.block(b) for b in self.instance.blocks_of(option)]
 
-    def _pin(self, option: int, view: BlockView) -> tuple[int, ...] | None:
-        pin = self._pins.get(option)
-        return None if pin is None else pin[view.index - int(self.instance.option_blocks[option])]
+def _shards(instance: Instance, blocks: IntArray) -> tuple[IntArray, IntArray]:
+    """Block and entry of every shard of blocks that count shards, position by position."""
+    entry, ends = members(instance.block_shards, blocks)
+    owner = np.repeat(blocks, np.diff(ends))
+    shared = np.diff(ends)[np.repeat(np.arange(len(blocks)), np.diff(ends))] == 1
+    times = np.where(shared, instance.block_count[owner], instance.shard_repeat[entry])
+    return np.repeat(owner, times), np.repeat(entry, times)
 
 
-def _starts(sizes: Sequence[int]) -> IntArray:
+def _starts(sizes: Sequence[int] | IntArray) -> IntArray:
     return np.append(0, np.cumsum(sizes)).astype(np.int64)
 
 
