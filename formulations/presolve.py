@@ -80,16 +80,9 @@ def usable(instance: Instance) -> NDArray[np.bool_]:
 
 def placement_variables(instance: Instance, presolved: Presolved | None = None) -> int:
     """How many variables say where shards go, over the options worth keeping."""
-    places = {
-        Where.ANY_RANK: instance.num_ranks,
-        Where.ANY_RANK_OF_ONE_MACHINE: instance.num_ranks,
-        Where.ONE_MACHINE: len(instance.machines),
-    }
     kept = (presolved or presolve(instance)).kept[instance.option_of]
-    return sum(
-        int(np.count_nonzero(kept & (instance.block_where == where))) * number
-        for where, number in places.items()
-    )
+    places = np.where(instance.free, instance.num_ranks, len(instance.machines))
+    return int(places[kept & ~instance.settled].sum())
 
 
 def _fits(instance: Instance) -> NDArray[np.bool_]:
@@ -156,7 +149,7 @@ def _kinds(instance: Instance) -> NDArray[np.int8]:
 
 def _bound_to_machines(instance: Instance) -> NDArray[np.bool_]:
     """Blocks whose shards must share one machine of several, bool array [blocks]."""
-    together = (instance.block_where == Where.ANY_RANK_OF_ONE_MACHINE) & (instance.block_count > 1)
+    together = instance.free & instance.by_machine & (instance.block_count > 1)
     return together & (len(instance.machines) > 1)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import InstanceError
-from formulations.instance import Instance, IntArray, Where
+from formulations.instance import Instance, IntArray
 from formulations.proof.build import build_rows
 from formulations.proof.prove import symmetric_lp
 from formulations.proof.rows import Rows
@@ -203,5 +203,4 @@ def _ceil(value: int, divisor: int) -> int:
 
 def places_are_fixed(instance: Instance, kept: NDArray[np.bool_]) -> bool:
     """Whether every option left says where all its shards sit: only options are to be chosen."""
-    fixed = np.isin(instance.block_where, (Where.EVERY_RANK, Where.LIST, Where.CLUSTER))
-    return bool(fixed[kept[instance.option_of]].all())
+    return bool(instance.settled[kept[instance.option_of]].all())

@@ -65,8 +65,7 @@ def own_cost(instance: Instance) -> IntArray:
     if instance.objective == Objective.TOTAL:
         return np.full(instance.num_options, np.iinfo(np.int64).min)
     cost = instance.shard_cost.copy()
-    off = np.repeat(instance.block_where == Where.CLUSTER, np.diff(instance.block_shards))
-    cost[off] = 0
+    cost[instance.off_rank] = 0
     if instance.objective == Objective.BUSIEST_RANK:
         cost = cost.sum(axis=1, keepdims=True)
     return per_option(instance, cost, np.maximum).sum(axis=1)
@@ -106,7 +105,7 @@ def option_facts(instance: Instance) -> OptionFacts:
     """Add up every option of an instance (vectorised over all shard entries)."""
     times = shard_counts(instance)
     cost = instance.shard_cost.sum(axis=1)
-    on_rank = np.repeat(instance.block_where != Where.CLUSTER, np.diff(instance.block_shards))
+    on_rank = ~instance.off_rank
     return OptionFacts(
         cost=per_option(instance, cost * times),
         placed_cost=per_option(instance, cost * times * on_rank),

@@ -247,6 +247,26 @@ class Instance:
             mask[pin.option] = keep
         return mask
 
+    @cached_property
+    def settled(self) -> NDArray[np.bool_]:
+        """Blocks that leave no choice of place, bool array [blocks]."""
+        return np.isin(self.block_where, (Where.EVERY_RANK, Where.LIST, Where.CLUSTER))
+
+    @cached_property
+    def free(self) -> NDArray[np.bool_]:
+        """Blocks whose shards choose a rank each, bool array [blocks]."""
+        return np.isin(self.block_where, (Where.ANY_RANK, Where.ANY_RANK_OF_ONE_MACHINE))
+
+    @cached_property
+    def by_machine(self) -> NDArray[np.bool_]:
+        """Blocks whose places are machines, bool array [blocks]."""
+        return np.isin(self.block_where, (Where.ONE_MACHINE, Where.ANY_RANK_OF_ONE_MACHINE))
+
+    @cached_property
+    def off_rank(self) -> NDArray[np.bool_]:
+        """Shard entries that lie on no rank, bool array [entries]."""
+        return np.repeat(self.block_where == Where.CLUSTER, np.diff(self.block_shards))
+
     @property
     def limits_moves(self) -> bool:
         """Whether moves against the current plan are limited."""

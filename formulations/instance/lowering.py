@@ -38,10 +38,10 @@ def _apart(instance: Instance, block: int) -> int:
 
 def _places(instance: Instance, block: int) -> IntArray:
     """Ranks, or machines, that a block may take."""
-    machines = instance.block_where[block] in (Where.ONE_MACHINE, Where.ANY_RANK_OF_ONE_MACHINE)
     places = int(instance.block_places[block])
     if places < 0:
-        return np.arange(len(instance.machines) if machines else instance.num_ranks)
+        whole = instance.by_machine[block]
+        return np.arange(len(instance.machines) if whole else instance.num_ranks)
     return np.asarray(instance.place_sets[places], dtype=np.int64)
 
 

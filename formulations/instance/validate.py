@@ -242,7 +242,7 @@ def _block_rules(instance: Instance) -> Iterator[tuple[np.ndarray, Callable[[Blo
     yield listed & ~named, lambda _: "a list of ranks is needed"
     sets = [*instance.place_sets, (0,)]  # the last is looked up where none is named
     unclear = np.asarray([not s or len(set(s)) != len(s) for s in sets])[places]
-    machines = np.isin(where, [Where.ONE_MACHINE, Where.ANY_RANK_OF_ONE_MACHINE])
+    machines = instance.by_machine
     limit = np.where(machines, len(instance.machines), instance.num_ranks)
 
     def kind(block: BlockView) -> str:

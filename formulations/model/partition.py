@@ -9,9 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance import Instance, IntArray, Scope, Where
-
-_MACHINE_KINDS = (Where.ONE_MACHINE, Where.ANY_RANK_OF_ONE_MACHINE)
+from formulations.instance import Instance, IntArray, Scope
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,8 +149,8 @@ def _signatures(instance: Instance) -> tuple[list[Hashable], list[Hashable]]:
         for place, mark in enumerate(target):
             mark.append(int(resource.capacity[place]))
     named = {
-        (int(p), int(w) in _MACHINE_KINDS)
-        for p, w in zip(instance.block_places, instance.block_where, strict=True)
+        (int(p), bool(machines))
+        for p, machines in zip(instance.block_places, instance.by_machine, strict=True)
         if p >= 0
     }
     for index, of_machines in sorted(named):

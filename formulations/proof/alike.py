@@ -18,7 +18,7 @@ def possible_alike(instance: Instance) -> NDArray[np.bool_]:
         if resource.scope != Scope.CLUSTER:
             fits &= instance.shard_use[:, index] <= resource.capacity[0]
     where, count = instance.block_where, instance.block_count
-    fits |= np.repeat(where == Where.CLUSTER, np.diff(instance.block_shards))
+    fits |= instance.off_rank
     open_ = np.logical_and.reduceat(fits, instance.block_shards[:-1])
     rooms = {
         Where.ANY_RANK: instance.num_ranks,

@@ -123,7 +123,7 @@ class _Builder:
             self._add(own, self._layout.cover + f, int(self._measures.floor[option, f]))
             self._add(own, self._chief_row(0, f), int(self._measures.excess[option, f]))
         blocks = [instance.block(b) for b in instance.blocks_of(option)]
-        homes = [b.index for b in blocks if b.where in _HOME_KINDS]
+        homes = [b.index for b in blocks if not instance.settled[b.index]]
         self._home = homes[0] if homes and self._apart else -1
         pins = self._pins.get(option)
         return all(self._block(b, None if pins is None else pins[i]) for i, b in enumerate(blocks))
@@ -333,6 +333,3 @@ class _Builder:
         limit[layout.moved_tables] = instance.max_moved_tables or 0
         limit[layout.moved_bytes] = instance.max_moved_bytes or 0
         return limit
-
-
-_HOME_KINDS = (Where.ANY_RANK, Where.ANY_RANK_OF_ONE_MACHINE, Where.ONE_MACHINE)

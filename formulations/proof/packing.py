@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance import Instance, Where
+from formulations.instance import Instance
 from formulations.proof.rows import Measures
 
 #: Combinations of choices, those of them that are not too much in sum, and steps in trying one
@@ -22,7 +22,6 @@ _COMBINATIONS, _LIGHT, _STEPS, _LEAST = 2**14, 1_000, 300_000, 3_000
 #: Options left up to which it is tried, how full ranks must be on average, and shards that choose
 #: a rank at most: each is one level of recursion.
 _FEW, _FULL, _ITEMS = 400, 0.8, 100
-_CHOOSE = (Where.ANY_RANK, Where.ANY_RANK_OF_ONE_MACHINE)
 
 #: Sizes, the largest first.
 Items = tuple[int, ...]
@@ -49,10 +48,9 @@ class Packing:
             self._columns.setdefault(instance.resources[resource].name, [column])
         self._known: dict[tuple[int, str], tuple[int, Items]] = {}
         self._patience = self._steps = _STEPS
-        chosen = np.isin(instance.block_where, _CHOOSE)
         self._shards = np.zeros(instance.num_options, dtype=np.int64)
         owner = np.repeat(np.arange(instance.num_options), np.diff(instance.option_blocks))
-        np.add.at(self._shards, owner, instance.block_count * chosen)
+        np.add.at(self._shards, owner, instance.block_count * instance.free)
 
     def refutes(self, keep: NDArray[np.bool_], limit: int | None) -> str | None:
         """The cost or resource of which the shards fit into the ranks with no choice of options;
@@ -92,7 +90,7 @@ class Packing:
             instance, columns = self._instance, self._columns[name]
             items = list[int]()
             for block in map(instance.block, instance.blocks_of(option)):
-                if block.where in _CHOOSE:
+                if instance.free[block.index]:
                     values = self._measures.value[:, columns].sum(axis=1)
                     items += [int(values[block.entry(i)]) for i in range(block.count)]
             floor = int(self._measures.floor[option, columns].sum())

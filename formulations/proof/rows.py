@@ -48,8 +48,7 @@ def measures(instance: Instance) -> Measures:
     ranked = tuple(i for i, r in enumerate(instance.resources) if r.scope == Scope.RANK)
     costs, cost = _costs(instance)
     value = np.concatenate([cost, instance.shard_use[:, list(ranked)]], axis=1)
-    off = np.repeat(instance.block_where == Where.CLUSTER, np.diff(instance.block_shards))
-    value[off] = 0
+    value[instance.off_rank] = 0
     most = [int(instance.resources[i].capacity.max()) for i in ranked]
     floor, excess = _floor_and_excess(instance, value)
     return Measures(

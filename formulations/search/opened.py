@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from formulations.instance import Instance, IntArray, Objective, Where
+from formulations.instance import Instance, IntArray, Objective
 from formulations.result.placement import Placement
 from formulations.search.load import Load, place_use
 
 #: A neighbourhood beyond this many placing columns is too slow to build and solve.
 MAX_COLUMNS = 6_000
-_WIDE = (Where.EVERY_RANK, Where.ONE_MACHINE, Where.LIST, Where.CLUSTER)
 
 
 @dataclass
@@ -111,7 +110,7 @@ class Chooser:
         for block, ranks in zip(blocks, placement.ranks[table], strict=True):
             if free[ranks].all():
                 continue
-            if self._instance.block_where[block] not in _WIDE:
+            if self._instance.free[block]:
                 return "outside"
             state = "spread"
         return state

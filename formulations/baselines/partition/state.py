@@ -127,7 +127,6 @@ def positions_on_machine(instance: Instance) -> list[int]:
     return position
 
 
-_FIXED = (Where.EVERY_RANK, Where.LIST, Where.CLUSTER)
 #: Dense vectors of fixed blocks are kept up to this many numbers in all (8 bytes each).
 _CACHE = 8_000_000
 
@@ -154,9 +153,8 @@ class Blocks:
         self._instance = instance
         self._free: dict[int, FreeBlock] = {}
         self._fixed: dict[int, tuple[IntArray, IntArray]] = {}
-        fixed = np.isin(instance.block_where, _FIXED)
         self._has_free = np.zeros(instance.num_options, dtype=bool)
-        np.logical_or.at(self._has_free, instance.option_of, ~fixed)
+        np.logical_or.at(self._has_free, instance.option_of, ~instance.settled)
         entries = np.diff(instance.block_shards)
         first = instance.block_shards[:-1]
         self._even = (
@@ -175,7 +173,7 @@ class Blocks:
     def free(self, index: int) -> FreeBlock | None:
         """One block if its place is a choice, else None."""
         if index not in self._free:
-            if Where(int(self._instance.block_where[index])) in _FIXED:
+            if self._instance.settled[index]:
                 return None
             self._free[index] = self._unpack(index)
         return self._free[index]
@@ -216,13 +214,12 @@ class Blocks:
         use += instance.shard_use[entry].sum(axis=0)
         for option in options[~self._simple[options]].tolist():
             for index in instance.blocks_of(option):
-                where = Where(int(instance.block_where[index]))
-                if where == Where.CLUSTER:
+                if instance.block_where[index] == Where.CLUSTER:
                     block = instance.block(index)
                     entries = np.asarray([block.entry(i) for i in range(block.count)])
                     off += instance.shard_use[entries].sum(axis=0)
                     off_cost += int(instance.shard_cost[entries].sum())
-                elif where in _FIXED:
+                elif instance.settled[index]:
                     block_load, block_use = self._vectors(index)
                     load += block_load
                     use += block_use
