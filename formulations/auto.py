@@ -23,9 +23,9 @@ from formulations.settings import Settings
 POLISH_UP_TO = 20_000
 #: Share of the time limit kept for polishing, and the most seconds of it.
 KEEP, MOST = 0.08, 5.0
-#: Seconds an option for the check of the search's certificate and the finishing pass; and the
-#: largest share of the time limit for it.
-AFTERWARDS, MOST_AFTERWARDS = READING + CHECKING + 2e-5, 0.3
+#: Seconds an option for the finishing pass and, where no side of the search does it in time, the
+#: check of its certificate; and the largest share of the time limit for these.
+FINISHING, CHECK, MOST_AFTERWARDS = 2e-5, READING + CHECKING, 0.3
 
 #: Those of both; each reads its own.
 OPTIONS = {**exact.OPTIONS, **scale.OPTIONS}
@@ -43,7 +43,8 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     polishes = timed and variables <= POLISH_UP_TO
     kept = min(MOST, KEEP * limit) if polishes else 0.0
     if timed and settings.certificate:
-        kept += min(AFTERWARDS * instance.num_options, MOST_AFTERWARDS * limit)
+        each = FINISHING + (CHECK if settings.workers == 1 else 0.0)
+        kept += min(each * instance.num_options, MOST_AFTERWARDS * limit)
     with clock.holding_back(kept):
         outcome = conduct(instance, settings, clock, "auto")
     if not polishes or outcome.placement is None or clock.over():

@@ -42,13 +42,13 @@ def need(good: object, sentence: str, error: type[Exception] = Unreadable) -> No
 def fits(value: Any, shape: Any) -> bool:
     """Whether a value has a shape: a range, a type, a set of texts, a tuple of alternatives, [the
     shape of items], {None: the shape of values} or {key: its shape} (with ?: may be missing)."""
-    if type(shape) in {range, set}:
-        return type(value) is type(next(iter(shape))) and value in shape
-    if type(shape) is tuple:
+    if (kind := type(shape)) is range or kind is set:
+        return type(value) is (int if kind is range else str) and value in shape
+    if kind is tuple:
         return any(fits(value, one) for one in shape)
-    if type(shape) is list:
+    if kind is list:
         return type(value) is list and all([fits(item, shape[0]) for item in value])
-    if type(shape) is type or type(value) is not dict:
+    if kind is type or type(value) is not dict:
         return type(value) is shape
     if None in shape:
         return all([fits(item, shape[None]) for item in value.values()])
@@ -141,17 +141,17 @@ class Block:
 
     def _parts(self, instance: Instance, ranks: tuple[int, ...], named: Any) -> tuple[Part, ...]:
         """The shards with the ranks they may take of these, or take; () if one has none."""
-        parts, start = list[Part](), 0
-        total = self.count if self.free else len(ranks)
+        parts, start, total = list[Part](), 0, self.count if self.free else len(ranks)
         for length, shard in self.runs if len(self.runs) > 1 else [(total, self.runs[0][1])]:
-            piece = ranks if self.free else ranks[start : start + length]
-            held, start = instance.held, start + length
-            left = tuple([rank for rank in piece if rank in named and held[rank] in shard.kinds])
+            piece, start = ranks if self.free else ranks[start : start + length], start + length
+            left, held = piece, instance.held
+            if named is not instance.ranks or len(shard.kinds) < len(instance.kinds):
+                left = tuple([r for r in piece if r in named and held[r] in shard.kinds])
             parts.append(Part(length, shard, left))
             if not left or not (self.free or left == piece):
                 return ()
-        enough = not self.distinct or len({r for part in parts for r in part.ranks}) >= total
-        return tuple(parts) if enough else ()
+        seen = {r for p in parts for r in p.ranks} if self.distinct and self.free else range(total)
+        return tuple(parts) if len(seen) >= total else ()
 
     def seat(self, instance: Instance, ranks: list[int]) -> Iterator[tuple[int, Shard, int]]:
         """How many of a shard are on a rank; :class:`Refuted`: the ranks are no places of it."""

@@ -83,7 +83,7 @@ def _certified(
     if settings.time_limit is None or settings.work_limit is not None:
         return certify(instance, outcome)
     left = clock.remaining()
-    if outcome.certified_bound is not None and left <= seconds_to_check(instance, outcome):
+    if outcome.certified_bound is not None and left <= seconds_to_check(instance, first=False):
         return outcome  # no time is left to prove more
     return certify(instance, outcome, left)
 

@@ -16,6 +16,9 @@ from formulations.solvers.answer import Answer, Found
 from formulations.solvers.cpsat import solve_cpsat
 from formulations.solvers.highs import solve_highs
 
+#: Columns from which HiGHS finds good choices of options and machines sooner than CP-SAT.
+LARGE = 4_000
+
 
 @dataclass(frozen=True, eq=False)
 class PooledBound:
@@ -44,24 +47,17 @@ class PooledBound:
     machines: np.ndarray | None = None
 
 
-def pooled_ip(
-    instance: Instance, parts: Parts | None = None, limits: Limits | None = None
-) -> PooledBound:
-    """Options whole, ranks of one kind pooled, largest-shard rows; by HiGHS (floating point).
+def pooled_ip(instance: Instance, limits: Limits, parts: Parts | None = None) -> PooledBound:
+    """Options whole, ranks of one kind pooled, largest-shard rows; by CP-SAT.
+
+    HiGHS's bounds for this program were wrong by up to 4% (docs/bounds.md).
 
     Parameters
     ----------
     instance : Instance
+    limits : Limits
     parts : Parts, optional
-    limits : Limits, optional
     """
-    model = build(instance, by_class(instance), parts)
-    answer = solve_highs(model.linear, limits)
-    return _result(model, answer, BoundSource("highs pooled", exact=False))
-
-
-def exact_pooled_ip(instance: Instance, limits: Limits, parts: Parts | None = None) -> PooledBound:
-    """The same by CP-SAT, exact in integers; slower where memory is tight."""
     model = build(instance, by_class(instance), parts)
     answer = solve_cpsat(model.linear, limits)
     return _result(model, answer, BoundSource("cpsat pooled", exact=True))
@@ -75,10 +71,12 @@ def machine_ip(instance: Instance, limits: Limits, parts: Parts | None = None) -
 
 
 def machines_apart(instance: Instance, limits: Limits, parts: Parts | None = None) -> PooledBound:
-    """The same by HiGHS (floating point), which finds good choices sooner."""
+    """A choice of options and machines for plans to start from, by the same program: large ones by
+    HiGHS, which finds good choices sooner there, and gives no bound."""
     model = build(instance, by_machine(instance), parts)
-    answer = solve_highs(model.linear, limits)
-    result = _result(model, answer, BoundSource("highs machines", exact=False))
+    large = model.linear.num_columns > LARGE
+    answer = (solve_highs if large else solve_cpsat)(model.linear, limits)
+    result = _result(model, answer, BoundSource("highs" if large else "cpsat", exact=not large))
     if answer.values is None or result.options is None:
         return result
     return replace(result, machines=chosen_machines(model, answer.values))

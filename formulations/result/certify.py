@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from formulations.instance import Instance
 from formulations.proof.prove import prove, prove_infeasible
 from formulations.result.certificate import Certificate
@@ -16,6 +18,8 @@ LEAST_SECONDS = 0.5
 #: Share of the time limit kept for a proof and the most seconds of it: on one machine, where trees
 #: are small, and on several.
 KEEP, MOST_SECONDS = (0.05, 0.15), (5.0, 30.0)
+#: Of the time for a proof, what finding it may take: checking its cases takes up to the rest.
+FINDING = 0.7
 
 
 def kept_to_prove(instance: Instance, settings: Settings) -> float:
@@ -26,10 +30,9 @@ def kept_to_prove(instance: Instance, settings: Settings) -> float:
     return min(MOST_SECONDS[several], KEEP[several] * (settings.time_limit or 0.0))
 
 
-def seconds_to_check(instance: Instance, outcome: Outcome) -> float:
-    """What the check of one more certificate takes, about."""
-    known = outcome.certified_bound is not None  # the checker has read the instance
-    return instance.num_options * (CHECKING + (0.0 if known else READING))
+def seconds_to_check(instance: Instance, first: bool) -> float:
+    """What the check of a certificate takes, about; before the first, the instance is read."""
+    return instance.num_options * (CHECKING + (READING if first else 0.0))
 
 
 def certify(instance: Instance, outcome: Outcome, seconds: float | None = None) -> Outcome:
@@ -51,7 +54,8 @@ def certify(instance: Instance, outcome: Outcome, seconds: float | None = None) 
         The same with ``certificate`` and ``certified_bound``; unchanged where none was found.
     """
     if seconds is not None:
-        seconds = max(LEAST_SECONDS, seconds - seconds_to_check(instance, outcome))
+        check = seconds_to_check(instance, first=outcome.certified_bound is None)
+        seconds = max(LEAST_SECONDS, FINDING * (seconds - check))
     if outcome.status == Status.INFEASIBLE:
         proof = prove_infeasible(instance, seconds)
         if proof is None or not certifies(instance, proof):
@@ -61,12 +65,17 @@ def certify(instance: Instance, outcome: Outcome, seconds: float | None = None) 
     return outcome if certificate is None else with_certificate(instance, outcome, certificate)
 
 
-def with_certificate(instance: Instance, outcome: Outcome, certificate: Certificate) -> Outcome:
+def with_certificate(
+    instance: Instance,
+    outcome: Outcome,
+    certificate: Certificate,
+    accepts: Callable[[Instance, Certificate], bool] = certifies,
+) -> Outcome:
     """Attach a bound certificate, if the checker accepts it and none that proves more is there."""
     known, bound = outcome.certified_bound, certificate.target
     if bound is None or (known is not None and known >= bound):
         return outcome
-    if not certifies(instance, certificate):
+    if not accepts(instance, certificate):
         return outcome
     outcome = outcome.with_(certificate=certificate, certified_bound=bound)
     exact = outcome.bound_source is not None and outcome.bound_source.exact

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from formulations.bounds.pooled import (
     PooledBound,
-    exact_pooled_ip,
     machine_ip,
     machines_apart,
     pooled_ip,
@@ -19,8 +18,7 @@ from formulations.clock import OutOfTime
 from formulations.instance import Instance, IntArray, Scope
 from formulations.model.build import Parts
 from formulations.proof.prove import prove
-from formulations.result.certify import CERTIFICATE
-from formulations.result.verify import certifies
+from formulations.result.certify import CERTIFICATE, FINDING, LEAST_SECONDS, seconds_to_check
 from formulations.search import parameters
 from formulations.search.context import Context
 from formulations.search.exact import columns_of_whole, solve_whole
@@ -63,28 +61,15 @@ class Bounds:
         return columns <= min(parameters.SMALL, self._most)
 
     def pooled(self, amount: float) -> bool:
-        """The pooled program: by HiGHS first, in integers where that meets the best plan."""
-        context = self._context
-        if context.met or context.clock.counts:
-            return self._below(amount, exact_pooled_ip)
-        parts = Parts(keep=context.keep, check=context.clock.check)
-        limits = context.limits(max(amount, parameters.POOLED))
-        try:
-            result = pooled_ip(context.instance, parts, limits)
-        except OutOfTime:
-            return False
-        context.spend(result.work)
-        context.lift(result.bound, result.source)
-        self._tell(result)
-        value = result.value
-        return value is None or value - (result.bound or 0) > parameters.SOLVED * abs(value)
+        """The program over pooled places."""
+        return self._below(amount, pooled_ip)
 
     def apart(self, amount: float) -> bool:
         """Options and machines for plans to start from, once: by HiGHS, with a little memory of
         every rank to spare for shards to fit, and no dearer than needs be."""
         context, clock = self._context, self._context.clock
-        if context.bound is None or context.met:
-            return context.bound is None
+        if context.bound is None:
+            return True
         roomy = with_slack(context.instance, parameters.SLACK)
         end = clock.now() + max(amount, clock.share(parameters.APART))
         for dearer in parameters.DEAREST:
@@ -122,12 +107,21 @@ class Bounds:
         found = prove(context.instance, upper, amount)
         bound = None if found is None else found.target
         news = bound is not None and bound >= (context.bound or 0)
-        if found is not None and news and certifies(context.instance, found):
+        if found is not None and news and context.accepts(context.instance, found):
             context.proven = found
             context.lift(bound, CERTIFICATE)
         if context.clock.now() - start < amount:
             self._exhausted = upper
         return True
+
+    def last_word(self) -> None:
+        """Have the certificate of the linear program checked; prove more in what is left."""
+        context = self._context
+        if context.certificate is not None and not context.over():
+            context.accepts(context.instance, context.certificate)
+        again = parameters.BESIDE * seconds_to_check(context.instance, first=False)
+        if context.clock.remaining() > again + LEAST_SECONDS and not context.over():
+            self.certified(FINDING * (context.clock.remaining() - again))
 
     def nothing_to_certify(self) -> bool:
         """Whether the prover could do nothing: no plan, or it ended early with this one."""

@@ -25,7 +25,12 @@ from formulations.clock import Clock
 from formulations.instance import Instance, IntArray
 from formulations.presolve import presolve
 from formulations.proof.prove import SymmetricLP, prove_infeasible, symmetric_lp
-from formulations.result.certify import CERTIFICATE, kept_to_prove, with_certificate
+from formulations.result.certify import (
+    CERTIFICATE,
+    kept_to_prove,
+    seconds_to_check,
+    with_certificate,
+)
 from formulations.result.outcome import BoundSource, Outcome, StoppedBy, found, infeasible, nothing
 from formulations.search import parameters
 from formulations.search.bounds import Bounds
@@ -124,16 +129,21 @@ def _search(context: Context, plans: list[Plans]) -> None:
     first = [_packing(context, plans[0]), *first]
     context.loops.prepare()
 
-    def prove() -> None:
-        _relax(context, choose)
-        take_turns(context, second, context.over)
-
     # where the prover has its turns, nothing need be kept for it
     kept = 0.0 if small else kept_to_prove(context.instance, context.settings)
+    if kept and context.beside:
+        kept += parameters.BESIDE * seconds_to_check(context.instance, first=True)
+
+    def prove() -> None:
+        _relax(context, choose)
+        take_turns(context, second, lambda: context.over() or context.clock.remaining() <= kept)
+        if kept:
+            bounds.last_word()
+
+    if context.beside:
+        _beside(context, lambda: _seek(context, small, first), prove)
+        return
     with context.clock.holding_back(kept):
-        if context.beside:
-            _beside(context, lambda: _seek(context, small, first), prove)
-            return
         _relax(context, choose)
         sides, turn = [second, first] if small else [first, second], 0
         while not context.over() and any(p.alive for side in sides for p in side):
@@ -171,7 +181,7 @@ def _parts(context: Context, plans: list[Plans], bounds: Bounds) -> tuple[list[P
         first = Part("first plan", of.first, better, waits=waits)
         return [first, replicas, *parts, Part("mending", of.mend, better, waits=of.idle)]
 
-    pooled = Part("pooled", bounds.pooled, better_bound)
+    pooled = Part("pooled", bounds.pooled, better_bound, parameters.POOLED)
     turn = inf if bounds.small and context.beside else parameters.FIRST_TURN
     whole = Part("whole", bounds.whole, better_bound, turn, anew=bounds.small)
     several = len(context.instance.machines) > 1
@@ -258,9 +268,9 @@ def _outcome(context: Context, name: str) -> Outcome:
         outcome = found(
             context.instance, name, context.best, _stopped(context), context.bound, context.source
         )
-    for certificate in (context.certificate, context.proven):
+    for certificate in (context.proven, context.certificate):
         if certificate is not None and context.settings.certificate:
-            outcome = with_certificate(context.instance, outcome, certificate)
+            outcome = with_certificate(context.instance, outcome, certificate, context.accepts)
     return outcome.with_(detail={"work": round(context.clock.work, 3)}, **solver())
 
 

@@ -17,6 +17,7 @@ from formulations.result.certificate import Certificate
 from formulations.result.check import check
 from formulations.result.outcome import BoundSource
 from formulations.result.placement import Placement
+from formulations.result.verify import certifies
 from formulations.search.load import peak_costs
 from formulations.search.loops import Loops
 from formulations.search.opened import Sizes
@@ -73,8 +74,9 @@ class Context:
         self.proof: Certificate | None = None
         self.opened, self.walks = Sizes(), 0
         self.loops = Loops(compile_apart=not clock.counts)
+        self._checked: dict[int, tuple[Certificate, bool]] = {}
         self._below: tuple[int | None, NDArray[np.bool_]] = (None, keep)
-        self.lock = threading.Lock()
+        self.lock, self._checking = threading.Lock(), threading.Lock()
 
     def offer(self, placement: Placement, source: str) -> bool:
         """Take a plan if the check accepts it and it is the best so far."""
@@ -86,27 +88,25 @@ class Context:
             if self.closed or (self.objective is not None and objective >= self.objective):
                 return False
             self.best, self.objective = placement, objective
-            if self.bound is not None and self.bound > objective and not self.exact:
-                self.bound = self.source = None  # floating point was wrong
-                self.clock.forget_bounds()
             self.clock.record(objective, self.bound, source)
         return True
 
     def lift(self, bound: int | None, source: BoundSource) -> None:
-        """Take a bound if it is the best so far, or the first in integers that meets the plan."""
+        """Take a bound, derived in integers, if it is the best so far."""
         if bound is None:
             return
         with self.lock:
-            if self.closed:
-                return
-            if self.objective is not None and not source.exact:
-                bound = min(bound, self.objective)
-            meets = self.objective is not None and bound >= self.objective
-            proves = meets and source.exact and not self.exact
-            if self.bound is not None and bound <= self.bound and not proves:
+            if self.closed or (self.bound is not None and bound <= self.bound):
                 return
             self.bound, self.source = bound, source
             self.clock.record(self.objective, bound, source.method)
+
+    def accepts(self, instance: Instance, certificate: Certificate) -> bool:
+        """Whether the checker accepts a certificate, asked once."""
+        with self._checking:
+            if id(certificate) not in self._checked:
+                self._checked[id(certificate)] = certificate, certifies(instance, certificate)
+            return self._checked[id(certificate)][1]
 
     @property
     def beside(self) -> bool:
@@ -134,21 +134,11 @@ class Context:
         return keep if every else self.keep
 
     @property
-    def exact(self) -> bool:
-        """Whether the best bound was derived in integers."""
-        return self.source is not None and self.source.exact
-
-    @property
-    def met(self) -> bool:
-        """Whether the best bound reaches the best plan, be it in floating point."""
-        return (
-            self.objective is not None and self.bound is not None and (self.bound >= self.objective)
-        )
-
-    @property
     def proved(self) -> bool:
         """Whether the best plan is known to be optimal, or that there is none."""
-        return self.refuted is not None or (self.met and self.exact)
+        objective, bound = self.objective, self.bound
+        met = objective is not None and bound is not None and bound >= objective
+        return met or self.refuted is not None
 
     def left_below(self, value: int) -> NDArray[np.bool_]:
         """Options that a plan cheaper than ``value`` may use: by what they cost alone, and by

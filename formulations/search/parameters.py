@@ -99,12 +99,12 @@ DEAREST, APART, SLACK = (0.15, 0.35, 0.6), 0.2, 0.01
 #: Options left times machines up to which machines are kept apart at all: of more, programs find
 #: nothing in the time and go on long after it without hearing a stop.
 MOST_APART = 300_000
-#: Distance, as a share, at which HiGHS has solved a program.
-SOLVED = 1e-5
-#: Seconds that HiGHS is given at least for the pooled program: mostly it needs less than one.
+#: The first turn of the program over pooled places: mostly it is solved in less.
 POOLED = 4.0
 #: Options up to which TorchRec's greedy is asked for a first plan (a few seconds at most).
 GREEDY_UP_TO = 20_000
+#: How much longer a check takes beside a search than alone.
+BESIDE = 1.5
 #: Seconds that a side has to end when it is over: the longest call that does not ask is a slice of
 #: annealing, or, once on a machine, the compiler.
 LAST_WORDS = 2.0

