@@ -122,7 +122,13 @@ def _search(context: Context, plans: list[Plans]) -> None:
         for each in plans:
             each.choose(options, machines)
 
-    bounds = Bounds(context, choose)
+    def tell(options: IntArray, machines: IntArray | None) -> None:
+        """A choice over pooled places is for the first side: the second begins from the linear
+        program's, until machines are told apart. Which leads further, nobody knows before."""
+        for each in plans if machines is not None else plans[:1]:
+            each.choose(options, machines)
+
+    bounds = Bounds(context, tell)
     small = bounds.small
     first, second = _parts(context, plans, bounds)
 
