@@ -70,6 +70,9 @@ BURST, MOST_STATE = 500, 20_000_000
 #: The first aim of replicas, above the bound; what it is raised by after a turn without a plan: the
 #: first, or, if more, the second of the way to the best plan, as other missed aims are.
 FIRST_AIM, RAISE, CLOSER = 0.07, 0.01, 0.3
+#: Replicas begin anew after so many turns in a row without a plan, where the best one is this share
+#: above the bound: they end on levels of their own, and which one is chance.
+MISSES, LEVEL = 4, 0.035
 #: After a plan the target falls by this share: small enough to be met at the same temperature.
 SHRINK = 3e-4
 #: The first target from a choice of options is this share above the bound; the first from the best

@@ -51,6 +51,7 @@ class Plans:
         self._near, self._packed = float("inf"), False
         self._rate = float(parameters.MOVES_A_UNIT)
         self._replicas: Annealer | None = None
+        self._misses = self._begun = 0
         self._machines: IntArray | None = None
         self._aim, self._tables = 0, max(1, context.instance.num_tables)
         self._facts = measures(context.instance)
@@ -202,9 +203,20 @@ class Plans:
             self._take(annealer, self._aim)
             above = 0 if context.objective is None else context.objective - self._aim
             self._aim += int(max(parameters.RAISE * abs(self._aim), parameters.CLOSER * above)) + 1
+            self._misses += 1
+            if self._misses == parameters.MISSES and self._far():
+                self._replicas = None  # begin anew, from another seed
         elif context.objective is None or annealer.value < context.objective:
             context.offer(annealer.placement(best=True), "annealing")
+            self._misses = 0
         return True
+
+    def _far(self) -> bool:
+        """Whether the best plan is so far from the bound that other levels may lie between."""
+        objective, bound = self._context.objective, self._context.bound
+        if objective is None or bound is None:
+            return True
+        return objective - bound > parameters.LEVEL * abs(bound)
 
     def _dearest(self) -> int:
         """What no plan exceeds: every table at its dearest, all on one rank."""
@@ -216,7 +228,9 @@ class Plans:
     def _replicated(self, heats: list[float]) -> Annealer:
         """Replicas of what the choice of options gives, aiming far enough above the bound to meet
         plans soon."""
-        annealer = Annealer(self._context.instance, self._seed)
+        self._misses = 0
+        annealer = Annealer(self._context.instance, self._seed + 2 * self._begun)
+        self._begun += 1
         low = self._mean(self._options) if self._context.bound is None else self._context.bound
         self._aim = low + int(parameters.FIRST_AIM * abs(low)) + 1
         self._restrict(annealer, self._aim)

@@ -11,7 +11,9 @@ from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.certify import CERTIFICATE
 from formulations.result.placement import Placement
+from formulations.search.anneal import Annealer
 from formulations.search.context import Context
+from formulations.search.parameters import MISSES
 from formulations.search.plans import Plans
 
 
@@ -43,14 +45,44 @@ def test_a_first_plan_is_met_however_far_above_the_bound() -> None:
     assert context.work == work
 
 
-def packed_at(met: bool, known: bool) -> list[int]:
-    """Targets that packing eight equal tables onto four ranks goes through, each met or missed;
-    perhaps with the best plan known."""
+@pytest.mark.parametrize(("bound", "begun"), [(1000, 3), (1950, 1)])
+def test_replicas_begin_anew_far_from_the_bound(bound: int, begun: int) -> None:
+    """Where the best plan, the optimum here, is far above the bound, every fourth miss in a row
+    is the last of its replicas; near the bound they go on."""
+    instance, asked = eight_equal(), Settings(time_limit=None, work_limit=1e6, workers=1)
+    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
+    context.lift(bound, CERTIFICATE)
+    ranks = [[np.asarray([index % 4])] for index in range(8)]
+    assert context.offer(Placement(np.arange(8), ranks), "test")
+    seeds = []
+    with pytest.MonkeyPatch.context() as patch:
+        of = Annealer.__init__
+
+        def noted(self: Annealer, instance: Instance, seed: int = 0) -> None:
+            seeds.append(seed)
+            of(self, instance, seed)
+
+        patch.setattr(Annealer, "__init__", noted)
+        plans = Plans(context, np.arange(8))
+        for _ in range(2 * MISSES + 1):
+            assert plans.temper(0.01)
+    replicas = seeds[1:]  # the first is for single passes
+    assert len(replicas) == len(set(replicas)) == begun
+
+
+def eight_equal() -> Instance:
+    """Eight equal tables for four ranks."""
     builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [], "busiest_rank")
     for index in range(8):
         builder.add_table(f"t{index}")
         builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [1000])])])
-    instance, asked = builder.build(), Settings(time_limit=None)
+    return builder.build()
+
+
+def packed_at(met: bool, known: bool) -> list[int]:
+    """Targets that packing eight equal tables onto four ranks goes through, each met or missed;
+    perhaps with the best plan known."""
+    instance, asked = eight_equal(), Settings(time_limit=None)
     context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
     context.lift(2000, CERTIFICATE)
     if known:
