@@ -139,6 +139,7 @@ def _search(context: Context, plans: list[Plans]) -> None:
     kept = 0.0 if small else kept_to_prove(context.instance, context.settings)
     if kept and context.beside:
         kept += parameters.BESIDE * seconds_to_check(context.instance, first=True)
+        kept = min(kept, context.clock.share(parameters.MOST_KEPT))
 
     def prove() -> None:
         _relax(context, choose)

@@ -108,6 +108,9 @@ POOLED = 4.0
 GREEDY_UP_TO = 20_000
 #: How much longer a check takes beside a search than alone.
 BESIDE = 1.5
+#: The most of the time that may be kept for proof and check: the reader is slow, and slows a search
+#: that has no plan yet.
+MOST_KEPT = 0.5
 #: Seconds that a side has to end when it is over: the longest call that does not ask is a slice of
 #: annealing, or, once on a machine, the compiler.
 LAST_WORDS = 2.0
