@@ -16,9 +16,6 @@ from formulations.solvers.answer import Answer, Found
 from formulations.solvers.cpsat import solve_cpsat
 from formulations.solvers.highs import solve_highs
 
-#: Columns from which HiGHS finds good choices of options and machines sooner than CP-SAT.
-LARGE = 4_000
-
 
 @dataclass(frozen=True, eq=False)
 class PooledBound:
@@ -70,11 +67,13 @@ def machine_ip(instance: Instance, limits: Limits, parts: Parts | None = None) -
     return _result(model, answer, BoundSource("cpsat machines", exact=True))
 
 
-def machines_apart(instance: Instance, limits: Limits, parts: Parts | None = None) -> PooledBound:
-    """A choice of options and machines for plans to start from, by the same program: large ones by
-    HiGHS, which finds good choices sooner there, and gives no bound."""
+def machines_apart(
+    instance: Instance, limits: Limits, parts: Parts | None = None, *, highs_beyond: int
+) -> PooledBound:
+    """A choice of options and machines for plans to start from, by the same program; with more
+    columns than ``highs_beyond`` by HiGHS, which gives no bound."""
     model = build(instance, by_machine(instance), parts)
-    large = model.linear.num_columns > LARGE
+    large = model.linear.num_columns > highs_beyond
     answer = (solve_highs if large else solve_cpsat)(model.linear, limits)
     result = _result(model, answer, BoundSource("highs" if large else "cpsat", exact=not large))
     if answer.values is None or result.options is None:

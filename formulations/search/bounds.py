@@ -65,7 +65,7 @@ class Bounds:
         return self._below(amount, pooled_ip)
 
     def apart(self, amount: float) -> bool:
-        """Options and machines for plans to start from, once: by HiGHS, with a little memory of
+        """Options and machines for plans to start from, once: with a little memory of
         every rank to spare for shards to fit, and no dearer than needs be."""
         context, clock = self._context, self._context.clock
         if context.bound is None:
@@ -79,7 +79,10 @@ class Bounds:
                 break
             parts = Parts(keep=keep, limit=limit, check=clock.check)
             try:
-                result = machines_apart(roomy, context.limits(end - clock.now()), parts)
+                result = machines_apart(
+                    roomy, context.limits(end - clock.now()), parts,
+                    highs_beyond=parameters.HIGHS_BEYOND,
+                )  # fmt: skip
             except OutOfTime:
                 break
             context.spend(result.work)

@@ -99,6 +99,8 @@ YOUNG, MUCH = 0.05, 0.3
 #: the bound, next where there is none, the share of the time for it, and the share of the memory
 #: of ranks left to spare, as shards do not fit to the last byte.
 DEAREST, APART, SLACK = (0.15, 0.35, 0.6), 0.2, 0.01
+#: Columns of that program beyond which HiGHS finds good choices sooner than CP-SAT.
+HIGHS_BEYOND = 4_000
 #: Options left times machines up to which machines are kept apart at all: of more, programs find
 #: nothing in the time and go on long after it without hearing a stop.
 MOST_APART = 300_000

@@ -9,7 +9,10 @@ from formulations.clock import Clock
 from formulations.instance import Instance, IntArray, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.presolve import usable
+from formulations.proof.prove import symmetric_lp
+from formulations.result.certificate import Certificate
 from formulations.result.certify import CERTIFICATE
+from formulations.result.verify import certifies
 from formulations.search.bounds import Bounds, with_slack
 from formulations.search.context import Context
 
@@ -52,3 +55,22 @@ def test_slack_is_of_ranks() -> None:
     hbm, ddr = with_slack(four_tables(), 0.01).resources
     assert hbm.capacity.tolist() == [990] * 4
     assert ddr.capacity.tolist() == [50] * 2
+
+
+def test_the_certificate_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second side has it checked before the end; who writes the outcome knows the answer."""
+    asked = list[Certificate]()
+
+    def noted(instance: Instance, certificate: Certificate) -> bool:
+        asked.append(certificate)
+        return certifies(instance, certificate)
+
+    monkeypatch.setattr("formulations.search.context.certifies", noted)
+    instance, settings = four_tables(), Settings(time_limit=30)
+    context = Context(instance, settings, Clock(settings), usable(instance))
+    lp = symmetric_lp(instance, None)
+    assert lp is not None and lp.certificate is not None
+    context.certificate = lp.certificate
+    Bounds(context, lambda options, machines: None).last_word()
+    assert context.accepts(instance, lp.certificate)
+    assert asked == [lp.certificate]
