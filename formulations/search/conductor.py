@@ -192,7 +192,10 @@ def _parts(context: Context, plans: list[Plans], bounds: Bounds) -> tuple[list[P
     turn = inf if bounds.small and context.beside else parameters.FIRST_TURN
     whole = Part("whole", bounds.whole, better_bound, turn, anew=bounds.small)
     several = len(context.instance.machines) > 1
-    machines = [Part("machines", bounds.machines, better_bound)] if several else []
+    first = parameters.MACHINES if bounds.small else parameters.FIRST_TURN
+    machines = (
+        [Part("machines", bounds.machines, better_bound, first, anew=True)] if several else []
+    )
     apart = [Part("apart", bounds.apart, better_bound)] if several else []
     if bounds.small:
         prover: Part = Part(
