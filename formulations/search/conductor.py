@@ -193,9 +193,7 @@ def _parts(context: Context, plans: list[Plans], bounds: Bounds) -> tuple[list[P
     whole = Part("whole", bounds.whole, better_bound, turn, anew=bounds.small)
     several = len(context.instance.machines) > 1
     first = parameters.MACHINES if bounds.small else parameters.FIRST_TURN
-    machines = (
-        [Part("machines", bounds.machines, better_bound, first, anew=True)] if several else []
-    )
+    machines = [Part("machines", bounds.machines, better_bound, first)] if several else []
     apart = [Part("apart", bounds.apart, better_bound)] if several else []
     if bounds.small:
         prover: Part = Part(

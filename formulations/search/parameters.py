@@ -107,7 +107,7 @@ MOST_APART = 300_000
 #: The first turn of the program over pooled places: mostly it is solved in less.
 POOLED = 4.0
 #: That of the program that keeps machines apart on small instances: mostly it is solved in less
-#: (``50x16_s303`` in 5 s, its bound 2% above the prover's), and begins anew every time.
+#: (``50x16_s303`` in 5 s, its bound 2% above the prover's).
 MACHINES = 8.0
 #: Options up to which TorchRec's greedy is asked for a first plan (a few seconds at most).
 GREEDY_UP_TO = 20_000
