@@ -6,10 +6,11 @@ from formulations.clock import Clock
 from formulations.instance import Instance
 from formulations.result.outcome import Outcome
 from formulations.search.conductor import conduct
-from formulations.settings import Settings, whole
+from formulations.search.parameters import KINDS
+from formulations.settings import Settings
 
-#: ``whole_columns``: the size up to which the exact model is tried at all.
-OPTIONS = {"whole_columns": whole()}
+#: The numbers that steer the search.
+OPTIONS = KINDS
 
 
 def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:

@@ -128,6 +128,27 @@ def whole(least: int = 1) -> Kind:
     return Kind(f"a whole number, {least} or more", holds)
 
 
+def number() -> Kind:
+    """A number that is not negative."""
+
+    def holds(value: object) -> bool:
+        right = isinstance(value, int | float) and not isinstance(value, bool)
+        return right and 0 <= value < float("inf")
+
+    return Kind("a number, 0 or more", holds)
+
+
+def several(count: int, each: Kind) -> Kind:
+    """A list of so many values of one kind."""
+
+    def holds(value: object) -> bool:
+        return (
+            isinstance(value, list | tuple) and len(value) == count and all(map(each.holds, value))
+        )
+
+    return Kind(f"a list of {count}, each {each.allowed}", holds)
+
+
 def one_of(names: Iterable[str]) -> Kind:
     """One of some names."""
     known = [str(name) for name in names]

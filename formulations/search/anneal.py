@@ -17,8 +17,8 @@ from formulations.fusion import mixed_groups
 from formulations.instance import Instance, IntArray
 from formulations.result.placement import Placement
 from formulations.search import anneal_data as data
-from formulations.search import parameters
 from formulations.search.anneal_data import lowered
+from formulations.search.parameters import DEFAULT
 
 #: Moves between two looks at the clock: a few hundredths of a second.
 SLICE = 20_000
@@ -49,7 +49,7 @@ class Annealer:
         self._kernels, self._lowered = anneal_kernels, lowered(instance)
         self._instance, self._seed = instance, seed
         self._peaks, self._sound = self._lowered.peaks, True
-        self.capacity_weight = parameters.CAPACITY_WEIGHT
+        self.capacity_weight = DEFAULT.capacity_weight
         self.array: IntArray
         self.choose_from(instance.allowed)
         self._empty()
@@ -110,7 +110,7 @@ class Annealer:
 
     def run(
         self, moves: int, heats: tuple[float, float], over: Callable[[], bool],
-        mix: tuple[int, ...] = parameters.MIX, shrink: float = 5e-4, least: int = -(2**62),
+        mix: tuple[int, ...] = DEFAULT.mix, shrink: float = 5e-4, least: int = -(2**62),
     ) -> int:  # fmt: skip
         """Anneal; returns the moves made.
 

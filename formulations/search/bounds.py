@@ -19,7 +19,6 @@ from formulations.instance import Instance, IntArray, Scope
 from formulations.model.build import Parts
 from formulations.proof.prove import prove
 from formulations.result.certify import CERTIFICATE, FINDING, LEAST_SECONDS, seconds_to_check
-from formulations.search import parameters
 from formulations.search.context import Context
 from formulations.search.exact import columns_of_whole, solve_whole
 
@@ -50,15 +49,13 @@ class Bounds:
         self._context, self._choose, self._apart = context, choose, False
         self._asked: int | None = None
         self._exhausted: int | None = None
-        most = context.settings.options.get("whole_columns", parameters.WHOLE)
-        assert isinstance(most, int)
-        self._most = most
+        self._parameters = context.parameters
 
     @property
     def small(self) -> bool:
         """Whether the whole model is worth all workers from the first second."""
         columns = columns_of_whole(self._context, self._context.keep)
-        return columns <= min(parameters.SMALL, self._most)
+        return columns <= min(self._parameters.small_columns, self._parameters.whole_columns)
 
     def pooled(self, amount: float) -> bool:
         """The program over pooled places."""
@@ -70,9 +67,9 @@ class Bounds:
         context, clock = self._context, self._context.clock
         if context.bound is None:
             return True
-        roomy = with_slack(context.instance, parameters.SLACK)
-        end = clock.now() + max(amount, clock.share(parameters.APART))
-        for dearer in parameters.DEAREST:
+        roomy = with_slack(context.instance, self._parameters.slack)
+        end = clock.now() + max(amount, clock.share(self._parameters.apart_share))
+        for dearer in self._parameters.dearest:
             limit = context.bound + int(dearer * abs(context.bound))
             keep = context.cheap(limit)
             if clock.now() >= end or not self._few(keep):
@@ -81,7 +78,7 @@ class Bounds:
             try:
                 result = machines_apart(
                     roomy, context.limits(end - clock.now()), parts,
-                    highs_beyond=parameters.HIGHS_BEYOND,
+                    highs_beyond=self._parameters.highs_beyond,
                 )  # fmt: skip
             except OutOfTime:
                 break
@@ -99,7 +96,7 @@ class Bounds:
 
     def _few(self, keep: NDArray[np.bool_]) -> bool:
         """Whether options are few enough to keep machines apart."""
-        return int(keep.sum()) * len(self._context.instance.machines) <= parameters.MOST_APART
+        return int(keep.sum()) * len(self._context.instance.machines) <= self._parameters.most_apart
 
     def certified(self, amount: float) -> bool:
         """A certificate of the best plan, or of a bound near it, by the prover."""
@@ -122,7 +119,7 @@ class Bounds:
         context = self._context
         if context.certificate is not None and not context.over():
             context.accepts(context.instance, context.certificate)
-        again = parameters.BESIDE * seconds_to_check(context.instance, first=False)
+        again = self._parameters.beside_factor * seconds_to_check(context.instance, first=False)
         if context.clock.remaining() > again + LEAST_SECONDS and not context.over():
             self.certified(FINDING * (context.clock.remaining() - again))
 
@@ -133,15 +130,15 @@ class Bounds:
     def may_close(self, spent: float) -> bool:
         """Whether the prover, which has had so much time, has not seen the best plan yet."""
         context = self._context
-        few = spent <= parameters.URGENT * context.clock.now()
+        few = spent <= self._parameters.urgent_share * context.clock.now()
         return few and context.objective not in (None, self._asked)
 
     def whole(self, amount: float) -> bool:
         """The exact model over the options left, until a better plan leaves far fewer of them, or a
         notably better one comes while little is lost by beginning anew from it."""
-        context = self._context
+        context, chosen = self._context, self._parameters
         context.drop()
-        if context.proved or columns_of_whole(context, context.keep) > self._most:
+        if context.proved or columns_of_whole(context, context.keep) > chosen.whole_columns:
             return True
         known, options = context.objective, int(context.keep.sum())
         start, clock = context.clock.now(), context.clock
@@ -151,12 +148,12 @@ class Bounds:
             if context.proved or value is None or value == known:
                 return context.proved
             gain, ran = 0 if mine is None else mine - value, clock.now() - start
-            if gain > parameters.NOTABLE * abs(value) and ran < clock.share(parameters.YOUNG):
+            if gain > chosen.notable * abs(value) and ran < clock.share(chosen.young_share):
                 return True
             gap = value + gain - (context.bound or 0)
-            if gain > parameters.MUCH * gap and ran < clock.share(parameters.LONGEST_TURN):
+            if gain > chosen.much_of_gap * gap and ran < clock.share(chosen.longest_turn):
                 return True
-            return int(context.left_below(value).sum()) < parameters.NEWS * options
+            return int(context.left_below(value).sum()) < chosen.news_left * options
 
         workers = context.settings.workers if self.small else 1
         try:

@@ -32,7 +32,6 @@ from formulations.result.certify import (
     with_certificate,
 )
 from formulations.result.outcome import BoundSource, Outcome, StoppedBy, found, infeasible, nothing
-from formulations.search import parameters
 from formulations.search.bounds import Bounds
 from formulations.search.context import Context
 from formulations.search.exact import improve_whole
@@ -76,7 +75,7 @@ def _given(context: Context) -> None:
     current = current_plan(instance)
     if current is not None:
         context.offer(current, "current")
-    if instance.num_options <= parameters.GREEDY_UP_TO:
+    if instance.num_options <= context.parameters.greedy_up_to:
         greedy = starting_plan(instance, context.settings, context.clock)
         if greedy is not None:
             context.offer(greedy, "greedy")
@@ -138,8 +137,8 @@ def _search(context: Context, plans: list[Plans]) -> None:
     # where the prover has its turns, nothing need be kept for it
     kept = 0.0 if small else kept_to_prove(context.instance, context.settings)
     if kept and context.beside:
-        kept += parameters.BESIDE * seconds_to_check(context.instance, first=True)
-        kept = min(kept, context.clock.share(parameters.MOST_KEPT))
+        kept += context.parameters.beside_factor * seconds_to_check(context.instance, first=True)
+        kept = min(kept, context.clock.share(context.parameters.most_kept))
 
     def prove() -> None:
         _relax(context, choose)
@@ -165,6 +164,9 @@ def _parts(context: Context, plans: list[Plans], bounds: Bounds) -> tuple[list[P
     the other. Else both sides make plans, and the second bounds as well.
     """
 
+    chosen = context.parameters
+    part = partial(Part, amount=chosen.first_turn, least=chosen.least_weight)
+
     def improve(amount: float) -> bool:
         improve_whole(context, amount, context.settings.seed + plans[0].passes)
         return True
@@ -176,32 +178,32 @@ def _parts(context: Context, plans: list[Plans], bounds: Bounds) -> tuple[list[P
         return -1e3 if context.bound is None else context.bound / _size(context)
 
     def makers(of: Plans) -> list[Part]:
-        weight, better = parameters.ANNEALING_WEIGHT, partial(better_plan, of)
+        weight, better = chosen.annealing_weight, partial(better_plan, of)
         waits = context.loops.compiling
         parts = [
-            Part(f"annealing {way}", partial(of.anneal, *way), better, least=weight, waits=waits)
+            part(f"annealing {way}", partial(of.anneal, *way), better, least=weight, waits=waits)
             for way in of.ways()
         ]
-        few = min(1.0, parameters.REPLICAS_UP_TO / max(1, context.instance.num_tables))
-        weight = parameters.REPLICAS_WEIGHT * few
-        replicas = Part("replicas", of.temper, better, least=weight, waits=waits)
-        first = Part("first plan", of.first, better, waits=waits)
-        return [first, replicas, *parts, Part("mending", of.mend, better, waits=of.idle)]
+        few = min(1.0, chosen.replicas_up_to / max(1, context.instance.num_tables))
+        weight = chosen.replicas_weight * few
+        replicas = part("replicas", of.temper, better, least=weight, waits=waits)
+        first = part("first plan", of.first, better, waits=waits)
+        return [first, replicas, *parts, part("mending", of.mend, better, waits=of.idle)]
 
-    pooled = Part("pooled", bounds.pooled, better_bound, parameters.POOLED)
-    turn = inf if bounds.small and context.beside else parameters.FIRST_TURN
-    whole = Part("whole", bounds.whole, better_bound, turn, anew=bounds.small)
+    pooled = part("pooled", bounds.pooled, better_bound, amount=chosen.pooled_turn)
+    turn = inf if bounds.small and context.beside else chosen.first_turn
+    whole = part("whole", bounds.whole, better_bound, amount=turn, anew=bounds.small)
     several = len(context.instance.machines) > 1
-    first = parameters.MACHINES if bounds.small else parameters.FIRST_TURN
-    machines = [Part("machines", bounds.machines, better_bound, first)] if several else []
-    apart = [Part("apart", bounds.apart, better_bound)] if several else []
+    first = chosen.machines_turn if bounds.small else chosen.first_turn
+    machines = [part("machines", bounds.machines, better_bound, amount=first)] if several else []
+    apart = [part("apart", bounds.apart, better_bound)] if several else []
     if bounds.small:
-        prover: Part = Part(
+        prover: Part = part(
             "prover", bounds.certified, better_bound, waits=bounds.nothing_to_certify,
             urgent=lambda: bounds.may_close(prover.spent),
         )  # fmt: skip
         better = partial(better_plan, plans[0])
-        improving = Part("improving", improve, better, waits=lambda: context.best is None)
+        improving = part("improving", improve, better, waits=lambda: context.best is None)
         return [pooled, prover, *apart, *machines, *makers(plans[0]), improving], [whole]
     return makers(plans[0]), [pooled, *apart, *makers(plans[1]), whole, *machines]
 
@@ -210,7 +212,7 @@ def _packing(context: Context, plans: Plans) -> Part:
     """Choices of options packed at once where the linear program takes long; else nothing."""
 
     def pack(amount: float) -> bool:
-        if context.best is None and context.instance.num_options > parameters.PACKED_FIRST:
+        if context.best is None and context.instance.num_options > context.parameters.packed_first:
             plans.pack()
         return False
 
@@ -238,7 +240,7 @@ def _beside(context: Context, *sides: Callable[[], object]) -> None:
     for thread in threads:
         while thread.is_alive() and not context.over():
             thread.join(POLL)
-        thread.join(parameters.LAST_WORDS)
+        thread.join(context.parameters.last_words)
     if errors:
         raise errors[0]
 
@@ -253,7 +255,9 @@ def _seek(context: Context, small: bool, makers: list[Part]) -> None:
             return
         fruitless = fruitless + 1 if before == (context.objective, context.bound) else 0
         if small and before[0] is not None:
-            _wait(context, min(fruitless, parameters.PAUSES) * (context.clock.now() - start))
+            _wait(
+                context, min(fruitless, context.parameters.pauses) * (context.clock.now() - start)
+            )
 
 
 def _wait(context: Context, seconds: float) -> None:

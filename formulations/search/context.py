@@ -21,6 +21,7 @@ from formulations.result.verify import certifies
 from formulations.search.load import peak_costs
 from formulations.search.loops import Loops
 from formulations.search.opened import Sizes
+from formulations.search.parameters import Parameters
 from formulations.settings import Settings
 
 
@@ -30,6 +31,8 @@ class Context:
     Attributes
     ----------
     instance : Instance
+    parameters : Parameters
+        Numbers that steer the search, some perhaps from the options.
     costs : int64 array [entries, peaks]
     keep : bool array [options]
         Options that a better plan may still use.
@@ -61,6 +64,7 @@ class Context:
         self, instance: Instance, settings: Settings, clock: Clock, keep: NDArray[np.bool_]
     ) -> None:
         self.instance, self.settings, self.clock = instance, settings, clock
+        self.parameters = Parameters.of(settings.options)
         self.costs: IntArray = peak_costs(instance)
         self.keep = keep
         self.best: Placement | None = None

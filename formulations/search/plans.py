@@ -14,7 +14,6 @@ from formulations.instance import IntArray, Objective
 from formulations.proof.rows import measures
 from formulations.result.check import check
 from formulations.result.placement import Placement
-from formulations.search import parameters
 from formulations.search.anneal import Annealer
 from formulations.search.anneal_data import STATE
 from formulations.search.context import Context
@@ -42,14 +41,16 @@ class Plans:
 
     def __init__(self, context: Context, options: IntArray, seed: int = 0) -> None:
         self._context, self._options = context, options
+        self._parameters = context.parameters
         self._seed = 2 * context.settings.seed + seed
         self.annealer: Annealer | None = None
         self._left: tuple[Placement, int] | None = None
         self._mine: Placement | None = None
         self._walker: Walker | None = None
-        self.passes, self._above, self._step = 0, parameters.ABOVE, parameters.STEP
+        self.passes, self._above = 0, self._parameters.first_above
+        self._step = self._parameters.first_step
         self._near, self._packed = float("inf"), False
-        self._rate = float(parameters.MOVES_A_UNIT)
+        self._rate = float(self._parameters.moves_a_unit)
         self._replicas: Annealer | None = None
         self._misses = self._begun = 0
         self._machines: IntArray | None = None
@@ -74,19 +75,21 @@ class Plans:
                 return
             excess = self._settle(options, max(self._target(), 1))
             if excess < 0:
-                self._settle(options, max(1, least + int(parameters.PACKED_ABOVE * abs(least))))
+                above = int(self._parameters.packed_above * abs(least))
+                self._settle(options, max(1, least + above))
             if excess < best:
                 best, self._options = excess, options
 
     def _settle(self, options: IntArray, target: int) -> float:
         """One packing of a choice; how far it stays above the target, below 0 where it meets it."""
         context, annealer = self._context, self._ready()
-        moves = parameters.SETTLING * self._tables
-        heats = (parameters.SETTLED, parameters.SETTLED * parameters.COOLING)
+        moves = self._parameters.settling_moves * self._tables
+        heat = self._parameters.settling_heat
+        heats = (heat, heat * self._parameters.cooling)
         self._restrict(annealer, target)
         annealer.start(options, self._targets(target))
-        annealer.run(moves, heats, context.over, self._mix(), parameters.SHRINK)
-        context.spend(moves / parameters.MOVES_A_UNIT)
+        annealer.run(moves, heats, context.over, self._mix(), self._parameters.shrink)
+        context.spend(moves / self._parameters.moves_a_unit)
         excess = -1.0 if annealer.value is not None else sum(annealer.over)
         self._take(annealer, target)
         return excess
@@ -98,7 +101,7 @@ class Plans:
         own = own_cost(instance)
         total = per_option(instance, instance.shard_cost.sum(axis=1) * shard_counts(instance))
         choices, mean = [self._options], abs(self._mean(self._options))
-        for width in parameters.WIDTHS if instance.objective != Objective.TOTAL else (1.0,):
+        for width in self._parameters.widths if instance.objective != Objective.TOTAL else (1.0,):
             fits = context.keep & (own <= max(1, int(width * mean)))
             worth = np.where(fits, total, np.where(context.keep, 2.0**62 + own, np.inf))
             order = np.lexsort((worth, instance.table_of))
@@ -118,18 +121,18 @@ class Plans:
     def ways(self) -> list[tuple[bool, float]]:
         """Ways to anneal: whether from what was reached, and how hot."""
         context = self._context
-        moves = parameters.PASS * context.clock.share(1.0) * parameters.MOVES_A_UNIT
-        hottest = parameters.HOTTEST * moves / max(1, context.instance.num_tables)
-        ways = [(False, h) for h in parameters.COLD_STARTS]
-        ways += [(True, h) for h in parameters.WARM_STARTS]
-        coldest = min(parameters.COLD_STARTS)
+        moves = context.clock.share(self._parameters.pass_share) * self._parameters.moves_a_unit
+        hottest = self._parameters.hottest * moves / max(1, context.instance.num_tables)
+        ways = [(False, h) for h in self._parameters.cold_starts]
+        ways += [(True, h) for h in self._parameters.warm_starts]
+        coldest = min(self._parameters.cold_starts)
         return [way for way in ways if way[1] <= max(hottest, coldest)]
 
     def reached(self) -> float:
         """The best plan's objective; without a plan, what annealing is near to, made far worse."""
         if self._context.objective is not None:
             return float(self._context.objective)
-        return self._near + parameters.FAR * abs(self._context.bound or 0)
+        return self._near + self._parameters.far * abs(self._context.bound or 0)
 
     def anneal(self, warm: bool, heat: float, amount: float) -> bool:
         """One pass towards a target: from the choice of options, or from what was reached."""
@@ -145,9 +148,9 @@ class Plans:
             annealer.start(self._options, self._targets(target), self._machines)
         begin, moves = context.clock.now(), max(self._fewest(), int(amount * self._rate))
         least = context.bound if context.bound is not None else -(2**62)
-        heats = (heat, heat * parameters.COOLING)
-        made = annealer.run(moves, heats, context.over, self._mix(), parameters.SHRINK, least)
-        context.spend(made / parameters.MOVES_A_UNIT)
+        heats = (heat, heat * self._parameters.cooling)
+        made = annealer.run(moves, heats, context.over, self._mix(), self._parameters.shrink, least)
+        context.spend(made / self._parameters.moves_a_unit)
         self._clocked(made, begin)
         met = self._take(annealer, target)
         if start is None:
@@ -168,12 +171,12 @@ class Plans:
         annealer.choose_from(context.keep)
         targets = [target] * context.costs.shape[1]
         annealer.start(self._options, targets, self._machines)
-        moves = max(parameters.FIRST_MOVES * self._tables, int(amount * self._rate))
-        heat = parameters.FIRST_HEATS[self.passes % len(parameters.FIRST_HEATS)]
+        moves = max(self._parameters.first_moves * self._tables, int(amount * self._rate))
+        heat = self._parameters.first_heats[self.passes % len(self._parameters.first_heats)]
         self.passes += 1
-        heats = (heat, heat * parameters.COOLING)
-        made = annealer.run(moves, heats, context.over, self._mix(), parameters.SHRINK)
-        context.spend(made / parameters.MOVES_A_UNIT)
+        heats = (heat, heat * self._parameters.cooling)
+        made = annealer.run(moves, heats, context.over, self._mix(), self._parameters.shrink)
+        context.spend(made / self._parameters.moves_a_unit)
         self._clocked(made, begin)
         self._take(annealer, target)
         return context.objective is None
@@ -188,23 +191,24 @@ class Plans:
             self._replicas = self._replicated(heats)
         annealer = self._replicas
         if context.objective is not None:
-            below = context.objective - max(1, int(parameters.SHRINK * abs(context.objective)))
-            self._aim = min(self._aim, below)
+            less = max(1, int(self._parameters.shrink * abs(context.objective)))
+            self._aim = min(self._aim, context.objective - less)
         self._restrict(annealer, self._aim)
         annealer.aim(self._targets(self._aim))
         moves = max(1000, int(amount * self._rate))
         least = context.bound if context.bound is not None else -(2**62)
         made = annealer.temper(
-            moves, context.over, self._mix(), parameters.SHRINK, parameters.BURST, least
+            moves, context.over, self._mix(), self._parameters.shrink, self._parameters.burst, least
         )
-        context.spend(made / parameters.MOVES_A_UNIT)
+        context.spend(made / self._parameters.moves_a_unit)
         self._clocked(made, begin)
         if annealer.value is None:
             self._take(annealer, self._aim)
             above = 0 if context.objective is None else context.objective - self._aim
-            self._aim += int(max(parameters.RAISE * abs(self._aim), parameters.CLOSER * above)) + 1
+            raised = self._parameters.raised * abs(self._aim)
+            self._aim += int(max(raised, self._parameters.closer * above)) + 1
             self._misses += 1
-            if self._misses == parameters.MISSES and self._far():
+            if self._misses == self._parameters.stuck_after and self._far():
                 self._replicas = None  # begin anew, from another seed
         elif context.objective is None or annealer.value < context.objective:
             context.offer(annealer.placement(best=True), "annealing")
@@ -216,7 +220,7 @@ class Plans:
         objective, bound = self._context.objective, self._context.bound
         if objective is None or bound is None:
             return True
-        return objective - bound > parameters.LEVEL * abs(bound)
+        return objective - bound > self._parameters.stuck_above * abs(bound)
 
     def _dearest(self) -> int:
         """What no plan exceeds: every table at its dearest, all on one rank."""
@@ -229,10 +233,10 @@ class Plans:
         """Replicas of what the choice of options gives, aiming far enough above the bound to meet
         plans soon."""
         self._misses = 0
-        annealer = Annealer(self._context.instance, self._seed + 2 * self._begun)
+        annealer = self._made(self._seed + 2 * self._begun)
         self._begun += 1
         low = self._mean(self._options) if self._context.bound is None else self._context.bound
-        self._aim = low + int(parameters.FIRST_AIM * abs(low)) + 1
+        self._aim = low + int(self._parameters.first_aim * abs(low)) + 1
         self._restrict(annealer, self._aim)
         annealer.start(self._options, self._targets(self._aim), self._machines)
         annealer.replicate(heats)
@@ -240,16 +244,18 @@ class Plans:
 
     def _heats(self) -> list[float]:
         """Temperatures of replicas; none where the instance is too large for any."""
-        hottest, coldest, count = parameters.LADDERS[self._seed % len(parameters.LADDERS)]
+        ladders = self._parameters.ladder, self._parameters.other_ladder
+        hottest, coldest, steps = ladders[self._seed % 2]
+        count = int(steps)
         state = int(self._ready().array[STATE])
-        if count * state > parameters.MOST_STATE:
+        if count * state > self._parameters.most_state:
             return []
         return [float(heat) for heat in np.geomspace(hottest, coldest, count)]
 
     def _mix(self) -> tuple[int, ...]:
         """Shares of moves; what looks at all tables is rare where many are."""
-        mix = parameters.MIX
-        few = max(1, min(100 - mix[4], parameters.REPACKED // self._tables))
+        mix = self._parameters.mix
+        few = max(1, min(100 - mix[4], self._parameters.repacked // self._tables))
         return (*mix[:4], 100 - few, *mix[5:])
 
     def _clocked(self, made: int, begin: float) -> None:
@@ -264,18 +270,17 @@ class Plans:
         self._mine = None
         if self._left is not None and (objective is None or self._left[1] < objective):
             self._mine, aim = self._left
-            self._left = (self._mine, aim + int((parameters.AGEING - 1) * abs(aim)) + 1)
+            self._left = (self._mine, aim + int((self._parameters.ageing - 1) * abs(aim)) + 1)
             return self._mine, aim
         if objective is None or context.best is None:
             return None, self._target()
         gap = objective - (objective - 1 if context.bound is None else context.bound)
         return context.best, objective - max(1, int(self._step * gap))
 
-    @staticmethod
-    def _learned(share: float, met: bool) -> float:
+    def _learned(self, share: float, met: bool) -> float:
         """A share of the way, less of it after success and more after failure."""
-        share *= parameters.NEARER if met else parameters.FARTHER
-        return min(max(share, parameters.LEAST_SHARE), parameters.MOST_SHARE)
+        share *= self._parameters.nearer if met else self._parameters.farther
+        return min(max(share, self._parameters.least_share), self._parameters.most_share)
 
     def _closer(self, above: float, met: bool) -> float:
         """An aim above the bound that was missed goes up some of the way to the best plan."""
@@ -283,13 +288,13 @@ class Plans:
         if met or context.objective is None or not context.bound:
             return above
         gap = (context.objective - context.bound) / abs(context.bound)
-        return max(above, self._above + parameters.CLOSER * (gap - self._above))
+        return max(above, self._above + self._parameters.closer * (gap - self._above))
 
     def _fewest(self) -> int:
         """Moves below which a pass is too short to cool, as long as there is time for them."""
-        most = parameters.PASS * self._rate * self._context.clock.share(1.0)
+        most = self._rate * self._context.clock.share(self._parameters.pass_share)
         tables = self._context.instance.num_tables
-        return max(1000, int(min(most, parameters.FEWEST_MOVES * tables)))
+        return max(1000, int(min(most, self._parameters.fewest_moves * tables)))
 
     def idle(self) -> bool:
         """Whether there is nothing to mend."""
@@ -309,7 +314,7 @@ class Plans:
 
     def _done(self, walker: Walker) -> bool:
         """Whether a walker is stuck, has reached its aim, or descends from what is not the best."""
-        if walker.failures > parameters.PATIENCE:
+        if walker.failures > self._parameters.patience:
             return True
         if walker.target is not None:
             return walker.over == 0
@@ -326,7 +331,7 @@ class Plans:
             if context.instance.objective == Objective.TOTAL:
                 return Walker(context, start, seed, sizes=context.opened)
             if context.objective is None:  # any plan is news, if it is not a silly one
-                cap = int(parameters.NO_DEARER * abs(target)) + 1
+                cap = int(self._parameters.no_dearer * abs(target)) + 1
                 return Walker(context, start, seed, cap=cap, sizes=context.opened)
             return Walker(context, start, seed, target, sizes=context.opened)
         if context.best is None:
@@ -369,11 +374,16 @@ class Plans:
         bare = ~np.logical_or.reduceat(keep, context.instance.table_options[:-1])
         annealer.choose_from(keep | (context.keep & bare[context.instance.table_of]))
 
+    def _made(self, seed: int) -> Annealer:
+        annealer = Annealer(self._context.instance, seed)
+        annealer.capacity_weight = self._parameters.capacity_weight
+        return annealer
+
     def _ready(self) -> Annealer:
         if self.annealer is None:
             if not self._context.loops.ready(self._context.over):
                 raise OutOfTime
-            self.annealer = Annealer(self._context.instance, self._seed)
+            self.annealer = self._made(self._seed)
         return self.annealer
 
     def _take(self, annealer: Annealer, target: int) -> bool:
@@ -387,7 +397,7 @@ class Plans:
             context.offer(placement, "annealing")
         elif verdict.loads is not None:
             over = sum(annealer.over) / context.instance.num_ranks
-            aim = target + int(parameters.PROMISE * over * abs(target)) + 1
+            aim = target + int(self._parameters.promise * over * abs(target)) + 1
             self._near = min(self._near, aim)
             if self._left is None or aim < self._left[1]:
                 self._left = (placement, aim)
@@ -396,6 +406,6 @@ class Plans:
     def _weigh(self, annealer: Annealer) -> None:
         """Let capacities weigh more where a pass ended above them, else less."""
         cost, use = annealer.over
-        factor = parameters.HEAVIER if use > cost else parameters.LIGHTER
-        least, most = parameters.WEIGHTS
+        factor = self._parameters.heavier if use > cost else self._parameters.lighter
+        least, most = self._parameters.capacity_weights
         annealer.capacity_weight = min(max(annealer.capacity_weight * factor, least), most)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from formulations.clock import OutOfTime
-from formulations.search import parameters
 from formulations.search.context import Context
+from formulations.search.parameters import DEFAULT
 
 
 @dataclass
@@ -38,11 +38,11 @@ class Part:
     name: str
     run: Callable[[float], bool]
     progress: Callable[[], float]
-    amount: float = parameters.FIRST_TURN
+    amount: float = DEFAULT.first_turn
     spent: float = 0.0
     gained: float = 0.0
     alive: bool = True
-    least: float = parameters.LEAST_WEIGHT
+    least: float = DEFAULT.least_weight
     waits: Callable[[], bool] = lambda: False
     urgent: Callable[[], bool] = lambda: False
     anew: bool = False
@@ -56,27 +56,27 @@ def take_turns(context: Context, parts: list[Part], over: Callable[[], bool]) ->
 
 def step(context: Context, parts: list[Part]) -> bool:
     """One turn for the part with the least time for its weight; False: none is left."""
-    alive = [p for p in parts if p.alive]
+    chosen, alive = context.parameters, [p for p in parts if p.alive]
     if not alive:
         return False
-    total = sum(p.gained for p in alive) + parameters.NOTABLE
+    total = sum(p.gained for p in alive) + chosen.notable
     able = [p for p in alive if not p.waits()] or alive
     able = [p for p in able if p.urgent()] or able
     part = min(able, key=lambda p: p.spent / (p.least + p.gained / total))
     before, start = part.progress(), context.clock.now()
-    longest = 1.0 if part.anew else parameters.LONGEST_TURN
+    longest = 1.0 if part.anew else chosen.longest_turn
     amount = min(part.amount, max(context.clock.share(longest), 0.05))
     try:
         part.alive = part.run(amount)
     except OutOfTime:
         part.alive = False
-    gain = min(max(0.0, part.progress() - before), parameters.MOST_GAIN)
-    part.spent += max(context.clock.now() - start, parameters.LEAST_SPENT * amount)
+    gain = min(max(0.0, part.progress() - before), chosen.most_gain)
+    part.spent += max(context.clock.now() - start, chosen.least_spent * amount)
     for other in parts:
-        other.gained *= parameters.FORGETTING
+        other.gained *= chosen.forgetting
     part.gained += gain
     if part.anew:
-        part.amount *= parameters.ANEW
+        part.amount *= chosen.growth
     else:
-        part.amount = parameters.FIRST_TURN if gain else 2 * part.amount
+        part.amount = chosen.first_turn if gain else 2 * part.amount
     return True

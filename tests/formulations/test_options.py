@@ -6,11 +6,11 @@ import pytest
 
 from formulations.errors import InstanceError
 from formulations.instance import Objective
-from formulations.settings import FLAG, Options, list_of, one_of, whole
+from formulations.settings import FLAG, Options, list_of, number, one_of, several, whole
 
 KINDS = {
     "bins": whole(), "axes": list_of(), "only": list_of(["x", "y"]), "refine": FLAG,
-    "rank_by": one_of(Objective),
+    "rank_by": one_of(Objective), "share": number(), "pair": several(2, whole(0)),
 }  # fmt: skip
 
 
@@ -29,6 +29,11 @@ def test_unknown_option_names_the_nearest() -> None:
         *(("axes", value, "a list of names$") for value in ([1], 1, None)),
         *(("only", value, "a list of names out of x, y") for value in ("z", ["x", "z"])),
         *(("refine", value, "true or false") for value in (1, "true")),
+        *(("share", value, "a number, 0 or more") for value in (-0.1, "1", True, float("inf"))),
+        *(
+            ("pair", value, "a list of 2, each a whole number, 0 or more")
+            for value in (1, [1], [1, 0.5])
+        ),
         ("rank_by", "max", "'total' or 'busiest_rank' or 'step_time'"),
     ],
 )

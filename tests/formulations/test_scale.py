@@ -11,10 +11,12 @@ from hypothesis import HealthCheck, given, settings
 
 from formulations import Settings, solve
 from formulations.clock import Clock
+from formulations.errors import InstanceError
 from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.check import check
 from formulations.result.outcome import Outcome, Status, StoppedBy
+from formulations.search.parameters import DEFAULT, Parameters
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 
@@ -100,6 +102,15 @@ def test_a_limit_on_the_whole_model_is_kept() -> None:
     assert "cpsat" in {point.source for point in free.trace}
     assert limited.placement is not None
     assert "cpsat" not in {point.source for point in limited.trace}
+
+
+def test_numbers_that_steer_the_search_can_be_set() -> None:
+    """What is given reaches the search; a list of another length is refused."""
+    chosen = Parameters.of({"slack": 0.5, "warm_starts": [0.1, 0.2], "symmetry": True})
+    assert (chosen.slack, chosen.warm_starts) == (0.5, (0.1, 0.2))
+    assert chosen.first_turn == DEFAULT.first_turn
+    with pytest.raises(InstanceError, match=r"'mix' is .* allowed: a list of 7, each a whole"):
+        solve(many(), "scale", Settings(options={"mix": [1, 2]}))
 
 
 def test_never_worse_than_the_hint() -> None:

@@ -15,7 +15,7 @@ from formulations.result.placement import Placement, same_ranks
 from formulations.search import anneal_kernels
 from formulations.search.anneal import Annealer
 from formulations.search.anneal_data import CLUSTER_LOAD, LOAD, LOADS, MACHINE_LOAD, WIDE
-from formulations.search.parameters import MIX
+from formulations.search.parameters import DEFAULT
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import every_kind
 from tests.formulations.strategies import instances
@@ -145,7 +145,7 @@ def test_every_replica_keeps_its_loads(instance: Instance, count: int) -> None:
     if annealer is None:
         return
     annealer.replicate(np.geomspace(0.3, 1e-3, count).tolist())
-    made = annealer.temper(600 * count, lambda: False, MIX, 1e-3, burst=20)
+    made = annealer.temper(600 * count, lambda: False, DEFAULT.mix, 1e-3, burst=20)
     assert made >= 600 * count or not instance.num_tables
     for replica in range(count):
         anneal_kernels.select(annealer.array, replica)
@@ -202,7 +202,7 @@ def test_phases_share_one_target(replicas: int) -> None:
     annealer.start(np.asarray([0, 2]), [30, 1, 1])
     if replicas:
         annealer.replicate(np.geomspace(0.3, 1e-2, replicas).tolist())
-        annealer.temper(20_000, lambda: False, MIX, 1e-3, burst=20)
+        annealer.temper(20_000, lambda: False, DEFAULT.mix, 1e-3, burst=20)
     else:
         annealer.run(20_000, HEATS, lambda: False)
     assert annealer.value == 25

@@ -13,7 +13,7 @@ from formulations.result.certify import CERTIFICATE
 from formulations.result.placement import Placement
 from formulations.search.anneal import Annealer
 from formulations.search.context import Context
-from formulations.search.parameters import MISSES
+from formulations.search.parameters import DEFAULT
 from formulations.search.plans import Plans
 
 
@@ -64,7 +64,7 @@ def test_replicas_begin_anew_far_from_the_bound(bound: int, begun: int) -> None:
 
         patch.setattr(Annealer, "__init__", noted)
         plans = Plans(context, np.arange(8))
-        for _ in range(2 * MISSES + 1):
+        for _ in range(2 * DEFAULT.stuck_after + 1):
             assert plans.temper(0.01)
     replicas = seeds[1:]  # the first is for single passes
     assert len(replicas) == len(set(replicas)) == begun
