@@ -1,12 +1,13 @@
 """Solve instances written from TorchRec's enumerator and compare with its own plan.
 
     python benchmarks/torchrec-gap/run.py FOLDER [--seeds 0 1 2] [--peers cpsat mip] [--output FILE]
-        [--objective step_time]
+        [--objective step_time] [--busy N]
 
 FOLDER holds instances (``*.json`` or ``*.json.gz``) whose ``reference`` is TorchRec's default plan.
 One row per instance, formulation and seed goes to ``results/DATE.json`` as soon as it is known; a
 second call skips what is there. Peers are formulations that solve with the first seed only. Under
-another objective than the instance's, TorchRec's plan is no reference.
+another objective than the instance's, TorchRec's plan is no reference. ``--busy`` keeps so many
+processes counting beside every run: what other work on the machine costs.
 ``table.py`` turns a result into a table.
 """
 
@@ -16,7 +17,10 @@ import argparse
 import datetime
 import itertools
 import json
+import multiprocessing
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -94,6 +98,24 @@ def row(
     }
 
 
+def _count() -> None:
+    while True:
+        pass
+
+
+@contextmanager
+def beside(processes: int) -> Iterator[None]:
+    """Keep so many processes busy meanwhile."""
+    busy = [multiprocessing.Process(target=_count, daemon=True) for _ in range(processes)]
+    for each in busy:
+        each.start()
+    try:
+        yield
+    finally:
+        for each in busy:
+            each.kill()
+
+
 def main() -> None:
     """Run what is missing from the result file."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -104,6 +126,7 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="*", type=int, default=[0])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--objective", type=Objective, choices=[*Objective])
+    parser.add_argument("--busy", type=int, default=0, help="processes that count beside it")
     parser.add_argument("--output", type=Path)
     args = parser.parse_args()
     today = datetime.date.today().isoformat()
@@ -131,7 +154,8 @@ def main() -> None:
         chosen = not args.only or any(part in name for part in args.only)
         if (name, formulation, seed) in done or not chosen:
             continue
-        found = row(path, formulation, args.workers, seed, args.objective)
+        with beside(args.busy):
+            found = row(path, formulation, args.workers, seed, args.objective)
         document["rows"].append(found)
         temporary = output.with_suffix(".tmp")
         temporary.write_text(json.dumps(document, indent=1))
