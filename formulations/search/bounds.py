@@ -50,12 +50,25 @@ class Bounds:
         self._asked: int | None = None
         self._exhausted: int | None = None
         self._parameters = context.parameters
+        self._patient = context.clock.now() + context.clock.share(self._parameters.exact_first)
+        self._exact_first = self.small
 
     @property
     def small(self) -> bool:
         """Whether the whole model is worth all workers from the first second."""
         columns = columns_of_whole(self._context, self._context.keep)
         return columns <= min(self._parameters.small_columns, self._parameters.whole_columns)
+
+    def exact_first(self) -> bool:
+        """Whether the exact model has a side of its own: on small instances, until the plan is
+        still far above the bound after a while."""
+        if self._exact_first and self._context.clock.now() >= self._patient:
+            objective, bound = self._context.objective, self._context.bound
+            far = objective is None or bound is None
+            if not far and objective is not None and bound is not None:
+                far = objective - bound > self._parameters.hopeless * abs(bound)
+            self._exact_first = not far
+        return self._exact_first
 
     def pooled(self, amount: float) -> bool:
         """The program over pooled places."""
@@ -131,7 +144,7 @@ class Bounds:
         """Whether the prover, which has had so much time, has not seen the best plan yet."""
         context = self._context
         few = spent <= self._parameters.urgent_share * context.clock.now()
-        return few and context.objective not in (None, self._asked)
+        return few and self.exact_first() and context.objective not in (None, self._asked)
 
     def whole(self, amount: float) -> bool:
         """The exact model over the options left, until a better plan leaves far fewer of them, or a
@@ -141,10 +154,12 @@ class Bounds:
         if context.proved or columns_of_whole(context, context.keep) > chosen.whole_columns:
             return True
         known, options = context.objective, int(context.keep.sum())
-        start, clock = context.clock.now(), context.clock
+        start, clock, alone = context.clock.now(), context.clock, self.exact_first()
 
         def stale(mine: int | None) -> bool:
             value = context.objective
+            if alone and not self.exact_first():
+                return True
             if context.proved or value is None or value == known:
                 return context.proved
             gain, ran = 0 if mine is None else mine - value, clock.now() - start
@@ -155,7 +170,7 @@ class Bounds:
                 return True
             return int(context.left_below(value).sum()) < chosen.news_left * options
 
-        workers = context.settings.workers if self.small else 1
+        workers = context.settings.workers if self.small and alone else 1
         try:
             answer = solve_whole(context, amount, workers, stale)
         except OutOfTime:

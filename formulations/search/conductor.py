@@ -129,7 +129,7 @@ def _search(context: Context, plans: list[Plans]) -> None:
 
     bounds = Bounds(context, tell)
     small = bounds.small
-    first, second = _parts(context, plans, bounds)
+    first, exact, second = _parts(context, plans, bounds)
 
     first = [_packing(context, plans[0]), *first]
     context.loops.prepare()
@@ -142,23 +142,27 @@ def _search(context: Context, plans: list[Plans]) -> None:
 
     def prove() -> None:
         _relax(context, choose)
+        take_turns(context, exact, lambda: context.over() or not bounds.exact_first())
         take_turns(context, second, lambda: context.over() or context.clock.remaining() <= kept)
         if kept:
             bounds.last_word()
 
     if context.beside:
-        _beside(context, lambda: _seek(context, small, first), prove)
+        _beside(context, lambda: _seek(context, bounds, first), prove)
         return
     with context.clock.holding_back(kept):
         _relax(context, choose)
-        sides, turn = [second, first] if small else [first, second], 0
-        while not context.over() and any(p.alive for side in sides for p in side):
-            step(context, sides[turn % 2])
+        turn = 0 if small else 1
+        while not context.over() and any(p.alive for p in [*first, *exact, *second]):
+            step(context, [exact if bounds.exact_first() else second, first][turn % 2])
             turn += 1
 
 
-def _parts(context: Context, plans: list[Plans], bounds: Bounds) -> tuple[list[Part], list[Part]]:
-    """Parts of both sides; what comes first begins.
+def _parts(
+    context: Context, plans: list[Plans], bounds: Bounds
+) -> tuple[list[Part], list[Part], list[Part]]:
+    """Parts of the first side, and of the second while the exact model has it and after that; what
+    comes first begins.
 
     On small instances the exact model has a side of its own from the first second, and all else
     the other. Else both sides make plans, and the second bounds as well.
@@ -191,11 +195,12 @@ def _parts(context: Context, plans: list[Plans], bounds: Bounds) -> tuple[list[P
         return [first, replicas, *parts, part("mending", of.mend, better, waits=of.idle)]
 
     pooled = part("pooled", bounds.pooled, better_bound, amount=chosen.pooled_turn)
-    turn = inf if bounds.small and context.beside else chosen.first_turn
-    whole = part("whole", bounds.whole, better_bound, amount=turn, anew=bounds.small)
+    turn = inf if context.beside else chosen.first_turn
+    alone = part("whole alone", bounds.whole, better_bound, amount=turn, anew=True)
+    whole = part("whole", bounds.whole, better_bound)
     several = len(context.instance.machines) > 1
-    first = chosen.machines_turn if bounds.small else chosen.first_turn
-    machines = [part("machines", bounds.machines, better_bound, amount=first)] if several else []
+    turn = chosen.machines_turn if bounds.small else chosen.first_turn
+    machines = [part("machines", bounds.machines, better_bound, amount=turn)] if several else []
     apart = [part("apart", bounds.apart, better_bound)] if several else []
     if bounds.small:
         prover: Part = part(
@@ -204,8 +209,9 @@ def _parts(context: Context, plans: list[Plans], bounds: Bounds) -> tuple[list[P
         )  # fmt: skip
         better = partial(better_plan, plans[0])
         improving = part("improving", improve, better, waits=lambda: context.best is None)
-        return [pooled, prover, *apart, *machines, *makers(plans[0]), improving], [whole]
-    return makers(plans[0]), [pooled, *apart, *makers(plans[1]), whole, *machines]
+        first = [pooled, prover, *apart, *machines, *makers(plans[0]), improving]
+        return first, [alone], [*makers(plans[1]), whole]
+    return makers(plans[0]), [], [pooled, *apart, *makers(plans[1]), whole, *machines]
 
 
 def _packing(context: Context, plans: Plans) -> Part:
@@ -245,7 +251,7 @@ def _beside(context: Context, *sides: Callable[[], object]) -> None:
         raise errors[0]
 
 
-def _seek(context: Context, small: bool, makers: list[Part]) -> None:
+def _seek(context: Context, bounds: Bounds, makers: list[Part]) -> None:
     """Improve plans, on small instances bounds too: there the exact model should have the cores,
     and every turn in a row that brings nothing makes the pause longer by what it took."""
     fruitless = 0
@@ -254,7 +260,7 @@ def _seek(context: Context, small: bool, makers: list[Part]) -> None:
         if not step(context, makers):
             return
         fruitless = fruitless + 1 if before == (context.objective, context.bound) else 0
-        if small and before[0] is not None:
+        if before[0] is not None and bounds.exact_first():
             _wait(
                 context, min(fruitless, context.parameters.pauses) * (context.clock.now() - start)
             )

@@ -129,6 +129,11 @@ class Parameters:
     #: with all workers: below, CP-SAT proves in seconds to minutes.
     whole_columns: int = 40_000
     small_columns: int = 6000
+    #: On small instances it has a side of its own for this share of the time, and until the end
+    #: where the plan is then no more than that share above the bound: more, and CP-SAT proves
+    #: nothing in minutes, while annealing on both sides finds far better plans.
+    exact_first: float = 0.2
+    hopeless: float = 0.07
     #: The whole model starts anew where a better plan leaves it less than this share of its
     #: options.
     news_left: float = 0.7
