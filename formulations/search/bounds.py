@@ -44,9 +44,13 @@ class Bounds:
     """
 
     def __init__(
-        self, context: Context, choose: Callable[[IntArray, IntArray | None], None]
+        self,
+        context: Context,
+        choose: Callable[[IntArray, IntArray | None], None],
+        choose_second: Callable[[IntArray, IntArray | None], None],
     ) -> None:
         self._context, self._choose, self._apart = context, choose, False
+        self._choose_second = choose_second
         self._asked: int | None = None
         self._exhausted: int | None = None
         self._parameters = context.parameters
@@ -75,12 +79,23 @@ class Bounds:
         return self._below(amount, pooled_ip)
 
     def apart(self, amount: float) -> bool:
-        """Options and machines for plans to start from, once: with a little memory of
-        every rank to spare for shards to fit, and no dearer than needs be."""
-        context, clock = self._context, self._context.clock
+        """Options and machines for plans to start from, once: with a little memory of every rank to
+        spare for shards to fit, and with hardly any for the second side, where that costs."""
+        context = self._context
         if context.bound is None:
             return True
-        roomy = with_slack(context.instance, self._parameters.slack)
+        value = self._start_with(self._parameters.slack, amount, self._tell)
+        if value is None or value > (1 + self._parameters.slack) * context.bound:
+            self._start_with(self._parameters.less_slack, amount, self._tell_second)
+        return False
+
+    def _start_with(
+        self, slack: float, amount: float, tell: Callable[[PooledBound], None]
+    ) -> int | None:
+        """Solve the program with so much memory to spare, no dearer than needs be; its value."""
+        context, clock = self._context, self._context.clock
+        assert context.bound is not None
+        roomy = with_slack(context.instance, slack)
         end = clock.now() + max(amount, clock.share(self._parameters.apart_share))
         for dearer in self._parameters.dearest:
             limit = context.bound + int(dearer * abs(context.bound))
@@ -97,10 +112,10 @@ class Bounds:
                 break
             context.spend(result.work)
             if result.options is not None:
-                self._tell(result)
+                tell(result)
             if not result.infeasible:
-                break
-        return False
+                return result.value
+        return None
 
     def machines(self, amount: float) -> bool:
         """The program that keeps machines apart."""
@@ -198,6 +213,9 @@ class Bounds:
             context.lift(upper + 1, result.source)
         self._tell(result)
         return not (result.infeasible or result.bound == result.value)
+
+    def _tell_second(self, result: PooledBound) -> None:
+        self._choose_second(np.asarray(result.options, dtype=np.int64), result.machines)
 
     def _tell(self, result: PooledBound) -> None:
         if result.options is None or (self._apart and result.machines is None):

@@ -127,7 +127,7 @@ def _search(context: Context, plans: list[Plans]) -> None:
         for each in plans if machines is not None else plans[:1]:
             each.choose(options, machines)
 
-    bounds = Bounds(context, tell)
+    bounds = Bounds(context, tell, plans[1].choose)
     small = bounds.small
     first, exact, second = _parts(context, plans, bounds)
 
@@ -209,7 +209,7 @@ def _parts(
         )  # fmt: skip
         better = partial(better_plan, plans[0])
         improving = part("improving", improve, better, waits=lambda: context.best is None)
-        first = [pooled, prover, *apart, *machines, *makers(plans[0]), improving]
+        first = [pooled, prover, *apart, *makers(plans[0]), *machines, improving]
         return first, [alone], [*makers(plans[1]), whole]
     return makers(plans[0]), [], [pooled, *apart, *makers(plans[1]), whole, *machines]
 

@@ -236,7 +236,11 @@ class Plans:
         annealer = self._made(self._seed + 2 * self._begun)
         self._begun += 1
         low = self._mean(self._options) if self._context.bound is None else self._context.bound
-        self._aim = low + int(self._parameters.first_aim * abs(low)) + 1
+        first, best = low + int(self._parameters.first_aim * abs(low)) + 1, self._context.objective
+        if self._begun == 1:
+            self._aim = first
+        elif best is not None:
+            self._aim = max(first, (first + best) // 2)
         self._restrict(annealer, self._aim)
         annealer.start(self._options, self._targets(self._aim), self._machines)
         annealer.replicate(heats)
