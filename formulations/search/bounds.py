@@ -15,12 +15,13 @@ from formulations.bounds.pooled import (
     pooled_ip,
 )
 from formulations.clock import OutOfTime
-from formulations.instance import Instance, IntArray, Scope
+from formulations.instance import Instance, Scope
 from formulations.model.build import Parts
 from formulations.proof.prove import prove
 from formulations.result.certify import CERTIFICATE, FINDING, LEAST_SECONDS, seconds_to_check
 from formulations.search.context import Context
 from formulations.search.exact import columns_of_whole, solve_whole
+from formulations.search.plans import Choice
 
 
 def with_slack(instance: Instance, slack: float) -> Instance:
@@ -38,19 +39,20 @@ class Bounds:
     Parameters
     ----------
     context : Context
-    choose : callable
-        Told what a program chooses: an option a table and, where machines are kept apart, a
-        machine.
+    choose, choose_second : callable
+        Told what a program chooses; the latter what is for the second side alone.
     """
 
     def __init__(
         self,
         context: Context,
-        choose: Callable[[IntArray, IntArray | None], None],
-        choose_second: Callable[[IntArray, IntArray | None], None],
+        choose: Callable[[Choice], None],
+        choose_second: Callable[[Choice], None],
     ) -> None:
         self._context, self._choose, self._apart = context, choose, False
         self._choose_second = choose_second
+        slacks = context.parameters.slack, context.parameters.less_slack
+        self._tries = [(slack, dear) for slack in slacks for dear in context.parameters.dearest]
         self._asked: int | None = None
         self._exhausted: int | None = None
         self._parameters = context.parameters
@@ -79,43 +81,37 @@ class Bounds:
         return self._below(amount, pooled_ip)
 
     def apart(self, amount: float) -> bool:
-        """Options and machines for plans to start from, once: with a little memory of every rank to
-        spare for shards to fit, and with hardly any for the second side, where that costs."""
-        context = self._context
-        if context.bound is None:
-            return True
-        value = self._start_with(self._parameters.slack, amount, self._tell)
-        if value is None or value > (1 + self._parameters.slack) * context.bound:
-            self._start_with(self._parameters.less_slack, amount, self._tell_second)
-        return False
-
-    def _start_with(
-        self, slack: float, amount: float, tell: Callable[[PooledBound], None]
-    ) -> int | None:
-        """Solve the program with so much memory to spare, no dearer than needs be; its value."""
-        context, clock = self._context, self._context.clock
-        assert context.bound is not None
-        roomy = with_slack(context.instance, slack)
-        end = clock.now() + max(amount, clock.share(self._parameters.apart_share))
-        for dearer in self._parameters.dearest:
+        """Options and machines for plans to start from: with a little memory of every rank to spare
+        for shards to fit, no dearer than needs be; where that costs, with hardly any to spare for
+        the second side."""
+        context, clock, chosen = self._context, self._context.clock, self._parameters
+        amount = max(amount, clock.share(chosen.apart_share))
+        end = clock.now() + amount
+        while self._tries and context.bound is not None and end - clock.now() > amount / 2:
+            slack, dearer = self._tries.pop(0)
             limit = context.bound + int(dearer * abs(context.bound))
             keep = context.cheap(limit)
-            if clock.now() >= end or not self._few(keep):
-                break
+            if not self._few(keep):
+                return False
             parts = Parts(keep=keep, limit=limit, check=clock.check)
             try:
                 result = machines_apart(
-                    roomy, context.limits(end - clock.now()), parts,
-                    highs_beyond=self._parameters.highs_beyond,
+                    with_slack(context.instance, slack), context.limits(end - clock.now()), parts,
+                    highs_beyond=chosen.highs_beyond,
                 )  # fmt: skip
             except OutOfTime:
-                break
+                return False
             context.spend(result.work)
-            if result.options is not None:
-                tell(result)
-            if not result.infeasible:
-                return result.value
-        return None
+            if result.value is not None:
+                first = not self._apart
+                self._tell(result) if first else self._choose_second(_choice(result))
+                enough = not first or result.value <= (1 + slack) * context.bound
+                self._tries = [t for t in self._tries if t[0] != slack and not enough]
+        return bool(self._tries)
+
+    def no_start(self) -> bool:
+        """Whether no choice of options and machines is known yet, and one may be."""
+        return bool(self._tries) and not self._apart and self._context.bound is not None
 
     def machines(self, amount: float) -> bool:
         """The program that keeps machines apart."""
@@ -214,11 +210,13 @@ class Bounds:
         self._tell(result)
         return not (result.infeasible or result.bound == result.value)
 
-    def _tell_second(self, result: PooledBound) -> None:
-        self._choose_second(np.asarray(result.options, dtype=np.int64), result.machines)
-
     def _tell(self, result: PooledBound) -> None:
         if result.options is None or (self._apart and result.machines is None):
             return
         self._apart = result.machines is not None
-        self._choose(np.asarray(result.options, dtype=np.int64), result.machines)
+        self._choose(_choice(result))
+
+
+def _choice(result: PooledBound) -> Choice:
+    options = np.asarray(result.options, dtype=np.int64)
+    return Choice(options, result.machines, result.value)

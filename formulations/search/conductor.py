@@ -35,7 +35,7 @@ from formulations.result.outcome import BoundSource, Outcome, StoppedBy, found, 
 from formulations.search.bounds import Bounds
 from formulations.search.context import Context
 from formulations.search.exact import improve_whole
-from formulations.search.plans import Plans
+from formulations.search.plans import Choice, Plans
 from formulations.search.turns import Part, step, take_turns
 from formulations.settings import Settings
 from formulations.solvers.answer import POLL
@@ -81,7 +81,7 @@ def _given(context: Context) -> None:
             context.offer(greedy, "greedy")
 
 
-def _relax(context: Context, choose: Callable[[IntArray, IntArray | None], None]) -> None:
+def _relax(context: Context, choose: Callable[[Choice], None]) -> None:
     """The linear program with its certificate: the first bound, the prices and a choice of options;
     without a solution, perhaps a proof that there is no plan."""
     clock, instance, stop = context.clock, context.instance, context.settings.stop
@@ -89,7 +89,7 @@ def _relax(context: Context, choose: Callable[[IntArray, IntArray | None], None]
     lp = symmetric_lp(instance, context.objective, time_limit=seconds, stop=stop)
     if lp is not None:
         context.certificate = lp.certificate
-        choose(_rounded(context, lp), None)
+        choose(Choice(_rounded(context, lp)))
         if instance.num_tables:
             context.lift(lp.bound, CERTIFICATE)
     elif context.best is None and not clock.over():
@@ -117,15 +117,15 @@ def _rounded(context: Context, lp: SymmetricLP | None) -> IntArray:
 def _search(context: Context, plans: list[Plans]) -> None:
     """Both sides, beside each other or turn by turn."""
 
-    def choose(options: IntArray, machines: IntArray | None) -> None:
+    def choose(choice: Choice) -> None:
         for each in plans:
-            each.choose(options, machines)
+            each.choose(choice)
 
-    def tell(options: IntArray, machines: IntArray | None) -> None:
+    def tell(choice: Choice) -> None:
         """A choice over pooled places is for the first side: the second begins from the linear
         program's, until machines are told apart. Which leads further, nobody knows before."""
-        for each in plans if machines is not None else plans[:1]:
-            each.choose(options, machines)
+        for each in plans if choice.machines is not None else plans[:1]:
+            each.choose(choice)
 
     bounds = Bounds(context, tell, plans[1].choose)
     small = bounds.small
@@ -201,7 +201,7 @@ def _parts(
     several = len(context.instance.machines) > 1
     turn = chosen.machines_turn if bounds.small else chosen.first_turn
     machines = [part("machines", bounds.machines, better_bound, amount=turn)] if several else []
-    apart = [part("apart", bounds.apart, better_bound)] if several else []
+    apart = [part("apart", bounds.apart, better_bound, urgent=bounds.no_start)] if several else []
     if bounds.small:
         prover: Part = part(
             "prover", bounds.certified, better_bound, waits=bounds.nothing_to_certify,

@@ -6,6 +6,8 @@ improve the best plan.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from formulations.bounds.own import own_cost, per_option, shard_counts
@@ -18,6 +20,24 @@ from formulations.search.anneal import Annealer
 from formulations.search.anneal_data import STATE
 from formulations.search.context import Context
 from formulations.search.neighbourhoods import Walker
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What plans may start from.
+
+    Attributes
+    ----------
+    options : int64 array [tables]
+    machines : int64 array [tables] or None
+        Machine of each table, −1: any.
+    value : int or None
+        What it costs where shards need not fit into single ranks.
+    """
+
+    options: IntArray
+    machines: IntArray | None = None
+    value: int | None = None
 
 
 class Plans:
@@ -54,12 +74,14 @@ class Plans:
         self._replicas: Annealer | None = None
         self._misses = self._begun = 0
         self._machines: IntArray | None = None
+        self._value: int | None = None
         self._aim, self._tables = 0, max(1, context.instance.num_tables)
         self._facts = measures(context.instance)
 
-    def choose(self, options: IntArray, machines: IntArray | None = None) -> None:
-        """Start from another choice of options, and of machines (−1: any) where these are known."""
-        self._options, self._machines = options, machines
+    def choose(self, choice: Choice) -> None:
+        """Start from another choice of options, and of machines where these are known."""
+        self._options, self._machines = choice.options, choice.machines
+        self._value = choice.value
 
     def pack(self) -> None:
         """Place choices of options, the largest shards first, settle them, and offer the plans.
@@ -235,7 +257,7 @@ class Plans:
         self._misses = 0
         annealer = self._made(self._seed + 2 * self._begun)
         self._begun += 1
-        low = self._mean(self._options) if self._context.bound is None else self._context.bound
+        low = self._least()
         first, best = low + int(self._parameters.first_aim * abs(low)) + 1, self._context.objective
         if self._begun == 1:
             self._aim = first
@@ -334,8 +356,8 @@ class Plans:
                 target = min(max(target, (context.bound or 0)), context.objective - 1)
             if context.instance.objective == Objective.TOTAL:
                 return Walker(context, start, seed, sizes=context.opened)
-            if context.objective is None:  # any plan is news, if it is not a silly one
-                cap = int(self._parameters.no_dearer * abs(target)) + 1
+            cap = target + int((self._parameters.no_dearer - 1) * abs(target)) + 1
+            if context.objective is None or cap < context.objective:  # any such plan is news
                 return Walker(context, start, seed, cap=cap, sizes=context.opened)
             return Walker(context, start, seed, target, sizes=context.opened)
         if context.best is None:
@@ -345,9 +367,14 @@ class Plans:
     def _target(self) -> int:
         """A share above the bound, learned from what was met; below the best plan."""
         context = self._context
-        low = context.bound if context.bound is not None else self._mean(self._options)
+        low = self._least()
         target = low + int(self._above * abs(low)) + 1
         return target if context.objective is None else min(context.objective - 1, target)
+
+    def _least(self) -> int:
+        """What plans from the choice at hand cost at least, as far as is known."""
+        known = [v for v in (self._context.bound, self._value) if v is not None]
+        return max(known, default=self._mean(self._options))
 
     def _mean(self, options: IntArray) -> int:
         """What a rank carries on average at a choice of options; under ``total`` all of it."""
