@@ -69,11 +69,7 @@ class Bounds:
         """Whether the exact model has a side of its own: on small instances, until the plan is
         still far above the bound after a while."""
         if self._exact_first and self._context.clock.now() >= self._patient:
-            objective, bound = self._context.objective, self._context.bound
-            far = objective is None or bound is None
-            if not far and objective is not None and bound is not None:
-                far = objective - bound > self._parameters.hopeless * abs(bound)
-            self._exact_first = not far
+            self._exact_first = not self._context.above(self._parameters.hopeless)
         return self._exact_first
 
     def pooled(self, amount: float) -> bool:
@@ -103,10 +99,12 @@ class Bounds:
                 return False
             context.spend(result.work)
             if result.value is not None:
-                first = not self._apart
-                self._tell(result) if first else self._choose_second(_choice(result))
-                enough = not first or result.value <= (1 + slack) * context.bound
-                self._tries = [t for t in self._tries if t[0] != slack and not enough]
+                enough = self._apart or result.value <= (1 + slack) * context.bound
+                if self._apart:
+                    self._choose_second(_choice(result))
+                else:
+                    self._tell(result)
+                self._tries = [] if enough else [t for t in self._tries if t[0] != slack]
         return bool(self._tries)
 
     def no_start(self) -> bool:

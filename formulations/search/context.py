@@ -105,6 +105,12 @@ class Context:
             self.bound, self.source = bound, source
             self.clock.record(self.objective, bound, source.method)
 
+    def above(self, share: float) -> bool:
+        """Whether the best plan may be more than this share above the bound."""
+        with self.lock:
+            objective, bound = self.objective, self.bound
+        return objective is None or bound is None or objective - bound > share * abs(bound)
+
     def accepts(self, instance: Instance, certificate: Certificate) -> bool:
         """Whether the checker accepts a certificate, asked once."""
         with self._checking:

@@ -230,19 +230,13 @@ class Plans:
             raised = self._parameters.raised * abs(self._aim)
             self._aim += int(max(raised, self._parameters.closer * above)) + 1
             self._misses += 1
-            if self._misses == self._parameters.stuck_after and self._far():
+            far = context.above(self._parameters.stuck_above)
+            if self._misses == self._parameters.stuck_after and far:
                 self._replicas = None  # begin anew, from another seed
         elif context.objective is None or annealer.value < context.objective:
             context.offer(annealer.placement(best=True), "annealing")
             self._misses = 0
         return True
-
-    def _far(self) -> bool:
-        """Whether the best plan is so far from the bound that other levels may lie between."""
-        objective, bound = self._context.objective, self._context.bound
-        if objective is None or bound is None:
-            return True
-        return objective - bound > self._parameters.stuck_above * abs(bound)
 
     def _dearest(self) -> int:
         """What no plan exceeds: every table at its dearest, all on one rank."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from formulations import Settings
 from formulations.clock import Clock
-from formulations.instance import Instance, IntArray, Where
+from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.presolve import usable
 from formulations.proof.prove import symmetric_lp
 from formulations.result.certificate import Certificate
 from formulations.result.certify import CERTIFICATE
+from formulations.result.placement import Placement
 from formulations.result.verify import certifies
 from formulations.search.bounds import Bounds, with_slack
 from formulations.search.context import Context
+from formulations.search.plans import Choice
 
 
 def four_tables() -> Instance:
@@ -29,25 +32,48 @@ def four_tables() -> Instance:
     return builder.build()
 
 
-def chosen(bound: int) -> list[int] | None:
-    """Positions of the options that a start has, where so much is known of the cost."""
-    instance, found = four_tables(), list[IntArray]()
+def chosen(bound: int) -> list[list[int]]:
+    """Positions of the options that starts have, where so much is known of the cost."""
+    instance, found = four_tables(), list[Choice]()
     settings = Settings(time_limit=30)
     context = Context(instance, settings, Clock(settings), usable(instance))
     context.lift(bound, CERTIFICATE)
-    Bounds(context, lambda options, machines: found.append(options)).apart(10.0)
-    return (found[0] % 2).tolist() if found else None
+    bounds = Bounds(context, found.append, found.append)
+    while bounds.apart(10.0):
+        pass
+    return [(choice.options % 2).tolist() for choice in found]
 
 
 def test_starts_leave_memory_to_spare() -> None:
     """What fills a rank to the last byte is no start: other shards would not fit beside it."""
-    assert chosen(1000) == [1, 1, 1, 1]
+    assert chosen(1000) == [[1, 1, 1, 1]]
 
 
-@pytest.mark.parametrize(("bound", "found"), [(800, True), (100, False)])
-def test_a_limit_far_below_is_raised(bound: int, found: bool) -> None:
+def test_where_spare_memory_costs_the_second_side_has_hardly_any() -> None:
+    """The first start costs 1% more than what is known, or may: the second fills ranks."""
+    assert chosen(990) == [[1, 1, 1, 1], [0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize(("bound", "found"), [(800, 2), (100, 0)])
+def test_a_limit_far_below_is_raised(bound: int, found: int) -> None:
     """A bound far below all plans hides none, within reason."""
-    assert (chosen(bound) is not None) is found
+    assert len(chosen(bound)) == found
+
+
+@pytest.mark.parametrize(("bound", "alone"), [(1500, False), (1900, True)])
+def test_the_exact_model_leaves_its_side_where_the_plan_is_far_above(
+    bound: int, alone: bool
+) -> None:
+    """After its share of the time, on a small instance; before, and near the bound, it stays."""
+    instance, settings = four_tables(), Settings(time_limit=None, work_limit=10.0, workers=1)
+    context = Context(instance, settings, Clock(settings), usable(instance))
+    context.lift(bound, CERTIFICATE)
+    bounds = Bounds(context, lambda choice: None, lambda choice: None)
+    on_two = [[np.asarray([rank])] for rank in (0, 0, 1, 1)]
+    assert context.offer(Placement(np.asarray([1, 3, 5, 7]), on_two), "test")
+    assert bounds.exact_first()
+    context.spend(2.1)
+    assert bounds.exact_first() is alone
 
 
 def test_slack_is_of_ranks() -> None:
@@ -71,6 +97,6 @@ def test_the_certificate_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> Non
     lp = symmetric_lp(instance, None)
     assert lp is not None and lp.certificate is not None
     context.certificate = lp.certificate
-    Bounds(context, lambda options, machines: None).last_word()
+    Bounds(context, lambda choice: None, lambda choice: None).last_word()
     assert context.accepts(instance, lp.certificate)
     assert asked == [lp.certificate]
