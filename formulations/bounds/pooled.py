@@ -60,23 +60,23 @@ def pooled_ip(instance: Instance, limits: Limits, parts: Parts | None = None) ->
     return _result(model, answer, BoundSource("cpsat pooled", exact=True))
 
 
-def machine_ip(instance: Instance, limits: Limits, parts: Parts | None = None) -> PooledBound:
-    """Options whole and every machine by itself, ranks pooled only within it; by CP-SAT."""
-    model = build(instance, by_machine(instance), parts)
-    answer = solve_cpsat(model.linear, limits)
-    return _result(model, answer, BoundSource("cpsat machines", exact=True))
-
-
-def machines_apart(
-    instance: Instance, limits: Limits, parts: Parts | None = None, *, highs_beyond: int
+def machine_ip(
+    instance: Instance,
+    limits: Limits,
+    parts: Parts | None = None,
+    *,
+    highs_beyond: int | None = None,
 ) -> PooledBound:
-    """A choice of options and machines for plans to start from, by the same program; with more
-    columns than ``highs_beyond`` by HiGHS, which gives no bound."""
+    """Options whole and every machine by itself, ranks pooled only within it; by CP-SAT. With more
+    columns than ``highs_beyond``, for a choice of options and machines alone, by HiGHS."""
     model = build(instance, by_machine(instance), parts)
-    large = model.linear.num_columns > highs_beyond
-    answer = (solve_highs if large else solve_cpsat)(model.linear, limits)
-    result = _result(model, answer, BoundSource("highs" if large else "cpsat", exact=not large))
-    if answer.values is None or result.options is None:
+    if highs_beyond is not None and model.linear.num_columns > highs_beyond:
+        answer, source = solve_highs(model.linear, limits), BoundSource("highs", exact=False)
+    else:
+        answer = solve_cpsat(model.linear, limits)
+        source = BoundSource("cpsat machines", exact=True)
+    result = _result(model, answer, source)
+    if answer.values is None:
         return result
     return replace(result, machines=chosen_machines(model, answer.values))
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from formulations.bounds.pooled import (
     PooledBound,
     machine_ip,
-    machines_apart,
     pooled_ip,
 )
 from formulations.clock import OutOfTime
@@ -54,6 +53,7 @@ class Bounds:
         slacks = context.parameters.slack, context.parameters.less_slack
         self._tries = [(slack, dear) for slack in slacks for dear in context.parameters.dearest]
         self._asked: int | None = None
+        self._second: int | None = None
         self._exhausted: int | None = None
         self._parameters = context.parameters
         self._patient = context.clock.now() + context.clock.share(self._parameters.exact_first)
@@ -74,7 +74,7 @@ class Bounds:
 
     def pooled(self, amount: float) -> bool:
         """The program over pooled places."""
-        return self._below(amount, pooled_ip)
+        return self._below(amount, pooled_ip, self._tell)
 
     def apart(self, amount: float) -> bool:
         """Options and machines for plans to start from: with a little memory of every rank to spare
@@ -91,7 +91,7 @@ class Bounds:
                 return False
             parts = Parts(keep=keep, limit=limit, check=clock.check)
             try:
-                result = machines_apart(
+                result = machine_ip(
                     with_slack(context.instance, slack), context.limits(end - clock.now()), parts,
                     highs_beyond=chosen.highs_beyond,
                 )  # fmt: skip
@@ -101,7 +101,7 @@ class Bounds:
             if result.value is not None:
                 enough = self._apart or result.value <= (1 + slack) * context.bound
                 if self._apart:
-                    self._choose_second(_choice(result))
+                    self._tell_second(result)
                 else:
                     self._tell(result)
                 self._tries = [] if enough else [t for t in self._tries if t[0] != slack]
@@ -112,9 +112,11 @@ class Bounds:
         return bool(self._tries) and not self._apart and self._context.bound is not None
 
     def machines(self, amount: float) -> bool:
-        """The program that keeps machines apart."""
+        """The program that keeps machines apart; the second side starts from cheaper choices."""
         self._context.drop()
-        return not self._few(self._context.keep) or self._below(amount, machine_ip)
+        return not self._few(self._context.keep) or self._below(
+            amount, machine_ip, self._tell_second
+        )
 
     def _few(self, keep: NDArray[np.bool_]) -> bool:
         """Whether options are few enough to keep machines apart."""
@@ -186,7 +188,12 @@ class Bounds:
             return False
         return not answer.done
 
-    def _below(self, amount: float, program: Callable[..., PooledBound]) -> bool:
+    def _below(
+        self,
+        amount: float,
+        program: Callable[..., PooledBound],
+        tell: Callable[[PooledBound], None],
+    ) -> bool:
         context = self._context
         context.drop()
         upper = None if context.objective is None else context.objective - 1
@@ -205,11 +212,17 @@ class Bounds:
             context.refuted = result.source
         else:
             context.lift(upper + 1, result.source)
-        self._tell(result)
+        if result.options is not None:
+            tell(result)
         return not (result.infeasible or result.bound == result.value)
 
+    def _tell_second(self, result: PooledBound) -> None:
+        if self._second is None or (result.value or 0) < self._second:
+            self._second = result.value
+            self._choose_second(_choice(result))
+
     def _tell(self, result: PooledBound) -> None:
-        if result.options is None or (self._apart and result.machines is None):
+        if self._apart and result.machines is None:
             return
         self._apart = result.machines is not None
         self._choose(_choice(result))

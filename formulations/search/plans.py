@@ -75,13 +75,17 @@ class Plans:
         self._misses = self._begun = 0
         self._machines: IntArray | None = None
         self._value: int | None = None
+        self._reached = False
         self._aim, self._tables = 0, max(1, context.instance.num_tables)
         self._facts = measures(context.instance)
 
     def choose(self, choice: Choice) -> None:
-        """Start from another choice of options, and of machines where these are known."""
+        """Start from another choice of options, and of machines where these are known; replicas
+        that have met no plan as well."""
         self._options, self._machines = choice.options, choice.machines
         self._value = choice.value
+        if not self._reached:
+            self._replicas = None
 
     def pack(self) -> None:
         """Place choices of options, the largest shards first, settle them, and offer the plans.
@@ -235,7 +239,7 @@ class Plans:
                 self._replicas = None  # begin anew, from another seed
         elif context.objective is None or annealer.value < context.objective:
             context.offer(annealer.placement(best=True), "annealing")
-            self._misses = 0
+            self._misses, self._reached = 0, True
         return True
 
     def _dearest(self) -> int:
@@ -248,7 +252,7 @@ class Plans:
     def _replicated(self, heats: list[float]) -> Annealer:
         """Replicas of what the choice of options gives, aiming far enough above the bound to meet
         plans soon."""
-        self._misses = 0
+        self._misses, self._reached = 0, False
         annealer = self._made(self._seed + 2 * self._begun)
         self._begun += 1
         low = self._least()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from formulations.bounds.own import own_cost
-from formulations.bounds.pooled import machine_ip, machines_apart, pooled_ip
+from formulations.bounds.pooled import machine_ip, pooled_ip
 from formulations.clock import Limits
 from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
@@ -25,7 +25,7 @@ def test_pooled_and_machine_bounds(instance: Instance) -> None:
     found = [
         pooled_ip(instance, Limits(seconds=10)),
         machine_ip(instance, Limits(seconds=10)),
-        *(machines_apart(instance, Limits(seconds=10), highs_beyond=n) for n in (0, 10**9)),
+        *(machine_ip(instance, Limits(seconds=10), highs_beyond=n) for n in (0, 10**9)),
     ]
     for result in found:
         if truth is None:
@@ -58,6 +58,6 @@ def test_machines_apart_tells_machines(highs_beyond: int) -> None:
     builder.add_table("d")
     builder.add_option("o", [Block([0], [Shard({}, [1])])])
     instance = builder.build()
-    machines = machines_apart(instance, Limits(seconds=10), highs_beyond=highs_beyond).machines
+    machines = machine_ip(instance, Limits(seconds=10), highs_beyond=highs_beyond).machines
     assert machines is not None
     assert machines.tolist() == [1, 0, -1, -1]
