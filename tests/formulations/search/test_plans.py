@@ -14,7 +14,7 @@ from formulations.result.placement import Placement
 from formulations.search.anneal import Annealer
 from formulations.search.context import Context
 from formulations.search.parameters import DEFAULT
-from formulations.search.plans import Plans
+from formulations.search.plans import Choice, Plans
 
 
 def tight() -> Instance:
@@ -68,6 +68,28 @@ def test_replicas_begin_anew_far_from_the_bound(bound: int, begun: int) -> None:
             assert plans.temper(0.01)
     replicas = seeds[1:]  # the first is for single passes
     assert len(replicas) == len(set(replicas)) == begun
+
+
+@pytest.mark.parametrize(("bound", "begun"), [(100, 2), (2000, 1)])
+def test_replicas_that_met_nothing_begin_anew_from_another_choice(bound: int, begun: int) -> None:
+    """Those that have met a plan go on: the choice is for what begins later."""
+    instance, asked = eight_equal(), Settings(time_limit=None, work_limit=1e6, workers=1)
+    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
+    context.lift(bound, CERTIFICATE)
+    made = list[Annealer]()
+    with pytest.MonkeyPatch.context() as patch:
+        replicated = Plans._replicated
+
+        def noted(plans: Plans, heats: list[float]) -> Annealer:
+            made.append(replicated(plans, heats))
+            return made[-1]
+
+        patch.setattr(Plans, "_replicated", noted)
+        plans = Plans(context, np.arange(8))
+        for _ in range(2):
+            plans.temper(0.01)
+            plans.choose(Choice(np.arange(8)))
+    assert len(made) == begun
 
 
 def eight_equal() -> Instance:
