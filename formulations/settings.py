@@ -132,8 +132,9 @@ def number() -> Kind:
     """A number that is not negative."""
 
     def holds(value: object) -> bool:
-        right = isinstance(value, int | float) and not isinstance(value, bool)
-        return right and 0 <= value < float("inf")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        return 0 <= value < float("inf")
 
     return Kind("a number, 0 or more", holds)
 
