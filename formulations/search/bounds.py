@@ -56,8 +56,10 @@ class Bounds:
         self._second: int | None = None
         self._exhausted: int | None = None
         self._parameters = context.parameters
-        self._patient = context.clock.now() + context.clock.share(self._parameters.exact_first)
-        self._exact_first = self.small
+        clock, chosen = context.clock, self._parameters
+        self._patient = clock.now() + clock.share(chosen.exact_first)
+        self._urgent = clock.now() + clock.share(chosen.urgent_share)
+        self._small, self._hopeless = self.small, False
 
     @property
     def small(self) -> bool:
@@ -68,9 +70,9 @@ class Bounds:
     def exact_first(self) -> bool:
         """Whether the exact model has a side of its own: on small instances, until the plan is
         still far above the bound after a while."""
-        if self._exact_first and self._context.clock.now() >= self._patient:
-            self._exact_first = not self._context.above(self._parameters.hopeless)
-        return self._exact_first
+        if self._small and not self._hopeless and self._context.clock.now() >= self._patient:
+            self._hopeless = self._context.above(self._parameters.hopeless)
+        return self._small and not self._hopeless
 
     def pooled(self, amount: float) -> bool:
         """The program over pooled places."""
@@ -108,8 +110,9 @@ class Bounds:
         return bool(self._tries)
 
     def no_start(self) -> bool:
-        """Whether no choice of options and machines is known yet, and one may be."""
-        return bool(self._tries) and not self._apart and self._context.bound is not None
+        """Whether no choice of options and machines is known yet, and one may be found early."""
+        early = self._context.clock.now() < self._urgent and self._context.bound is not None
+        return early and bool(self._tries) and not self._apart
 
     def machines(self, amount: float) -> bool:
         """The program that keeps machines apart; the second side starts from cheaper choices."""
@@ -181,7 +184,7 @@ class Bounds:
                 return True
             return int(context.left_below(value).sum()) < chosen.news_left * options
 
-        workers = context.settings.workers if self.small and alone else 1
+        workers = context.settings.workers if self.small and not self._hopeless else 1
         try:
             answer = solve_whole(context, amount, workers, stale)
         except OutOfTime:

@@ -12,6 +12,7 @@ choice. With several workers the sides run beside each other; with one, turn by 
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -135,10 +136,7 @@ def _search(context: Context, plans: list[Plans]) -> None:
     context.loops.prepare()
 
     # where the prover has its turns, nothing need be kept for it
-    kept = 0.0 if small else kept_to_prove(context.instance, context.settings)
-    if kept and context.beside:
-        kept += context.parameters.beside_factor * seconds_to_check(context.instance, first=True)
-        kept = min(kept, context.clock.share(context.parameters.most_kept))
+    kept = 0.0 if small else _kept(context)
 
     def prove() -> None:
         _relax(context, choose)
@@ -152,10 +150,20 @@ def _search(context: Context, plans: list[Plans]) -> None:
         return
     with context.clock.holding_back(kept):
         _relax(context, choose)
-        turn = 0 if small else 1
-        while not context.over() and any(p.alive for p in [*first, *exact, *second]):
-            step(context, [exact if bounds.exact_first() else second, first][turn % 2])
-            turn += 1
+        for turn in itertools.count(0 if small else 1):
+            sides = [exact if bounds.exact_first() else second, first]
+            if context.over() or not any(p.alive for p in itertools.chain(*sides)):
+                return
+            step(context, sides[turn % 2])
+
+
+def _kept(context: Context) -> float:
+    """Time that the second side keeps to have the certificate checked, and to prove more."""
+    kept, chosen = kept_to_prove(context.instance, context.settings), context.parameters
+    if kept and context.beside:
+        kept += chosen.beside_factor * seconds_to_check(context.instance, first=True)
+        kept = min(kept, context.clock.share(chosen.most_kept))
+    return kept
 
 
 def _parts(
