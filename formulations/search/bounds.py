@@ -50,8 +50,6 @@ class Bounds:
     ) -> None:
         self._context, self._choose, self._apart = context, choose, False
         self._choose_second = choose_second
-        slacks = context.parameters.slack, context.parameters.less_slack
-        self._tries = [(slack, dear) for slack in slacks for dear in context.parameters.dearest]
         self._asked: int | None = None
         self._second: int | None = None
         self._exhausted: int | None = None
@@ -60,6 +58,8 @@ class Bounds:
         self._patient = clock.now() + clock.share(chosen.exact_first)
         self._urgent = clock.now() + clock.share(chosen.urgent_share)
         self._small, self._hopeless = self.small, False
+        slacks = (chosen.slack, chosen.less_slack) if self._small else (chosen.slack,)
+        self._tries = [(slack, dearer) for slack in slacks for dearer in chosen.dearest]
 
     @property
     def small(self) -> bool:
@@ -80,10 +80,11 @@ class Bounds:
 
     def apart(self, amount: float) -> bool:
         """Options and machines for plans to start from: with a little memory of every rank to spare
-        for shards to fit, no dearer than needs be; where that costs, with hardly any to spare for
-        the second side."""
+        for shards to fit, no dearer than needs be; on small instances, where that costs, with
+        hardly any to spare for the second side. On others nothing is tried twice: it takes long."""
         context, clock, chosen = self._context, self._context.clock, self._parameters
-        amount = max(amount, clock.share(chosen.apart_share))
+        share = chosen.apart_share_small if self._small else chosen.apart_share
+        amount = max(amount, clock.share(share))
         end = clock.now() + amount
         while self._tries and context.bound is not None and end - clock.now() > amount / 2:
             slack, dearer = self._tries.pop(0)
@@ -107,12 +108,14 @@ class Bounds:
                 else:
                     self._tell(result)
                 self._tries = [] if enough else [t for t in self._tries if t[0] != slack]
+            elif not (result.infeasible or self._small):
+                return False
         return bool(self._tries)
 
     def no_start(self) -> bool:
-        """Whether no choice of options and machines is known yet, and one may be found early."""
+        """Whether a small instance lacks a choice of options and machines that may come early."""
         early = self._context.clock.now() < self._urgent and self._context.bound is not None
-        return early and bool(self._tries) and not self._apart
+        return early and self._small and bool(self._tries) and not self._apart
 
     def machines(self, amount: float) -> bool:
         """The program that keeps machines apart; the second side starts from cheaper choices."""

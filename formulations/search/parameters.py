@@ -145,7 +145,8 @@ class Parameters:
     #: than the bound, next where there is none, the share of the time for it, and the share of the
     #: memory of ranks left to spare, as shards do not fit to the last byte.
     dearest: tuple[float, ...] = (0.15, 0.35, 0.6)
-    apart_share: float = 0.12
+    apart_share: float = 0.2
+    apart_share_small: float = 0.12
     slack: float = 0.01
     less_slack: float = 1e-3
     #: Columns of that program beyond which HiGHS finds good choices sooner than CP-SAT.
