@@ -10,6 +10,10 @@ from formulations.search.context import Context
 from formulations.search.parameters import DEFAULT
 
 
+#: Instead of weights that are set to 0.
+_TINY = 1e-9
+
+
 @dataclass
 class Part:
     """Something that can be given time.
@@ -62,7 +66,8 @@ def step(context: Context, parts: list[Part]) -> bool:
     total = sum(p.gained for p in alive) + chosen.notable
     able = [p for p in alive if not p.waits()] or alive
     able = [p for p in able if p.urgent()] or able
-    part = min(able, key=lambda p: p.spent / (p.least + p.gained / total))
+    weights = {id(p): p.least + p.gained / max(total, _TINY) for p in able}
+    part = min(able, key=lambda p: p.spent / max(weights[id(p)], _TINY))
     before, start = part.progress(), context.clock.now()
     longest = 1.0 if part.anew else chosen.longest_turn
     amount = min(part.amount, max(context.clock.share(longest), 0.05))
