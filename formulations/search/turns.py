@@ -9,7 +9,6 @@ from formulations.clock import OutOfTime
 from formulations.search.context import Context
 from formulations.search.parameters import DEFAULT
 
-
 #: Instead of weights that are set to 0.
 _TINY = 1e-9
 
