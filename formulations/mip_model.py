@@ -16,7 +16,7 @@ import pulp
 
 from formulations.instance import BlockView, Current, Instance, IntArray, Objective, Scope, Where
 from formulations.instance.seating import seated
-from formulations.result.placement import Placement, fixed_ranks, machine_ranks
+from formulations.result.placement import Placement, machine_ranks
 
 Terms = dict[pulp.LpVariable, float]
 #: Where a shard is that sits on every rank, or on none.
@@ -241,7 +241,7 @@ class MipModel:
             if self.instance.block(index).where == Where.ONE_MACHINE:
                 firsts = enumerate(ranks[0] for ranks in self.instance.machines)
                 times = Counter({m: times[first] for m, first in firsts if times[first]})
-            if fixed_ranks(self.instance, index) is None:
+            if self.instance.settled_ranks(index) is None:
                 yield from ((self.seats[index, place], n) for place, n in times.items())
 
     def _limit_moves(self) -> None:
@@ -303,7 +303,7 @@ def _value(variable: pulp.LpVariable) -> float:
 
 
 def _ranks(model: MipModel, index: int) -> IntArray | None:
-    fixed, instance = fixed_ranks(model.instance, index), model.instance
+    fixed, instance = model.instance.settled_ranks(index), model.instance
     if fixed is not None:
         return fixed
     block, found = instance.block(index), []

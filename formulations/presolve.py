@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.bounds.own import members, per_option, total_use
-from formulations.instance import Instance, IntArray, Objective, Scope, Where
+from formulations.instance import Instance, IntArray, Objective, Scope
 from formulations.instance.lowering import crowded
 from formulations.instance.seating import pinned_ranks
 
@@ -90,7 +90,7 @@ def _fits(instance: Instance) -> NDArray[np.bool_]:
     rank not above the smallest, those on whole machines not above the largest share of one."""
     sizes = np.diff(instance.block_shards)
     alike = np.repeat(sizes == 1, sizes)
-    where = np.repeat(instance.block_where, sizes)
+    everywhere, whole = (np.repeat(m, sizes) for m in (instance.everywhere, instance.whole))
     ranks_of = np.asarray([len(m) for m in instance.machines])
     over = np.zeros(len(instance.shard_use), dtype=bool)
     for index, resource in enumerate(instance.resources):
@@ -98,8 +98,8 @@ def _fits(instance: Instance) -> NDArray[np.bool_]:
         over |= use > each.max()
         if resource.scope == Scope.MACHINE:
             each = each // ranks_of
-        over |= alike & (where == Where.EVERY_RANK) & (use > each.min())
-        over |= alike & (where == Where.ONE_MACHINE) & (use > each.max())
+        over |= alike & everywhere & (use > each.min())
+        over |= alike & whole & (use > each.max())
     fits = ~per_option(instance, over, np.logical_or)
     for option, ranks in pinned_ranks(instance).items():
         fits[option] &= ranks is not None
@@ -132,19 +132,20 @@ def _shapes(instance: Instance) -> IntArray:
     return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def _kinds(instance: Instance) -> NDArray[np.int8]:
+def _kinds(instance: Instance) -> IntArray:
     """Kind of place of each block, where one kind takes any place that another takes as well.
 
     Any rank takes what any rank of one machine does; on a single machine, every rank is where a
     whole machine is.
     """
-    kinds = instance.block_where.copy()
     anywhere = instance.block_places < 0
-    kinds[anywhere & (kinds == Where.ANY_RANK_OF_ONE_MACHINE)] = Where.ANY_RANK
+    everywhere, whole = instance.everywhere, instance.whole
     if instance.machines == (tuple(range(instance.num_ranks)),):
-        single = anywhere & (instance.block_count == 1)
-        kinds[single & (kinds == Where.ONE_MACHINE)] = Where.EVERY_RANK
-    return kinds
+        all_ranks = anywhere & whole & (instance.block_count == 1)
+        everywhere, whole = everywhere | all_ranks, whole & ~all_ranks
+    bound = instance.free & instance.by_machine & ~anywhere
+    marks = (everywhere, whole, instance.free, bound, instance.unplaced)
+    return np.asarray(sum(m.astype(np.int64) << i for i, m in enumerate(marks)))
 
 
 def _bound_to_machines(instance: Instance) -> NDArray[np.bool_]:

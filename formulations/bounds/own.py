@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance import Instance, IntArray, Objective, Where
+from formulations.instance import Instance, IntArray, Objective
 
 
 def shard_counts(instance: Instance) -> IntArray:
@@ -18,18 +18,18 @@ def shard_counts(instance: Instance) -> IntArray:
     """
     sizes = np.asarray([len(m) for m in instance.machines], dtype=np.int64)
     per_block = np.maximum(instance.block_count, 1).astype(np.int64)
-    per_block[instance.block_where == Where.EVERY_RANK] = instance.num_ranks
-    for block in np.flatnonzero(instance.block_where == Where.LIST):
+    per_block[instance.everywhere] = instance.num_ranks
+    listed = instance.settled & ~instance.everywhere & ~instance.unplaced
+    for block in np.flatnonzero(listed):
         per_block[block] = len(instance.place_sets[int(instance.block_places[block])])
-    machine_wide = np.flatnonzero(instance.block_where == Where.ONE_MACHINE)
     least = int(sizes.min())
-    for block in machine_wide:
+    for block in np.flatnonzero(instance.whole):
         places = int(instance.block_places[block])
         few = least if places < 0 else int(sizes[list(instance.place_sets[places])].min())
         per_block[block] = instance.block_count[block] * few
     runs = np.diff(instance.block_shards)
     shared = np.repeat(runs == 1, runs)
-    times = np.where(instance.block_where == Where.ONE_MACHINE, instance.block_count, 1)
+    times = np.where(instance.whole, instance.block_count, 1)
     uneven = instance.shard_repeat * np.repeat(times, runs)
     return np.where(shared, np.repeat(per_block, runs), uneven)
 
@@ -112,6 +112,5 @@ def option_facts(instance: Instance) -> OptionFacts:
         depth=per_option(instance, np.where(on_rank, cost, 0), np.maximum),
         use=total_use(instance),
         peak=per_option(instance, instance.shard_use, np.maximum),
-        exact=len({len(m) for m in instance.machines}) == 1
-        or not (instance.block_where == Where.ONE_MACHINE).any(),
+        exact=len({len(m) for m in instance.machines}) == 1 or not instance.whole.any(),
     )

@@ -130,6 +130,36 @@ class BlockView:
         """Whether every position has the same shard entry."""
         return len(self.entries) == 1
 
+    @property
+    def everywhere(self) -> bool:
+        """Whether it has a shard on every rank."""
+        return self.where == Where.EVERY_RANK
+
+    @property
+    def unplaced(self) -> bool:
+        """Whether it lies on no rank."""
+        return self.where == Where.CLUSTER
+
+    @property
+    def free(self) -> bool:
+        """Whether its shards choose a rank each."""
+        return self.where in (Where.ANY_RANK, Where.ANY_RANK_OF_ONE_MACHINE)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it takes every rank of the machines that it chooses."""
+        return self.where == Where.ONE_MACHINE
+
+    @property
+    def by_machine(self) -> bool:
+        """Whether it chooses machines."""
+        return self.whole or self.where == Where.ANY_RANK_OF_ONE_MACHINE
+
+    @property
+    def settled(self) -> bool:
+        """Whether it leaves no choice of place."""
+        return not (self.free or self.whole)
+
     def entry(self, position: int) -> int:
         """Shard entry of a position."""
         return int(self.entries[0] if self.shared else self.entries[position])
@@ -248,9 +278,24 @@ class Instance:
         return mask
 
     @cached_property
+    def everywhere(self) -> NDArray[np.bool_]:
+        """Blocks with a shard on every rank, bool array [blocks]."""
+        return self.block_where == Where.EVERY_RANK
+
+    @cached_property
+    def unplaced(self) -> NDArray[np.bool_]:
+        """Blocks on no rank, bool array [blocks]."""
+        return self.block_where == Where.CLUSTER
+
+    @cached_property
+    def whole(self) -> NDArray[np.bool_]:
+        """Blocks that take every rank of the machines that they choose, bool array [blocks]."""
+        return self.block_where == Where.ONE_MACHINE
+
+    @cached_property
     def settled(self) -> NDArray[np.bool_]:
         """Blocks that leave no choice of place, bool array [blocks]."""
-        return np.isin(self.block_where, (Where.EVERY_RANK, Where.LIST, Where.CLUSTER))
+        return ~(self.free | self.whole)
 
     @cached_property
     def free(self) -> NDArray[np.bool_]:
@@ -260,12 +305,22 @@ class Instance:
     @cached_property
     def by_machine(self) -> NDArray[np.bool_]:
         """Blocks whose places are machines, bool array [blocks]."""
-        return np.isin(self.block_where, (Where.ONE_MACHINE, Where.ANY_RANK_OF_ONE_MACHINE))
+        return self.whole | (self.block_where == Where.ANY_RANK_OF_ONE_MACHINE)
 
     @cached_property
     def off_rank(self) -> NDArray[np.bool_]:
         """Shard entries that lie on no rank, bool array [entries]."""
-        return np.repeat(self.block_where == Where.CLUSTER, np.diff(self.block_shards))
+        return np.repeat(self.unplaced, np.diff(self.block_shards))
+
+    def settled_ranks(self, block: int) -> IntArray | None:
+        """Ranks of a block that leaves no choice of place, None where a choice remains."""
+        if not self.settled[block]:
+            return None
+        if self.everywhere[block]:
+            return np.arange(self.num_ranks)
+        if self.unplaced[block]:
+            return np.empty(0, dtype=np.int64)
+        return np.asarray(self.place_sets[int(self.block_places[block])], dtype=np.int64)
 
     @property
     def limits_moves(self) -> bool:
@@ -317,11 +372,10 @@ class Instance:
         For ``ONE_MACHINE`` with machines of unequal size it depends on the machines taken; the
         size of the first allowed machine is used.
         """
-        if block.where == Where.EVERY_RANK:
-            return self.num_ranks
-        if block.where == Where.LIST:
-            return len(block.places or ())
-        if block.where == Where.ONE_MACHINE:
+        settled = self.settled_ranks(block.index)
+        if settled is not None and not block.unplaced:
+            return len(settled)
+        if block.whole:
             first = block.places[0] if block.places else 0
             return block.count * len(self.machines[first])
         return block.count

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.bounds.own import per_option, shard_counts
-from formulations.instance import Instance, IntArray, Objective, Scope, Where
+from formulations.instance import Instance, IntArray, Objective, Scope
 from formulations.proof.rows import Layout, Measures
 
 
@@ -17,17 +17,13 @@ def possible_alike(instance: Instance) -> NDArray[np.bool_]:
     for index, resource in enumerate(instance.resources):
         if resource.scope != Scope.CLUSTER:
             fits &= instance.shard_use[:, index] <= resource.capacity[0]
-    where, count = instance.block_where, instance.block_count
+    count, sizes = instance.block_count, np.diff(instance.block_shards)
     fits |= instance.off_rank
     open_ = np.logical_and.reduceat(fits, instance.block_shards[:-1])
-    rooms = {
-        Where.ANY_RANK: instance.num_ranks,
-        Where.ANY_RANK_OF_ONE_MACHINE: len(instance.machines[0]),
-        Where.ONE_MACHINE: len(instance.machines),
-    }
-    for kind, room in rooms.items():
-        alike = (np.diff(instance.block_shards) == 1) | (kind == Where.ONE_MACHINE)
-        open_ &= ~((where == kind) & instance.block_distinct & alike & (count > room))
+    room = np.where(instance.by_machine, len(instance.machines[0]), instance.num_ranks)
+    room[instance.whole] = len(instance.machines)
+    alike = (instance.free & (sizes == 1)) | instance.whole
+    open_ &= ~(alike & instance.block_distinct & (count > room))
     placed = np.logical_and.reduceat(open_, instance.option_blocks[:-1])
     return np.asarray(instance.allowed & placed)
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from formulations.instance import BlockView, Instance, IntArray, Objective, Scope, Where
+from formulations.instance import BlockView, Instance, IntArray, Objective, Scope
 from formulations.model.partition import by_class, by_machine
 from formulations.proof.alike import own_alike, possible_alike
 from formulations.proof.rows import FREE, HOME, Layout, Rows, measures
@@ -168,13 +168,13 @@ class _Builder:
 
     def _block(self, block: BlockView, pinned: tuple[int, ...] | None) -> bool:
         own = self._own[self._current]
-        if block.where == Where.CLUSTER:
+        if block.unplaced:
             for position in range(block.count):
                 self._shard(own, block.entry(position), 0)
             return True
-        if block.where in (Where.EVERY_RANK, Where.LIST):
+        if block.settled:
             return self._fixed(block)
-        if block.where == Where.ANY_RANK:
+        if not block.by_machine:
             allowed = range(self._instance.num_ranks) if block.places is None else block.places
             ranks = set(allowed) if pinned is None else set(allowed) & set(pinned)
             if block.shared and block.distinct:
@@ -187,13 +187,13 @@ class _Builder:
         )
         if pinned is not None:
             machines &= {int(self._instance.machine_of[r]) for r in pinned}
-        if block.where == Where.ONE_MACHINE:
+        if block.whole:
             return self._whole_machines(block, sorted(machines))
         return self._on_one_machine(block, sorted(machines), pinned)
 
     def _fixed(self, block: BlockView) -> bool:
         own = self._own[self._current]
-        everywhere = block.where == Where.EVERY_RANK
+        everywhere = block.everywhere
         ranks = range(self._instance.num_ranks) if everywhere else block.places or ()
         counts: dict[tuple[int, int], int] = {}
         if everywhere and block.shared:

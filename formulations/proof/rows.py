@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.instance import Instance, IntArray, Objective, Scope, Where
+from formulations.instance import Instance, IntArray, Objective, Scope
 from formulations.model.partition import Partition
 
 
@@ -68,8 +68,8 @@ def _costs(instance: Instance) -> tuple[tuple[str, ...], IntArray]:
 def _floor_and_excess(instance: Instance, value: IntArray) -> tuple[IntArray, IntArray]:
     if not instance.num_options:
         return value[:0], value[:0]
-    machine = (instance.block_where == Where.ONE_MACHINE) & (len(instance.machines) == 1)
-    covers = (instance.block_where == Where.EVERY_RANK) | machine
+    machine = instance.whole & (len(instance.machines) == 1)
+    covers = instance.everywhere | machine
     least = np.minimum.reduceat(value, instance.block_shards[:-1]) * covers[:, None]
     times = np.where(machine, instance.block_count, 1)[:, None]
     excess = np.maximum.reduceat(value, instance.block_shards[:-1]) - least

@@ -32,6 +32,13 @@ class Loads:
     unplaced_cost: IntArray
     use: list[IntArray]
 
+    def peaked(self, objective: Objective) -> IntArray:
+        """Cost of every rank as the objective takes its peaks, int64 array [ranks, peaks]: one a
+        phase under ``step_time``, else one of all."""
+        if objective == Objective.STEP_TIME:
+            return self.cost
+        return self.cost.sum(axis=1, keepdims=True)
+
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
@@ -106,7 +113,7 @@ def compute_loads(
     base_cost = np.zeros(len(instance.phases), dtype=np.int64)
     base_use = np.zeros(len(instance.resources), dtype=np.int64)
     for block, placed in _chosen_blocks(instance, placement, tables):
-        if block.where == Where.EVERY_RANK and block.shared:
+        if block.everywhere and block.shared:
             base_cost += instance.shard_cost[block.entries[0]]
             base_use += instance.shard_use[block.entries[0]]
         elif block.where == Where.CLUSTER:

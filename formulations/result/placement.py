@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.instance import Instance, IntArray, Where
+from formulations.instance import Instance, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,18 +29,6 @@ class Placement:
     def to_lists(self, table: int) -> list[list[int]]:
         """Ranks of a table's blocks as plain lists (for JSON)."""
         return [block.tolist() for block in self.ranks[table]]
-
-
-def fixed_ranks(instance: Instance, block: int) -> IntArray | None:
-    """Ranks of a block that leaves no choice of place, None where a choice remains."""
-    where = Where(int(instance.block_where[block]))
-    if where == Where.EVERY_RANK:
-        return np.arange(instance.num_ranks)
-    if where == Where.LIST:
-        return np.asarray(instance.place_sets[int(instance.block_places[block])], dtype=np.int64)
-    if where == Where.CLUSTER:
-        return np.empty(0, dtype=np.int64)
-    return None
 
 
 def machine_ranks(instance: Instance, machines: Sequence[int]) -> IntArray:

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from formulations.bounds.own import own_cost
 from formulations.clock import Clock, Limits
-from formulations.instance import Instance, IntArray
+from formulations.instance import Instance, Objective
 from formulations.reduce import bounds_at
 from formulations.result.certificate import Certificate
 from formulations.result.check import check
 from formulations.result.outcome import BoundSource
 from formulations.result.placement import Placement
 from formulations.result.verify import certifies
-from formulations.search.load import peak_costs
 from formulations.search.loops import Loops
 from formulations.search.opened import Sizes
 from formulations.search.parameters import Parameters
@@ -33,7 +32,8 @@ class Context:
     instance : Instance
     parameters : Parameters
         Numbers that steer the search, some perhaps from the options.
-    costs : int64 array [entries, peaks]
+    peaks : int
+        Targets that make up one for the objective: one a phase under ``step_time``, else one.
     keep : bool array [options]
         Options that a better plan may still use.
     best : Placement or None
@@ -65,7 +65,8 @@ class Context:
     ) -> None:
         self.instance, self.settings, self.clock = instance, settings, clock
         self.parameters = Parameters.of(settings.options)
-        self.costs: IntArray = peak_costs(instance)
+        step = instance.objective == Objective.STEP_TIME
+        self.peaks = len(instance.phases) if step else 1
         self.keep = keep
         self.best: Placement | None = None
         self.objective: int | None = None

@@ -11,16 +11,15 @@ import random
 
 import numpy as np
 
-from formulations.instance import Objective
+from formulations.instance import Instance, IntArray, Objective
 from formulations.model.build import Parts, build
 from formulations.model.decode import decode
 from formulations.model.encode import encode
 from formulations.model.partition import by_rank
-from formulations.result.check import check
+from formulations.result.check import Loads, check, compute_loads, objectives
 from formulations.result.placement import Placement
 from formulations.search.context import Context
-from formulations.search.load import Load, load_of, objective_of, overflow
-from formulations.search.opened import Chooser, Sizes, sorted_peaks
+from formulations.search.opened import Chooser, Sizes
 from formulations.solvers.cpsat import Asked, Use, solve_cpsat
 
 #: Deterministic seconds for one neighbourhood.
@@ -61,16 +60,15 @@ class Walker:
         self._keep = (context.keep if keep is None else keep).copy()
         self._keep[start.options] |= context.instance.allowed[start.options]  # it may stay so
         self._chooser = Chooser(context.instance, self._keep, self._rng, sizes)
-        self._all = range(context.instance.num_tables)
         self.placement = start
-        self.load = load_of(context.instance, context.costs, start, self._all)
+        self.load = compute_loads(context.instance, start)
         self.over = self._overflow(start, self.load)
         self.failures = 0
 
     @property
     def objective(self) -> int:
         """Objective of the present placement."""
-        return objective_of(self._context.instance, self.load)
+        return objectives(self.load)[self._context.instance.objective.value]
 
     def aim(self, target: int | None) -> None:
         """Set another target."""
@@ -109,15 +107,15 @@ class Walker:
 
     def _accept(self, placement: Placement) -> bool:
         context = self._context
-        load = load_of(context.instance, context.costs, placement, self._all)
+        load = compute_loads(context.instance, placement)
         over = self._overflow(placement, load)
-        context_objective = objective_of(context.instance, load)
+        value = objectives(load)[context.instance.objective.value]
         before = (self.over, self.objective if self.over == 0 else 0)
-        after = (over, context_objective if over == 0 else 0)
+        after = (over, value if over == 0 else 0)
         if after > before:
             return False
         same = after == before
-        old, new = sorted_peaks(self.load).tolist(), sorted_peaks(load).tolist()
+        old, new = _sorted_costs(self.load), _sorted_costs(load)
         if same and self.over == 0 and new < old:
             return False
         self.placement, self.load, self.over = placement, load, over
@@ -125,19 +123,33 @@ class Walker:
             context.offer(placement, "lns")
         return not same or (self.over == 0 and new > old)
 
-    def _overflow(self, placement: Placement, load: Load) -> float:
+    def _overflow(self, placement: Placement, load: Loads) -> float:
         """Overflow; a placement that breaks anything but capacities counts as overfull too."""
         instance = self._context.instance
         over = overflow(instance, load)
         if over == 0 and not check(instance, placement).feasible:
             return 1e9
         if self.target is not None and instance.objective != Objective.TOTAL:
-            over += excess(load, self.target)
+            over += _excess(load.peaked(instance.objective), self.target)
         return over
 
 
-def excess(load: Load, target: int) -> float:
+def overflow(instance: Instance, load: Loads) -> float:
+    """How far capacities are exceeded, in shares of a place's capacity, summed over places."""
+    over = 0.0
+    for resource, use in zip(instance.resources, load.use, strict=True):
+        room = np.maximum(resource.capacity, 1)
+        over += float((np.maximum(use - resource.capacity, 0) / room).sum())
+    return over
+
+
+def _excess(cost: IntArray, target: int) -> float:
     """Cost beyond a target: per rank for a single peak, else of the sum of peaks."""
-    if load.cost.shape[1] == 1:
-        return float((load.cost[:, 0] - target).clip(0).sum()) / max(1, target)
-    return max(0.0, float(load.cost.max(axis=0).sum()) - target) / max(1, target)
+    if cost.shape[1] == 1:
+        return float((cost[:, 0] - target).clip(0).sum()) / max(1, target)
+    return max(0.0, float(cost.max(axis=0).sum()) - target) / max(1, target)
+
+
+def _sorted_costs(load: Loads) -> list[int]:
+    """Costs of the ranks, dearest first: what breaks ties between equal objectives."""
+    return sorted(load.cost.sum(axis=1).tolist(), reverse=True)

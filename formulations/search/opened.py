@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from formulations.instance import Instance, IntArray, Objective
+from formulations.instance import Instance, Objective
+from formulations.result.check import Loads
 from formulations.result.placement import Placement
-from formulations.search.load import Load, place_use
 
 #: A neighbourhood beyond this many placing columns is too slow to build and solve.
 MAX_COLUMNS = 6_000
@@ -59,7 +59,7 @@ class Chooser:
         self._choices = options
         self.sizes = Sizes() if sizes is None else sizes
 
-    def draw(self, placement: Placement, load: Load) -> tuple[str, list[int], np.ndarray]:
+    def draw(self, placement: Placement, load: Loads) -> tuple[str, list[int], np.ndarray]:
         """A kind, the tables and the free ranks of the next neighbourhood."""
         order = self._by_pressure(load)
         kind = "tables" if self._instance.num_ranks == 1 else self._rng.choice(["ranks", "tables"])
@@ -67,19 +67,19 @@ class Chooser:
             return (kind, *self._ranks(placement, order))
         return (kind, *self._tables(placement, order))
 
-    def _by_pressure(self, load: Load) -> list[int]:
+    def _by_pressure(self, load: Loads) -> list[int]:
         """Ranks, fullest first: by overflow, then by cost."""
         instance = self._instance
         pressure = np.zeros(instance.num_ranks)
-        for index, resource in enumerate(instance.resources):
-            over = np.maximum(place_use(instance, load, index) - resource.capacity, 0)
+        for resource, use in zip(instance.resources, load.use, strict=True):
+            over = np.maximum(use - resource.capacity, 0)
             share = over / np.maximum(resource.capacity, 1)
             if len(share) == instance.num_ranks:
                 pressure += 10 * share
             elif len(share) == len(instance.machines):
                 pressure += 10 * share[instance.machine_of]
         if instance.objective != Objective.TOTAL:
-            cost = load.cost.astype(np.float64)
+            cost = load.peaked(instance.objective).astype(np.float64)
             peak = (cost / np.maximum(cost.max(axis=0), 1)).max(axis=1)
             pressure = np.where(pressure > 0, 1 + pressure, peak)
         jitter = np.asarray([self._rng.random() * 1e-3 for _ in range(instance.num_ranks)])
@@ -148,8 +148,3 @@ class Chooser:
 
 def _touches(placement: Placement, table: int, rank: int) -> bool:
     return any(rank in ranks for ranks in placement.ranks[table] if 0 < len(ranks) <= 64)
-
-
-def sorted_peaks(load: Load) -> IntArray:
-    """Summed peaks per rank, largest first: what breaks ties between equal objectives."""
-    return -np.sort(-load.cost.sum(axis=1))

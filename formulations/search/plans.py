@@ -195,7 +195,7 @@ class Plans:
         annealer, begin = self._ready(), context.clock.now()
         target = self._dearest()
         annealer.choose_from(context.keep)
-        targets = [target] * context.costs.shape[1]
+        targets = [target] * context.peaks
         annealer.start(self._options, targets, self._machines)
         moves = max(self._parameters.first_moves * self._tables, int(amount * self._rate))
         heat = self._parameters.first_heats[self.passes % len(self._parameters.first_heats)]
@@ -385,7 +385,7 @@ class Plans:
         """The target of each phase at first: in the shares of the best plan, else of the choice of
         options; moves shift them."""
         context, instance = self._context, self._context.instance
-        if context.costs.shape[1] == 1:
+        if context.peaks == 1:
             return [target]
         if context.best is None:
             counts = shard_counts(instance)[:, None]

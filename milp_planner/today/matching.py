@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from formulations import Instance, Placement, check
-from formulations.result.placement import fixed_ranks
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Model
 from milp_planner.inputs.problems import choice
@@ -171,7 +170,7 @@ def _consistent(instance: Instance, candidates: list[list[int]]) -> list[int]:
 def _ranks(instance: Instance, option: int, row: CurrentTable) -> list[np.ndarray]:
     """Ranks of every block of an option, from those the row lists in shard order."""
     blocks = list(instance.blocks_of(option))
-    fixed = [fixed_ranks(instance, block) for block in blocks]
+    fixed = [instance.settled_ranks(block) for block in blocks]
     known = [ranks for ranks in fixed if ranks is not None]
     if len(known) == len(blocks):
         told = [int(rank) for ranks in known for rank in ranks]

@@ -15,7 +15,7 @@ import numpy as np
 from formulations.bounds.own import per_option, shard_counts
 from formulations.instance import BlockView, Instance, IntArray, Objective, Scope, Where
 from formulations.result.check import Loads, check, compute_loads, position_entries
-from formulations.result.placement import Placement, fixed_ranks
+from formulations.result.placement import Placement
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class _Others:
         instance, fits = self._instance, True
         cost, off, use = self._cost.copy(), self._off.copy(), [u.copy() for u in self._use]
         for block in map(instance.block, instance.blocks_of(option)):
-            ranks = fixed_ranks(instance, block.index)
+            ranks = instance.settled_ranks(block.index)
             if block.where == Where.CLUSTER:
                 for i in range(block.count):
                     off += instance.shard_cost[block.entry(i)]

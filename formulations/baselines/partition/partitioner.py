@@ -27,10 +27,10 @@ from formulations.baselines.partition.state import (
 )
 from formulations.bounds.own import OptionFacts, option_facts
 from formulations.errors import UnsupportedInstance
-from formulations.instance import Instance, IntArray, Scope, Where
+from formulations.instance import Instance, IntArray, Scope
 from formulations.instance.seating import pinned_ranks
 from formulations.result.check import compute_loads
-from formulations.result.placement import Placement, fixed_ranks
+from formulations.result.placement import Placement
 
 
 class SortBy(StrEnum):
@@ -63,7 +63,7 @@ class Partition:
         for option in self.options.tolist():
             blocks = []
             for index in instance.blocks_of(option):
-                fixed = fixed_ranks(instance, index)
+                fixed = instance.settled_ranks(index)
                 blocks.append(np.asarray(self.free[index]) if fixed is None else fixed)
             ranks.append(blocks)
         return Placement(self.options.copy(), ranks)
@@ -111,7 +111,7 @@ class Partitioner:
                 block = self._blocks.free(index)
                 if block is None:
                     continue
-                if pinned is None and block.where == Where.ANY_RANK and block.places is None:
+                if pinned is None and not block.by_machine and block.places is None:
                     heap = heap or RankHeap(state, range(len(load)), self._position)
                     ranks = _place(heap, block)
                 else:
@@ -136,7 +136,7 @@ class Partitioner:
     ) -> list[int] | None:
         if pinned is not None:
             return _put_on(self.instance, state, block, list(pinned))
-        if block.where == Where.ANY_RANK:
+        if not block.by_machine:
             return _place(RankHeap(state, block.places or (), self._position), block)
         return _place_on_machines(self.instance, state, block, self._position)
 
@@ -166,7 +166,7 @@ def _place_on_machines(
     """
     machines = range(len(instance.machines)) if block.places is None else block.places
     order = sorted(machines, key=lambda m: sum(state.load[r] for r in instance.machines[m]))
-    if block.where == Where.ANY_RANK_OF_ONE_MACHINE:
+    if not block.whole:
         heaps = (RankHeap(state, instance.machines[m], position) for m in order)
         return next((ranks for heap in heaps if (ranks := _place(heap, block))), None)
     for window in _windows(order, block):
@@ -182,7 +182,7 @@ def _put_on(
 ) -> list[int] | None:
     """Place a block on given ranks (a pin); None when a shard does not fit there."""
     shards: Sequence[Shard] = block.shards
-    if block.where == Where.ONE_MACHINE:
+    if block.whole:
         machines = [int(instance.machine_of[r]) for r in ranks]
         times = {m: machines.count(m) // len(instance.machines[m]) for m in machines}
         window = [m for m, n in times.items() for _ in range(n)]

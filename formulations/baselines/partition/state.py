@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.instance import Instance, IntArray, Scope, Where
+from formulations.instance import Instance, IntArray, Scope
 from formulations.result.check import position_entries
-from formulations.result.placement import fixed_ranks
 
 #: (cost of all phases, ((resource, use), …) of the uses that are not 0)
 Shard = tuple[int, tuple[tuple[int, int], ...]]
@@ -139,7 +138,8 @@ class FreeBlock:
     shared entry is a list of one.
     """
 
-    where: Where
+    whole: bool
+    by_machine: bool
     count: int
     distinct: bool
     places: tuple[int, ...] | None
@@ -157,11 +157,7 @@ class Blocks:
         np.logical_or.at(self._has_free, instance.option_of, ~instance.settled)
         entries = np.diff(instance.block_shards)
         first = instance.block_shards[:-1]
-        self._even = (
-            (instance.block_where == Where.EVERY_RANK)
-            & (entries == 1)
-            & (instance.shard_repeat[first] == 1)
-        )
+        self._even = instance.everywhere & (entries == 1) & (instance.shard_repeat[first] == 1)
         self._simple = np.diff(instance.option_blocks) == 1
         np.logical_and.at(self._simple, instance.option_of, self._even)
 
@@ -181,9 +177,11 @@ class Blocks:
     def _unpack(self, index: int) -> FreeBlock:
         block = self._instance.block(index)
         shards = tuple(self._shard(int(e)) for e in block.entries)
-        if block.shared and block.where != Where.ONE_MACHINE:
+        if block.shared and not block.whole:
             shards = shards * block.count
-        return FreeBlock(block.where, block.count, block.distinct, block.places, shards)
+        return FreeBlock(
+            block.whole, block.by_machine, block.count, block.distinct, block.places, shards
+        )
 
     def _shard(self, entry: int) -> Shard:
         use = self._instance.shard_use[entry].tolist()
@@ -214,7 +212,7 @@ class Blocks:
         use += instance.shard_use[entry].sum(axis=0)
         for option in options[~self._simple[options]].tolist():
             for index in instance.blocks_of(option):
-                if instance.block_where[index] == Where.CLUSTER:
+                if instance.unplaced[index]:
                     block = instance.block(index)
                     entries = np.asarray([block.entry(i) for i in range(block.count)])
                     off += instance.shard_use[entries].sum(axis=0)
@@ -231,7 +229,7 @@ class Blocks:
         instance = self._instance
         load = np.zeros(instance.num_ranks, dtype=np.int64)
         use = np.zeros((instance.num_ranks, len(instance.resources)), dtype=np.int64)
-        ranks = fixed_ranks(instance, index)
+        ranks = instance.settled_ranks(index)
         assert ranks is not None
         entries = position_entries(instance, instance.block(index), ranks)
         load[ranks] = instance.shard_cost[entries].sum(axis=1)

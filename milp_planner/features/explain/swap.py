@@ -10,7 +10,7 @@ from formulations import Instance, Placement, Where
 from formulations.fusion import mixed_groups
 from formulations.instance import BlockView, IntArray, Scope
 from formulations.result.check import Loads, Verdict, gather, judge, position_entries
-from formulations.result.placement import fixed_ranks, machine_ranks
+from formulations.result.placement import machine_ranks
 from milp_planner.features.plan.tables import Piles, piles
 
 
@@ -83,7 +83,7 @@ def swap(
 
 
 def _place(instance: Instance, block: BlockView, use: IntArray, cost: IntArray) -> IntArray | None:
-    fixed = fixed_ranks(instance, block.index)
+    fixed = instance.settled_ranks(block.index)
     if fixed is not None:
         return fixed
     if block.where == Where.ANY_RANK:

@@ -16,9 +16,8 @@ from formulations.model.decode import decode
 from formulations.model.encode import encode
 from formulations.model.partition import by_rank
 from formulations.presolve import usable
-from formulations.result.check import check
+from formulations.result.check import check, compute_loads
 from formulations.result.placement import Placement
-from formulations.search.load import load_of, peak_costs
 from formulations.search.opened import Chooser, Sizes
 from formulations.solvers.answer import Found
 from tests.formulations.brute_force import brute_force
@@ -79,7 +78,7 @@ def test_a_part_keeps_the_plan_feasible(instance: Instance) -> None:
     truth = brute_force(instance)
     if truth.placement is None or truth.objective is None or not instance.num_tables:
         return
-    load = load_of(instance, peak_costs(instance), truth.placement, range(instance.num_tables))
+    load = compute_loads(instance, truth.placement)
     keep = usable(instance)
     _, tables, free = Chooser(instance, keep, random.Random(4)).draw(truth.placement, load)
     limit = None if instance.objective == Objective.TOTAL else truth.objective
@@ -156,7 +155,7 @@ def test_ranks_of_a_machine_open_what_lies_on_all_of_it() -> None:
     instance = builder.build()
     ranks = [[np.arange(4)], *([np.asarray([r])] for r in range(4))]
     placement = Placement(np.arange(5), ranks)
-    load = load_of(instance, peak_costs(instance), placement, range(5))
+    load = compute_loads(instance, placement)
     chooser = Chooser(instance, usable(instance), random.Random(0), Sizes(ranks=2.0))
     drawn = [chooser.draw(placement, load) for _ in range(50)]
     parts = [(tables, free) for kind, tables, free in drawn if kind == "ranks"]
