@@ -14,7 +14,6 @@ from formulations.model.partition import by_class, by_machine
 from formulations.result.outcome import BoundSource
 from formulations.solvers.answer import Answer, Found
 from formulations.solvers.cpsat import solve_cpsat
-from formulations.solvers.highs import solve_highs
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,22 +59,11 @@ def pooled_ip(instance: Instance, limits: Limits, parts: Parts | None = None) ->
     return _result(model, answer, BoundSource("cpsat pooled", exact=True))
 
 
-def machine_ip(
-    instance: Instance,
-    limits: Limits,
-    parts: Parts | None = None,
-    *,
-    highs_beyond: int | None = None,
-) -> PooledBound:
-    """Options whole and every machine by itself, ranks pooled only within it; by CP-SAT. With more
-    columns than ``highs_beyond``, for a choice of options and machines alone, by HiGHS."""
+def machine_ip(instance: Instance, limits: Limits, parts: Parts | None = None) -> PooledBound:
+    """Options whole and every machine by itself, ranks pooled only within it; by CP-SAT."""
     model = build(instance, by_machine(instance), parts)
-    if highs_beyond is not None and model.linear.num_columns > highs_beyond:
-        answer, source = solve_highs(model.linear, limits), BoundSource("highs", exact=False)
-    else:
-        answer = solve_cpsat(model.linear, limits)
-        source = BoundSource("cpsat machines", exact=True)
-    result = _result(model, answer, source)
+    answer = solve_cpsat(model.linear, limits)
+    result = _result(model, answer, BoundSource("cpsat machines", exact=True))
     if answer.values is None:
         return result
     return replace(result, machines=chosen_machines(model, answer.values))

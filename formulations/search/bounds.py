@@ -23,13 +23,22 @@ from formulations.search.exact import columns_of_whole, solve_whole
 from formulations.search.plans import Choice
 
 
-def with_slack(instance: Instance, slack: float) -> Instance:
-    """The instance with so large a share of every rank's resources taken away."""
-    resources = [
-        replace(each, capacity=(each.capacity * (1 - slack)).astype(np.int64))
-        if each.scope == Scope.RANK else each for each in instance.resources
-    ]  # fmt: skip
-    return replace(instance, resources=tuple(resources))
+def with_room(instance: Instance, surcharge: float, slack: float) -> Instance:
+    """The instance with room left for packing: shards that choose their rank use so large a share
+    more of what ranks have, and so large a share of that is taken away.
+
+    Shards seldom fill ranks to the last byte, but those of a table that lies evenly on all ranks,
+    or on those of a machine, leave no holes: programs that know no single ranks then choose as many
+    of these as it takes.
+    """
+    free = np.repeat(instance.free, np.diff(instance.block_shards))
+    use, resources = instance.shard_use.copy(), list(instance.resources)
+    for index, resource in enumerate(instance.resources):
+        if resource.scope == Scope.RANK:
+            use[free, index] = use[free, index] * (1 + surcharge)
+            room = (resource.capacity * (1 - slack)).astype(np.int64)
+            resources[index] = replace(resource, capacity=room)
+    return replace(instance, shard_use=use, resources=tuple(resources))
 
 
 class Bounds:
@@ -48,7 +57,7 @@ class Bounds:
         choose: Callable[[Choice], None],
         choose_second: Callable[[Choice], None],
     ) -> None:
-        self._context, self._choose, self._apart = context, choose, False
+        self._context, self._choose = context, choose
         self._choose_second = choose_second
         self._asked: int | None = None
         self._second: int | None = None
@@ -58,8 +67,10 @@ class Bounds:
         self._patient = clock.now() + clock.share(chosen.exact_first)
         self._urgent = clock.now() + clock.share(chosen.urgent_share)
         self._small, self._hopeless = self.small, False
-        slacks = (chosen.slack, chosen.less_slack) if self._small else (chosen.slack,)
-        self._tries = [(slack, dearer) for slack in slacks for dearer in chosen.dearest]
+        self._rooms, self._started = list(chosen.surcharges), False
+        several = self._small and len(context.instance.machines) > 1
+        rooms = (self._rooms[0], self._rooms[-1]) if several else ()
+        self._tries = [(room, dearer) for room in rooms for dearer in chosen.dearest]
 
     @property
     def small(self) -> bool:
@@ -78,44 +89,56 @@ class Bounds:
         """The program over pooled places."""
         return self._below(amount, pooled_ip, self._tell)
 
-    def apart(self, amount: float) -> bool:
-        """Options and machines for plans to start from: with a little memory of every rank to spare
-        for shards to fit, no dearer than needs be; on small instances, where that costs, with
-        hardly any to spare for the second side. On others nothing is tried twice: it takes long."""
+    def start(self, amount: float) -> bool:
+        """Options for plans to start from, from programs with room left for packing, and places."""
+        return self._apart(amount) if self._tries else self._pooled_with_room()
+
+    def _apart(self, amount: float) -> bool:
+        """For small instances with several machines: options and machines, no dearer than needs be;
+        where the room costs, once more with hardly any, for the second side."""
         context, clock, chosen = self._context, self._context.clock, self._parameters
-        share = chosen.apart_share_small if self._small else chosen.apart_share
-        amount = max(amount, clock.share(share))
+        amount = max(amount, clock.share(chosen.apart_share))
         end = clock.now() + amount
         while self._tries and context.bound is not None and end - clock.now() > amount / 2:
-            slack, dearer = self._tries.pop(0)
+            surcharge, dearer = self._tries.pop(0)
             limit = context.bound + int(dearer * abs(context.bound))
-            keep = context.cheap(limit)
-            if not self._few(keep):
-                return False
-            parts = Parts(keep=keep, limit=limit, check=clock.check)
+            parts = Parts(keep=context.cheap(limit), limit=limit, check=clock.check)
+            roomy = with_room(context.instance, surcharge, chosen.slack)
             try:
-                result = machine_ip(
-                    with_slack(context.instance, slack), context.limits(end - clock.now()), parts,
-                    highs_beyond=chosen.highs_beyond,
-                )  # fmt: skip
+                result = machine_ip(roomy, context.limits(end - clock.now()), parts)
             except OutOfTime:
                 return False
             context.spend(result.work)
             if result.value is not None:
-                enough = self._apart or result.value <= (1 + slack) * context.bound
-                if self._apart:
-                    self._tell_second(result)
-                else:
-                    self._tell(result)
-                self._tries = [] if enough else [t for t in self._tries if t[0] != slack]
-            elif not (result.infeasible or self._small):
-                return False
+                near = result.value <= (1 + chosen.rough) * context.bound
+                self._tell_second(result) if self._started else self._choose(_choice(result))
+                self._tries = [t for t in self._tries if t[0] != surcharge and not near]
+                self._started = True
         return bool(self._tries)
+
+    def _pooled_with_room(self) -> bool:
+        """For others, options alone, for the second side: with much room at first, so that a plan
+        comes soon; with less at every later turn, if that may still cost less than the best one."""
+        context, chosen = self._context, self._parameters
+        while self._rooms and context.bound is not None and not context.over():
+            roomy = with_room(context.instance, self._rooms.pop(0), chosen.slack)
+            limits = context.limits(chosen.pooled_turn, context.settings.seed, gap=chosen.rough)
+            upper = None if context.objective is None else context.objective - 1
+            parts = Parts(keep=context.keep, limit=upper, check=context.clock.check)
+            try:
+                result = pooled_ip(roomy, limits, parts)
+            except OutOfTime:
+                return False
+            context.spend(result.work)
+            if result.options is not None:
+                self._choose_second(_choice(result))
+                break
+        return bool(self._rooms)
 
     def no_start(self) -> bool:
         """Whether a small instance lacks a choice of options and machines that may come early."""
         early = self._context.clock.now() < self._urgent and self._context.bound is not None
-        return early and self._small and bool(self._tries) and not self._apart
+        return early and bool(self._tries) and not self._started
 
     def machines(self, amount: float) -> bool:
         """The program that keeps machines apart; the second side starts from cheaper choices."""
@@ -228,10 +251,8 @@ class Bounds:
             self._choose_second(_choice(result))
 
     def _tell(self, result: PooledBound) -> None:
-        if self._apart and result.machines is None:
-            return
-        self._apart = result.machines is not None
-        self._choose(_choice(result))
+        if not self._started:
+            self._choose(_choice(result))
 
 
 def _choice(result: PooledBound) -> Choice:

@@ -209,7 +209,7 @@ def _parts(
     several = len(context.instance.machines) > 1
     turn = chosen.machines_turn if bounds.small else chosen.first_turn
     machines = [part("machines", bounds.machines, better_bound, amount=turn)] if several else []
-    apart = [part("apart", bounds.apart, better_bound, urgent=bounds.no_start)] if several else []
+    start = [part("start", bounds.start, better_bound, urgent=bounds.no_start)]
     if bounds.small:
         prover: Part = part(
             "prover", bounds.certified, better_bound, waits=bounds.nothing_to_certify,
@@ -217,9 +217,10 @@ def _parts(
         )  # fmt: skip
         better = partial(better_plan, plans[0])
         improving = part("improving", improve, better, waits=lambda: context.best is None)
-        first = [pooled, prover, *apart, *makers(plans[0]), *machines, improving]
+        first = [pooled, prover, *makers(plans[0]), *machines, improving]
+        first += start if several else []
         return first, [alone], [*makers(plans[1]), whole]
-    return makers(plans[0]), [], [pooled, *apart, *makers(plans[1]), whole, *machines]
+    return makers(plans[0]), [], [pooled, *start, *makers(plans[1]), whole, *machines]
 
 
 def _packing(context: Context, plans: Plans) -> Part:

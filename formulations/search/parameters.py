@@ -141,16 +141,17 @@ class Parameters:
     #: or for no longer than one turn may take and the plan closes so much of the gap.
     young_share: float = 0.05
     much_of_gap: float = 0.3
-    #: Where machines are kept apart for a start: by how much options and the plan may cost more
-    #: than the bound, next where there is none, the share of the time for it, and the share of the
-    #: memory of ranks left to spare, as shards do not fit to the last byte.
+    #: Starts leave room for packing: what shards that choose their rank use more than they do,
+    #: turn by turn, and the share of the memory of ranks taken away; and how near to the best
+    #: choice of options is near enough.
+    surcharges: tuple[float, ...] = (0.3, 0.1, 0.03, 0.0)
+    slack: float = 1e-3
+    rough: float = 0.01
+    #: On small instances the program that keeps machines apart makes them, with the first and the
+    #: last of these surcharges: by how much options and the plan may cost more than the bound, next
+    #: where there is none, and the share of the time for it.
     dearest: tuple[float, ...] = (0.15, 0.35, 0.6)
-    apart_share: float = 0.2
-    apart_share_small: float = 0.12
-    slack: float = 0.01
-    less_slack: float = 1e-3
-    #: Columns of that program beyond which HiGHS finds good choices sooner than CP-SAT.
-    highs_beyond: int = 4000
+    apart_share: float = 0.12
     #: Options left times machines up to which machines are kept apart at all: of more, programs
     #: find nothing in the time and go on long after it without hearing a stop.
     most_apart: int = 300_000

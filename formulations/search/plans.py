@@ -75,17 +75,17 @@ class Plans:
         self._misses = self._begun = 0
         self._machines: IntArray | None = None
         self._value: int | None = None
-        self._reached = False
+        self._reached = self._stuck = False
         self._aim, self._tables = 0, max(1, context.instance.num_tables)
         self._facts = measures(context.instance)
 
     def choose(self, choice: Choice) -> None:
-        """Start from another choice of options, and of machines where these are known; replicas
-        that have met no plan as well."""
+        """Start from another choice of options, and of machines where these are known; replicas as
+        well that have met no plan, or only far dearer ones."""
         self._options, self._machines = choice.options, choice.machines
         self._value = choice.value
-        if not self._reached:
-            self._replicas = None
+        if not self._reached or self._cheaper():
+            self._replicas, self._stuck = None, False
 
     def pack(self) -> None:
         """Place choices of options, the largest shards first, settle them, and offer the plans.
@@ -236,7 +236,7 @@ class Plans:
             self._misses += 1
             far = context.above(self._parameters.stuck_above)
             if self._misses == self._parameters.stuck_after and far:
-                self._replicas = None  # begin anew, from another seed
+                self._replicas, self._stuck = None, True  # begin anew, from another seed
         elif context.objective is None or annealer.value < context.objective:
             context.offer(annealer.placement(best=True), "annealing")
             self._misses, self._reached = 0, True
@@ -255,16 +255,23 @@ class Plans:
         self._misses, self._reached = 0, False
         annealer = self._made(self._seed + 2 * self._begun)
         self._begun += 1
-        low = self._least()
-        first, best = low + int(self._parameters.first_aim * abs(low)) + 1, self._context.objective
-        if self._begun == 1:
-            self._aim = first
-        elif best is not None:
-            self._aim = max(first, (first + best) // 2)
+        self._aim, best = self._first_aim(), self._context.objective
+        if self._stuck and best is not None:
+            self._aim = max(self._aim, (self._aim + best) // 2)
         self._restrict(annealer, self._aim)
         annealer.start(self._options, self._targets(self._aim), self._machines)
         annealer.replicate(heats)
         return annealer
+
+    def _first_aim(self) -> int:
+        """What replicas that begin aim at: they should meet a plan soon."""
+        low = self._least()
+        return low + int(self._parameters.first_aim * abs(low)) + 1
+
+    def _cheaper(self) -> bool:
+        """Whether replicas from the choice at hand would aim at less than the best plan costs."""
+        best = self._context.objective
+        return self._value is not None and best is not None and self._first_aim() < best
 
     def _heats(self) -> list[float]:
         """Temperatures of replicas; none where the instance is too large for any."""

@@ -15,7 +15,7 @@ from formulations.result.certificate import Certificate
 from formulations.result.certify import CERTIFICATE
 from formulations.result.placement import Placement
 from formulations.result.verify import certifies
-from formulations.search.bounds import Bounds, with_slack
+from formulations.search.bounds import Bounds, with_room
 from formulations.search.context import Context
 from formulations.search.plans import Choice
 
@@ -32,14 +32,18 @@ def four_tables() -> Instance:
     return builder.build()
 
 
-def chosen(bound: int) -> list[list[int]]:
-    """Positions of the options that starts have, where so much is known of the cost."""
+def chosen(bound: int, plan: int | None = None, small: bool = True) -> list[list[int]]:
+    """Positions of the options that starts have, where so much is known of the cost, and perhaps a
+    plan with this option of all tables."""
     instance, found = four_tables(), list[Choice]()
-    settings = Settings(time_limit=30)
+    settings = Settings(time_limit=30, options={"rough": 0.0} | ({} if small else {"small_columns": 0}))
     context = Context(instance, settings, Clock(settings), usable(instance))
     context.lift(bound, CERTIFICATE)
+    if plan is not None:
+        on_each = [[np.asarray([rank])] for rank in range(4)]
+        assert context.offer(Placement(2 * np.arange(4) + plan, on_each), "test")
     bounds = Bounds(context, found.append, found.append)
-    while bounds.apart(10.0):
+    while bounds.start(10.0):
         pass
     return [(choice.options % 2).tolist() for choice in found]
 
@@ -52,6 +56,15 @@ def test_starts_leave_memory_to_spare() -> None:
 def test_where_spare_memory_costs_the_second_side_has_hardly_any() -> None:
     """The first start costs 1% more than what is known, or may: the second fills ranks."""
     assert chosen(990) == [[1, 1, 1, 1], [0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("plan", "found"),
+    [(None, [[1, 1, 1, 1]] * 3 + [[0, 0, 0, 0]]), (1, [[0, 0, 0, 0]]), (0, [])],
+)
+def test_room_becomes_less_where_it_may_pay(plan: int | None, found: list[list[int]]) -> None:
+    """On others than small instances, turn by turn; what costs more than the best plan is none."""
+    assert chosen(100, plan, small=False) == found
 
 
 @pytest.mark.parametrize(("bound", "found"), [(800, 2), (100, 0)])
@@ -76,11 +89,22 @@ def test_the_exact_model_leaves_its_side_where_the_plan_is_far_above(
     assert bounds.exact_first() is alone
 
 
-def test_slack_is_of_ranks() -> None:
-    """Machines keep theirs, where shards need not be packed."""
-    hbm, ddr = with_slack(four_tables(), 0.01).resources
-    assert hbm.capacity.tolist() == [990] * 4
-    assert ddr.capacity.tolist() == [50] * 2
+def test_room_is_taken_from_shards_that_choose_their_rank() -> None:
+    """Even shards use what they use; machines keep their room, where shards need not be packed."""
+    builder = InstanceBuilder(
+        [[0, 1], [2, 3]], ["p"], [("hbm", "rank", 1000), ("ddr", "machine", 50)], "busiest_rank"
+    )
+    builder.add_table("a")
+    for where in (
+        Where.ANY_RANK,
+        Where.ANY_RANK_OF_ONE_MACHINE,
+        Where.ONE_MACHINE,
+        Where.EVERY_RANK,
+    ):
+        builder.add_option(where.name, [Block(where, [Shard({"hbm": 100, "ddr": 10}, [1])])])
+    roomy = with_room(builder.build(), 0.5, 0.01)
+    assert roomy.shard_use.tolist() == [[150, 10], [150, 10], [100, 10], [100, 10]]
+    assert [each.capacity.tolist() for each in roomy.resources] == [[990] * 4, [50] * 2]
 
 
 def test_the_certificate_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:

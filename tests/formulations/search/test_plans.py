@@ -92,6 +92,33 @@ def test_replicas_that_met_nothing_begin_anew_from_another_choice(bound: int, be
     assert len(made) == begun
 
 
+@pytest.mark.parametrize(("value", "begun"), [(1500, 2), (1900, 1)])
+def test_replicas_that_met_a_plan_begin_anew_from_a_far_cheaper_choice(
+    value: int, begun: int
+) -> None:
+    """One from which they would aim at less than they have; else they go on."""
+    instance, asked = eight_equal(), Settings(time_limit=None, work_limit=1e6, workers=1)
+    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
+    context.lift(1000, CERTIFICATE)
+    plans, aims = Plans(context, np.arange(8)), list[list[int]]()
+    plans.choose(Choice(np.arange(8), value=1900))
+    with pytest.MonkeyPatch.context() as patch:
+        start = Annealer.start
+
+        def noted(
+            annealer: Annealer, options: np.ndarray, target: list[int], *rest: object
+        ) -> None:
+            aims.append(target)
+            start(annealer, options, target, *rest)  # type: ignore[arg-type]
+
+        patch.setattr(Annealer, "start", noted)
+        plans.temper(0.01)
+        assert context.objective == 2000
+        plans.choose(Choice(np.arange(8), value=value))
+        plans.temper(0.01)
+    assert aims == [[2034], [1606]][:begun]
+
+
 def eight_equal() -> Instance:
     """Eight equal tables for four ranks."""
     builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [], "busiest_rank")
