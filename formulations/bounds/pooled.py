@@ -71,6 +71,5 @@ def machine_ip(instance: Instance, limits: Limits, parts: Parts | None = None) -
 
 def _result(model: Model, answer: Answer, source: BoundSource) -> PooledBound:
     options = None if answer.values is None else chosen_options(model, answer.values)
-    value = None if answer.value is None else int(answer.value)
     infeasible = answer.status == Found.INFEASIBLE
-    return PooledBound(answer.bound, infeasible, source, options, value, answer.work)
+    return PooledBound(answer.bound, infeasible, source, options, answer.value, answer.work)

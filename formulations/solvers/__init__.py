@@ -1,1 +1,1 @@
-"""Adapters: a model of :mod:`formulations.model` handed to CP-SAT, and to HiGHS."""
+"""A model of :mod:`formulations.model` handed to CP-SAT."""

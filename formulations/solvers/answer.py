@@ -30,12 +30,11 @@ class Answer:
     Attributes
     ----------
     status : Found
-    value : float or None
-        Objective of ``values``: an integer from CP-SAT.
+    value : int or None
+        Objective of ``values``.
     bound : int or None
-        No solution of the model costs less, in integers; None from HiGHS.
-    values : array [columns] or None
-        int64 from CP-SAT, float from HiGHS.
+        No solution of the model costs less.
+    values : int64 array [columns] or None
     work : float
         Deterministic work spent.
     done : bool
@@ -45,7 +44,7 @@ class Answer:
     """
 
     status: Found
-    value: float | None = None
+    value: int | None = None
     bound: int | None = None
     values: NDArray[Any] | None = None
     work: float = 0.0

@@ -15,7 +15,19 @@ from formulations.model.linear import LinearModel
 from formulations.solvers import cpsat
 from formulations.solvers.answer import Found
 from formulations.solvers.cpsat import Asked, Use, solve_cpsat
-from tests.formulations.solvers.test_highs import market_split
+
+
+def market_split(rows: int = 5, columns: int = 40) -> LinearModel:
+    """Equality knapsacks that no solver settles soon (Cornuéjols & Dawande, IPCO 1998)."""
+    rng, model = np.random.default_rng(0), LinearModel()
+    chosen = model.columns(columns)
+    spare = model.columns(2 * rows, upper=10**6)
+    for row, (over, under) in enumerate(spare.reshape(rows, 2)):
+        sizes = rng.integers(0, 100, columns)
+        half = int(sizes.sum()) // 2
+        model.row(("split", row), [*chosen, over, under], [*sizes.tolist(), -1, 1], half, half)
+    model.minimise(spare, np.ones(2 * rows, dtype=np.int64))
+    return model
 
 
 def knapsack(costs: list[int], weights: list[int], room: int, offset: int = 0) -> LinearModel:
