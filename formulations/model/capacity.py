@@ -73,6 +73,6 @@ def pay_beyond(loads: Loads, name: tuple[object, ...], row: Row, limit: int, who
     """Row ≤ limit + step × overflow, with the overflow added to the objective."""
     model, step = loads.model, max(1, whole // PARTS)
     most = (loads.most(row) + max(0, -limit)) // step + 2
-    over = model.columns(1, most, unit=most)
+    over = model.columns(1, most)
     model.row(name, np.append(row.column, over), np.append(row.coefficient, -step), high=limit)
     model.minimise(np.append(model.cost_columns, over), np.append(model.cost, 1), model.offset)

@@ -70,16 +70,11 @@ class LinearModel:
     num_columns: int = 0
     num_rows: int = 0
     _upper: list[IntArray] = field(default_factory=list)
-    _unit: list[np.ndarray] = field(default_factory=list)
     _chunks: list[_Chunk] = field(default_factory=list)
 
-    def columns(self, count: int, upper: int | IntArray = 1, unit: float = 1.0) -> IntArray:
-        """Add columns in ``[0, upper]``; returns their indices.
-
-        ``unit`` is a typical size, for the scaling of floating-point solvers.
-        """
+    def columns(self, count: int, upper: int | IntArray = 1) -> IntArray:
+        """Add columns in ``[0, upper]``; returns their indices."""
         self._upper.append(np.broadcast_to(np.asarray(upper, dtype=np.int64), (count,)).copy())
-        self._unit.append(np.full(count, max(1.0, float(unit))))
         self.num_columns += count
         return np.arange(self.num_columns - count, self.num_columns)
 
@@ -88,11 +83,6 @@ class LinearModel:
         """Largest value of every column, int64 array [columns]."""
         self._upper = [np.concatenate([np.empty(0, dtype=np.int64), *self._upper])]
         return self._upper[0]
-
-    @property
-    def unit(self) -> np.ndarray:
-        """Typical size of every column, float array [columns]."""
-        return np.concatenate([np.empty(0), *self._unit])
 
     def forbid(self, columns: Integers) -> None:
         """Hold columns at 0."""

@@ -106,7 +106,7 @@ class Loads:
         if len(row.column) <= SHORT:
             return row
         upper = min(self.most(row), FREE // 2)
-        base = self.model.columns(1, upper, unit=max(1, upper))
+        base = self.model.columns(1, upper)
         self.model.row(name, np.append(row.column, base), np.append(row.coefficient, -1), 0, 0)
         return Row(-1, 1, base, np.ones(1, dtype=np.int64))
 

@@ -112,7 +112,7 @@ def _peak(
         most = loads.most(loads.everything(values, off=False))
     most = most if limit is None else min(most, limit)
     rows = loads.with_even(even, rows, ("peak", phase))
-    z = int(loads.model.columns(1, max(0, most), unit=max(1, most))[0])
+    z = int(loads.model.columns(1, max(0, most))[0])
     local = (
         not whole
         and limit is not None

@@ -30,9 +30,8 @@ def test_columns_are_held_at_zero() -> None:
     model = LinearModel()
     first = model.columns(2, upper=np.asarray([3, 4]))
     model.forbid(first[:1])
-    model.columns(1, upper=9, unit=100.0)
+    model.columns(1, upper=9)
     assert model.upper.tolist() == [0, 4, 9]
-    assert model.unit.tolist() == [1.0, 1.0, 100.0]
 
 
 def test_the_objective_has_an_offset() -> None:

@@ -106,10 +106,10 @@ def test_replicas_that_met_a_plan_begin_anew_from_a_far_cheaper_choice(
         start = Annealer.start
 
         def noted(
-            annealer: Annealer, options: np.ndarray, target: list[int], *rest: object
+            annealer: Annealer, options: np.ndarray, target: list[int], machines: None
         ) -> None:
             aims.append(target)
-            start(annealer, options, target, *rest)  # type: ignore[arg-type]
+            start(annealer, options, target, machines)
 
         patch.setattr(Annealer, "start", noted)
         plans.temper(0.01)
