@@ -35,8 +35,9 @@ def with_room(instance: Instance, surcharge: float, slack: float) -> Instance:
     use, resources = instance.shard_use.copy(), list(instance.resources)
     for index, resource in enumerate(instance.resources):
         if resource.scope == Scope.RANK:
-            use[free, index] = use[free, index] * (1 + surcharge)
-            room = (resource.capacity * (1 - slack)).astype(np.int64)
+            too_much = int(resource.capacity.max()) + 1
+            use[free, index] = np.minimum(use[free, index] * (1 + surcharge), too_much)
+            room = (resource.capacity * max(0.0, 1 - slack)).astype(np.int64)
             resources[index] = replace(resource, capacity=room)
     return replace(instance, shard_use=use, resources=tuple(resources))
 

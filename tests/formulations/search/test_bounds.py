@@ -105,6 +105,9 @@ def test_room_is_taken_from_shards_that_choose_their_rank() -> None:
     roomy = with_room(builder.build(), 0.5, 0.01)
     assert roomy.shard_use.tolist() == [[150, 10], [150, 10], [100, 10], [100, 10]]
     assert [each.capacity.tolist() for each in roomy.resources] == [[990] * 4, [50] * 2]
+    none = with_room(builder.build(), 1e12, 2.0)  # whatever is asked, numbers stay numbers
+    assert none.shard_use[:, 0].tolist() == [1001, 1001, 100, 100]
+    assert none.resources[0].capacity.tolist() == [0] * 4
 
 
 def test_the_certificate_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
