@@ -13,7 +13,7 @@ from formulations.model.decode import chosen_machines, chosen_options
 from formulations.model.partition import by_class, by_machine
 from formulations.result.outcome import BoundSource
 from formulations.solvers.answer import Answer, Found
-from formulations.solvers.cpsat import solve_cpsat
+from formulations.solvers.cpsat import Asked, solve_cpsat
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +31,10 @@ class PooledBound:
         Option per table of the best solution.
     value : int or None
         Its objective.
+    done : bool
+        Whether CP-SAT ended by itself; no claim.
+    machines : int64 array [tables] or None
+        Machine of each table in that solution, −1: several, or none is told apart.
     work : float
     """
 
@@ -39,6 +43,7 @@ class PooledBound:
     source: BoundSource
     options: np.ndarray | None
     value: int | None
+    done: bool = False
     work: float = 0.0
     machines: np.ndarray | None = None
 
@@ -59,10 +64,21 @@ def pooled_ip(instance: Instance, limits: Limits, parts: Parts | None = None) ->
     return _result(model, answer, BoundSource("cpsat pooled", exact=True))
 
 
-def machine_ip(instance: Instance, limits: Limits, parts: Parts | None = None) -> PooledBound:
-    """Options whole and every machine by itself, ranks pooled only within it; by CP-SAT."""
+def machine_ip(
+    instance: Instance, limits: Limits, parts: Parts | None = None, asked: Asked | None = None
+) -> PooledBound:
+    """Options whole and every machine by itself, ranks pooled only within it; by CP-SAT.
+
+    Parameters
+    ----------
+    instance : Instance
+    limits : Limits
+    parts : Parts, optional
+    asked : Asked, optional
+        How; CP-SAT follows the LP in any case.
+    """
     model = build(instance, by_machine(instance), parts)
-    answer = solve_cpsat(model.linear, limits)
+    answer = solve_cpsat(model.linear, limits, asked=replace(asked or Asked(), follow_lp=True))
     result = _result(model, answer, BoundSource("cpsat machines", exact=True))
     if answer.values is None:
         return result
@@ -72,4 +88,6 @@ def machine_ip(instance: Instance, limits: Limits, parts: Parts | None = None) -
 def _result(model: Model, answer: Answer, source: BoundSource) -> PooledBound:
     options = None if answer.values is None else chosen_options(model, answer.values)
     infeasible = answer.status == Found.INFEASIBLE
-    return PooledBound(answer.bound, infeasible, source, options, answer.value, answer.work)
+    return PooledBound(
+        answer.bound, infeasible, source, options, answer.value, answer.done, answer.work
+    )

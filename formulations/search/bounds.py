@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,9 @@ from formulations.model.build import Parts
 from formulations.proof.prove import prove
 from formulations.result.certify import CERTIFICATE, FINDING, LEAST_SECONDS, seconds_to_check
 from formulations.search.context import Context
-from formulations.search.exact import columns_of_whole, solve_whole
+from formulations.search.exact import columns_of_whole, place, solve_whole
 from formulations.search.plans import Choice
+from formulations.solvers.cpsat import Asked, Use
 
 
 def with_room(instance: Instance, surcharge: float, slack: float) -> Instance:
@@ -42,6 +44,10 @@ def with_room(instance: Instance, surcharge: float, slack: float) -> Instance:
     return replace(instance, shard_use=use, resources=tuple(resources))
 
 
+#: How choices are asked for: what is found claims nothing.
+_PLANS = Asked(Use.PLANS)
+
+
 class Bounds:
     """Makers of bounds; every one first drops the options that the best plan rules out.
 
@@ -61,7 +67,8 @@ class Bounds:
         self._context, self._choose = context, choose
         self._choose_second = choose_second
         self._asked: int | None = None
-        self._second: int | None = None
+        self._told: int | None = None
+        self._apart_value: int | None = None
         self._exhausted: int | None = None
         self._parameters = context.parameters
         clock, chosen = context.clock, self._parameters
@@ -70,8 +77,9 @@ class Bounds:
         self._small, self._hopeless = self.small, False
         self._rooms, self._started = list(chosen.surcharges), False
         several = self._small and len(context.instance.machines) > 1
-        rooms = (self._rooms[0], self._rooms[-1]) if several else ()
-        self._tries = [(room, dearer) for room in rooms for dearer in chosen.dearest]
+        self._tries = list(chosen.dearest) if several else []
+        self._way, self._silent, self._seek = chosen.way, 0, False
+        self._questions = 0
 
     @property
     def small(self) -> bool:
@@ -95,26 +103,26 @@ class Bounds:
         return self._apart(amount) if self._tries else self._pooled_with_room()
 
     def _apart(self, amount: float) -> bool:
-        """For small instances with several machines: options and machines, no dearer than needs be;
-        where the room costs, once more with hardly any, for the second side."""
+        """For small instances with several machines: options and machines, no dearer than needs
+        be."""
         context, clock, chosen = self._context, self._context.clock, self._parameters
         amount = max(amount, clock.share(chosen.apart_share))
         end = clock.now() + amount
         while self._tries and context.bound is not None and end - clock.now() > amount / 2:
-            surcharge, dearer = self._tries.pop(0)
+            dearer = self._tries.pop(0)
             limit = context.bound + int(dearer * abs(context.bound))
             parts = Parts(keep=context.cheap(limit), limit=limit, check=clock.check)
-            roomy = with_room(context.instance, surcharge, chosen.slack)
+            roomy = with_room(context.instance, self._rooms[0], chosen.slack)
             try:
-                result = machine_ip(roomy, context.limits(end - clock.now()), parts)
+                result = machine_ip(roomy, context.limits(end - clock.now()), parts, _PLANS)
             except OutOfTime:
                 return False
             context.spend(result.work)
             if result.value is not None:
-                near = result.value <= (1 + chosen.rough) * context.bound
-                self._tell_second(result) if self._started else self._choose(_choice(result))
-                self._tries = [t for t in self._tries if t[0] != surcharge and not near]
-                self._started = True
+                self._choose(_choice(result))
+                self._tries, self._started = [], True
+                self._told = self._apart_value = result.value
+                place(context, np.asarray(result.options), chosen.placing)
         return bool(self._tries)
 
     def _pooled_with_room(self) -> bool:
@@ -132,6 +140,7 @@ class Bounds:
                 return False
             context.spend(result.work)
             if result.options is not None:
+                self._told = result.value
                 self._choose_second(_choice(result))
                 break
         return bool(self._rooms)
@@ -142,11 +151,55 @@ class Bounds:
         return early and bool(self._tries) and not self._started
 
     def machines(self, amount: float) -> bool:
-        """The program that keeps machines apart; the second side starts from cheaper choices."""
-        self._context.drop()
-        return not self._few(self._context.keep) or self._below(
-            amount, machine_ip, self._tell_second
-        )
+        """The program that keeps machines apart; the second side starts from what it chooses.
+
+        It is asked for anything below a limit on the way from the bound to the best that is known:
+        whether there is any is said far sooner than what is best. Left without an answer it is
+        asked once more with CP-SAT's presolve, which helps to find something and proves nothing,
+        then for less.
+        """
+        context, chosen = self._context, self._parameters
+        context.drop()
+        if not self._few(context.keep):
+            return False
+        limit, first = self._limit()
+        if limit is not None and limit <= (context.bound or limit - 1):
+            return False
+        if self._silent < chosen.silence:
+            amount = min(amount, chosen.machines_turn)
+        known, self._questions = self._apart_value, self._questions + 1
+        asked = Asked(Use.PLANS if self._seek else Use.CLAIMS, first=first)
+        program = partial(machine_ip, asked=asked)
+        more = self._below(amount, program, self._tell_second, limit, self._questions)
+        bound = context.bound
+        refuted = limit is not None and bound is not None and bound >= limit
+        silent = not refuted and self._apart_value == known
+        if refuted:
+            self._way = min(chosen.way, 2 * self._way)
+        elif silent and self._seek:
+            self._way /= 2
+        self._silent = self._silent + 1 if silent else 0
+        self._seek = silent and not self._seek
+        return more or first
+
+    def _limit(self) -> tuple[int | None, bool]:
+        """Below what that program is asked for a choice, and whether any will do."""
+        context, chosen = self._context, self._parameters
+        known = [v for v in (self._apart_value, context.objective) if v is not None]
+        limit, low = min(known, default=None), context.bound
+        if limit is None or low is None or limit - low <= chosen.notable * abs(low):
+            return limit, False
+        return low + 1 + int(self._way * (limit - low)), True
+
+    def answers(self, spent: float) -> bool:
+        """Whether that program, which has had so much time, goes before all else: nobody proves
+        more where the exact model is hopeless, as long as it says something."""
+        context, chosen = self._context, self._parameters
+        if context.objective is None or self._silent >= chosen.silence or not self._limit()[1]:
+            return False
+        few = spent <= chosen.answering_share * context.clock.now()
+        patient = self._small or context.clock.now() >= self._patient
+        return few and patient and (self._hopeless or not self._small)
 
     def _few(self, keep: NDArray[np.bool_]) -> bool:
         """Whether options are few enough to keep machines apart."""
@@ -223,12 +276,16 @@ class Bounds:
         amount: float,
         program: Callable[..., PooledBound],
         tell: Callable[[PooledBound], None],
+        limit: int | None = None,
+        number: int = 0,
     ) -> bool:
         context = self._context
         context.drop()
-        upper = None if context.objective is None else context.objective - 1
-        limits = context.limits(amount, context.settings.seed)
-        parts = Parts(keep=context.keep, limit=upper, check=context.clock.check)
+        known = [v for v in (limit, context.objective) if v is not None]
+        upper = min(known) - 1 if known else None
+        keep = context.keep if upper is None else context.left_below(upper + 1)
+        limits = context.limits(amount, context.settings.seed + number)
+        parts = Parts(keep=keep, limit=upper, check=context.clock.check)
         try:
             result = program(context.instance, limits, parts)
         except OutOfTime:
@@ -244,12 +301,17 @@ class Bounds:
             context.lift(upper + 1, result.source)
         if result.options is not None:
             tell(result)
-        return not (result.infeasible or result.bound == result.value)
+        met = result.value is not None and result.bound == result.value
+        return not (result.infeasible or met)
 
     def _tell_second(self, result: PooledBound) -> None:
-        if self._second is None or (result.value or 0) < self._second:
-            self._second = result.value
-            self._choose_second(_choice(result))
+        """Start from a choice that is cheaper than those before, and place it."""
+        value = self._apart_value = result.value
+        if value is not None and (self._told is None or value < self._told):
+            self._told = value
+            tell = self._choose if self.exact_first() else self._choose_second
+            tell(_choice(result))
+            place(self._context, np.asarray(result.options), self._parameters.placing)
 
     def _tell(self, result: PooledBound) -> None:
         if not self._started:

@@ -207,8 +207,11 @@ def _parts(
     alone = part("whole alone", bounds.whole, better_bound, amount=turn, anew=True)
     whole = part("whole", bounds.whole, better_bound)
     several = len(context.instance.machines) > 1
-    turn = chosen.machines_turn if bounds.small else chosen.first_turn
-    machines = [part("machines", bounds.machines, better_bound, amount=turn)] if several else []
+    apart: Part = part(
+        "machines", bounds.machines, better_bound, amount=chosen.machines_turn,
+        urgent=lambda: bounds.answers(apart.spent),
+    )  # fmt: skip
+    machines = [apart] if several else []
     start = [part("start", bounds.start, better_bound, urgent=bounds.no_start)]
     if bounds.small:
         prover: Part = part(

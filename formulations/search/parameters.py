@@ -100,6 +100,7 @@ class Parameters:
     #: The first aim of replicas, above the bound; what it is raised by after a turn without a plan:
     #: the first, or, if more, the second of the way to the best plan, as other missed aims are.
     first_aim: float = 0.07
+    told_aim: float = 0.01
     raised: float = 0.01
     closer: float = 0.3
     #: Replicas begin anew after so many turns in a row without a plan, where the best one is this
@@ -157,9 +158,15 @@ class Parameters:
     most_apart: int = 300_000
     #: The first turn of the program over pooled places: mostly it is solved in less.
     pooled_turn: float = 4.0
-    #: That of the program that keeps machines apart on small instances: mostly it is solved in less
-    #: (``50x16_s303`` in 5 s, its bound 2% above the prover's), and begins anew every time.
-    machines_turn: float = 8.0
+    #: That of the program that keeps machines apart, asked for what costs less than so much of the
+    #: way from the bound to the best it knows: mostly it answers in less. As long as it does, it
+    #: goes before all else for this share of the time, until it was silent so many times in a row.
+    machines_turn: float = 10.0
+    way: float = 0.5
+    answering_share: float = 0.6
+    silence: int = 3
+    #: Time for placing what it chose.
+    placing: float = 1.5
     #: Options up to which TorchRec's greedy is asked for a first plan (a few seconds at most).
     greedy_up_to: int = 20_000
     #: How much longer a check takes beside a search than alone.

@@ -266,12 +266,14 @@ class Plans:
     def _first_aim(self) -> int:
         """What replicas that begin aim at: they should meet a plan soon."""
         low = self._least()
-        return low + int(self._parameters.first_aim * abs(low)) + 1
+        known, chosen = self._value is not None and self._machines is not None, self._parameters
+        return low + int((chosen.told_aim if known else chosen.first_aim) * abs(low)) + 1
 
     def _cheaper(self) -> bool:
-        """Whether replicas from the choice at hand would aim at less than the best plan costs."""
-        best = self._context.objective
-        return self._value is not None and best is not None and self._first_aim() < best
+        """Whether the best plan is far above what the choice at hand costs at least."""
+        best, value = self._context.objective, self._value
+        far = self._parameters.stuck_above
+        return value is not None and best is not None and best - value > far * abs(value)
 
     def _heats(self) -> list[float]:
         """Temperatures of replicas; none where the instance is too large for any."""

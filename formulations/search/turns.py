@@ -50,6 +50,9 @@ class Part:
     urgent: Callable[[], bool] = lambda: False
     anew: bool = False
 
+    def __post_init__(self) -> None:
+        self.first = self.amount
+
 
 def take_turns(context: Context, parts: list[Part], over: Callable[[], bool]) -> None:
     """Give turns until it is over or no part can deliver more."""
@@ -82,5 +85,5 @@ def step(context: Context, parts: list[Part]) -> bool:
     if part.anew:
         part.amount *= chosen.growth
     else:
-        part.amount = chosen.first_turn if gain else 2 * part.amount
+        part.amount = part.first if gain else 2 * part.amount
     return True

@@ -62,6 +62,8 @@ class Asked:
     use : Use
     follow_lp : bool
         Let every worker follow the LP: it is nearly tight where only options are chosen.
+    first : bool
+        Whether to end with the first solution.
     on_values : callable, optional
         Called with every better solution.
     on_bound : callable, optional
@@ -70,6 +72,7 @@ class Asked:
 
     use: Use = Use.CLAIMS
     follow_lp: bool = False
+    first: bool = False
     on_values: Callable[[IntArray], object] | None = None
     on_bound: Callable[[int], object] | None = None
 
@@ -234,6 +237,7 @@ def _configure(parameters: Any, limits: Limits, asked: Asked) -> None:
     parameters.absolute_gap_limit = 0.0
     parameters.catch_sigint_signal = False
     parameters.cp_model_presolve = asked.use != Use.CLAIMS
+    parameters.stop_after_first_solution = asked.first
     parameters.use_lns_only = asked.use == Use.IMPROVE
     if limits.seconds is not None:
         parameters.max_time_in_seconds = max(0.0, limits.seconds)
@@ -241,7 +245,7 @@ def _configure(parameters: Any, limits: Limits, asked: Asked) -> None:
         parameters.max_deterministic_time = max(1e-6, limits.work)
     if asked.follow_lp:
         parameters.linearization_level = 2
-        if 2 <= limits.workers < 8:
+        if limits.workers < 8:
             parameters.subsolvers.extend(_LP_WORKERS[: limits.workers])
 
 

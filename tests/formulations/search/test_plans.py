@@ -92,11 +92,11 @@ def test_replicas_that_met_nothing_begin_anew_from_another_choice(bound: int, be
     assert len(made) == begun
 
 
-@pytest.mark.parametrize(("value", "begun"), [(1500, 2), (1900, 1)])
+@pytest.mark.parametrize(("value", "begun"), [(1500, 2), (1950, 1)])
 def test_replicas_that_met_a_plan_begin_anew_from_a_far_cheaper_choice(
     value: int, begun: int
 ) -> None:
-    """One from which they would aim at less than they have; else they go on."""
+    """One that costs far less than what they have; else they go on."""
     instance, asked = eight_equal(), Settings(time_limit=None, work_limit=1e6, workers=1)
     context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
     context.lift(1000, CERTIFICATE)
