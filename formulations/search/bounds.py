@@ -103,7 +103,7 @@ class Bounds:
         return self._apart(amount) if self._tries else self._pooled_with_room()
 
     def _apart(self, amount: float) -> bool:
-        """For small instances with several machines: options and machines, no dearer than needs
+        """For small instances with several machines: options and machines, no dearer than need
         be."""
         context, clock, chosen = self._context, self._context.clock, self._parameters
         amount = max(amount, clock.share(chosen.apart_share))
@@ -160,7 +160,7 @@ class Bounds:
         """
         context, chosen = self._context, self._parameters
         context.drop()
-        if not self._few(context.keep):
+        if not self._few(context.keep, chosen.most_apart):
             return False
         limit, first = self._limit()
         if limit is not None and limit <= (context.bound or limit - 1):
@@ -192,18 +192,25 @@ class Bounds:
         return low + 1 + int(self._way * (limit - low)), True
 
     def answers(self, spent: float) -> bool:
-        """Whether that program, which has had so much time, goes before all else: nobody proves
-        more where the exact model is hopeless, as long as it says something."""
+        """Whether that program, which has had so much time, goes before all else: as long as it
+        says something, on small instances that are not solved soon, and where the plan is far above
+        the bound."""
         context, chosen = self._context, self._parameters
-        if context.objective is None or self._silent >= chosen.silence or not self._limit()[1]:
+        if context.objective is None or self._silent >= chosen.silence or not self.askable:
             return False
         few = spent <= chosen.answering_share * context.clock.now()
-        patient = self._small or context.clock.now() >= self._patient
-        return few and patient and (self._hopeless or not self._small)
+        far = self._small or context.above(chosen.hopeless)
+        patient = self._hopeless or context.clock.now() >= self._patient
+        return few and far and patient and self._limit()[1]
 
-    def _few(self, keep: NDArray[np.bool_]) -> bool:
-        """Whether options are few enough to keep machines apart."""
-        return int(keep.sum()) * len(self._context.instance.machines) <= self._parameters.most_apart
+    @property
+    def askable(self) -> bool:
+        """Whether options and machines are few enough for that program to answer in seconds."""
+        return self._few(self._context.keep, self._parameters.few_apart)
+
+    def _few(self, keep: NDArray[np.bool_], most: int) -> bool:
+        """Whether options times machines are so few."""
+        return int(keep.sum()) * len(self._context.instance.machines) <= most
 
     def certified(self, amount: float) -> bool:
         """A certificate of the best plan, or of a bound near it, by the prover."""

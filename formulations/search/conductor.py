@@ -207,8 +207,9 @@ def _parts(
     alone = part("whole alone", bounds.whole, better_bound, amount=turn, anew=True)
     whole = part("whole", bounds.whole, better_bound)
     several = len(context.instance.machines) > 1
+    turn = chosen.machines_turn if bounds.askable else chosen.first_turn
     apart: Part = part(
-        "machines", bounds.machines, better_bound, amount=chosen.machines_turn,
+        "machines", bounds.machines, better_bound, amount=turn,
         urgent=lambda: bounds.answers(apart.spent),
     )  # fmt: skip
     machines = [apart] if several else []

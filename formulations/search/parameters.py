@@ -97,8 +97,9 @@ class Parameters:
     #: Moves of each replica between exchanges, and numbers that replicas may take in memory.
     burst: int = 500
     most_state: int = 20_000_000
-    #: The first aim of replicas, above the bound; what it is raised by after a turn without a plan:
-    #: the first, or, if more, the second of the way to the best plan, as other missed aims are.
+    #: The first aim of replicas, above the bound, or above what machines were chosen at; what it is
+    #: raised by after a turn without a plan: the first, or, if more, the second of the way to the
+    #: best plan, as other missed aims are.
     first_aim: float = 0.07
     told_aim: float = 0.01
     raised: float = 0.01
@@ -148,14 +149,16 @@ class Parameters:
     surcharges: tuple[float, ...] = (0.3, 0.1, 0.03, 0.0)
     slack: float = 1e-3
     rough: float = 0.01
-    #: On small instances the program that keeps machines apart makes them, with the first and the
-    #: last of these surcharges: by how much options and the plan may cost more than the bound, next
-    #: where there is none, and the share of the time for it.
+    #: On small instances the program that keeps machines apart makes them, with the first of
+    #: these surcharges: by how much options and the plan may cost more than the bound, next where
+    #: there is none, and the share of the time for it.
     dearest: tuple[float, ...] = (0.15, 0.35, 0.6)
     apart_share: float = 0.12
     #: Options left times machines up to which machines are kept apart at all: of more, programs
     #: find nothing in the time and go on long after it without hearing a stop.
     most_apart: int = 300_000
+    #: And up to which they answer within seconds.
+    few_apart: int = 5_000
     #: The first turn of the program over pooled places: mostly it is solved in less.
     pooled_turn: float = 4.0
     #: That of the program that keeps machines apart, asked for what costs less than so much of the
