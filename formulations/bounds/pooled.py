@@ -31,11 +31,10 @@ class PooledBound:
         Option per table of the best solution.
     value : int or None
         Its objective.
-    done : bool
-        Whether CP-SAT ended by itself; no claim.
-    machines : int64 array [tables] or None
-        Machine of each table in that solution, −1: several, or none is told apart.
     work : float
+        CP-SAT's deterministic time.
+    machines : int64 array [tables] or None
+        Machine of each table in that solution, −1: several; None: machines are not told apart.
     """
 
     bound: int | None
@@ -43,7 +42,6 @@ class PooledBound:
     source: BoundSource
     options: np.ndarray | None
     value: int | None
-    done: bool = False
     work: float = 0.0
     machines: np.ndarray | None = None
 
@@ -88,6 +86,4 @@ def machine_ip(
 def _result(model: Model, answer: Answer, source: BoundSource) -> PooledBound:
     options = None if answer.values is None else chosen_options(model, answer.values)
     infeasible = answer.status == Found.INFEASIBLE
-    return PooledBound(
-        answer.bound, infeasible, source, options, answer.value, answer.done, answer.work
-    )
+    return PooledBound(answer.bound, infeasible, source, options, answer.value, answer.work)

@@ -103,8 +103,7 @@ class Bounds:
         return self._apart(amount) if self._tries else self._pooled_with_room()
 
     def _apart(self, amount: float) -> bool:
-        """For small instances with several machines: options and machines, no dearer than need
-        be."""
+        """For small instances with several machines: options and machines, at the least price."""
         context, clock, chosen = self._context, self._context.clock, self._parameters
         amount = max(amount, clock.share(chosen.apart_share))
         end = clock.now() + amount
@@ -148,7 +147,7 @@ class Bounds:
     def no_start(self) -> bool:
         """Whether a small instance lacks a choice of options and machines that may come early."""
         early = self._context.clock.now() < self._urgent and self._context.bound is not None
-        return early and bool(self._tries) and not self._started
+        return early and bool(self._tries)
 
     def machines(self, amount: float) -> bool:
         """The program that keeps machines apart; the second side starts from what it chooses.

@@ -144,8 +144,8 @@ class Parameters:
     young_share: float = 0.05
     much_of_gap: float = 0.3
     #: Starts leave room for packing: what shards that choose their rank use more than they do,
-    #: turn by turn, and the share of the memory of ranks taken away; and how near to the best
-    #: choice of options is near enough.
+    #: turn by turn; the share of the memory of ranks taken away besides; and the gap at which the
+    #: program over pooled places stops there.
     surcharges: tuple[float, ...] = (0.3, 0.1, 0.03, 0.0)
     slack: float = 1e-3
     rough: float = 0.01
