@@ -70,7 +70,7 @@ class Parameters:
     lighter: float = 0.9
     capacity_weights: tuple[float, ...] = (0.4, 12.0)
     #: Moves a table of the shortest pass.
-    fewest_moves: int = 10_000
+    fewest_moves: int = 1500
     #: Largest shards of the first choices of options, as shares of what a rank carries on average.
     widths: tuple[float, ...] = (
         1.0, 0.5, 0.35, 0.25, 0.2, 0.18, 0.16, 0.14, 0.12, 0.1, 0.08, 0.05, 0.03,
