@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.ladder.make import synthetic
 from formulations.presolve import usable
-from formulations.result.certify import symmetric_lp
+from formulations.proof.prove import symmetric_lp
 from formulations.search.anneal import Annealer
 
 MOVES = 1_000_000

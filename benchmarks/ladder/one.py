@@ -56,7 +56,7 @@ def main() -> None:
     printer = Printer(float(target))
     settings = Settings(
         time_limit=float(seconds), workers=int(workers), stop=printer.stop, on_progress=printer,
-        certificate=formulation == "scale",  # the whole models are shown with their own bound
+        certificate=formulation == "auto",  # the whole models are shown with their own bound
     )  # fmt: skip
     outcome = solve(instance, formulation, settings)
     source = outcome.bound_source

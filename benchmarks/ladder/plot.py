@@ -21,8 +21,13 @@ from benchmarks.pages import command  # noqa: E402
 PAGE = ROOT / "docs" / "scale.md"
 FIGURES = ROOT / "docs" / "figures"
 BLOCK = "ladder: benchmarks/ladder/plot.py"
-NAMES = {"scale": "scale", "cpsat": "whole model, CP-SAT", "mip": "whole model, HiGHS"}
-COLOURS = {"scale": "#0b6e99", "cpsat": "#c45a00", "mip": "#6b4fa0"}
+NAMES = {
+    "auto": "auto",
+    "scale": "scale",
+    "cpsat": "whole model, CP-SAT",
+    "mip": "whole model, HiGHS",
+}
+COLOURS = {"auto": "#0b6e99", "scale": "#0b6e99", "cpsat": "#c45a00", "mip": "#6b4fa0"}
 
 
 def tables(document: dict[str, Any]) -> str:

@@ -27,8 +27,8 @@ from formulations.settings import available_cores
 HERE = Path(__file__).resolve().parent
 #: (size, formulation, seconds)
 COMPARED = [
-    ("1000x128", "scale", 90), ("1000x128", "cpsat", 90), ("1000x128", "mip", 90),
-    ("5000x1024", "scale", 180), ("5000x1024", "cpsat", 90), ("5000x1024", "mip", 90),
+    ("1000x128", "auto", 90), ("1000x128", "cpsat", 90), ("1000x128", "mip", 90),
+    ("5000x1024", "auto", 180), ("5000x1024", "cpsat", 90), ("5000x1024", "mip", 90),
 ]  # fmt: skip
 GROWTH = [
     ("100x8", 30), ("300x8", 30), ("1000x8", 30), ("300x32", 30), ("1000x32", 30),
@@ -115,7 +115,7 @@ def main() -> None:
     if output.exists():
         document = json.loads(output.read_text())
     done = {_key(r) for r in document["rows"] if not busy(r)}
-    todo = [(s, "scale", t, TARGET) for s, t in GROWTH] if args.growth else []
+    todo = [(s, "auto", t, TARGET) for s, t in GROWTH] if args.growth else []
     todo = todo or [(s, f, t, 0.0) for s, f, t in COMPARED]
     for size, formulation, seconds, target in todo:
         key = ("growth" if args.growth else "compared", size, formulation)

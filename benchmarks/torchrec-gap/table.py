@@ -214,12 +214,17 @@ def goals(document: dict[str, Any], busy: dict[str, Any] | None) -> str:
                 percent(apart(rows)),
             ]  # fmt: skip
             lines.append("| " + " | ".join(cells) + " |")
-    for row in [] if busy is None else busy["rows"]:
-        idle = middle([r["objective"] for r in ours if r["instance"] == row["instance"]])
+    loaded = [] if busy is None else busy["rows"]
+    for name in dict.fromkeys(r["instance"] for r in loaded):
+        mine = [r for r in ours if r["instance"] == name]
+        idle, beside = middle([r["objective"] for r in mine]), [
+            r["objective"] for r in loaded if r["instance"] == name
+        ]  # fmt: skip
+        low, mid, high = spread(beside)
         lines += ["", (
-            f"Beside a process that keeps one of two cores busy, `{row['instance']}` ends at "
-            f"{milliseconds(row['objective'])} ms, {percent(row['objective'] / idle - 1)} from the "
-            f"median without."
+            f"Beside a process that keeps one of two cores busy, `{name}` ends at "
+            f"{milliseconds(low)} to {milliseconds(high)} ms ({len(beside)} solver seeds), the "
+            f"median {percent(mid / idle - 1)} from the median of {len(mine)} seeds without."
         )]  # fmt: skip
     return "\n".join(lines)
 

@@ -77,9 +77,9 @@ class Parameters:
     )  # fmt: skip
     #: What one that meets the target aims at next, above what it costs at least.
     packed_above: float = 0.002
-    #: With more options than this they are placed before anything else: the linear program takes
-    #: long.
-    packed_first: int = 50_000
+    #: With more options than this they are placed before anything else: greedy is not asked there,
+    #: a first try of annealing takes minutes, and the linear program long.
+    packed_first: int = 20_000
     #: Moves a table, and the heat, that settle each of them.
     settling_moves: int = 100
     settling_heat: float = 0.001
