@@ -3,6 +3,7 @@
 # make docs   regenerate docs/cli.md and docs/schemas
 # make site   the documentation as a web site, in site/
 # make lint   what CI checks beside the tests
+# make unseen FOLDER=… REBALANCER=…/python   docs/against-torchrec.md's test set, peers and tables: about three hours
 PYTHON ?= python3
 VENV ?= .venv
 OUT ?= out/demo
@@ -11,7 +12,7 @@ BIN := $(VENV)/bin
 PLANNER := $(BIN)/milp-planner
 SOURCES := $(shell find milp_planner formulations cuda_routing scenarios -type f ! -name '*.pyc')
 
-.PHONY: demo test lint docs site clean
+.PHONY: demo test lint docs site unseen clean
 
 demo: $(VENV)/.installed
 	mkdir -p $(OUT)
@@ -34,6 +35,14 @@ lint: $(VENV)/.dev-installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+GAP := benchmarks/torchrec-gap
+TODAY := $(shell date +%F)
+unseen: $(VENV)/.dev-installed
+	$(BIN)/python $(GAP)/run.py $(FOLDER) --seeds 1 2 3 4 5 --peers cpsat mip --output $(GAP)/results/unseen-$(TODAY).json
+	$(BIN)/python $(GAP)/run.py $(FOLDER) --only 100x16 --busy 1 --seeds 1 2 3 --output $(GAP)/results/busy-$(TODAY).json
+	$(BIN)/python $(GAP)/peers.py $(FOLDER) $(GAP)/results/rebalancer-$(TODAY).json --python $(REBALANCER)
+	$(BIN)/python $(GAP)/table.py
 
 docs: $(VENV)/.dev-installed
 	$(BIN)/python -m docs.generate.cli docs/cli.md
