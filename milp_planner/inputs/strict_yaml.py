@@ -24,6 +24,7 @@ from milp_planner.inputs.problems import Loc, nearest
 
 MAX_DEPTH = 50
 """Levels of nesting that are read; the inputs need eight."""
+_TOO_DEEP = f"nested too deeply; allowed: {MAX_DEPTH} levels"
 
 _NULL = re.compile(r"~|null|")
 _BOOL = re.compile(r"true|false")
@@ -86,8 +87,7 @@ def read_yaml(text: str, file: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        problem = Problem(f"not valid YAML: {_one_line(error)}", "", file, line)
-        raise BadInput.of([problem]) from None
+        raise BadInput.of([Problem(_what(error), "", file, line)]) from None
     except (yaml.reader.ReaderError, ValueError) as error:
         raise BadInput(f"{file}: not valid YAML: {str(error).splitlines()[0]}") from None
 
@@ -125,7 +125,7 @@ class _Reader:
         self.refuse_extras(event)
         self.lines.setdefault(path, event.start_mark.line + 1)
         if len(path) > MAX_DEPTH:
-            raise self.error(event, f"nested too deeply; allowed: {MAX_DEPTH} levels")
+            raise self.error(event, _TOO_DEEP)
         if isinstance(event, yaml.MappingStartEvent):
             return self.mapping(path)
         if isinstance(event, yaml.SequenceStartEvent):
@@ -214,9 +214,11 @@ def plain_scalar(text: str) -> bool | int | float | str | None:
     return text
 
 
-def _one_line(error: yaml.MarkedYAMLError) -> str:
+def _what(error: yaml.MarkedYAMLError) -> str:
     parts = [part for part in (error.context, error.problem) if part]
-    return ", ".join(" ".join(part.split()) for part in parts) or "unreadable"
+    said = ", ".join(" ".join(part.split()) for part in parts) or "unreadable"
+    # PyYAML 6.0.4 has a limit of its own, and looks ahead far enough to meet it first
+    return _TOO_DEEP if "maximum nesting depth" in said else f"not valid YAML: {said}"
 
 
 MAX_BYTES = 64 * 2**20
