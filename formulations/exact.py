@@ -133,6 +133,8 @@ def run_model(
     limits = clock.limits(left, settings.seed, settings.workers)
     answer = solve_cpsat(model.linear, limits, values, asked)
     clock.spend(answer.work)
+    if whole and answer.value is not None:
+        clock.record(answer.value, answer.bound, "cpsat")
     return Run(model, answer)
 
 

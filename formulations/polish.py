@@ -19,7 +19,7 @@ from formulations.settings import Settings
 from formulations.solvers.cpsat import Asked, Use, solve_cpsat
 
 #: Share of the time already spent, and the least and most of it, that a polishing step may take.
-SHARE, LEAST, MOST = 0.25, 0.3, 5.0
+SHARE, LEAST, MOST = 0.25, 0.1, 5.0
 #: Σ use/capacity is counted in parts of this.
 FINENESS = 10**6
 

@@ -1,8 +1,8 @@
 """Is ``auto`` ever worse, in bound or plan, than ``cpsat`` alone in 1.5 times less time?
 
 ``python benchmarks/small/run.py [--seconds 15]`` solves thirty small priced instances of seeds
-that nobody tuned on, each by ``auto`` and then by ``cpsat`` in two thirds of the time; ``--folder``
-takes instance files instead. Each answer is stored at once: the same command goes on where it
+that nobody tuned on with three solver seeds, by ``auto`` and then by ``cpsat`` in two thirds of the
+time; ``--folder`` takes instance files instead. Each answer is stored at once: the same command goes on where it
 stopped.
 """
 
@@ -20,6 +20,7 @@ from dataclasses import replace
 from itertools import product
 from math import inf
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from formulations import Instance, Objective, Settings, read_instance, solve
@@ -33,6 +34,8 @@ from cases import Case, make  # noqa: E402
 #: Times less that ``cpsat`` has than ``auto``.
 LESS = 1.5
 FIRST_SEED = 7_000
+#: Between an instance's name and the seed of the solver.
+SEED = "#"
 #: Machines and ranks of each.
 SHAPES = ((1, 4), (2, 2), (2, 3), (1, 8), (2, 4))
 #: Whose options take all kinds of place: every rank, any, one machine, any within one.
@@ -67,9 +70,9 @@ def instances(folder: Path | None) -> Iterator[tuple[str, Instance]]:
         yield name, replace(instance, objective=objective)
 
 
-def answer(instance: Instance, formulation: str, seconds: float, workers: int) -> Answer:
-    """What a formulation says within a time."""
-    outcome = solve(instance, formulation, Settings(time_limit=seconds, workers=workers))
+def answer(instance: Instance, formulation: str, settings: Settings) -> Answer:
+    """What a formulation says."""
+    outcome = solve(instance, formulation, settings)
     return {
         "status": outcome.status.value,
         "objective": outcome.objective,
@@ -92,32 +95,57 @@ def _bound(given: Answer) -> float:
 
 
 def summary(rows: dict[str, dict[str, Answer]]) -> str:
-    """How often ``auto`` is worse, of the instances that both have solved."""
+    """How often ``auto`` is worse, and how long proofs take, of what both have solved."""
     both = {name: row for name, row in rows.items() if len(row) == 2}
     found = {name: worse(row["auto"], row["cpsat"]) for name, row in both.items()}
     lines = [f"{name}: worse {' and '.join(what)}" for name, what in found.items() if what]
     plans, bounds = (sum(what in w for w in found.values()) for what in ("plan", "bound"))
     proved = [sum(r[f]["status"] == "optimal" for r in both.values()) for f in ("auto", "cpsat")]
     lines.append(
-        f"instances: {len(both)}; auto has the worse plan {plans} times, the worse bound "
+        f"solves: {len(both)}; auto has the worse plan {plans} times, the worse bound "
         f"{bounds} times; optimal: auto {proved[0]}, cpsat {proved[1]}"
     )
-    return "\n".join(lines)
+    return "\n".join(lines + slower(both))
+
+
+def slower(both: dict[str, dict[str, Answer]]) -> list[str]:
+    """Instances that ``cpsat`` proves with every seed: the median seconds of ``auto`` for those of
+    ``cpsat``, where more than `LESS`, with the spread of both."""
+    instances: dict[str, list[dict[str, Answer]]] = {}
+    for name, row in both.items():
+        instances.setdefault(name.split(SEED)[0], []).append(row)
+    lines, slow = [], 0
+    for name, runs in instances.items():
+        if any(run["cpsat"]["status"] != "optimal" for run in runs):
+            continue
+        times = {f: sorted(_proved_after(run[f]) for run in runs) for f in ("auto", "cpsat")}
+        ratio = median(times["auto"]) / median(times["cpsat"])
+        spread = ", ".join(f"{f} {t[0]:.2f} to {t[-1]:.2f} s" for f, t in times.items())
+        if ratio > LESS:
+            lines.append(f"{name}: proved after {ratio:.2f} of cpsat's time ({spread})")
+        slow += ratio > LESS
+    lines.append(f"instances: {len(instances)}; slower than {LESS} times cpsat: {slow}")
+    return lines
+
+
+def _proved_after(given: Answer) -> float:
+    return float(given["seconds"]) if given["status"] == "optimal" else inf
 
 
 def run(document: dict[str, Any], given: Iterator[tuple[str, Instance]], output: Path) -> None:
     """Ask what is missing in the document; write it after every answer."""
     seconds, rows = document["seconds"], document["rows"]
-    for name, instance in given:
-        row = rows.setdefault(name, {})
+    for (name, instance), seed in product(given, range(document["seeds"])):
+        row = rows.setdefault(f"{name}{SEED}{seed}", {})
         for formulation, limit in (("auto", seconds), ("cpsat", seconds / LESS)):
             if formulation in row:
                 continue
-            row[formulation] = answer(instance, formulation, limit, document["workers"])
+            settings = Settings(time_limit=limit, workers=document["workers"], seed=seed)
+            row[formulation] = answer(instance, formulation, settings)
             part = output.with_suffix(".part")
             part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
             os.replace(part, output)
-            print(name, formulation, *row[formulation].values(), flush=True)
+            print(name, seed, formulation, *row[formulation].values(), flush=True)
 
 
 def main() -> None:
@@ -125,6 +153,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=15.0, help="of auto")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=3, help="of the solver")
     parser.add_argument("--folder", type=Path, help="instance files, instead of those made here")
     today = datetime.date.today().isoformat()
     parser.add_argument("-o", "--output", type=Path, default=HERE / "results" / f"{today}.json")
@@ -135,11 +164,12 @@ def main() -> None:
         "python": platform.python_version(),
         "seconds": asked.seconds,
         "workers": asked.workers,
+        "seeds": asked.seeds,
         "rows": {},
     }
     if asked.output.exists():
         stored = json.loads(asked.output.read_text(encoding="utf-8"))
-        if any(stored[k] != document[k] for k in ("seconds", "workers")):
+        if any(stored[k] != document[k] for k in ("seconds", "workers", "seeds")):
             sys.exit(f"{asked.output} was written with other settings: give another -o")
         document = stored
     asked.output.parent.mkdir(parents=True, exist_ok=True)

@@ -217,9 +217,8 @@ def goals(document: dict[str, Any], busy: dict[str, Any] | None) -> str:
     loaded = [] if busy is None else busy["rows"]
     for name in dict.fromkeys(r["instance"] for r in loaded):
         mine = [r for r in ours if r["instance"] == name]
-        idle, beside = middle([r["objective"] for r in mine]), [
-            r["objective"] for r in loaded if r["instance"] == name
-        ]  # fmt: skip
+        idle = middle([r["objective"] for r in mine])
+        beside = [r["objective"] for r in loaded if r["instance"] == name]
         low, mid, high = spread(beside)
         lines += ["", (
             f"Beside a process that keeps one of two cores busy, `{name}` ends at "

@@ -80,6 +80,7 @@ class Bounds:
         self._tries = list(chosen.dearest) if several else []
         self._way, self._silent, self._seek = chosen.way, 0, False
         self._questions = 0
+        self._whole_of = int(context.keep.sum())
 
     @property
     def small(self) -> bool:
@@ -246,14 +247,28 @@ class Bounds:
         few = spent <= self._parameters.urgent_share * context.clock.now()
         return few and self.exact_first() and context.objective not in (None, self._asked)
 
+    def whole_is_large(self) -> bool:
+        """Whether the options left are too many for the exact model."""
+        context = self._context
+        return columns_of_whole(context, context.keep) > self._parameters.whole_columns
+
+    def whole_is_news(self) -> bool:
+        """Whether so few options are left, of those it last had, that it may be proved at once."""
+        context, chosen = self._context, self._parameters
+        value = context.objective
+        keep = context.keep if value is None else context.left_below(value)
+        few = columns_of_whole(context, keep) <= chosen.small_columns
+        return few and int(keep.sum()) < chosen.news_left * self._whole_of
+
     def whole(self, amount: float) -> bool:
         """The exact model over the options left, until a better plan leaves far fewer of them, or a
         notably better one comes while little is lost by beginning anew from it."""
         context, chosen = self._context, self._parameters
         context.drop()
-        if context.proved or columns_of_whole(context, context.keep) > chosen.whole_columns:
+        if context.proved or self.whole_is_large():
             return True
         known, options = context.objective, int(context.keep.sum())
+        self._whole_of = options
         start, clock, alone = context.clock.now(), context.clock, self.exact_first()
 
         def stale(mine: int | None) -> bool:
@@ -263,12 +278,14 @@ class Bounds:
             if context.proved or value is None or value == known:
                 return context.proved
             gain, ran = 0 if mine is None else mine - value, clock.now() - start
-            if gain > chosen.notable * abs(value) and ran < clock.share(chosen.young_share):
+            young = ran < clock.share(chosen.young_share)
+            if young and gain > chosen.notable * abs(value):
                 return True
             gap = value + gain - (context.bound or 0)
             if gain > chosen.much_of_gap * gap and ran < clock.share(chosen.longest_turn):
                 return True
-            return int(context.left_below(value).sum()) < chosen.news_left * options
+            news = chosen.news_left_young if young else chosen.news_left
+            return int(context.left_below(value).sum()) < news * options
 
         workers = context.settings.workers if self.small and not self._hopeless else 1
         try:

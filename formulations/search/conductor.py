@@ -13,6 +13,8 @@ choice. With several workers the sides run beside each other; with one, turn by 
 from __future__ import annotations
 
 import itertools
+import os
+import sys
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -133,7 +135,6 @@ def _search(context: Context, plans: list[Plans]) -> None:
     first, exact, second = _parts(context, plans, bounds)
 
     first = [_packing(context, plans[0]), *first]
-    context.loops.prepare()
 
     # where the prover has its turns, nothing need be kept for it
     kept = 0.0 if small else _kept(context)
@@ -148,6 +149,7 @@ def _search(context: Context, plans: list[Plans]) -> None:
     if context.beside:
         _beside(context, lambda: _seek(context, bounds, first), prove)
         return
+    context.loops.prepare()
     with context.clock.holding_back(kept):
         _relax(context, choose)
         for turn in itertools.count(0 if small else 1):
@@ -205,7 +207,10 @@ def _parts(
     pooled = part("pooled", bounds.pooled, better_bound, amount=chosen.pooled_turn)
     turn = inf if context.beside else chosen.first_turn
     alone = part("whole alone", bounds.whole, better_bound, amount=turn, anew=True)
-    whole = part("whole", bounds.whole, better_bound)
+    whole = part(
+        "whole", bounds.whole, better_bound,
+        waits=bounds.whole_is_large, urgent=bounds.whole_is_news,
+    )  # fmt: skip
     several = len(context.instance.machines) > 1
     turn = chosen.machines_turn if bounds.askable else chosen.first_turn
     apart: Part = part(
@@ -265,25 +270,30 @@ def _beside(context: Context, *sides: Callable[[], object]) -> None:
 
 
 def _seek(context: Context, bounds: Bounds, makers: list[Part]) -> None:
-    """Improve plans, on small instances bounds too: there the exact model should have the cores,
-    and every turn in a row that brings nothing makes the pause longer by what it took."""
-    fruitless = 0
-    while not context.over():
-        before, start = (context.objective, context.bound), context.clock.now()
-        if not step(context, makers):
-            return
-        fruitless = fruitless + 1 if before == (context.objective, context.bound) else 0
-        if before[0] is not None and bounds.exact_first():
-            _wait(
-                context, min(fruitless, context.parameters.pauses) * (context.clock.now() - start)
-            )
+    """Improve plans, on small instances bounds too: there the exact model has the cores to itself
+    at first, once there is a plan, and most of them later."""
+    small = bounds.exact_first()
+    if small and context.objective is not None:
+        _wait(context, context.clock.share(context.parameters.alone_first))
+    context.loops.prepare()
+    if small:  # in a thread of its own, as priorities only go down
+        _beside(context, lambda: _gently(context, bounds, makers))
+    take_turns(context, makers, context.over)
+
+
+def _gently(context: Context, bounds: Bounds, makers: list[Part]) -> None:
+    """The same at low priority, as long as the exact model has the other side; only Linux has
+    priorities of threads."""
+    if sys.platform == "linux":
+        os.nice(context.parameters.niceness)
+    take_turns(context, makers, lambda: context.over() or not bounds.exact_first())
 
 
 def _wait(context: Context, seconds: float) -> None:
     """Leave the cores to the other side for a while."""
     end = context.clock.now() + seconds
     while context.clock.now() < end and not context.over():
-        context.settings.stop.wait(0.05)
+        context.settings.stop.wait(POLL)
 
 
 def _outcome(context: Context, name: str) -> Outcome:

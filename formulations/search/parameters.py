@@ -123,8 +123,10 @@ class Parameters:
     promise: float = 2.0
     #: Neighbourhoods in a row that may find nothing before another placement is taken up.
     patience: int = 12
-    #: Longest pause of the side that makes plans on small instances, in lengths of its last turn.
-    pauses: int = 3
+    #: On small instances the side that makes plans leaves the exact model alone for this share of
+    #: the time once there is a plan; how much lower its priority is after that (``nice``).
+    alone_first: float = 0.02
+    niceness: int = 5
     #: Up to this share of the time the prover goes first whenever there is a better plan.
     urgent_share: float = 0.3
     #: Columns up to which the whole model is tried, and up to which it runs from the first second
@@ -137,11 +139,13 @@ class Parameters:
     exact_first: float = 0.2
     hopeless: float = 0.07
     #: The whole model starts anew where a better plan leaves it less than this share of its
-    #: options.
+    #: options: the first, or the second as long as it ran for no more than ``young_share`` of what
+    #: is left, since fewer options are proved far sooner.
     news_left: float = 0.7
-    #: Or where the plan is notably better and it ran for no more than this share of what is left,
-    #: or for no longer than one turn may take and the plan closes so much of the gap.
+    news_left_young: float = 0.9
     young_share: float = 0.05
+    #: Or where another part's plan is notably better while it is young, or closes so much of the
+    #: gap while it ran for no longer than one turn may take.
     much_of_gap: float = 0.3
     #: Starts leave room for packing: what shards that choose their rank use more than they do,
     #: turn by turn; the share of the memory of ranks taken away besides; and the gap at which the

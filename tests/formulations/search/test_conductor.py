@@ -11,8 +11,11 @@ from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.presolve import usable
 from formulations.result.outcome import BoundSource, Status
 from formulations.result.placement import Placement
-from formulations.search.conductor import conduct
+from formulations.search.bounds import Bounds
+from formulations.search.conductor import _parts, _seek, conduct
 from formulations.search.context import Context
+from formulations.search.plans import Plans
+from formulations.search.turns import Part
 
 
 def three_on_two() -> Instance:
@@ -47,3 +50,43 @@ def test_what_comes_late_is_neither_taken_nor_told() -> None:
     context.lift(6, BoundSource("late", exact=True))
     assert (context.objective, context.bound, context.over()) == (7, None, True)
     assert [point.objective for point in clock.trace] == [7]
+
+
+def test_the_exact_model_is_left_alone_first() -> None:
+    """On small instances with a plan the side that makes plans begins after its share of wait."""
+    settings = Settings(time_limit=10.0, options={"alone_first": 0.1})
+    clock = Clock(settings)
+    instance, began = three_on_two(), list[float]()
+    context = Context(instance, settings, clock, usable(instance))
+    plans = Plans(context, np.arange(3), 0)
+    bounds = Bounds(context, plans.choose, plans.choose)
+
+    def run(amount: float) -> bool:
+        began.append(clock.now())
+        return False
+
+    starts = [clock.now()]
+    _seek(context, bounds, [Part("plans", run, lambda: 0.0)])
+    assert context.offer(on(0, 0, 1), "early")
+    starts.append(clock.now())
+    _seek(context, bounds, [Part("plans", run, lambda: 0.0)])
+    waited = [at - start for at, start in zip(began, starts, strict=True)]
+    assert waited[1] >= 0.1 * (10.0 - starts[1]) - 0.06 > waited[0]
+
+
+def test_the_exact_model_waits_while_it_is_too_large() -> None:
+    """Every turn of others may rule out options; until then it does nothing if asked."""
+    settings = Settings(workers=1, time_limit=60, options={"whole_columns": 5})
+    instance = three_on_two()
+    context = Context(instance, settings, Clock(settings), usable(instance))
+    plans = Plans(context, np.arange(3), 0)
+    bounds = Bounds(context, plans.choose, plans.choose)
+    assert bounds.whole_is_large()
+    assert bounds.whole(1.0)
+    assert (context.objective, context.bound) == (None, None)
+    context.keep[2] = False
+    assert not bounds.whole_is_large()
+    whole = [
+        p for side in _parts(context, [plans, plans], bounds) for p in side if p.name == "whole"
+    ]
+    assert [part.waits() for part in whole] == [False]
