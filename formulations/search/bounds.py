@@ -278,7 +278,7 @@ class Bounds:
             if context.proved or value is None or value == known:
                 return context.proved
             gain, ran = 0 if mine is None else mine - value, clock.now() - start
-            young = ran < clock.share(chosen.young_share)
+            young = ran < max(start, clock.share(chosen.young_share))
             if young and gain > chosen.notable * abs(value):
                 return True
             gap = value + gain - (context.bound or 0)

@@ -139,15 +139,21 @@ def _search(context: Context, plans: list[Plans]) -> None:
     # where the prover has its turns, nothing need be kept for it
     kept = 0.0 if small else _kept(context)
 
+    def seek() -> None:
+        if small:  # the exact model does not wait for the linear program
+            _relax(context, choose)
+        _seek(context, bounds, first)
+
     def prove() -> None:
-        _relax(context, choose)
+        if not small:
+            _relax(context, choose)
         take_turns(context, exact, lambda: context.over() or not bounds.exact_first())
         take_turns(context, second, lambda: context.over() or context.clock.remaining() <= kept)
         if kept:
             bounds.last_word()
 
     if context.beside:
-        _beside(context, lambda: _seek(context, bounds, first), prove)
+        _beside(context, seek, prove)
         return
     context.loops.prepare()
     with context.clock.holding_back(kept):

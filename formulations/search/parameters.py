@@ -139,8 +139,9 @@ class Parameters:
     exact_first: float = 0.2
     hopeless: float = 0.07
     #: The whole model starts anew where a better plan leaves it less than this share of its
-    #: options: the first, or the second as long as it ran for no more than ``young_share`` of what
-    #: is left, since fewer options are proved far sooner.
+    #: options: the first, or, while it is young, the second, since fewer options are often proved
+    #: far sooner. It is young as long as it ran for no more than ``young_share`` of what is left,
+    #: or than all the time before it.
     news_left: float = 0.7
     news_left_young: float = 0.9
     young_share: float = 0.05
