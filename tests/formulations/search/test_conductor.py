@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
+
 import numpy as np
+import pytest
 
 from formulations import Settings
 from formulations.clock import Clock
@@ -72,6 +77,39 @@ def test_the_exact_model_is_left_alone_first() -> None:
     _seek(context, bounds, [Part("plans", run, lambda: 0.0)])
     waited = [at - start for at, start in zip(began, starts, strict=True)]
     assert waited[1] >= 0.1 * (10.0 - starts[1]) - 0.06 > waited[0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
+@pytest.mark.parametrize(("share", "lower"), [(1.0, 7), (0.0, 0)])
+def test_the_search_gives_way_to_the_exact_model(share: float, lower: int) -> None:
+    """Its priority is low as long as that has a side of its own, and as it was after that."""
+    options = {"exact_first": share, "niceness": 7}
+    settings = Settings(time_limit=10.0, options=options)
+    instance, found = three_on_two(), list[int]()
+    context = Context(instance, settings, Clock(settings), usable(instance))
+    plans = Plans(context, np.arange(3), 0)
+    bounds = Bounds(context, plans.choose, plans.choose)
+
+    def run(amount: float) -> bool:
+        found.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        return False
+
+    _seek(context, bounds, [Part("plans", run, lambda: 0.0)])
+    assert [priority - os.nice(0) for priority in found] == [lower]
+
+
+def test_the_exact_model_is_asked_again_where_few_options_are_left() -> None:
+    """Far fewer than it last had may be proved at once, if they are not too many."""
+    settings = Settings(time_limit=60, options={"news_left": 0.7})
+    instance = three_on_two()
+    context = Context(instance, settings, Clock(settings), usable(instance))
+    plans = Plans(context, np.arange(3), 0)
+    bounds = Bounds(context, plans.choose, plans.choose)
+    assert not bounds.whole_is_news()
+    context.keep[2] = False
+    assert bounds.whole_is_news()
+    bounds.whole(1.0)
+    assert not bounds.whole_is_news()
 
 
 def test_the_exact_model_waits_while_it_is_too_large() -> None:
