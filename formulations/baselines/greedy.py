@@ -11,8 +11,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from formulations.baselines.partition.partitioner import BalancedPartitioner, Partitioner, SortBy
-from formulations.baselines.partition.proposers import PROPOSERS
-from formulations.baselines.partition.search import Found, outcome_of, search
+from formulations.baselines.partition.proposals import PROPOSERS, Found, outcome_of, search
 from formulations.clock import Clock
 from formulations.instance import Instance
 from formulations.result.outcome import Outcome, StoppedBy
@@ -42,7 +41,7 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     (default: none do). ``work_limit`` counts proposals placed.
 
     Fusion groups are ignored while planning, as TorchRec ignores them; see
-    :func:`formulations.baselines.partition.search.outcome_of` for what is returned then.
+    :func:`formulations.baselines.partition.proposals.outcome_of` for what is returned then.
 
     Raises
     ------

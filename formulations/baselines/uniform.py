@@ -15,6 +15,6 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     """Place, for each kind of option all tables share, every table's best one; keep the best.
 
     Options as in :func:`formulations.baselines.greedy.solve`; the kind of an option is defined by
-    :func:`formulations.baselines.partition.proposers.option_kind`.
+    :func:`formulations.baselines.partition.proposals.option_kind`.
     """
     return run("uniform", ("uniform",), instance, settings, clock)

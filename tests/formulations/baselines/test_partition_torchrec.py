@@ -13,7 +13,7 @@ pytest.importorskip("torchrec")
 from formulations import Settings, solve
 from formulations.baselines.partition import Partitioner
 from formulations.baselines.partition.partitioner import BalancedPartitioner, Partition
-from formulations.baselines.partition.proposers import PROPOSERS
+from formulations.baselines.partition.proposals import PROPOSERS
 from formulations.bounds.own import option_facts
 from formulations.instance import Instance, IntArray
 from tests.formulations.baselines.torchrec_twin import random_instance, search_space, topology

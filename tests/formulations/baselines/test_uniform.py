@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from formulations import Block, InstanceBuilder, Objective, Settings, Shard, Status, Where, solve
-from formulations.baselines.partition.proposers import option_kind
+from formulations.baselines.partition.proposals import option_kind
 from tests.formulations.examples import two_modes
 
 

@@ -1,4 +1,4 @@
-"""The search over proposals: pruning changes nothing, the first of equals wins, limits hold."""
+"""What is made of proposals: pruning changes nothing, the first of equals wins, limits hold."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from formulations import Instance, Objective, Settings, StoppedBy, check
 from formulations.baselines.partition import Partitioner, search
-from formulations.baselines.partition.search import lower_bounds
+from formulations.baselines.partition.proposals import lower_bounds
 from formulations.clock import Clock
 from formulations.fusion import without_fusion
 from tests.formulations.baselines.test_partition import whole_tables
