@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.baselines.start import starting_plan
+from formulations.baselines.greedy import starting_plan
 from formulations.clock import Clock, OutOfTime
 from formulations.errors import UnsupportedInstance
 from formulations.instance import Instance, IntArray

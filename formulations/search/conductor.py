@@ -22,7 +22,7 @@ from math import inf
 
 import numpy as np
 
-from formulations.baselines.start import current_plan, starting_plan
+from formulations.baselines.greedy import starting_plan
 from formulations.bounds.own import own_cost
 from formulations.clock import Clock
 from formulations.instance import Instance, IntArray
@@ -35,6 +35,7 @@ from formulations.result.certify import (
     with_certificate,
 )
 from formulations.result.outcome import BoundSource, Outcome, StoppedBy, found, infeasible, nothing
+from formulations.result.placement import current_plan
 from formulations.search.bounds import Bounds
 from formulations.search.context import Context
 from formulations.search.exact import improve_whole
