@@ -354,7 +354,7 @@ def test_a_shard_larger_than_every_place_is_pruned() -> None:
     ):
         builder.add_option(name, [Block(Where.ANY_RANK, [Shard(use, (cost,))])])
     instance = builder.build()
-    from formulations.baselines.dp_model.programme import make_axes
+    from formulations.baselines.dp.programme import make_axes
     from formulations.bounds.own import option_facts
 
     hbm, ddr = make_axes(instance, option_facts(instance), ("hbm", "ddr"))
@@ -370,7 +370,7 @@ def test_a_shard_larger_than_every_place_is_pruned() -> None:
 
 def test_proposals_in_published_order() -> None:
     """First variant: every cell by decreasing memory. Merged: a bin's cheapest, decreasing HBM."""
-    from formulations.baselines.dp_model.programme import (
+    from formulations.baselines.dp.programme import (
         OPTIONS,
         Programme,
         make_axes,

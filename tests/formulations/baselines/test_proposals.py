@@ -1,4 +1,4 @@
-"""What is made of proposals: pruning changes nothing, the first of equals wins, limits hold; kinds."""
+"""Kinds of options; placing proposals: pruning changes nothing, the first of equals wins, limits."""
 
 from __future__ import annotations
 
