@@ -1,4 +1,4 @@
-"""Kinds of options; placing proposals: pruning changes nothing, the first of equals wins, limits."""
+"""Placing proposals: pruning changes nothing, the first of equals wins, limits hold; and kinds."""
 
 from __future__ import annotations
 
