@@ -17,9 +17,8 @@ import numpy as np
 from formulations import Instance, Objective, Settings
 from formulations.baselines.partition import Partitioner
 from formulations.bounds.own import option_facts
-from formulations.diagnose.ask import Asker
 from formulations.diagnose.capacity import least_capacity
-from formulations.diagnose.questions import with_capacity
+from formulations.diagnose.questions import Asker, with_capacity
 from formulations.fusion import without_fusion
 from formulations.result.check import compute_loads
 from milp_planner.inputs import Cluster
