@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from formulations.bounds.own import members
 from formulations.fusion import without_fusion
 from formulations.instance import Current, Instance, IntArray, Objective, Pin, Scope, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance.facts import members
 from formulations.presolve import placement_variables
 from formulations.result.outcome import Outcome, Status, StoppedBy, nothing
 from formulations.settings import Settings

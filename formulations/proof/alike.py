@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.bounds.own import per_option, shard_counts
 from formulations.instance import Instance, IntArray, Objective, Scope
+from formulations.instance.facts import per_option, shard_counts
 from formulations.proof.rows import Layout, Measures
 
 

@@ -13,8 +13,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.bounds.own import members
 from formulations.instance import Instance, IntArray, Objective, Scope
+from formulations.instance.facts import members
 from formulations.instance.lowering import lower, settled_ranks
 from formulations.result.placement import machine_ranks
 

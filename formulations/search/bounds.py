@@ -9,11 +9,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.bounds.pooled import (
-    PooledBound,
-    machine_ip,
-    pooled_ip,
-)
 from formulations.clock import OutOfTime
 from formulations.instance import Instance, Scope
 from formulations.model.build import Parts
@@ -22,6 +17,7 @@ from formulations.result.certify import CERTIFICATE, FINDING, LEAST_SECONDS, sec
 from formulations.search.context import Context
 from formulations.search.exact import columns_of_whole, place, solve_whole
 from formulations.search.plans import Choice
+from formulations.search.pooled import PooledBound, machine_ip, pooled_ip
 from formulations.solvers.cpsat import Asked, Use
 
 

@@ -23,9 +23,9 @@ from math import inf
 import numpy as np
 
 from formulations.baselines.greedy import starting_plan
-from formulations.bounds.own import own_cost
 from formulations.clock import Clock
 from formulations.instance import Instance, IntArray
+from formulations.instance.facts import own_cost
 from formulations.presolve import presolve
 from formulations.proof.prove import SymmetricLP, prove_infeasible, symmetric_lp
 from formulations.result.certify import (

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.bounds.own import own_cost
 from formulations.clock import Clock, Limits
 from formulations.instance import Instance, Objective
+from formulations.instance.facts import own_cost
 from formulations.reduce import bounds_at
 from formulations.result.certificate import Certificate
 from formulations.result.check import check

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from formulations.bounds.own import per_option, shard_counts
 from formulations.instance import Instance, IntArray, Scope
+from formulations.instance.facts import per_option, shard_counts
 from formulations.result.check import check
 from formulations.result.placement import Placement
 from formulations.search.anneal import Annealer

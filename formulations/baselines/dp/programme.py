@@ -19,9 +19,9 @@ from formulations.baselines.dp.stages import (
 )
 from formulations.baselines.dp.transition import Cells, Choices, Grid, origin
 from formulations.baselines.partition.partitioner import SortBy
-from formulations.bounds.own import OptionFacts
 from formulations.errors import InstanceError, UnsupportedInstance
 from formulations.instance import Instance, IntArray, Objective, Scope
+from formulations.instance.facts import OptionFacts
 from formulations.settings import FLAG, Options, list_of, one_of, whole
 
 

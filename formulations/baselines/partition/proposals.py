@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.baselines.partition.partitioner import Partition, Partitioner
-from formulations.bounds.own import OptionFacts
 from formulations.clock import Clock
 from formulations.fusion import mixed_groups, respreads, without_fusion
 from formulations.instance import Instance, IntArray, Objective
+from formulations.instance.facts import OptionFacts
 from formulations.result.check import check, compute_loads, objectives
 from formulations.result.outcome import Outcome, StoppedBy, nothing, why_stopped
 from formulations.result.outcome import found as outcome_with
