@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from formulations.baselines.greedy import starting_plan
 from formulations.clock import Clock, OutOfTime
+from formulations.cpsat import Answer, Asked, Found, solve_cpsat, solver
 from formulations.errors import UnsupportedInstance
 from formulations.instance import Instance, IntArray
 from formulations.model.build import Model, Parts, build
@@ -37,8 +38,6 @@ from formulations.result.outcome import (
 )
 from formulations.result.placement import Placement
 from formulations.settings import FLAG, Settings
-from formulations.solvers.answer import Answer, Found
-from formulations.solvers.cpsat import Asked, solve_cpsat, solver
 
 _SOURCE = BoundSource("cpsat", exact=True)
 

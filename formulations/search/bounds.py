@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.clock import OutOfTime
+from formulations.cpsat import Asked, Use
 from formulations.instance import Instance, Scope
 from formulations.model.build import Parts
 from formulations.proof.prove import prove
@@ -18,7 +19,6 @@ from formulations.search.context import Context
 from formulations.search.exact import columns_of_whole, place, solve_whole
 from formulations.search.plans import Choice
 from formulations.search.pooled import PooledBound, machine_ip, pooled_ip
-from formulations.solvers.cpsat import Asked, Use
 
 
 def with_room(instance: Instance, surcharge: float, slack: float) -> Instance:

@@ -24,6 +24,7 @@ import numpy as np
 
 from formulations.baselines.greedy import starting_plan
 from formulations.clock import Clock
+from formulations.cpsat import POLL, solver
 from formulations.instance import Instance, IntArray
 from formulations.instance.facts import own_cost
 from formulations.presolve import presolve
@@ -42,8 +43,6 @@ from formulations.search.exact import improve_whole
 from formulations.search.plans import Choice, Plans
 from formulations.search.turns import Part, step, take_turns
 from formulations.settings import Settings
-from formulations.solvers.answer import POLL
-from formulations.solvers.cpsat import solver
 
 
 def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> Outcome:

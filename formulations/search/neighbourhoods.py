@@ -11,6 +11,7 @@ import random
 
 import numpy as np
 
+from formulations.cpsat import Asked, Use, solve_cpsat
 from formulations.instance import Instance, IntArray, Objective
 from formulations.model.build import Parts, build
 from formulations.model.decode import decode
@@ -20,7 +21,6 @@ from formulations.result.check import Loads, check, compute_loads, objectives
 from formulations.result.placement import Placement
 from formulations.search.context import Context
 from formulations.search.opened import Chooser, Sizes
-from formulations.solvers.cpsat import Asked, Use, solve_cpsat
 
 #: Deterministic seconds for one neighbourhood.
 _WORK = 1.5

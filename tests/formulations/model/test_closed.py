@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from formulations.cpsat import Found
 from formulations.instance import Current, Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.model.build import Parts
@@ -19,7 +20,6 @@ from formulations.presolve import usable
 from formulations.result.check import check, compute_loads
 from formulations.result.placement import Placement
 from formulations.search.opened import Chooser, Sizes
-from formulations.solvers.answer import Found
 from tests.formulations.brute_force import brute_force
 from tests.formulations.model.solved import broken_rows, solved
 from tests.formulations.strategies import instances
