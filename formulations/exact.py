@@ -19,9 +19,8 @@ from formulations.cpsat import Answer, Asked, Found, solve_cpsat, solver
 from formulations.errors import UnsupportedInstance
 from formulations.instance import Instance, IntArray
 from formulations.model.build import Model, Parts, build
-from formulations.model.decode import decode
-from formulations.model.encode import fitted
 from formulations.model.partition import by_rank
+from formulations.model.placements import decode, fitted
 from formulations.polish import polish
 from formulations.presolve import Presolved, presolve
 from formulations.reduce import NEVER, OptionBounds, option_bounds, places_are_fixed

@@ -14,9 +14,8 @@ import numpy as np
 from formulations.cpsat import Asked, Use, solve_cpsat
 from formulations.instance import Instance, IntArray, Objective
 from formulations.model.build import Parts, build
-from formulations.model.decode import decode
-from formulations.model.encode import encode
 from formulations.model.partition import by_rank
+from formulations.model.placements import decode, encode
 from formulations.result.check import Loads, check, compute_loads, objectives
 from formulations.result.placement import Placement
 from formulations.search.context import Context
