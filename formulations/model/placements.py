@@ -16,6 +16,7 @@ from formulations.model.symmetry import renamed
 from formulations.result.check import check
 from formulations.result.placement import Placement, machine_ranks, same_ranks
 
+#: Kind of shard -> ranks.
 Named = dict[int, list[int]]
 
 

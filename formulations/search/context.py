@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from formulations.result.outcome import BoundSource
 from formulations.result.placement import Placement
 from formulations.result.verify import certifies
 from formulations.search.loops import Loops
-from formulations.search.opened import Sizes
 from formulations.search.parameters import Parameters
 from formulations.settings import Settings
 
@@ -183,6 +182,26 @@ class Context:
         ends as well when all is over."""
         stop = Either(self.settings.stop, self.over)
         return replace(self.clock.limits(amount, seed, workers), gap=gap, stop=stop)
+
+
+@dataclass
+class Sizes:
+    """How much each kind of neighbourhood opens; adapts to how fast the last ones were solved."""
+
+    ranks: float = 3.0
+    tables: float = 12.0
+    history: dict[str, list[int]] = field(default_factory=dict)
+
+    def learn(self, kind: str, solved: bool, improved: bool) -> None:
+        """Grow after a solve to optimality, shrink otherwise."""
+        factor = 1.04 if solved else 0.93
+        if kind == "ranks":
+            self.ranks = max(2.0, self.ranks * factor)
+        else:
+            self.tables = max(4.0, self.tables * factor)
+        tried = self.history.setdefault(kind, [0, 0])
+        tried[0] += 1
+        tried[1] += int(improved)
 
 
 class Either(threading.Event):
