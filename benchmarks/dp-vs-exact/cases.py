@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from formulations import Instance, Objective, Settings
-from formulations.baselines.partition import Partitioner
+from formulations.baselines.partition.partitioner import Partitioner
 from formulations.diagnose.capacity import least_capacity
 from formulations.diagnose.questions import Asker, with_capacity
 from formulations.fusion import without_fusion

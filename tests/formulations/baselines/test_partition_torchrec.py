@@ -11,8 +11,7 @@ import pytest
 pytest.importorskip("torchrec")
 
 from formulations import Settings, solve
-from formulations.baselines.partition import Partitioner
-from formulations.baselines.partition.partitioner import BalancedPartitioner, Partition
+from formulations.baselines.partition.partitioner import BalancedPartitioner, Partition, Partitioner
 from formulations.baselines.partition.proposals import PROPOSERS
 from formulations.instance import Instance, IntArray
 from formulations.instance.facts import option_facts

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formulations import Instance, Objective, Settings, StoppedBy, check
-from formulations.baselines.partition import Partitioner, search
-from formulations.baselines.partition.proposals import lower_bounds, option_kind
+from formulations.baselines.partition.partitioner import Partitioner
+from formulations.baselines.partition.proposals import lower_bounds, option_kind, search
 from formulations.clock import Clock
 from formulations.fusion import without_fusion
 from tests.formulations.baselines.test_partition import whole_tables
