@@ -4,8 +4,8 @@
 is the same for both, in *units*: seconds, or units of work (CP-SAT's deterministic seconds).
 
 * ``now()`` units spent, ``remaining()`` units left, ``share(s)`` a share of those left;
-* ``limits(amount)`` what one call of a solver may take: ``Limits`` for an adapter of
-  :mod:`formulations.solvers`, within what is left;
+* ``limits(amount)`` what one call of a solver may take: ``Limits`` for
+  :mod:`formulations.cpsat`, within what is left;
 * ``spend(work)`` after such a call, or after counted steps of a search: it moves a work clock and
   leaves a wall clock alone. One unit should be about a second of one core;
 * ``over()``, ``check()`` (raises :class:`OutOfTime` inside long steps), ``interrupted()``;

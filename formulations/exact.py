@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.baselines.start import starting_plan
+from formulations.baselines.greedy import starting_plan
 from formulations.clock import Clock, OutOfTime
+from formulations.cpsat import Answer, Asked, Found, solve_cpsat, solver
 from formulations.errors import UnsupportedInstance
 from formulations.instance import Instance, IntArray
 from formulations.model.build import Model, Parts, build
-from formulations.model.decode import decode
-from formulations.model.encode import fitted
 from formulations.model.partition import by_rank
+from formulations.model.placements import decode, fitted
 from formulations.polish import polish
 from formulations.presolve import Presolved, presolve
 from formulations.reduce import NEVER, OptionBounds, option_bounds, places_are_fixed
@@ -37,8 +37,6 @@ from formulations.result.outcome import (
 )
 from formulations.result.placement import Placement
 from formulations.settings import FLAG, Settings
-from formulations.solvers.answer import Answer, Found
-from formulations.solvers.cpsat import Asked, solve_cpsat, solver
 
 _SOURCE = BoundSource("cpsat", exact=True)
 

@@ -13,8 +13,8 @@ from itertools import product
 
 import numpy as np
 
-from formulations.bounds.own import total_use
 from formulations.instance import Instance, IntArray, Scope
+from formulations.instance.facts import total_use
 from formulations.result.placement import Placement
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import pulp
 
 from formulations.clock import Clock, OutOfTime
+from formulations.cpsat import Found
 from formulations.errors import MissingSolver
 from formulations.instance import Instance
 from formulations.mip_model import MipModel, rounded
@@ -33,7 +34,6 @@ from formulations.result.outcome import (
     why_stopped,
 )
 from formulations.settings import Settings, one_of
-from formulations.solvers.answer import Found
 
 
 @dataclass(frozen=True)

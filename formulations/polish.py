@@ -7,16 +7,15 @@ import itertools
 import numpy as np
 
 from formulations.clock import Clock, OutOfTime
+from formulations.cpsat import Asked, Use, solve_cpsat
 from formulations.instance import Instance, IntArray, Objective
 from formulations.model.build import Model, Parts, build
-from formulations.model.decode import decode
-from formulations.model.encode import fitted
 from formulations.model.loads import Row
 from formulations.model.partition import by_rank
+from formulations.model.placements import decode, fitted
 from formulations.presolve import Presolved
 from formulations.result.placement import Placement
 from formulations.settings import Settings
-from formulations.solvers.cpsat import Asked, Use, solve_cpsat
 
 #: Share of the time already spent, and the least and most of it, that a polishing step may take.
 SHARE, LEAST, MOST = 0.25, 0.1, 5.0

@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.bounds.own import members, per_option, total_use
 from formulations.instance import Instance, IntArray, Objective, Scope
+from formulations.instance.facts import members, per_option, total_use
 from formulations.instance.lowering import crowded
 from formulations.instance.seating import pinned_ranks
 

@@ -23,24 +23,27 @@ class Formulation:
     ----------
     name : str
     module : str
-        Module holding ``solve(instance, settings, clock) -> Outcome`` and ``OPTIONS``, the kinds
-        of ``settings.options`` by name; imported on first use.
+        Module holding its function and ``OPTIONS``, the kinds of ``settings.options`` by name;
+        imported on first use.
     proves : str
         What it can prove by itself: ``optimum`` (or that no plan exists), ``optimum or gap``
         (a bound always, the optimum where plan and bound meet), ``gap`` (a bound in floating
         point, which proves neither) or ``nothing``.
     summary : str
         One line for ``milp-planner list formulations``.
+    function : str
+        ``(instance, settings, clock) -> Outcome``.
     """
 
     name: str
     module: str
     proves: str
     summary: str
+    function: str = "solve"
 
     def load(self) -> Solver:
-        """Import the solve function."""
-        solver: Solver = import_module(self.module).solve
+        """Import the function."""
+        solver: Solver = getattr(import_module(self.module), self.function)
         return solver
 
     def check(self, options: Mapping[str, object]) -> None:
@@ -74,7 +77,8 @@ _ALL = (
         "greedy", "formulations.baselines.greedy", "nothing", "TorchRec's greedy proposers"
     ),
     Formulation(
-        "uniform", "formulations.baselines.uniform", "nothing", "TorchRec's uniform proposer"
+        "uniform", "formulations.baselines.greedy", "nothing", "TorchRec's uniform proposer",
+        "solve_uniform",
     ),
 )  # fmt: skip
 

@@ -1,15 +1,15 @@
-"""What a caller may ask of any formulation."""
+"""What a caller may ask of any formulation: limits, goals beside the objective, and options."""
 
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from formulations.errors import InstanceError, meant
-from formulations.goals import DEFAULT, Goals
 from formulations.result.placement import Placement
 
 
@@ -41,6 +41,47 @@ class TracePoint:
 def available_cores() -> int:
     """Cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+HOST_MEMORY, SHARDS, TOTAL = "host_memory", "shards", "total"
+EVEN_MEMORY, MOVES = "even_memory", "moves"
+#: What a plan is judged by after its objective, in the order in which they count where the caller
+#: says nothing.
+GOALS = (HOST_MEMORY, SHARDS, TOTAL, EVEN_MEMORY, MOVES)
+
+_OF_OPTIONS = (HOST_MEMORY, SHARDS, TOTAL)
+
+
+@dataclass(frozen=True)
+class Goals:
+    """The order in which the finishing pass improves a plan.
+
+    Attributes
+    ----------
+    order : tuple of str
+        Of ``host_memory`` (share of the memory beyond ranks that is used), ``shards`` (how many),
+        ``total`` (cost summed over everything), ``even_memory`` (how full the fullest rank is) and
+        ``moves`` (tables not where they are in production), all five, the first counts most.
+    tolerance : float
+        Share of the objective that may be given up for them.
+    """
+
+    order: tuple[str, ...] = GOALS
+    tolerance: float = 0.0
+
+    def __str__(self) -> str:
+        return ",".join((f"objective:{100 * self.tolerance:g}%", *self.order))
+
+    def most(self, objective: int) -> int:
+        """What the objective may be after the pass."""
+        return objective + int(abs(objective) * self.tolerance)
+
+    def before(self, one: str, other: str) -> bool:
+        """Whether one goal counts more than another."""
+        return self.order.index(one) < self.order.index(other)
+
+
+DEFAULT_GOALS = Goals()
 
 
 @dataclass(frozen=True)
@@ -80,7 +121,7 @@ class Settings:
     seed: int = 0
     hint: Placement | None = None
     polish: bool = True
-    goals: Goals = DEFAULT
+    goals: Goals = DEFAULT_GOALS
     certificate: bool = True
     stop: threading.Event = field(default_factory=threading.Event, compare=False)
     on_progress: Callable[[TracePoint], None] | None = field(default=None, compare=False)
@@ -95,9 +136,63 @@ class Settings:
             "seed": self.seed,
             "hint": self.hint is not None,
             "polish": self.polish,
-            **({} if self.goals == DEFAULT else {"goals": str(self.goals)}),
+            **({} if self.goals == DEFAULT_GOALS else {"goals": str(self.goals)}),
             **{str(k): v for k, v in self.options.items()},
         }
+
+
+def parse_goals(text: str, objective: str) -> Goals:
+    """Goals as a user writes them: ``step_time:0.1%,moves,shards``.
+
+    The objective comes first if at all, with what may be given up of it; goals that are not named
+    follow those that are (``even_memory`` last but for ``moves``).
+
+    Raises
+    ------
+    InstanceError
+        For an unknown name, one named twice, a tolerance of anything but the objective, or
+        ``even_memory`` before what an option decides.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    tolerance, first = 0.0, parts[0].partition(":")
+    if first[0] == objective:
+        tolerance = _tolerance(first[2]) if first[1] else 0.0
+        parts = parts[1:]
+    for part in parts:
+        _check_goal(part, objective)
+    if len(set(parts)) < len(parts):
+        raise InstanceError(f"goals: {text!r} names one twice")
+    at = parts.index(EVEN_MEMORY) if EVEN_MEMORY in parts else len(parts)
+    later = ", ".join(name for name in _OF_OPTIONS if name in parts[at:])
+    if later:
+        raise InstanceError(
+            f"goals: even_memory before {later} is not supported, as memory is evened by moving "
+            f"shards only; name {later} first"
+        )
+    parts[at:at] = [name for name in _OF_OPTIONS if name not in parts]
+    order = (*parts, *(name for name in GOALS if name not in parts))
+    return Goals(order, tolerance)
+
+
+def _tolerance(text: str) -> float:
+    if not re.fullmatch(r"\d+(\.\d*)?%", text):
+        raise InstanceError(f"goals: a tolerance is a percentage such as 0.1%, found {text!r}")
+    return float(text[:-1]) / 100
+
+
+def _check_goal(part: str, objective: str) -> None:
+    name, colon, _ = part.partition(":")
+    if name in GOALS and not colon:
+        return
+    if name in GOALS:
+        raise InstanceError(
+            f"goals: only the objective, {objective}, has a tolerance; found {part!r}"
+        )
+    if name == objective:
+        raise InstanceError(f"goals: the objective, {objective}, comes first")
+    known = (objective, *GOALS)
+    hint = meant(name, known)
+    raise InstanceError(f"goals: unknown goal {name!r}{hint} (there are: {', '.join(known)})")
 
 
 @dataclass(frozen=True)

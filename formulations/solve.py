@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from formulations import registry
-from formulations.baselines.start import starting_plan
+from formulations.baselines.greedy import starting_plan
 from formulations.clock import Clock
 from formulations.instance import Instance
 from formulations.interrupt import interruptible

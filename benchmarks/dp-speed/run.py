@@ -20,8 +20,8 @@ from typing import Any
 import loop
 import numpy as np
 
-from formulations.baselines.dp_model.stages import Trellis
-from formulations.baselines.dp_model.transition import Choices, Grid, origin
+from formulations.baselines.dp.stages import Trellis
+from formulations.baselines.dp.transition import Choices, Grid, origin
 
 HERE = Path(__file__).parent
 OPTIONS = 20

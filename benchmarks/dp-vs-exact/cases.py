@@ -15,12 +15,11 @@ from functools import lru_cache
 import numpy as np
 
 from formulations import Instance, Objective, Settings
-from formulations.baselines.partition import Partitioner
-from formulations.bounds.own import option_facts
-from formulations.diagnose.ask import Asker
+from formulations.baselines.partition.partitioner import Partitioner
 from formulations.diagnose.capacity import least_capacity
-from formulations.diagnose.questions import with_capacity
+from formulations.diagnose.questions import Asker, with_capacity
 from formulations.fusion import without_fusion
+from formulations.instance.facts import option_facts
 from formulations.result.check import compute_loads
 from milp_planner.inputs import Cluster
 from milp_planner.plans.compile import compile_instance

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from formulations import Block, Instance, InstanceBuilder, Objective, Shard, Where
-from formulations.baselines.partition import Partitioner
+from formulations.baselines.partition.partitioner import Partitioner
 
 HERE = Path(__file__).parent
 DRAWS, SLACK = 4000, 0.05

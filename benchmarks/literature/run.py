@@ -1,6 +1,6 @@
 """Solve published MMKP and GAP instances: ``python benchmarks/literature/run.py FOLDER``.
 
-FOLDER holds ``mmkp/*.json`` and ``gap/*.json`` (layouts: formulations/convert). One JSON line an
+FOLDER holds ``mmkp/*.json`` and ``gap/*.json`` (layouts: formulations/convert.py). One JSON line an
 instance and formulation is appended to ``results/results.jsonl``; what is there is skipped. Then
 ``results/table.md`` is written.
 """

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 from formulations import Instance, Placement
-from formulations.goals import DEFAULT, parse_goals
 from formulations.result.check import check, moved_bytes, moved_tables
 from formulations.search.finish import finished
+from formulations.settings import DEFAULT_GOALS, parse_goals
 from milp_planner import read_plan
 from milp_planner.drawing.units import show_amount, show_cost
 from milp_planner.features.explain.moves import carried
@@ -43,7 +43,7 @@ def main() -> None:
     assert start is not None
     best = check(instance, start).objectives[kind]
     print(f"| `--goals` | moves | bytes | {kind} | of the gain |\n|---|---|---|---|---|")
-    print(line("(default)", instance, finished(instance, start, DEFAULT), now, best))
+    print(line("(default)", instance, finished(instance, start, DEFAULT_GOALS), now, best))
     for share in SHARES:
         text = f"{kind}:{share},moves"
         placement = finished(instance, start, parse_goals(text, kind))

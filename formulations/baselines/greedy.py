@@ -2,20 +2,22 @@
 
 Its default planner proposes by grid search, greedily by the most expensive shard, greedily by the
 sum over shards, and uniformly; a greedy partitioner places each proposal, and the best rating
-wins (TorchRec 1.8.0, ``EmbeddingShardingPlanner``). This formulation is the first three;
-:mod:`formulations.baselines.uniform` the last.
+wins (TorchRec 1.8.0, ``EmbeddingShardingPlanner``). The formulation ``greedy`` is the first three,
+``uniform`` the last. Other formulations start from greedy's plan.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 
 from formulations.baselines.partition.partitioner import BalancedPartitioner, Partitioner, SortBy
-from formulations.baselines.partition.proposers import PROPOSERS
-from formulations.baselines.partition.search import Found, outcome_of, search
+from formulations.baselines.partition.proposals import PROPOSERS, Found, outcome_of, search
 from formulations.clock import Clock
+from formulations.errors import UnsupportedInstance
 from formulations.instance import Instance
 from formulations.result.outcome import Outcome, StoppedBy
+from formulations.result.placement import Placement
 from formulations.settings import Options, Settings, list_of, one_of, whole
 
 
@@ -31,6 +33,11 @@ OPTIONS = {
     "threshold": whole(),
 }  # fmt: skip
 
+#: As a start, greedy may take this share of the time left, and at most so many seconds.
+SHARE, MOST = 0.1, 5.0
+#: Proposals placed that count as one unit of work.
+PROPOSALS = 100
+
 
 def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     """Place TorchRec's greedy proposals and keep the best.
@@ -42,17 +49,26 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     (default: none do). ``work_limit`` counts proposals placed.
 
     Fusion groups are ignored while planning, as TorchRec ignores them; see
-    :func:`formulations.baselines.partition.search.outcome_of` for what is returned then.
+    :func:`formulations.baselines.partition.proposals.outcome_of` for what is returned then.
 
     Raises
     ------
     InstanceError
         For an option that is not one of these.
     """
-    return run("greedy", ("grid", "depth", "total"), instance, settings, clock)
+    return _run("greedy", ("grid", "depth", "total"), instance, settings, clock)
 
 
-def run(
+def solve_uniform(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
+    """Place, for each kind of option all tables share, every table's best one; keep the best.
+
+    Options as in :func:`solve`; the kind of an option is defined by
+    :func:`formulations.baselines.partition.proposals.option_kind`.
+    """
+    return _run("uniform", ("uniform",), instance, settings, clock)
+
+
+def _run(
     name: str, default: tuple[str, ...], instance: Instance, settings: Settings, clock: Clock
 ) -> Outcome:
     """Run a list of TorchRec's proposers under a formulation's name."""
@@ -77,3 +93,23 @@ def run(
         proposers=list(proposers),
         sort_by=sort_by,
     )
+
+
+def starting_plan(instance: Instance, settings: Settings, clock: Clock) -> Placement | None:
+    """The greedy heuristic's plan; None where it finds none or does not cover the instance.
+
+    CP-SAT itself may need tens of seconds for a first plan once many shards choose their rank.
+    """
+    amount = min(MOST, SHARE * clock.remaining())
+    if clock.counts:
+        quick = replace(settings, time_limit=None, work_limit=max(1.0, amount * PROPOSALS))
+    else:
+        quick = replace(settings, time_limit=amount)
+    quick = replace(quick, options={}, on_progress=None, hint=None)
+    own = Clock(quick)
+    try:
+        return solve(instance, quick, own).placement
+    except UnsupportedInstance:
+        return None
+    finally:
+        clock.spend(own.work / PROPOSALS)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from formulations.diagnose.ask import EXACT_ALONE, Asker
-from formulations.diagnose.questions import lendable, use_as_cost, with_capacity
+from formulations.diagnose.questions import EXACT_ALONE, Asker, lendable, use_as_cost, with_capacity
 from formulations.instance import Instance, Objective, Resource, Scope
 from formulations.presolve import placement_variables
 from formulations.result.check import check

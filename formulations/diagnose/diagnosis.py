@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from formulations.diagnose.ask import Asker
 from formulations.diagnose.capacity import Least, least_capacity
-from formulations.diagnose.questions import constraints_of, droppable, lift, only
+from formulations.diagnose.questions import Asker, constraints_of, droppable, lift, only
 from formulations.instance import Instance
 from formulations.result.outcome import Status
 from formulations.settings import Settings

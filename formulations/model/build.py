@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 
 from formulations.instance import Instance, IntArray
 from formulations.instance.lowering import lower
-from formulations.model.capacity import limit_resources
-from formulations.model.closed import nothing_closed, rest_of
 from formulations.model.columns import Columns, add_columns, choose_one
 from formulations.model.fusion import fuse
 from formulations.model.largest import add_largest
+from formulations.model.limits import limit_moves, limit_resources
 from formulations.model.linear import LinearModel
-from formulations.model.loads import Loads
-from formulations.model.moves import limit_moves
+from formulations.model.loads import Loads, nothing_closed, rest_of
 from formulations.model.partition import Partition
 from formulations.model.peaks import Goal, cost_of, set_goal
 from formulations.model.symmetry import order_ranks

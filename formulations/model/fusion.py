@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from formulations.instance import IntArray
-from formulations.model.closed import Rest
 from formulations.model.columns import Columns
+from formulations.model.loads import Rest
 
 
 def fuse(columns: Columns, rest: Rest) -> None:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from formulations.instance import IntArray, Scope
-from formulations.model.capacity import ALL
 from formulations.model.columns import Columns, Table
+from formulations.model.limits import ALL
 from formulations.model.linear import Name, merged
 from formulations.model.loads import Loads, Row, collect
 from formulations.model.peaks import Goal

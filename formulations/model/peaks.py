@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from formulations.instance import Instance, IntArray, Objective, Scope
-from formulations.model.capacity import pay_beyond
-from formulations.model.closed import Rest
 from formulations.model.columns import Columns
-from formulations.model.loads import Loads, Row, distinct
+from formulations.model.limits import pay_beyond
+from formulations.model.loads import Loads, Rest, Row, distinct
 
 if TYPE_CHECKING:
     from formulations.model.build import Parts

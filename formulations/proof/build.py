@@ -8,8 +8,7 @@ import numpy as np
 
 from formulations.instance import BlockView, Instance, IntArray, Objective, Scope
 from formulations.model.partition import by_class, by_machine
-from formulations.proof.alike import own_alike, possible_alike
-from formulations.proof.rows import FREE, HOME, Layout, Rows, measures
+from formulations.proof.rows import FREE, HOME, Layout, Rows, measures, own_alike, possible_alike
 
 #: Row -> amount.
 Terms = dict[int, int]

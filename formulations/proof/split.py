@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.bounds.own import per_option, shard_counts, total_use
 from formulations.instance import Instance, IntArray
+from formulations.instance.facts import per_option, shard_counts, total_use
 from formulations.proof.rows import HOME, Rows
 
 #: Table -> machines of its first shard.

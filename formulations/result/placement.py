@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.instance import Instance, IntArray
+from formulations.instance.seating import seated
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,4 +42,18 @@ def same_ranks(a: Sequence[Sequence[int]], b: Sequence[Sequence[int]]) -> bool:
     """Whether two lists of blocks use the same ranks, each block as a multiset."""
     return len(a) == len(b) and all(
         sorted(map(int, x)) == sorted(map(int, y)) for x, y in zip(a, b, strict=True)
+    )
+
+
+def current_plan(instance: Instance) -> Placement | None:
+    """The plan in production, where it covers every table and can still be."""
+    if len(instance.current) != instance.num_tables or not instance.num_tables:
+        return None
+    now = sorted(instance.current, key=lambda c: c.table)
+    ranks = [seated(instance, c.option, c.ranks) for c in now]
+    if any(r is None for r in ranks):
+        return None
+    return Placement(
+        np.asarray([c.option for c in now], dtype=np.int64),
+        [[np.asarray(r, dtype=np.int64) for r in own or ()] for own in ranks],
     )

@@ -13,8 +13,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.bounds.own import members
 from formulations.instance import Instance, IntArray, Objective, Scope
+from formulations.instance.facts import members
 from formulations.instance.lowering import lower, settled_ranks
 from formulations.result.placement import machine_ranks
 
@@ -44,9 +44,8 @@ _CLUSTER = 2
     BEST_OPTION, BEST_PLACE, OLD_OPTION, OLD_PLACE, RUINED, REPACKED, PREFERRED,
 ) = range(19, 65)  # fmt: skip
 _HEADER = 65
-#: The sections that a replica has of its own: they lie side by side, replica after replica,
-#: a[STATE] apart; a[REPLICA] is the one that the names point to.
-_OWN = (LOAD, LIMIT, OPTION, PLACE, GROUP_LEVEL, GROUP_TABLES, MOVED)
+# LOAD, LIMIT, OPTION, PLACE, GROUP_LEVEL, GROUP_TABLES and MOVED are a replica's own: they lie side
+# by side, replica after replica, a[STATE] apart; a[REPLICA] is the one that the names point to.
 #: Seats that are packed anew at once, at most.
 MOST_REPACKED = 160
 _SEAT = (SEAT_ENTRY, SEAT_KIND, SEAT_BLOCK, SEAT_DOMAIN, SEAT_UNEVEN)

@@ -9,12 +9,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.bounds.pooled import (
-    PooledBound,
-    machine_ip,
-    pooled_ip,
-)
 from formulations.clock import OutOfTime
+from formulations.cpsat import Asked, Use
 from formulations.instance import Instance, Scope
 from formulations.model.build import Parts
 from formulations.proof.prove import prove
@@ -22,7 +18,7 @@ from formulations.result.certify import CERTIFICATE, FINDING, LEAST_SECONDS, sec
 from formulations.search.context import Context
 from formulations.search.exact import columns_of_whole, place, solve_whole
 from formulations.search.plans import Choice
-from formulations.solvers.cpsat import Asked, Use
+from formulations.search.pooled import PooledBound, machine_ip, pooled_ip
 
 
 def with_room(instance: Instance, surcharge: float, slack: float) -> Instance:

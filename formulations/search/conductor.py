@@ -22,10 +22,11 @@ from math import inf
 
 import numpy as np
 
-from formulations.baselines.start import current_plan, starting_plan
-from formulations.bounds.own import own_cost
+from formulations.baselines.greedy import starting_plan
 from formulations.clock import Clock
+from formulations.cpsat import POLL, solver
 from formulations.instance import Instance, IntArray
+from formulations.instance.facts import own_cost
 from formulations.presolve import presolve
 from formulations.proof.prove import SymmetricLP, prove_infeasible, symmetric_lp
 from formulations.result.certify import (
@@ -35,14 +36,13 @@ from formulations.result.certify import (
     with_certificate,
 )
 from formulations.result.outcome import BoundSource, Outcome, StoppedBy, found, infeasible, nothing
+from formulations.result.placement import current_plan
 from formulations.search.bounds import Bounds
 from formulations.search.context import Context
 from formulations.search.exact import improve_whole
 from formulations.search.plans import Choice, Plans
 from formulations.search.turns import Part, step, take_turns
 from formulations.settings import Settings
-from formulations.solvers.answer import POLL
-from formulations.solvers.cpsat import solver
 
 
 def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> Outcome:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.bounds.own import own_cost
 from formulations.clock import Clock, Limits
 from formulations.instance import Instance, Objective
+from formulations.instance.facts import own_cost
 from formulations.reduce import bounds_at
 from formulations.result.certificate import Certificate
 from formulations.result.check import check
@@ -19,7 +19,6 @@ from formulations.result.outcome import BoundSource
 from formulations.result.placement import Placement
 from formulations.result.verify import certifies
 from formulations.search.loops import Loops
-from formulations.search.opened import Sizes
 from formulations.search.parameters import Parameters
 from formulations.settings import Settings
 
@@ -183,6 +182,26 @@ class Context:
         ends as well when all is over."""
         stop = Either(self.settings.stop, self.over)
         return replace(self.clock.limits(amount, seed, workers), gap=gap, stop=stop)
+
+
+@dataclass
+class Sizes:
+    """How much each kind of neighbourhood opens; adapts to how fast the last ones were solved."""
+
+    ranks: float = 3.0
+    tables: float = 12.0
+    history: dict[str, list[int]] = field(default_factory=dict)
+
+    def learn(self, kind: str, solved: bool, improved: bool) -> None:
+        """Grow after a solve to optimality, shrink otherwise."""
+        factor = 1.04 if solved else 0.93
+        if kind == "ranks":
+            self.ranks = max(2.0, self.ranks * factor)
+        else:
+            self.tables = max(4.0, self.tables * factor)
+        tried = self.history.setdefault(kind, [0, 0])
+        tried[0] += 1
+        tried[1] += int(improved)
 
 
 class Either(threading.Event):

@@ -9,17 +9,15 @@ from functools import partial
 import numpy as np
 
 from formulations.clock import Limits
+from formulations.cpsat import Answer, Asked, Found, Use, solve_cpsat
 from formulations.instance import IntArray
 from formulations.model.build import Model, Parts, build
-from formulations.model.decode import decode
-from formulations.model.encode import encode
 from formulations.model.partition import by_rank
+from formulations.model.placements import decode, encode
 from formulations.model.symmetry import renamed
 from formulations.result.outcome import BoundSource
 from formulations.result.placement import Placement
 from formulations.search.context import Context, Either
-from formulations.solvers.answer import Answer, Found
-from formulations.solvers.cpsat import Asked, Use, solve_cpsat
 
 _SOURCE = BoundSource("cpsat", exact=True)
 

@@ -1,6 +1,6 @@
 """The finishing pass: as good a plan, with less in host memory, fewer shards, a lower total, memory
 filled more evenly, and closer to the plan in production; or what a user put first
-(:mod:`formulations.goals`).
+(:class:`formulations.settings.Goals`).
 
 Table after table takes the best state, in that order of wishes, that costs the objective nothing
 and breaks nothing, until no table can take a better one by itself. Then shards leave the fullest
@@ -11,12 +11,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from formulations.bounds.own import per_option, shard_counts
-from formulations.goals import DEFAULT, EVEN_MEMORY, HOST_MEMORY, MOVES, SHARDS, TOTAL, Goals
 from formulations.instance import Instance, IntArray, Scope
+from formulations.instance.facts import per_option, shard_counts
 from formulations.result.check import check
 from formulations.result.placement import Placement
 from formulations.search.anneal import Annealer
+from formulations.settings import (
+    DEFAULT_GOALS,
+    EVEN_MEMORY,
+    HOST_MEMORY,
+    MOVES,
+    SHARDS,
+    TOTAL,
+    Goals,
+)
 
 #: Shares of the objective by which a plan may be dearer on the way, as many tables in small steps
 #: may make it cheaper in the end: two thousand tables on every rank leave them one after another.
@@ -26,7 +34,7 @@ SLACKS = (0.0, 1e-3, 1e-2)
 def finished(
     instance: Instance,
     placement: Placement,
-    goals: Goals = DEFAULT,
+    goals: Goals = DEFAULT_GOALS,
 ) -> Placement:
     """A plan as good, or within the tolerance, that a user would rather have.
 
@@ -57,7 +65,7 @@ def finished(
     return best
 
 
-def wishes(instance: Instance, goals: Goals = DEFAULT) -> IntArray:
+def wishes(instance: Instance, goals: Goals = DEFAULT_GOALS) -> IntArray:
     """Rank of every option anywhere, then of every option as in production, by the goals; int64
     array [2 × options], the least is the best."""
     counts = shard_counts(instance)

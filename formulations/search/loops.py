@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from importlib import import_module
 
-from formulations.solvers.answer import POLL
+from formulations.cpsat import POLL
 
 _LOOPS = "formulations.search.anneal_kernels"
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.bounds.own import own_cost, per_option, shard_counts
 from formulations.clock import OutOfTime
 from formulations.instance import IntArray, Objective
+from formulations.instance.facts import own_cost, per_option, shard_counts
 from formulations.proof.rows import measures
 from formulations.result.check import check
 from formulations.result.placement import Placement

@@ -200,8 +200,7 @@ def make_settings(  # noqa: PLR0913 - what commands share
     Without a time limit :data:`SECONDS` stand, unless work is what limits the run.
     """
     from formulations import registry
-    from formulations.goals import DEFAULT, parse_goals
-    from formulations.settings import Settings, available_cores
+    from formulations.settings import DEFAULT_GOALS, Settings, available_cores, parse_goals
 
     if time_limit is None and work_limit is None:
         time_limit = SECONDS
@@ -214,7 +213,7 @@ def make_settings(  # noqa: PLR0913 - what commands share
         workers=workers or available_cores(),
         seed=seed,
         options=found,
-        goals=DEFAULT if goals is None else parse_goals(goals, objective),
+        goals=DEFAULT_GOALS if goals is None else parse_goals(goals, objective),
     )
 
 

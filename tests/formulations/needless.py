@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.bounds.own import per_option, shard_counts
 from formulations.instance import BlockView, Instance, IntArray, Objective, Scope, Where
+from formulations.instance.facts import per_option, shard_counts
 from formulations.result.check import Loads, check, compute_loads, position_entries
 from formulations.result.placement import Placement
 

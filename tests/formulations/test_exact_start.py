@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from formulations import exact
-from formulations.baselines.start import starting_plan
+from formulations.baselines.greedy import starting_plan
 from formulations.clock import Clock
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard

@@ -25,9 +25,9 @@ from formulations.baselines.partition.state import (
     places,
     positions_on_machine,
 )
-from formulations.bounds.own import OptionFacts, option_facts
 from formulations.errors import UnsupportedInstance
 from formulations.instance import Instance, IntArray, Scope
+from formulations.instance.facts import OptionFacts, option_facts
 from formulations.instance.seating import pinned_ranks
 from formulations.result.check import compute_loads
 from formulations.result.placement import Placement

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from formulations import Instance, Status
-from formulations.bounds.own import total_use
+from formulations.instance.facts import total_use
 from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.memory import first_of, peak, resources_of, uniform
 from milp_planner.files import Facts

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from formulations import Instance, InstanceError, Outcome, Placement, Status
-from formulations.diagnose.ask import Asker
 from formulations.diagnose.diagnosis import conflict
+from formulations.diagnose.questions import Asker
 from formulations.instance import Pin
 from formulations.presolve import usable
 from formulations.proof.prove import symmetric_lp

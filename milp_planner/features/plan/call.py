@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import TypeVar
 
 from formulations import Settings, registry, solve
-from formulations.goals import parse_goals
 from formulations.interrupt import interruptible
-from formulations.settings import TracePoint
+from formulations.settings import TracePoint, parse_goals
 from milp_planner.errors import BadInput, Problem
 from milp_planner.features.plan.shortage import with_advice, with_diagnosis
 from milp_planner.plans.compile import (
@@ -61,7 +60,7 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         otherwise equal the one that moves less is taken.
     goals : str, optional
         What a plan is judged by after the objective, and how much of that may be given up for it:
-        ``"step_time:0.1%,moves,shards"``; see :func:`formulations.goals.parse_goals`.
+        ``"step_time:0.1%,moves,shards"``; see :func:`formulations.settings.parse_goals`.
     on_improvement : callable, optional
         Called with a :class:`formulations.settings.TracePoint` whenever a better plan or bound is
         known, from any thread.

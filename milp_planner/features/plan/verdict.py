@@ -10,9 +10,9 @@ from rich.panel import Panel
 from rich.text import Text
 
 from formulations import Instance, Outcome
-from formulations.baselines.start import current_plan
 from formulations.result.check import Loads, check, moved_bytes, moved_tables
 from formulations.result.outcome import certified_gap, standing
+from formulations.result.placement import current_plan
 from milp_planner.drawing.charts import WIDTH, Drawing, Scale
 from milp_planner.drawing.units import (
     memory_name,

@@ -13,9 +13,9 @@ import numpy as np
 from torchrec.distributed.planner.types import PlannerError, PlannerErrorType
 
 from formulations import Instance, Outcome, Settings, Status
-from formulations.bounds.own import option_facts
 from formulations.diagnose import Least, least_capacity
-from formulations.diagnose.ask import Asker
+from formulations.diagnose.questions import Asker
+from formulations.instance.facts import option_facts
 from formulations.result.outcome import standing
 from milp_planner.integrations.torchrec.problem import Problem
 

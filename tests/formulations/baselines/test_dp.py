@@ -354,8 +354,8 @@ def test_a_shard_larger_than_every_place_is_pruned() -> None:
     ):
         builder.add_option(name, [Block(Where.ANY_RANK, [Shard(use, (cost,))])])
     instance = builder.build()
-    from formulations.baselines.dp_model.programme import make_axes
-    from formulations.bounds.own import option_facts
+    from formulations.baselines.dp.programme import make_axes
+    from formulations.instance.facts import option_facts
 
     hbm, ddr = make_axes(instance, option_facts(instance), ("hbm", "ddr"))
     assert hbm.fits().tolist() == [False, True, True]
@@ -370,7 +370,7 @@ def test_a_shard_larger_than_every_place_is_pruned() -> None:
 
 def test_proposals_in_published_order() -> None:
     """First variant: every cell by decreasing memory. Merged: a bin's cheapest, decreasing HBM."""
-    from formulations.baselines.dp_model.programme import (
+    from formulations.baselines.dp.programme import (
         OPTIONS,
         Programme,
         make_axes,
@@ -378,7 +378,7 @@ def test_proposals_in_published_order() -> None:
         make_problem,
         read_wishes,
     )
-    from formulations.bounds.own import option_facts
+    from formulations.instance.facts import option_facts
     from formulations.settings import Options
 
     instance = two_budgets([[(10, 30, 5), (40, 0, 4), (40, 40, 3), (70, 10, 2)]])

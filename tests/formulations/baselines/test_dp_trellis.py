@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.baselines.dp_model.stages import OutOfTime, Trellis
-from formulations.baselines.dp_model.transition import Choices, Grid, origin, step
+from formulations.baselines.dp.stages import OutOfTime, Trellis
+from formulations.baselines.dp.transition import Choices, Grid, origin, step
 from tests.formulations.baselines.dp_loop import loop
 
 VALUES = st.floats(0, 4, width=32)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations import Block, Instance, InstanceBuilder, Objective, Shard, Where, check
-from formulations.baselines.partition import Partitioner
+from formulations.baselines.partition.partitioner import Partitioner
 from formulations.fusion import without_fusion
 from formulations.instance import Pin
 from formulations.result.check import compute_loads

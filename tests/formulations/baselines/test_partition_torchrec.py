@@ -11,11 +11,10 @@ import pytest
 pytest.importorskip("torchrec")
 
 from formulations import Settings, solve
-from formulations.baselines.partition import Partitioner
-from formulations.baselines.partition.partitioner import BalancedPartitioner, Partition
-from formulations.baselines.partition.proposers import PROPOSERS
-from formulations.bounds.own import option_facts
+from formulations.baselines.partition.partitioner import BalancedPartitioner, Partition, Partitioner
+from formulations.baselines.partition.proposals import PROPOSERS
 from formulations.instance import Instance, IntArray
+from formulations.instance.facts import option_facts
 from tests.formulations.baselines.torchrec_twin import random_instance, search_space, topology
 
 CASES = [(0, 1, 4, 6, 2.0), (1, 1, 8, 12, 0.6), (2, 2, 2, 8, 1.0), (3, 4, 2, 9, 0.7),

@@ -10,9 +10,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from formulations import Instance, Scope, Settings
-from formulations.diagnose import ask, capacity, diagnose, fewest_drops, least_capacity
-from formulations.diagnose.ask import Asker
-from formulations.diagnose.questions import constraints_of, lift, only, with_capacity
+from formulations.diagnose import capacity, diagnose, fewest_drops, least_capacity, questions
+from formulations.diagnose.questions import Asker, constraints_of, lift, only, with_capacity
 from formulations.instance.file import instance_from_dict, instance_to_dict
 from tests.formulations.diagnose.test_questions import fits, small
 from tests.formulations.examples import two_modes
@@ -97,7 +96,7 @@ def test_large_instances_are_answered_truly(
     monkeypatch: pytest.MonkeyPatch, instance: Instance
 ) -> None:
     """Where bounds and plans answer instead of the exact model, both sides hold."""
-    for module in (ask, capacity):
+    for module in (capacity, questions):
         monkeypatch.setattr(module, "EXACT_ALONE", -1)
     limits = Settings(time_limit=4, workers=1)
     for resource in instance.resources:

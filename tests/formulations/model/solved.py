@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from formulations.clock import Limits
+from formulations.cpsat import Answer, solve_cpsat
 from formulations.instance import Instance, IntArray
 from formulations.model.build import Model, Parts, build
 from formulations.model.partition import Partition, by_rank
-from formulations.solvers.answer import Answer
-from formulations.solvers.cpsat import solve_cpsat
 
 
 def pooled(instance: Instance) -> Partition:

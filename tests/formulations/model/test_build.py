@@ -6,14 +6,13 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from formulations.cpsat import Found
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.model.build import Parts, build
-from formulations.model.decode import decode
-from formulations.model.encode import encode
 from formulations.model.partition import by_class, by_machine, by_rank
+from formulations.model.placements import decode, encode
 from formulations.result.check import check
-from formulations.solvers.answer import Found
 from tests.formulations.brute_force import brute_force
 from tests.formulations.model.solved import broken_rows, pooled, solved
 from tests.formulations.strategies import instances

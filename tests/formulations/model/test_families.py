@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from formulations.cpsat import Found
 from formulations.instance import Current, Instance, Pin, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
-from formulations.model.decode import decode
-from formulations.solvers.answer import Found
+from formulations.model.placements import decode
 from tests.formulations.model.solved import solved
 
 MACHINES = ([0, 1], [2, 3])

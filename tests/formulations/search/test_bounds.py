@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as tries
 
 from formulations import Settings
-from formulations.bounds.pooled import machine_ip
 from formulations.clock import Clock, Limits
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
@@ -22,6 +21,7 @@ from formulations.search.bounds import Bounds, with_room
 from formulations.search.context import Context
 from formulations.search.exact import place
 from formulations.search.plans import Choice
+from formulations.search.pooled import machine_ip
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 

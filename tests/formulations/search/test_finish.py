@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 
-from formulations.goals import NAMES, Goals
 from formulations.instance import Current, Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.check import check, moved_tables
 from formulations.result.placement import Placement
 from formulations.search.finish import finished, wishes
+from formulations.settings import GOALS, Goals
 from milp_planner.today.matching import compile_today
 from tests.formulations.brute_force import brute_force
 from tests.formulations.needless import needless
@@ -90,7 +90,7 @@ def test_moves_before_shards_leave_tables_where_they_are() -> None:
     assert check(instance, home).objectives["busiest_rank"] == 8
     whole = finished(instance, home)
     assert [instance.option_names[o] for o in whole.options] == ["o", "one", "one"]
-    kept = finished(instance, home, Goals(("moves", *NAMES[:-1])))
+    kept = finished(instance, home, Goals(("moves", *GOALS[:-1])))
     assert [instance.option_names[o] for o in kept.options] == ["o", "two", "two"]
 
 
@@ -98,7 +98,7 @@ def test_what_may_be_given_up_brings_tables_home() -> None:
     """Home costs 8 instead of 6: only a tolerance that allows it brings both tables back."""
     instance, _ = two_ranks()
     best = Placement(np.asarray([0, 2, 4]), [[np.asarray([0])], *[[np.asarray([1])]] * 2])
-    order = ("moves", *NAMES[:-1])
+    order = ("moves", *GOALS[:-1])
     moved = [
         len(moved_tables(instance, finished(instance, best, Goals(order, tolerance))))
         for tolerance in (0.0, 0.2, 0.34)
@@ -116,7 +116,7 @@ def test_memory_is_evened_without_cost() -> None:
     before = Placement(np.arange(4), [[np.asarray([0])]] * 4)
     assert sorted(check(plain, finished(plain, before)).loads.use[0].tolist()) == [4, 4]
     known = replace(plain, current=tuple(Current(t, t, ((0,),)) for t in range(4)))
-    kept = finished(known, before, Goals((*NAMES[:3], "moves", "even_memory")))
+    kept = finished(known, before, Goals((*GOALS[:3], "moves", "even_memory")))
     assert check(known, kept).loads.use[0].tolist() == [8, 0]
 
 

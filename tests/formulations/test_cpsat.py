@@ -10,11 +10,10 @@ import time
 import numpy as np
 import pytest
 
+from formulations import cpsat
 from formulations.clock import Limits
+from formulations.cpsat import Asked, Found, Use, solve_cpsat
 from formulations.model.linear import LinearModel
-from formulations.solvers import cpsat
-from formulations.solvers.answer import Found
-from formulations.solvers.cpsat import Asked, Use, solve_cpsat
 
 
 def market_split(rows: int = 5, columns: int = 40) -> LinearModel:

@@ -9,17 +9,16 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from formulations.cpsat import Found
 from formulations.instance import Current, Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.model.build import Parts
-from formulations.model.decode import decode
-from formulations.model.encode import encode
 from formulations.model.partition import by_rank
+from formulations.model.placements import decode, encode
 from formulations.presolve import usable
 from formulations.result.check import check, compute_loads
 from formulations.result.placement import Placement
-from formulations.search.opened import Chooser, Sizes
-from formulations.solvers.answer import Found
+from formulations.search.neighbourhoods import Chooser
 from tests.formulations.brute_force import brute_force
 from tests.formulations.model.solved import broken_rows, solved
 from tests.formulations.strategies import instances
@@ -142,22 +141,3 @@ def test_closed_moves_count() -> None:
     model, answer = solved(instance, None, opened(plan, [1]))
     assert answer.value == 2 and answer.values is not None
     assert decode(model, answer.values).ranks[1][0].tolist() == [1]
-
-
-def test_ranks_of_a_machine_open_what_lies_on_all_of_it() -> None:
-    """Two of four ranks open: the table-row-wise table is open as well, if not its seat."""
-    builder = InstanceBuilder([[0, 1, 2, 3], [4]], ["p"], [], "busiest_rank")
-    builder.add_table("wide")
-    builder.add_option("o", [Block(Where.ONE_MACHINE, [Shard({}, [3])], 1)])
-    for table in "abcd":
-        builder.add_table(table)
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [5])])])
-    instance = builder.build()
-    ranks = [[np.arange(4)], *([np.asarray([r])] for r in range(4))]
-    placement = Placement(np.arange(5), ranks)
-    load = compute_loads(instance, placement)
-    chooser = Chooser(instance, usable(instance), random.Random(0), Sizes(ranks=2.0))
-    drawn = [chooser.draw(placement, load) for _ in range(50)]
-    parts = [(tables, free) for kind, tables, free in drawn if kind == "ranks"]
-    assert parts
-    assert all(0 in tables and free.sum() == 2 for tables, free in parts)

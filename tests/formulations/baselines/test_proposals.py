@@ -1,4 +1,4 @@
-"""The search over proposals: pruning changes nothing, the first of equals wins, limits hold."""
+"""Placing proposals: pruning changes nothing, the first of equals wins, limits hold; and kinds."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formulations import Instance, Objective, Settings, StoppedBy, check
-from formulations.baselines.partition import Partitioner, search
-from formulations.baselines.partition.search import lower_bounds
+from formulations.baselines.partition.partitioner import Partitioner
+from formulations.baselines.partition.proposals import lower_bounds, option_kind, search
 from formulations.clock import Clock
 from formulations.fusion import without_fusion
 from tests.formulations.baselines.test_partition import whole_tables
@@ -86,3 +86,10 @@ def test_first_stops_at_the_first_that_can_be_placed() -> None:
     found = search(Partitioner(instance), [np.asarray([[0, 1]] * 5)], asked, Clock(asked), True)
     assert found.placed == 1
     assert instance.objective == Objective.BUSIEST_RANK
+
+
+def test_kind_is_the_name_before_a_separator() -> None:
+    """The sharding type of names that our pricing and the TorchRec import write."""
+    assert option_kind("column_wise:16/HBM_ONLY") == "column_wise"
+    assert option_kind("row_wise/CACHING/0.3") == "row_wise"
+    assert option_kind("plain") == "plain"

@@ -1,4 +1,5 @@
-"""Literature problems as Instances: generalised assignment (GAP), multiple-choice knapsack (MMKP).
+"""Read any file that holds a problem: our own format, or the literature's, as Instances:
+generalised assignment (GAP) and multiple-choice knapsack (MMKP).
 
 GAP: every item to one agent, each agent's capacity kept, least cost. Its JSON: ``agents``,
 ``items``, ``cost[agent][item]``, ``weight[agent][item]``, ``capacity[agent]``, ``sense`` ``min`` or
@@ -22,27 +23,105 @@ Multiple-choice Knapsack Problem by constructing convex hulls. Computers & Opera
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from formulations.errors import InstanceError
-from formulations.instance import MAX_VALUE, Instance, Objective, Scope, Where
+from formulations.instance import MAX_VALUE, Instance, Objective, Scope, Where, strict_json
 from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance.file import FORMAT, instance_from_dict
 
 GAP = ("agents", "items", "cost", "weight", "capacity")
 MMKP = ("groups", "items_per_group", "resources", "capacity", "profit", "weight")
 #: More decimals than this are refused.
 MAX_DECIMALS = 6
+_ALLOWED = f"allowed: {FORMAT!r}, or the MMKP and GAP layouts of docs/dp-vs-exact.md"
 
 
-def has_fields(document: Any, fields: Sequence[str]) -> bool:
+def read_any(path: str | Path) -> Instance:
+    """Read an instance file of any known kind.
+
+    Parameters
+    ----------
+    path : path
+        A file (JSON, gzipped or not). Where a file holds several instances, ``FILE#NAME`` picks
+        one: ``gap.json#a05100``.
+
+    Raises
+    ------
+    InstanceError
+        One sentence: the file, the field, what was found and what is allowed.
+    """
+    file, name = _split(path)
+    document = _parse(file)
+    if isinstance(document, dict) and "format" in document:
+        if name is not None:
+            raise InstanceError(f"{file}: holds one instance, so '#{name}' picks nothing")
+        return instance_from_dict(document, str(file))
+    found = _instances(document, file)
+    if name is None and len(found) > 1:
+        first = ", ".join(list(found)[:3])
+        raise InstanceError(
+            f"{file}: holds {len(found)} instances; pick one as {file.name}#NAME ({first}, …)"
+        )
+    key = next(iter(found)) if name is None else name
+    if key not in found:
+        near = difflib.get_close_matches(key, found, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(found)}"
+        raise InstanceError(f"{file}: holds no instance {key!r}; {hint}")
+    if _has_fields(found[key], GAP):
+        return _gap_to_instance(found[key], f"{file}#{key}", key)
+    return _mmkp_to_instance(found[key], f"{file}#{key}")
+
+
+def names_in(path: str | Path) -> list[str]:
+    """Names of the instances in a literature file; empty for our own format.
+
+    Raises
+    ------
+    InstanceError
+        For a file of no known kind.
+    """
+    document = _parse(Path(path))
+    if isinstance(document, dict) and "format" in document:
+        return []
+    return list(_instances(document, Path(path)))
+
+
+def _split(path: str | Path) -> tuple[Path, str | None]:
+    if Path(path).exists() or "#" not in str(path):
+        return Path(path), None
+    file, name = str(path).split("#", 1)
+    return Path(file), name
+
+
+def _parse(file: Path) -> Any:
+    # Fractions are allowed here and checked field by field: profits may have decimals.
+    return strict_json.parse(strict_json.read_bytes(file), str(file))
+
+
+def _instances(document: Any, file: Path) -> dict[str, dict[str, Any]]:
+    """Every literature instance of a document by name."""
+    if _has_fields(document, MMKP) or _has_fields(document, GAP):
+        return {str(document.get("name", file.stem)): document}
+    if isinstance(document, list) and document and all(_has_fields(d, MMKP) for d in document):
+        return {str(item.get("name", i)): item for i, item in enumerate(document)}
+    several = document.values() if isinstance(document, dict) else ()
+    if several and all(_has_fields(d, GAP) for d in several):
+        return dict(document)
+    raise InstanceError(f"{file}: not a known kind of instance file; {_ALLOWED}")
+
+
+def _has_fields(document: Any, fields: Sequence[str]) -> bool:
     """Whether a JSON object has the fields of a kind of instance."""
     return isinstance(document, dict) and all(field in document for field in fields)
 
 
-def gap_to_instance(document: dict[str, Any], what: str, name: str) -> Instance:
+def _gap_to_instance(document: dict[str, Any], what: str, name: str) -> Instance:
     """A GAP instance as an Instance: agents are ranks, items tables, one option an agent.
 
     Costs with decimals are multiplied by a power of ten, and negated for ``sense`` ``max``;
@@ -73,7 +152,7 @@ def gap_to_instance(document: dict[str, Any], what: str, name: str) -> Instance:
     return _built(builder, document, scale)
 
 
-def mmkp_to_instance(document: dict[str, Any], what: str) -> Instance:
+def _mmkp_to_instance(document: dict[str, Any], what: str) -> Instance:
     """An MMKP instance as an Instance that minimises −profit × scale.
 
     Groups become tables, items options with one ``CLUSTER`` block, knapsacks cluster resources;

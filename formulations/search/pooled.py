@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from formulations.clock import Limits
+from formulations.cpsat import Answer, Asked, Found, solve_cpsat
 from formulations.instance import Instance
 from formulations.model.build import Model, Parts, build
-from formulations.model.decode import chosen_machines, chosen_options
 from formulations.model.partition import by_class, by_machine
+from formulations.model.placements import chosen_machines, chosen_options
 from formulations.result.outcome import BoundSource
-from formulations.solvers.answer import Answer, Found
-from formulations.solvers.cpsat import Asked, solve_cpsat
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, given, settings
 
-from formulations.bounds.own import own_cost
-from formulations.bounds.pooled import machine_ip, pooled_ip
 from formulations.clock import Limits
 from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance.facts import own_cost
 from formulations.presolve import usable
+from formulations.search.pooled import machine_ip, pooled_ip
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 

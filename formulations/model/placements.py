@@ -1,4 +1,4 @@
-"""From a Placement to the value of every column: a complete hint."""
+"""From a Placement to the value of every column (a complete hint), and back."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ import numpy as np
 
 from formulations.instance import Instance, IntArray
 from formulations.instance.candidates import Candidates
+from formulations.instance.lowering import settled_ranks
 from formulations.model.build import Model
+from formulations.model.columns import Columns
 from formulations.model.linear import LinearModel, Matrix
 from formulations.model.symmetry import renamed
 from formulations.result.check import check
-from formulations.result.placement import Placement, same_ranks
+from formulations.result.placement import Placement, machine_ranks, same_ranks
+
+#: Kind of shard -> ranks.
+Named = dict[int, list[int]]
 
 
 def encode(model: Model, placement: Placement) -> IntArray | None:
@@ -41,6 +46,30 @@ def encode(model: Model, placement: Placement) -> IntArray | None:
         return None
     _follow(model.linear, values, len(columns.owners))
     return values
+
+
+def fitted(model: Model, placement: Placement, replacement: IntArray) -> IntArray | None:
+    """Values for a plan at most as costly as the one given, which the model can represent.
+
+    Options that were removed give way to those that dominate them (``replacement`` [options]);
+    equal ranks are renamed into the order that an ordered model asks for.
+
+    Returns
+    -------
+    int64 array [columns] or None
+        None when the plan breaks a constraint or has no such form.
+    """
+    candidates = model.columns.candidates
+    instance = candidates.instance
+    if not check(instance, placement).feasible:
+        return None
+    options = replacement[placement.options]
+    if (options < 0).any():
+        return None
+    plan = Placement(options, placement.ranks)
+    if model.parts.ordered:
+        plan = renamed(candidates, plan)
+    return encode(model, plan) if check(instance, plan).feasible else None
 
 
 def _candidates(candidates: Candidates, placement: Placement, tables: IntArray) -> IntArray | None:
@@ -162,25 +191,92 @@ def _missing(matrix: Matrix, rows: IntArray, coefficient: IntArray, activity: In
     return int(np.max(-(-excess // -coefficient[below]), initial=0))
 
 
-def fitted(model: Model, placement: Placement, replacement: IntArray) -> IntArray | None:
-    """Values for a plan at most as costly as the one given, which the model can represent.
+def chosen(model: Model, values: np.ndarray) -> IntArray:
+    """Candidate of every table in a solution over any partition, −1 for closed tables."""
+    columns = model.columns
+    found = np.full(columns.candidates.instance.num_tables, -1, dtype=np.int64)
+    taken = np.flatnonzero(np.asarray(values)[columns.x] > 0.5)
+    found[columns.candidates.table[taken]] = taken
+    return found
 
-    Options that were removed give way to those that dominate them (``replacement`` [options]);
-    equal ranks are renamed into the order that an ordered model asks for.
 
-    Returns
-    -------
-    int64 array [columns] or None
-        None when the plan breaks a constraint or has no such form.
-    """
-    candidates = model.columns.candidates
-    instance = candidates.instance
-    if not check(instance, placement).feasible:
-        return None
-    options = replacement[placement.options]
-    if (options < 0).any():
-        return None
-    plan = Placement(options, placement.ranks)
-    if model.parts.ordered:
-        plan = renamed(candidates, plan)
-    return encode(model, plan) if check(instance, plan).feasible else None
+def chosen_options(model: Model, values: np.ndarray) -> IntArray | None:
+    """Option of every table in a solution; None when some table has none."""
+    taken = chosen(model, values)
+    return None if (taken < 0).any() else model.columns.candidates.option[taken]
+
+
+def chosen_machines(model: Model, values: np.ndarray) -> IntArray:
+    """Machine of every table in a solution over whole machines; −1 where it is on several, or
+    none is told apart."""
+    columns, partition = model.columns, model.columns.partition
+    values, taken = np.rint(np.asarray(values)).astype(np.int64), chosen(model, values)
+    machine_of = np.full(partition.count, -1, dtype=np.int64)
+    for cell in range(partition.count):
+        here = np.unique(partition.instance.machine_of[partition.cell_of == cell])
+        machine_of[cell] = here[0] if len(here) == 1 else -1
+    found: dict[int, set[int]] = {}
+    for (candidate, _), kinds in _seated(columns, values, taken).items():
+        cells = [cell for named in kinds.values() for cell in named]
+        found.setdefault(candidate, set()).update(machine_of[cells].tolist())
+    for (candidate, _), machines in _machines(columns, values, taken).items():
+        found.setdefault(candidate, set()).update(machines)
+    ways = [found.get(int(candidate), set()) for candidate in taken]
+    return np.asarray([next(iter(way)) if len(way) == 1 else -1 for way in ways], dtype=np.int64)
+
+
+def decode(model: Model, values: IntArray) -> Placement:
+    """The placement that a solution says; closed tables stay as they are."""
+    columns, base = model.columns, model.parts.base
+    candidates, instance = columns.candidates, columns.candidates.instance
+    taken = chosen(model, values)
+    options = np.full(len(taken), -1, dtype=np.int64) if base is None else base.options.copy()
+    ranks: list[list[IntArray]] = [[] for _ in taken] if base is None else list(base.ranks)
+    seats, machines = _seated(columns, values, taken), _machines(columns, values, taken)
+    for table in np.flatnonzero(taken >= 0).tolist():
+        candidate = int(taken[table])
+        options[table] = candidates.option[candidate]
+        ranks[table] = [
+            _by_kind(candidates, block, seats[candidate, block])
+            if (candidate, block) in seats
+            else machine_ranks(instance, machines[candidate, block])
+            if (candidate, block) in machines
+            else settled_ranks(candidates, candidate, block)
+            for block in instance.blocks_of(int(options[table]))
+        ]
+    return Placement(options, ranks)
+
+
+def _seated(columns: Columns, values: IntArray, taken: IntArray) -> dict[tuple[int, int], Named]:
+    """Ranks of freely placed shards, by (candidate, block), then by kind of shard."""
+    seats = columns.seats
+    times = values[seats.column] * seats.each
+    table = columns.candidates.table[seats.candidate]
+    found: dict[tuple[int, int], Named] = {}
+    for i in np.flatnonzero((times > 0) & (taken[table] == seats.candidate)).tolist():
+        kinds = found.setdefault((int(seats.candidate[i]), int(seats.block[i])), {})
+        kinds.setdefault(int(seats.entry[i]), []).extend([int(seats.cell[i])] * int(times[i]))
+    return found
+
+
+def _machines(
+    columns: Columns, values: IntArray, taken: IntArray
+) -> dict[tuple[int, int], list[int]]:
+    """Machines taken, by (candidate, block)."""
+    rows = columns.taken
+    times = values[rows.column] * rows.each
+    table = columns.candidates.table[rows.candidate]
+    found: dict[tuple[int, int], list[int]] = {}
+    for i in np.flatnonzero((times > 0) & (taken[table] == rows.candidate)).tolist():
+        machine = int(columns.partition.kinds[int(rows.kind[i])].machines[0])
+        block = (int(rows.candidate[i]), int(rows.block[i]))
+        found.setdefault(block, []).extend([machine] * int(times[i]))
+    return found
+
+
+def _by_kind(candidates: Candidates, block: int, kinds: Named) -> IntArray:
+    """Ranks in position order: each position takes one of its kind's."""
+    view = candidates.instance.block(block)
+    left = {entry: list(ranks) for entry, ranks in kinds.items()}
+    kind = [int(candidates.canonical[view.entry(i)]) for i in range(view.count)]
+    return np.asarray([left[k].pop(0) for k in kind], dtype=np.int64)

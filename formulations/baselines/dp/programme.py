@@ -11,17 +11,17 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.baselines.dp_model.stages import (
+from formulations.baselines.dp.stages import (
     Stage,
     Trellis,
     combinations_of_levels,
     fusion_components,
 )
-from formulations.baselines.dp_model.transition import Cells, Choices, Grid, origin
+from formulations.baselines.dp.transition import Cells, Choices, Grid, origin
 from formulations.baselines.partition.partitioner import SortBy
-from formulations.bounds.own import OptionFacts
 from formulations.errors import InstanceError, UnsupportedInstance
 from formulations.instance import Instance, IntArray, Objective, Scope
+from formulations.instance.facts import OptionFacts
 from formulations.settings import FLAG, Options, list_of, one_of, whole
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 
 from formulations import Instance, Where
-from formulations.bounds.own import option_facts
+from formulations.instance.facts import option_facts
 from tests.formulations.brute_force import table_placements
 from tests.formulations.examples import every_kind
 from tests.formulations.strategies import instances

@@ -1,4 +1,5 @@
-"""A linear model handed to CP-SAT: exact in integers.
+"""A linear model handed to CP-SAT: exact in integers (the formulation of that name is
+:mod:`formulations.exact`).
 
 CP-SAT's presolve has given wrong bounds, wrong "optimal" and wrong "infeasible" on linear models
 of ours (google/or-tools #5293, #5274; benchmarks/ortools-presolve), so it is off wherever a status
@@ -9,9 +10,10 @@ and claims nothing.
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from math import floor
 from typing import Any
 
@@ -21,7 +23,6 @@ from formulations.clock import Limits
 from formulations.errors import UnsupportedInstance
 from formulations.instance import IntArray
 from formulations.model.linear import FREE, LinearModel, Matrix
-from formulations.solvers.answer import Answer, Found, run_until
 
 #: Σ |coefficient| × range of a row must stay below 2^62 in CP-SAT; one bit is left for its slack.
 MAX_ROW = 2**61
@@ -30,6 +31,48 @@ _LP_WORKERS = (
     "max_lp", "reduced_costs", "pseudo_costs", "lb_tree_search", "default_lp", "core",
     "quick_restart",
 )  # fmt: skip
+#: How often a waiting solve looks at the caller's stop flag, seconds.
+POLL = 0.05
+
+
+class Found(StrEnum):
+    """What a solver says of a model; ``OPTIMAL`` and ``INFEASIBLE`` are its claims of proof."""
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a solver found.
+
+    Attributes
+    ----------
+    status : Found
+    value : int or None
+        Objective of ``values``.
+    bound : int or None
+        No solution of the model costs less.
+    values : int64 array [columns] or None
+    work : float
+        Deterministic work spent.
+    done : bool
+        Whether the solver ended by itself, not at a limit; no claim.
+    relaxed : bool
+        Whether rows beyond 62 bits were weakened: a solution may break them.
+    """
+
+    status: Found
+    value: int | None = None
+    bound: int | None = None
+    values: IntArray | None = None
+    work: float = 0.0
+    done: bool = False
+    relaxed: bool = False
+
+
 _STATUS = {
     "OPTIMAL": Found.OPTIMAL,
     "FEASIBLE": Found.FEASIBLE,
@@ -119,12 +162,51 @@ def solve_cpsat(
         on_bound = asked.on_bound
         solver.best_bound_callback = lambda b: on_bound((_below(b) + model.offset) * model.scale)
     tracer = None if asked.on_values is None else _tracer(cp_model, asked.on_values)
-    status = run_until(lambda: solver.solve(built, tracer), solver.stop_search, limits.stop)
+    status = _run_until(lambda: solver.solve(built, tracer), solver.stop_search, limits.stop)
     if status.name not in _STATUS:
         raise UnsupportedInstance(
             f"CP-SAT cannot hold these numbers in 62 bits, use a coarser unit ({built.validate()})"
         )
     return _answer(model, solver.response_proto, _STATUS[status.name], asked.use, relaxed)
+
+
+def _run_until(
+    work: Callable[[], Any], halt: Callable[[], None], stop: threading.Event | None
+) -> Any:
+    """Run a solver in a thread of its own, so that signals and the stop flag are heard.
+
+    Parameters
+    ----------
+    work : callable
+        Runs the solver; what it raises is raised here.
+    halt : callable
+        Asks the solver to end soon; may be called more than once.
+    stop : threading.Event or None
+    """
+    result: list[Any] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            result.append(work())
+        except BaseException as error:  # raised again in the caller's thread
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(POLL)
+            if stop is not None and stop.is_set():
+                halt()
+    except BaseException:
+        while thread.is_alive():
+            halt()
+            thread.join(POLL)
+        raise
+    if errors:
+        raise errors[0]
+    return result[0]
 
 
 def _answer(model: LinearModel, response: Any, status: Found, use: Use, relaxed: bool) -> Answer:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from formulations.baselines.dp_model.transition import Cells, Choices, Grid, Steps, step
+from formulations.baselines.dp.transition import Cells, Choices, Grid, Steps, step
 from formulations.clock import OutOfTime
 from formulations.errors import UnsupportedInstance
 from formulations.instance import Instance, IntArray

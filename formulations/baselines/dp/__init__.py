@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from formulations.baselines.dp_model.programme import (
+from formulations.baselines.dp.programme import (
     OPTIONS,
     Problem,
     Programme,
@@ -26,9 +26,9 @@ from formulations.baselines.dp_model.programme import (
     make_problem,
     read_wishes,
 )
-from formulations.baselines.dp_model.transition import Cells, Grid
+from formulations.baselines.dp.transition import Cells, Grid
 from formulations.baselines.partition.partitioner import Partitioner
-from formulations.baselines.partition.search import Found, outcome_of, search
+from formulations.baselines.partition.proposals import Found, outcome_of, search
 from formulations.clock import Clock, OutOfTime
 from formulations.instance import Instance, IntArray, Objective
 from formulations.result.outcome import Outcome, StoppedBy, why_stopped

@@ -1,1 +1,0 @@
-"""The two-dimensional dynamic programme over memory bins, in both published variants."""

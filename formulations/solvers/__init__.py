@@ -1,1 +1,0 @@
-"""A model of :mod:`formulations.model` handed to CP-SAT."""

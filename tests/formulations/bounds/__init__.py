@@ -1,1 +1,0 @@
-"""Tests, mirroring the package of the same name."""
