@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from milp_planner.features.explain.perturb import is_skewed, steeper
 from milp_planner.inputs.access import Access, MissRate
-from milp_planner.pricing.hit_ratios import Tier, hit_ratios
+from milp_planner.pricing.hit_ratios import CachePolicy, hit_ratios
 from milp_planner.pricing.popularity import popularity
 
 ROWS = 40
@@ -53,7 +53,7 @@ def test_zipf_in_other_words_follows_the_exponent(alpha: float, power: float) ->
         assert by_row(found) == pytest.approx(expected, rel=1e-6)
     found = steeper(ACCESS.validate_python(curve(alpha, 0.2)), ROWS, power)
     ratios = np.arange(ROWS + 1) / ROWS
-    hits = hit_ratios(found, ROWS, ratios, Tier("CACHING", False, 0.0)).values
+    hits = hit_ratios(found, ROWS, ratios, CachePolicy("CACHING", False, 0.0)).values
     assert hits[1:] == pytest.approx(0.8 * np.cumsum(expected), abs=1e-9)
 
 
@@ -106,7 +106,7 @@ def test_steeper_is_steeper() -> None:
         access = ACCESS.validate_python(value)
         half = [
             float(hit_ratios(steeper(access, ROWS, p), ROWS, np.array([0.2]),
-                             Tier("CACHING", True, 0.0)).values[0]) for p in (0.8, 1.0, 1.2)
+                             CachePolicy("CACHING", True, 0.0)).values[0]) for p in (0.8, 1.0, 1.2)
         ]  # fmt: skip
         assert half == sorted(half) and half[0] < half[2]
         assert steeper(access, ROWS, 1.0) is access and is_skewed(access)
