@@ -141,7 +141,7 @@ Source = Literal["formula", "table", "unchecked", "curve", "none"]
 formula outside its region, the user's measured curve, or nothing (no statistics: the cache ratio
 itself)."""
 
-MOST_SKEWED, STEEPEST = 1.8, 3.0
+FORMULA_ALPHA, TABLE_ALPHA = 1.8, 3.0
 """Zipf exponents up to which formulas were checked, and up to which the simulator's table goes."""
 SMALLEST = 0.02
 """Cache ratio down to which both were."""
@@ -281,9 +281,9 @@ def _by_batches(
 
 
 def _formula_or_table(access: Access) -> Source:
-    if not isinstance(access, Zipf) or access.alpha <= MOST_SKEWED:
+    if not isinstance(access, Zipf) or access.alpha <= FORMULA_ALPHA:
         return "formula"
-    return "table" if access.alpha <= STEEPEST else "unchecked"
+    return "table" if access.alpha <= TABLE_ALPHA else "unchecked"
 
 
 def _simulated(access: Access, rows: int, ratios: FloatArray, policy: CachePolicy) -> FloatArray:
