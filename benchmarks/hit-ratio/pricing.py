@@ -23,7 +23,7 @@ import numpy as np
 from milp_planner.features.simulate.streams import drawn
 from milp_planner.features.simulate.tiers import Shape, Tiers
 from milp_planner.inputs.access import Zipf
-from milp_planner.pricing.hit_ratios import FITS, Tier, hit_ratios
+from milp_planner.pricing.hit_ratios import FITS, CachePolicy, hit_ratios
 from milp_planner.pricing.hybrid import long_run
 from milp_planner.pricing.popularity import zipf
 
@@ -32,31 +32,31 @@ ENOUGH = 20_000
 """Lookups that a hit ratio stands on, at least; a batch at least."""
 
 
-def simulated(alpha: float, slots: int, tier: Tier, seed: int) -> float:
+def simulated(alpha: float, slots: int, policy: CachePolicy, seed: int) -> float:
     """Hit ratio after the lookups that prices assume."""
-    generator, batch = np.random.default_rng(seed), round(tier.batch)
+    generator, batch = np.random.default_rng(seed), round(policy.batch)
     stream, ids = drawn(zipf(ROWS, alpha)), generator.permutation(ROWS)
-    tiers = Tiers(Shape(tier.mode, slots, ROWS - slots, tier.frequency), np.arange(ROWS))
+    tiers = Tiers(Shape(policy.mode, slots, ROWS - slots, policy.frequency), np.arange(ROWS))
     for _ in range(round(long_run(ROWS, batch) / batch)):
         tiers.step(ids[stream.draw(batch, generator)])
     counted = range(-(-ENOUGH // batch))
     return reduce(add, (tiers.step(ids[stream.draw(batch, generator)]) for _ in counted)).hit_ratio
 
 
-def drawn_tier(generator: np.random.Generator) -> tuple[float, int, Tier]:
-    """Skew, slots and tier anywhere."""
+def drawn_policy(generator: np.random.Generator) -> tuple[float, int, CachePolicy]:
+    """Skew, slots and policy anywhere."""
     alpha = round(float(generator.uniform(0, 3)), 2)
     ratio = 10 ** generator.uniform(np.log10(0.02), np.log10(0.95))
     slots = max(round(ROWS * ratio / BUCKET), 1) * BUCKET
     batch = round(ROWS * 10 ** generator.uniform(-2, 1.5))
     hybrid, frequency = generator.choice([True, False]), bool(generator.integers(2))
-    return alpha, slots, Tier("HYBRID" if hybrid else "CACHING", frequency, batch)
+    return alpha, slots, CachePolicy("HYBRID" if hybrid else "CACHING", frequency, batch)
 
 
-def drawn_edge(generator: np.random.Generator) -> tuple[float, int, Tier]:
-    """Skew, slots and a HYBRID tier that a batch just fits or just does not."""
+def drawn_edge(generator: np.random.Generator) -> tuple[float, int, CachePolicy]:
+    """Skew, slots and a HYBRID policy whose batch just fits or just does not."""
     while True:
-        alpha, slots, tier = drawn_tier(generator)
+        alpha, slots, policy = drawn_policy(generator)
         known, wanted = zipf(ROWS, alpha), slots * generator.uniform(0.9, 1.1)
         batches = np.geomspace(ROWS / 100, 30 * ROWS, 400)
         distinct = np.array([known.distinct(batch) for batch in batches])
@@ -64,23 +64,23 @@ def drawn_edge(generator: np.random.Generator) -> tuple[float, int, Tier]:
             return (
                 alpha,
                 slots,
-                Tier(
-                    "HYBRID", tier.frequency, float(np.rint(np.interp(wanted, distinct, batches)))
+                CachePolicy(
+                    "HYBRID", policy.frequency, float(np.rint(np.interp(wanted, distinct, batches)))
                 ),
             )
 
 
-def point(alpha: float, slots: int, tier: Tier, edge: bool) -> dict[str, Any]:
+def point(alpha: float, slots: int, policy: CachePolicy, edge: bool) -> dict[str, Any]:
     """What pricing says, and what two simulations found."""
     access = Zipf(kind="zipf", alpha=alpha)
-    said = hit_ratios(access, ROWS, np.array([slots / ROWS]), tier)
-    cover = zipf(ROWS, alpha).distinct(tier.batch) / slots
+    said = hit_ratios(access, ROWS, np.array([slots / ROWS]), policy)
+    cover = zipf(ROWS, alpha).distinct(policy.batch) / slots
     return {
-        "mode": tier.mode, "score": "lfu" if tier.frequency else "lru", "alpha": alpha,
-        "x": slots / ROWS, "batch": tier.batch, "cover": round(cover, 3), "edge": edge,
+        "mode": policy.mode, "score": "lfu" if policy.frequency else "lru", "alpha": alpha,
+        "x": slots / ROWS, "batch": policy.batch, "cover": round(cover, 3), "edge": edge,
         "source": said.sources[0], "overfull": bool(cover > FITS),
         "priced": round(float(said.values[0]), 4),
-        "simulated": [round(simulated(alpha, slots, tier, seed), 4) for seed in SEEDS],
+        "simulated": [round(simulated(alpha, slots, policy, seed), 4) for seed in SEEDS],
     }  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def main() -> None:
     edges = [False] * arguments.points + [True] * arguments.edges
     points = []
     for number, edge in enumerate(edges, 1):
-        points.append(point(*(drawn_edge if edge else drawn_tier)(generator), edge))
+        points.append(point(*(drawn_edge if edge else drawn_policy)(generator), edge))
         print(f"{number}/{len(edges)}", points[-1], flush=True)
     errors = np.array([abs(p["priced"] - np.mean(p["simulated"])) for p in points])
     print(f"mean |error| {errors.mean():.4f}, worst {errors.max():.4f} of {len(points)} points")

@@ -24,7 +24,7 @@ import numpy as np
 from benchmarks.prediction.workload import FEATURES, Point
 from milp_planner.inputs.access import Zipf
 from milp_planner.pricing import lookup
-from milp_planner.pricing.hit_ratios import Tier, hit_ratios
+from milp_planner.pricing.hit_ratios import CachePolicy, hit_ratios
 from milp_planner.pricing.profile import Profile, load_profile
 
 ROW_BYTES = np.array([0, 8, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512])
@@ -73,7 +73,9 @@ def hit_ratio(point: Point, cache_bytes: float) -> np.ndarray:
     """Che's hit ratio of a cache of so many bytes over the point's Zipf law; shape [1]."""
     share = min(cache_bytes / (point.rows * point.width * 4), 1.0)
     zipf = Zipf(kind="zipf", alpha=point.alpha)
-    return hit_ratios(zipf, point.rows, np.array([share]), Tier("CACHING", False, 0.0)).values
+    return hit_ratios(
+        zipf, point.rows, np.array([share]), CachePolicy("CACHING", False, 0.0)
+    ).values
 
 
 def penalty(point: Point, row_bytes: float) -> float:

@@ -31,7 +31,7 @@ CLASSES: dict[str, type[Spec]] = {
         access.Sample,
         access.MeasuredSkew,
         table.Constraints,
-        table.Pin,
+        table.PinSpec,
         cluster.Cluster,
         cluster.Machine,
         cluster.Rank,

@@ -195,7 +195,7 @@ def make_settings(  # noqa: PLR0913 - what commands share
     goals: str | None = None,
     objective: str = "",
 ) -> Settings:
-    """Limits and wishes of one command, checked for the formulation that gets them all.
+    """Limits and preferences of one command, checked for the formulation that gets them all.
 
     Without a time limit :data:`SECONDS` stand, unless work is what limits the run.
     """

@@ -39,7 +39,7 @@ def write_starters(folder: str | Path) -> tuple[Path, ...]:
     return targets
 
 
-class Kind(StrEnum):
+class Listed(StrEnum):
     """What can be listed."""
 
     MODELS = "models"
@@ -49,16 +49,16 @@ class Kind(StrEnum):
     SUITES = "suites"
 
 
-KindArgument = Annotated[Kind | None, argument("[KIND]", "What to list; default: everything.")]
+ListedArgument = Annotated[Listed | None, argument("[KIND]", "What to list; default: everything.")]
 
 
-def list_shipped(kind: KindArgument = None, json: JsonOption = False) -> None:
+def list_shipped(kind: ListedArgument = None, json: JsonOption = False) -> None:
     """List models, clusters, profiles, formulations and suites.
 
     Every command that takes a model or a cluster accepts these names. A name such as
     generated:tables=1000,seed=0,kind=torchrec generates a model of any size.
     """
-    listing = {k.value: _ROWS[k]() for k in (Kind if kind is None else [kind])}
+    listing = {each.value: _ROWS[each]() for each in (Listed if kind is None else [kind])}
     drawn = (_draw(name, rows) for name, rows in listing.items())
     console.tell(json, lambda: listing, lambda: drawn)
 
@@ -130,11 +130,11 @@ def _suites() -> list[dict[str, Any]]:
 
 #: Plain rows of each kind, each beginning with ``name``.
 _ROWS = {
-    Kind.MODELS: _models,
-    Kind.CLUSTERS: _clusters,
-    Kind.PROFILES: _profiles,
-    Kind.FORMULATIONS: _formulations,
-    Kind.SUITES: _suites,
+    Listed.MODELS: _models,
+    Listed.CLUSTERS: _clusters,
+    Listed.PROFILES: _profiles,
+    Listed.FORMULATIONS: _formulations,
+    Listed.SUITES: _suites,
 }
 
 

@@ -12,7 +12,7 @@ from milp_planner.cli.options import JsonOption, ModelArgument, OutputOption, ar
 from milp_planner.files import check_absent, check_writable, write_atomically, write_together
 
 if TYPE_CHECKING:
-    from milp_planner.inputs.table import Pin
+    from milp_planner.inputs.table import PinSpec
 
 ToOption = Annotated[
     str,
@@ -91,7 +91,7 @@ def import_plan(
     console.tell(json, lambda: pinned, lambda: lines, output)
 
 
-def _words(pin: Pin) -> str:
+def _words(pin: PinSpec) -> str:
     said = {key: value for key, value in pin.to_dict().items() if value is not None}
     if not said:
         return "left to the trainer"

@@ -63,7 +63,7 @@ TENTHS = tuple(Fraction(i, 10) for i in range(1, 10))
 """The default cache-ratio grid, 1/10 … 9/10 (0 is HOST_ONLY and 1 is HBM_ONLY: modes)."""
 
 
-class Pin(Spec):
+class PinSpec(Spec):
     """One option a table must take; what is left out stays free."""
 
     mode: Mode | None = None
@@ -80,7 +80,7 @@ class Pin(Spec):
     """Ranks the shards must sit on, in shard order; a rank may be listed more than once."""
 
     @model_validator(mode="after")
-    def _ratio_needs_a_cache(self) -> Pin:
+    def _ratio_needs_a_cache(self) -> PinSpec:
         if self.cache_ratio is not None and self.mode in ("HBM_ONLY", "HOST_ONLY"):
             raise problem_at(f"goes with CACHING or HYBRID, not with {self.mode}", "cache_ratio")
         return self
@@ -106,7 +106,7 @@ class Constraints(Spec):
     """Allowed widths of a column shard, in columns: multiples of 4, or dim; default: all legal."""
     ranks: RankNumbers | None = None
     """The only ranks that may hold a shard of this table."""
-    pin: Pin | None = None
+    pin: PinSpec | None = None
     """An option the table must take."""
 
     @model_validator(mode="after")

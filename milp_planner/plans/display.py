@@ -13,7 +13,7 @@ from formulations.instance import Scope
 from formulations.result.outcome import standing
 from milp_planner.drawing.units import listed, memory_name, show_cost, show_gap, show_ranks
 from milp_planner.errors import BadInput
-from milp_planner.pricing.hit_ratios import Source, hit_ratios, tier_of
+from milp_planner.pricing.hit_ratios import Source, hit_ratios, policy_of
 from milp_planner.pricing.options import BY_COLUMN, TIERED
 from milp_planner.pricing.storage import held_ratio
 
@@ -179,8 +179,8 @@ def hit_ratio_of(plan: Plan, index: int) -> tuple[float, Source]:
     if table.kind == "dynamicemb":
         slots = (x.numerator, x.denominator)
         ratio = np.atleast_1d(held_ratio(table.rows, ranks, table.bucket_capacity, slots))
-    tier = tier_of(table, placed.mode, float(lookups))
-    found = hit_ratios(table.access, table.rows, ratio, tier)
+    policy = policy_of(table, placed.mode, float(lookups))
+    found = hit_ratios(table.access, table.rows, ratio, policy)
     return float(found.values[0]), found.sources[0]
 
 

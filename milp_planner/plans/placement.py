@@ -22,7 +22,7 @@ from milp_planner.inputs.model import Model
 from milp_planner.inputs.spec import Spec, as_tuple
 from milp_planner.inputs.table import DistType, Mode, ShardingType, Table
 from milp_planner.plans.display import as_html, as_text, to_frame
-from milp_planner.pricing.menu import menus_of
+from milp_planner.pricing.enumeration import enumerations_of
 from milp_planner.pricing.options import (
     BY_MACHINE,
     WHOLE_ROWS,
@@ -221,11 +221,12 @@ def placed_tables(
     if placement is None:
         return ()
     found = []
-    for index, (table, menu) in enumerate(zip(model.tables, menus_of(model, cluster), strict=True)):
+    pairs = zip(model.tables, enumerations_of(model, cluster), strict=True)
+    for index, (table, legal) in enumerate(pairs):
         option = instance.option_names[int(placement.options[index])]
-        if option not in menu.names:
+        if option not in legal.names:
             raise BadInput(f"table {table.name!r} has no option {option!r} on {cluster.name!r}")
-        choice = menu.choices[menu.names.index(option)]
+        choice = legal.choices[legal.names.index(option)]
         dynamic, room = table.kind == "dynamicemb", -(-table.rows // cluster.num_ranks)
         row = runtime_value_bytes(table.dim, table.element_bytes, model.optimizer_of(table))
         found.append(

@@ -141,7 +141,7 @@ Source = Literal["formula", "table", "unchecked", "curve", "none"]
 formula outside its region, the user's measured curve, or nothing (no statistics: the cache ratio
 itself)."""
 
-MOST_SKEWED, STEEPEST = 1.8, 3.0
+FORMULA_ALPHA, TABLE_ALPHA = 1.8, 3.0
 """Zipf exponents up to which formulas were checked, and up to which the simulator's table goes."""
 SMALLEST = 0.02
 """Cache ratio down to which both were."""
@@ -150,8 +150,8 @@ FITS = 0.9
 are followed batch by batch."""
 
 
-class Tier(NamedTuple):
-    """What decides who is in HBM."""
+class CachePolicy(NamedTuple):
+    """What decides which rows are in HBM."""
 
     mode: Literal["HYBRID", "CACHING"]
     """HYBRID or CACHING."""
@@ -173,13 +173,13 @@ def has_statistics(access: Access) -> bool:
     return not isinstance(access, Unknown)
 
 
-def tier_of(table: Table, mode: str, batch: float) -> Tier:
-    """The tier of a table: only dynamicemb tables may evict by frequency."""
+def policy_of(table: Table, mode: str, batch: float) -> CachePolicy:
+    """The policy of a table: only dynamicemb tables may evict by frequency."""
     frequency = table.kind == "dynamicemb" and table.score_strategy == "lfu"
-    return Tier("HYBRID" if mode == "HYBRID" else "CACHING", frequency, batch)
+    return CachePolicy("HYBRID" if mode == "HYBRID" else "CACHING", frequency, batch)
 
 
-def hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> HitRatios:
+def hit_ratios(access: Access, rows: int, ratios: FloatArray, policy: CachePolicy) -> HitRatios:
     """Share of lookups served from HBM when it holds the ratio x of the rows, in a long run.
 
     A measured miss-rate curve is used as it is (straight lines between its points). Without
@@ -197,31 +197,33 @@ def hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> Hit
         return _alike(_measured(access, rows, ratios), "curve")
     if not has_statistics(access):
         return _alike(ratios, "none")
-    follow = _hybrid if tier.mode == "HYBRID" else _cached
-    values, source = follow(access, rows, ratios, tier), _formula_or_table(access)
-    known, overfull = ratios >= SMALLEST, _overfull(access, rows, ratios, tier)
+    follow = _hybrid if policy.mode == "HYBRID" else _cached
+    values, source = follow(access, rows, ratios, policy), _formula_or_table(access)
+    known, overfull = ratios >= SMALLEST, _overfull(access, rows, ratios, policy)
     if source != "formula":
-        values = np.where(known & ~overfull, _simulated(access, rows, ratios, tier), values)
+        values = np.where(known & ~overfull, _simulated(access, rows, ratios, policy), values)
     followed: Source = "formula" if source == "table" else source
     pairs = zip((known | (ratios == 0)).tolist(), overfull.tolist(), strict=True)
     sources = ("unchecked" if not ok else followed if over else source for ok, over in pairs)
     return HitRatios(values, tuple(sources))
 
 
-def unique_hit_ratios(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> FloatArray:
+def unique_hit_ratios(
+    access: Access, rows: int, ratios: FloatArray, policy: CachePolicy
+) -> FloatArray:
     """Share of a batch's distinct rows that a cache holds as the batch begins; float array [n].
 
     What a prefetch leaves out: it fetches every missing row once, however often the batch asks for
     it. Popular rows are found more often, so this is at most the hit ratio of the lookups. A
     measured miss-rate curve is taken as TorchRec takes it, of distinct rows. Parameters as in
-    :func:`hit_ratios`, for a tier in mode CACHING.
+    :func:`hit_ratios`, for a policy in mode CACHING.
     """
     ratios = np.asarray(ratios, dtype=np.float64)
     if isinstance(access, MissRate):
         return _measured(access, rows, ratios)
     if not has_statistics(access):
         return ratios
-    return _cached(access, rows, ratios, tier, unique=True)
+    return _cached(access, rows, ratios, policy, unique=True)
 
 
 def _alike(values: FloatArray, source: Source) -> HitRatios:
@@ -237,26 +239,26 @@ def _measured(access: MissRate, rows: int, ratios: FloatArray) -> FloatArray:
     return 1.0 - np.interp(scaled, arguments, misses)
 
 
-def _overfull(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> BoolArray:
+def _overfull(access: Access, rows: int, ratios: FloatArray, policy: CachePolicy) -> BoolArray:
     """Where the distinct rows of a batch take more of HYBRID's HBM than the fluid allows."""
     known = popularity(access, rows)
-    inner = (ratios > 0) & (ratios < 1) & (tier.mode == "HYBRID")
-    return np.asarray(inner & (known.distinct(tier.batch) > FITS * ratios * known.rows))
+    inner = (ratios > 0) & (ratios < 1) & (policy.mode == "HYBRID")
+    return np.asarray(inner & (known.distinct(policy.batch) > FITS * ratios * known.rows))
 
 
-def _hybrid(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> FloatArray:
+def _hybrid(access: Access, rows: int, ratios: FloatArray, policy: CachePolicy) -> FloatArray:
     """The fluid, of Zipf from the stored grid; batch by batch where a batch overfills HBM."""
     if isinstance(access, Zipf):
-        size, name = float(np.log10(rows)), "lfu" if tier.frequency else "lru"
-        batch = (float(np.log10(max(tier.batch / rows, 1e-12))),) if tier.frequency else ()
+        size, name = float(np.log10(rows)), "lfu" if policy.frequency else "lru"
+        batch = (float(np.log10(max(policy.batch / rows, 1e-12))),) if policy.frequency else ()
         values = grid("hybrid.json", name).at((*batch, access.alpha, size), ratios)
     else:
-        lookups = tier.batch if tier.frequency else 0.0
-        points = (_fluid(access, rows, x, lookups, tier.frequency) for x in ratios.tolist())
+        lookups = policy.batch if policy.frequency else 0.0
+        points = (_fluid(access, rows, x, lookups, policy.frequency) for x in ratios.tolist())
         values = np.fromiter(points, np.float64, len(ratios))
-    overfull = _overfull(access, rows, ratios, tier)
+    overfull = _overfull(access, rows, ratios, policy)
     if overfull.any():
-        values[overfull] = _by_batches(access, rows, tuple(ratios[overfull].tolist()), tier)
+        values[overfull] = _by_batches(access, rows, tuple(ratios[overfull].tolist()), policy)
     return values
 
 
@@ -269,28 +271,30 @@ def _fluid(access: Access, rows: int, ratio: float, batch: float, frequency: boo
 
 
 @lru_cache(maxsize=16384)
-def _by_batches(access: Access, rows: int, ratios: tuple[float, ...], tier: Tier) -> FloatArray:
+def _by_batches(
+    access: Access, rows: int, ratios: tuple[float, ...], policy: CachePolicy
+) -> FloatArray:
     known = popularity(access, rows)
-    lookups = long_run(known.rows, tier.batch)
+    lookups = long_run(known.rows, policy.batch)
     sizes = np.array(ratios) * known.rows
-    return overfull_hits(known, sizes, lookups, tier.batch, tier.frequency)
+    return overfull_hits(known, sizes, lookups, policy.batch, policy.frequency)
 
 
 def _formula_or_table(access: Access) -> Source:
-    if not isinstance(access, Zipf) or access.alpha <= MOST_SKEWED:
+    if not isinstance(access, Zipf) or access.alpha <= FORMULA_ALPHA:
         return "formula"
-    return "table" if access.alpha <= STEEPEST else "unchecked"
+    return "table" if access.alpha <= TABLE_ALPHA else "unchecked"
 
 
-def _simulated(access: Access, rows: int, ratios: FloatArray, tier: Tier) -> FloatArray:
-    name = f"{tier.mode.lower()}-{'lfu' if tier.frequency else 'lru'}"
+def _simulated(access: Access, rows: int, ratios: FloatArray, policy: CachePolicy) -> FloatArray:
+    name = f"{policy.mode.lower()}-{'lfu' if policy.frequency else 'lru'}"
     assert isinstance(access, Zipf)
-    batch = float(np.log10(max(tier.batch / rows, 1e-12)))
+    batch = float(np.log10(max(policy.batch / rows, 1e-12)))
     return grid("simulated.json", name).at((batch, access.alpha), ratios)
 
 
 def _cached(
-    access: Access, rows: int, ratios: FloatArray, tier: Tier, unique: bool = False
+    access: Access, rows: int, ratios: FloatArray, policy: CachePolicy, unique: bool = False
 ) -> FloatArray:
     """Of a cache; one that a batch's distinct rows overfill has a formula of its own."""
     known = popularity(access, rows)
@@ -299,18 +303,18 @@ def _cached(
     def at(curve: CacheCurve, sizes: FloatArray) -> FloatArray:
         return curve.unique_at(sizes) if unique else curve.hits_at(sizes)
 
-    values = at(_curve(access, rows, tier), sizes)
-    overfull = sizes < known.distinct(tier.batch)
+    values = at(_curve(access, rows, policy), sizes)
+    overfull = sizes < known.distinct(policy.batch)
     if overfull.any():
-        curve = _overflow(access, rows, tier.batch, tuple(np.unique(sizes[overfull]).tolist()))
+        curve = _overflow(access, rows, policy.batch, tuple(np.unique(sizes[overfull]).tolist()))
         values = np.where(overfull, at(curve, sizes), values)
     return values
 
 
 @lru_cache(maxsize=16384)
-def _curve(access: Access, rows: int, tier: Tier) -> CacheCurve:
+def _curve(access: Access, rows: int, policy: CachePolicy) -> CacheCurve:
     known = popularity(access, rows)
-    return (frequency_curve if tier.frequency else recency_curve)(known, tier.batch)
+    return (frequency_curve if policy.frequency else recency_curve)(known, policy.batch)
 
 
 @lru_cache(maxsize=16384)

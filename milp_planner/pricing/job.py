@@ -9,8 +9,8 @@ import numpy as np
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model, Workload
 from milp_planner.inputs.table import Table
+from milp_planner.pricing.enumeration import Site, site_of
 from milp_planner.pricing.exchange import Links, wire_bytes
-from milp_planner.pricing.menu import Site, site_of
 from milp_planner.pricing.options import MODES, SHARDING_TYPES, Choice
 from milp_planner.pricing.popularity import distinct_rows, unique_fraction
 from milp_planner.pricing.profile import Profile

@@ -18,7 +18,7 @@ from milp_planner.pricing.hit_ratios import (
     Source,
     has_statistics,
     hit_ratios,
-    tier_of,
+    policy_of,
     unique_hit_ratios,
 )
 from milp_planner.pricing.job import Job, OptionColumns
@@ -111,12 +111,14 @@ def hits_of(job: Job, columns: OptionColumns) -> Hits:
             ]
             if len(span):
                 grid, back = np.unique(ratio[span], return_inverse=True)
-                tier = tier_of(tables[index], mode, float(job.traffic.raw_ids[index]) * job.ranks)
+                policy = policy_of(
+                    tables[index], mode, float(job.traffic.raw_ids[index]) * job.ranks
+                )
                 access, rows = tables[index].access, tables[index].rows
-                found = hit_ratios(access, rows, grid, tier)
+                found = hit_ratios(access, rows, grid, policy)
                 served[span] = found.values[back]
                 if mode == "CACHING" and job.workload.prefetch_pipeline:
-                    unique[span] = unique_hit_ratios(access, rows, grid, tier)[back]
+                    unique[span] = unique_hit_ratios(access, rows, grid, policy)[back]
                 for option, place in zip(span.tolist(), back.tolist(), strict=True):
                     source[option] = found.sources[place]
     return Hits(served, unique, cover, stats[columns.table], source)

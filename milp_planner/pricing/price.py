@@ -12,10 +12,10 @@ from milp_planner.errors import CHECK, BadInput, Problem
 from milp_planner.inputs.cluster import Cluster, mismatches
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
+from milp_planner.pricing.enumeration import Enumeration, enumerations_of, site_of
 from milp_planner.pricing.exchange import Links, links_of
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, choice_code, job_of
 from milp_planner.pricing.lookup import bandwidths, hits_of
-from milp_planner.pricing.menu import Menu, menus_of, site_of
 from milp_planner.pricing.options import (
     Entries,
     Options,
@@ -37,13 +37,13 @@ def price(
     rank that is not there, a table has no legal option (the sentence says why), its sizes leave the
     integers an Instance allows, or the profile is unknown.
     """
-    menus = _menus(model, cluster)
+    enumerations = _enumerations(model, cluster)
     profile = load_profile(cluster.profile) if profile is None else profile
     job = job_of(model, cluster, profile, links_of(cluster) if links is None else links)
     check_sizes(job)
-    first = offsets([len(menu.choices) for menu in menus])
-    choices = list(chain.from_iterable(menu.choices for menu in menus))
-    columns = _option_columns(menus, first, job.ranks)
+    first = offsets([len(legal.choices) for legal in enumerations])
+    choices = list(chain.from_iterable(legal.choices for legal in enumerations))
+    columns = _option_columns(enumerations, first, job.ranks)
     entry_first, shards = shards_of(job, choices, columns)
     denominator = level_denominator(model)
     group, level, groups = fusion_of(model, choices, columns, denominator)
@@ -55,7 +55,7 @@ def price(
         links=job.links,
         first=first,
         choices=choices,
-        names=list(chain.from_iterable(menu.names for menu in menus)),
+        names=list(chain.from_iterable(legal.names for legal in enumerations)),
         group=group,
         level=level,
         groups=groups,
@@ -63,45 +63,49 @@ def price(
         collective=collective,
         collectives=collectives,
         entries=_price_entries(job, columns, entry_first, shards),
-        refused={t.name: m.refused for t, m in zip(model.tables, menus, strict=True) if m.refused},
+        refused={
+            table.name: legal.refused
+            for table, legal in zip(model.tables, enumerations, strict=True)
+            if legal.refused
+        },
     )
     return within_sums(options)
 
 
-def _menus(model: Model, cluster: Cluster) -> list[Menu]:
-    """The menu of every table; every table that has none is reported at once."""
-    menus, wrong = menus_of(model, cluster), mismatches(model, cluster)
-    for table, menu in zip(model.tables, menus, strict=True):
-        if not menu.choices and table.name not in wrong:
-            wrong[table.name] = Problem(_no_option(cluster, table, menu))
+def _enumerations(model: Model, cluster: Cluster) -> list[Enumeration]:
+    """The enumeration of every table; every table that has none is reported at once."""
+    enumerations, wrong = enumerations_of(model, cluster), mismatches(model, cluster)
+    for table, legal in zip(model.tables, enumerations, strict=True):
+        if not legal.choices and table.name not in wrong:
+            wrong[table.name] = Problem(_no_option(cluster, table, legal))
     if wrong:
         raise BadInput.of(list(wrong.values()), CHECK)
-    return menus
+    return enumerations
 
 
-def _no_option(cluster: Cluster, table: Table, menu: Menu) -> str:
+def _no_option(cluster: Cluster, table: Table, legal: Enumeration) -> str:
     """Why a table cannot be placed at all, and what would be allowed."""
     kind = "dynamicemb tables are row_wise in HBM_ONLY, HYBRID, CACHING or HOST_ONLY"
     if table.kind == "torchrec":
         kind = "TorchRec tables take any sharding type in HBM_ONLY, CACHING or HOST_ONLY"
     if site_of(cluster).cpu_only:
         kind += "; without HBM only HOST_ONLY"
-    reasons = f" ({'; '.join(menu.refused)})" if menu.refused else ""
+    reasons = f" ({'; '.join(legal.refused)})" if legal.refused else ""
     return (
         f"table {table.name!r} has no legal option on cluster {cluster.name!r}: its "
         f"constraints leave none{reasons}; allowed: {kind}"
     )
 
 
-def _option_columns(menus: list[Menu], first: IntArray, ranks: int) -> OptionColumns:
+def _option_columns(enumerations: list[Enumeration], first: IntArray, ranks: int) -> OptionColumns:
     codes: dict[int, IntArray] = {}
-    for menu in menus:
-        if id(menu) not in codes:
-            rows = [choice_code(choice, ranks) for choice in menu.choices]
-            codes[id(menu)] = np.array(rows, dtype=np.int64).reshape(-1, 5)
-    parts = [codes[id(menu)] for menu in menus] or [np.empty((0, 5), np.int64)]
+    for legal in enumerations:
+        if id(legal) not in codes:
+            rows = [choice_code(choice, ranks) for choice in legal.choices]
+            codes[id(legal)] = np.array(rows, dtype=np.int64).reshape(-1, 5)
+    parts = [codes[id(legal)] for legal in enumerations] or [np.empty((0, 5), np.int64)]
     code = np.concatenate(parts)
-    table = np.repeat(np.arange(len(menus)), np.diff(first))
+    table = np.repeat(np.arange(len(enumerations)), np.diff(first))
     return OptionColumns(table, *(code[:, i].copy() for i in range(5)))
 
 

@@ -129,7 +129,7 @@ ROWWISE_STATE_BYTES = 16
 """Optimizer state the runtime keeps for a row under row-wise Adagrad."""
 
 
-class Tiers(NamedTuple):
+class TierBytes(NamedTuple):
     """Bytes in both tiers, int64 arrays."""
 
     hbm: IntArray
@@ -171,7 +171,7 @@ def torcheasyrec_tiers(
     bucket: IntArray,
     ratio: tuple[IntArray, IntArray],
     keeps_all: BoolArray,
-) -> Tiers:
+) -> TierBytes:
     """A shard as TorchEasyRec's planner counts it; int64 arrays, x as numerator and denominator.
 
     With a = rows a rank rounded up to 16 (at least 16): HBM = ceil(a · (vb·x + 8 + 8 + 1 +
@@ -188,7 +188,7 @@ def torcheasyrec_tiers(
     fraction = ceil_div(rest * bucket + part * under, under * bucket)
     hbm = SLOT_BYTES * a + whole + buckets + fraction
     ddr = np.where(keeps_all, values, ceil_div(values * (under - over), under))
-    return Tiers(hbm, ddr, whole + (rest > 0))
+    return TierBytes(hbm, ddr, whole + (rest > 0))
 
 
 def hbm_slots(rows: Integers, bucket: Integers, ratio: tuple[Integers, Integers]) -> IntArray:
@@ -221,7 +221,7 @@ def runtime_tiers(
     bucket: IntArray,
     ratio: tuple[IntArray, IntArray],
     keeps_all: BoolArray,
-) -> Tiers:
+) -> TierBytes:
     """A shard as the dynamicemb runtime really uses memory.
 
     Slots a rank: rows rounded up to the bucket capacity. The HBM tier takes ceil(slots · x) of
@@ -245,4 +245,4 @@ def runtime_tiers(
         + BUCKET_BYTES * (cold // HOST_BUCKET)
     )
     values_hbm = hot * value_bytes
-    return Tiers(values_hbm + metadata, cold * value_bytes, values_hbm)
+    return TierBytes(values_hbm + metadata, cold * value_bytes, values_hbm)

@@ -14,14 +14,14 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs.problems import choice, one_of
 from milp_planner.inputs.quantities import parse_ratio
 from milp_planner.inputs.strict_yaml import csv_lines, read_text
-from milp_planner.inputs.table import DistType, Mode, Pin, ShardingType
+from milp_planner.inputs.table import DistType, Mode, PinSpec, ShardingType
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import read_plan
 from milp_planner.pricing.options import TIERED
 from milp_planner.today.torchrec_stats import StatsTable, is_stats, read_stats
 
 #: A plan object, a file of one, or what each table is pinned to (a trainer's file read back).
-TodaySource = Plan | str | Path | Mapping[str, Pin]
+TodaySource = Plan | str | Path | Mapping[str, PinSpec]
 COLUMNS = ("table", "mode", "ratio", "sharding_type", "ranks", "dist_type", "column_width")
 #: Columns a CSV may leave out.
 OPTIONAL = ("ratio", "ranks", "dist_type", "column_width")
@@ -111,7 +111,7 @@ def _of_stats(row: StatsTable) -> CurrentTable:
     )
 
 
-def _of_pin(name: str, pin: Pin) -> CurrentTable:
+def _of_pin(name: str, pin: PinSpec) -> CurrentTable:
     if pin.mode is None or pin.sharding_type is None:
         raise BadInput(f"the plan of today does not say mode and sharding type of table {name}")
     return CurrentTable(

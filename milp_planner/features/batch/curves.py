@@ -151,12 +151,13 @@ def _best_bound(group: Sequence[Record], best: int | None) -> int | None:
     known = [r for r in group if r.get("bound") is not None]
     exact = [str(r.get("bound_source")).endswith(", exact") for r in known]
     found = best_bound(
-        (Claim(r["bound"], r["formulation"], e) for r, e in zip(known, exact, strict=True)), best
+        (LowerBound(r["bound"], r["formulation"], e) for r, e in zip(known, exact, strict=True)),
+        best,
     )
     return None if found is None else found.bound
 
 
-class Claim(NamedTuple):
+class LowerBound(NamedTuple):
     """A bound that one formulation proved: no plan costs less than ``bound``."""
 
     bound: int
@@ -166,14 +167,14 @@ class Claim(NamedTuple):
     """Whether it was derived in integers (else in floating point)."""
 
 
-def best_bound(claims: Iterable[Claim], objective: int | None) -> Claim | None:
+def best_bound(bounds: Iterable[LowerBound], objective: int | None) -> LowerBound | None:
     """The largest of some bounds on one Instance; among equals one derived in integers.
 
     A bound in floating point above ``objective``, that of the best plan known, is refuted and does
     not count. (A larger one in integers is an error of ours and is not hidden.)
     """
-    valid = (c for c in claims if c.exact or objective is None or c.bound <= objective)
-    return max(valid, key=lambda claim: (claim.bound, claim.exact), default=None)
+    valid = (b for b in bounds if b.exact or objective is None or b.bound <= objective)
+    return max(valid, key=lambda each: (each.bound, each.exact), default=None)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from formulations.interrupt import interruptible
 from formulations.result.check import check
 from formulations.result.outcome import gap_between
 from milp_planner.drawing.page import Shown
-from milp_planner.features.batch.curves import Claim, best_bound
+from milp_planner.features.batch.curves import LowerBound, best_bound
 from milp_planner.plans.compile import ClusterSource, ModelSource, compile_for
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Comparison(Shown):
     instances: dict[str, Instance]
     """By objective: the same tables, options and capacities."""
     entries: tuple[Entry, ...]
-    bounds: dict[str, Claim | None]
+    bounds: dict[str, LowerBound | None]
     """Largest bound proved by any formulation, by objective. It holds for every row."""
     certified: dict[str, int | None]
     """Largest bound that a certificate re-derives, at most the former."""
@@ -185,15 +185,15 @@ def _rows(instance: Instance, name: str, label: str, settings: Settings) -> list
     return [planned, replace(row, label=f"{label}, as run", note="" if feasible else row.note)]
 
 
-def _best_bound(entries: Sequence[Entry], objective: str) -> Claim | None:
+def _best_bound(entries: Sequence[Entry], objective: str) -> LowerBound | None:
     mine = [entry for entry in entries if entry.asked == objective]
     plans = [entry.objectives[objective] for entry in mine if entry.feasible]
-    claims = [
-        Claim(outcome.bound, outcome.bound_source.method, outcome.bound_source.exact)
+    known = [
+        LowerBound(outcome.bound, outcome.bound_source.method, outcome.bound_source.exact)
         for outcome in (entry.outcome for entry in mine)
         if outcome is not None and outcome.bound is not None and outcome.bound_source is not None
     ]
-    return best_bound(claims, min(plans, default=None))
+    return best_bound(known, min(plans, default=None))
 
 
 def _certified(entries: Sequence[Entry], objective: str) -> int | None:

@@ -41,7 +41,7 @@ def explain(
     time_limit : float
         Seconds for all questions together.
     settings : Settings, optional
-        Other limits and wishes.
+        Other limits and preferences.
 
     Raises
     ------

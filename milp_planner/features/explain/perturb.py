@@ -33,7 +33,7 @@ class Parameter(Facts):
     """A field of the profile (bandwidths, ``launch_seconds``, ``host_only``; ``caching``,
     ``hybrid``, ``uvm_caching``: the whole x_eff curve), a link of the cluster, or ``skew``: the
     power that all tables' access statistics are raised to
-    (:func:`milp_planner.features.explain.perturb.steeper`)."""
+    (:func:`milp_planner.features.explain.perturb.with_skew`)."""
     spread: float
     """Relative: 0.2 is ±20%."""
     measured: bool
@@ -125,7 +125,7 @@ def _cluster(cluster: Cluster, factors: Mapping[str, float]) -> Cluster:
 def _model(model: Model, factors: Mapping[str, float]) -> Model:
     power = factors.get(SKEW, 1.0)
     tables = tuple(
-        table.model_copy(update={"access": steeper(table.access, table.rows, power)})
+        table.model_copy(update={"access": with_skew(table.access, table.rows, power)})
         for table in model.tables
     )
     return model.model_copy(update={"tables": tables})
@@ -135,7 +135,7 @@ def _rate(rate: int, factor: float) -> int:
     return max(1, round(rate * factor))
 
 
-_STEEPEST = 10.0
+_LARGEST_ALPHA = 10.0
 """The largest Zipf exponent a model file may give."""
 
 
@@ -146,7 +146,7 @@ def is_skewed(access: Access) -> bool:
     return not isinstance(access, Unknown) or access.measured_skew is not None
 
 
-def steeper(access: Access, rows: int, power: float) -> Access:
+def with_skew(access: Access, rows: int, power: float) -> Access:
     """Access statistics of a table with every row's share of the lookups raised to a power above 0.
 
     A miss-rate curve is read as that of an ideal cache, whose rows between two points share what
@@ -160,7 +160,7 @@ def steeper(access: Access, rows: int, power: float) -> Access:
         measured = measured.model_copy(update={"max_over_mean": load})
         access = access.model_copy(update={"measured_skew": measured})
     if isinstance(access, Zipf):
-        return access.model_copy(update={"alpha": min(_STEEPEST, access.alpha * power)})
+        return access.model_copy(update={"alpha": min(_LARGEST_ALPHA, access.alpha * power)})
     if isinstance(access, Histogram):
         counts, mass = np.array(access.bins).T
         bins = zip(counts.tolist(), _powered(counts, mass, power).tolist(), strict=True)

@@ -51,7 +51,7 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         ``step_time`` (the embedding part of a step with barriers between phases and no overlap),
         ``busiest_rank`` or ``total``.
     settings : Settings, optional
-        All limits and wishes.
+        All limits and preferences.
     time_limit : float, optional
         Seconds of wall clock to solve; default: that of ``settings`` (60).
     today : optional

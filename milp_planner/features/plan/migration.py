@@ -82,8 +82,8 @@ def _ordered(
 ) -> tuple[list[int], list[int], list[int]]:
     """The better of the two orders, the objective after each step, and the steps left out."""
     ahead, back = _Way(instance, before, after, todo), _Way(instance, after, before, todo)
-    order, values = ahead.walk()
-    undone, costs = back.walk()
+    order, values = ahead.greedy_order()
+    undone, costs = back.greedy_order()
     if back.left() or (not ahead.left() and sum(values[:-1]) <= sum(costs[:-1])):
         return order, values, ahead.left()
     end = check(instance, after).objectives[instance.objective.value]
@@ -153,8 +153,8 @@ class _Way:
             places.append(at)
         return np.concatenate(places, axis=1)
 
-    def walk(self) -> tuple[list[int], list[int]]:
-        """Steps in order until none fits, and the objective after each."""
+    def greedy_order(self) -> tuple[list[int], list[int]]:
+        """Steps, the best one next until none fits, and the objective after each."""
         order: list[int] = []
         values: list[int] = []
         while (found := self._best()) is not None:

@@ -21,7 +21,7 @@ from milp_planner.inputs import Cluster, Model
 
 
 @dataclass(frozen=True)
-class Tier:
+class TierShortage:
     """One resource, the others left as they are."""
 
     resource: str
@@ -47,7 +47,7 @@ class Tier:
 class ShortageInfo(Facts):
     """All answers to an infeasible plan."""
 
-    tiers: tuple[Tier, ...]
+    tiers: tuple[TierShortage, ...]
     drop: tuple[str, ...] | None
     """Tables whose removal suffices; ``drop_proved``: no fewer do."""
     drop_proved: bool
@@ -69,7 +69,9 @@ def shortage_of(detail: Mapping[str, Any]) -> ShortageInfo | None:
         return None
     drop, conflict = diagnosis["drop"], diagnosis["conflict"] or {}
     return ShortageInfo(
-        tiers=tuple(_tier(each, diagnosis.get("advice", {})) for each in diagnosis["capacities"]),
+        tiers=tuple(
+            _shortage(each, diagnosis.get("advice", {})) for each in diagnosis["capacities"]
+        ),
         drop=None if drop["tables"] is None else tuple(drop["tables"]),
         drop_proved=drop["proved"],
         drop_impossible=drop["impossible"],
@@ -80,8 +82,8 @@ def shortage_of(detail: Mapping[str, Any]) -> ShortageInfo | None:
     )
 
 
-def _tier(entry: Mapping[str, Any], advice: Mapping[str, Any]) -> Tier:
-    return Tier(
+def _shortage(entry: Mapping[str, Any], advice: Mapping[str, Any]) -> TierShortage:
+    return TierShortage(
         resource=entry["resource"],
         scope=entry["scope"],
         smallest=min(entry["capacity"]),
@@ -120,7 +122,7 @@ def advice(info: ShortageInfo, unit: str) -> Iterator[str]:
     yield from _conflict(info)
 
 
-def _cells(tier: Tier, unit: str) -> list[str | Cell]:
+def _cells(tier: TierShortage, unit: str) -> list[str | Cell]:
     there = show_amount(tier.smallest, unit)
     if tier.largest != tier.smallest:
         there += f" to {show_amount(tier.largest, unit)}"
@@ -132,7 +134,7 @@ def _cells(tier: Tier, unit: str) -> list[str | Cell]:
     ]  # fmt: skip
 
 
-def _certainty(tier: Tier) -> str:
+def _certainty(tier: TierShortage) -> str:
     """How well the need of a tier is known."""
     if not tier.helps:
         return "proved: it alone is never enough"

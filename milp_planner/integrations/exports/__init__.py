@@ -1,7 +1,7 @@
 """A plan in the words of the trainer that reads it, and back.
 
 Every format is a module with ``write(plan) -> str``, ``notes(plan) -> list[str]`` (what the format
-cannot say) and ``read(text, model) -> dict[str, Pin]`` (what a file of that format fixes). One
+cannot say) and ``read(text, model) -> dict[str, PinSpec]`` (what a file of that format fixes). One
 whose files say more than placements also has ``workload(text, model)`` and ``unread(text)``.
 """
 
@@ -19,7 +19,7 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import choice, nearest, problems_of
 from milp_planner.inputs.quantities import parse_fraction, show
-from milp_planner.inputs.table import Pin, Table
+from milp_planner.inputs.table import PinSpec, Table
 
 if TYPE_CHECKING:
     from milp_planner.plans.placement import Plan
@@ -41,7 +41,7 @@ class Format(Protocol):
     def notes(self, plan: Plan) -> list[str]:
         """Sentences about what the format cannot say."""
 
-    def read(self, text: str, model: Model) -> dict[str, Pin]:
+    def read(self, text: str, model: Model) -> dict[str, PinSpec]:
         """What a text of this format fixes, by table."""
 
 
@@ -69,7 +69,7 @@ def write(plan: Plan, to: str) -> str:
     return chosen.write(plan)
 
 
-def read(text: str, to: str, model: Model) -> dict[str, Pin]:
+def read(text: str, to: str, model: Model) -> dict[str, PinSpec]:
     """What a file of a format fixes for the tables of a model; None for fields it does not hold.
 
     BadInput for unknown tables and illegal values, with the nearest valid name.
@@ -93,7 +93,7 @@ MANY = 12
 """Error sentences list table names up to this many."""
 
 
-def with_pins(model: Model, pins: Mapping[str, Pin]) -> Model:
+def with_pins(model: Model, pins: Mapping[str, PinSpec]) -> Model:
     """A copy of a model with its tables pinned; tables not named stay free.
 
     BadInput for a table the model does not have, or a pin its other constraints exclude.
@@ -114,12 +114,12 @@ def with_workload(model: Model, changes: Mapping[str, Any]) -> Model:
     return Model.from_dict(document, "workload as read")
 
 
-def pin(where: str, **fields: Any) -> Pin:
+def pin(where: str, **fields: Any) -> PinSpec:
     """A pin of values read from a file."""
     try:
-        return Pin(**fields)
+        return PinSpec(**fields)
     except ValidationError as error:
-        raise BadInput.of(problems_of(Pin, error, where)) from None
+        raise BadInput.of(problems_of(PinSpec, error, where)) from None
 
 
 def known(model: Model, name: Any, where: str) -> Table:

@@ -21,7 +21,7 @@ from typing import Any
 from milp_planner.errors import BadInput
 from milp_planner.inputs.model import Model, Workload
 from milp_planner.inputs.problems import one_of
-from milp_planner.inputs.table import Pin
+from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations.exports import known
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import SHARDING_TYPES
@@ -103,7 +103,7 @@ def notes(plan: Plan) -> list[str]:
     return found
 
 
-def read(text: str, model: Model) -> dict[str, Pin]:
+def read(text: str, model: Model) -> dict[str, PinSpec]:
     """What a sourced file of these variables fixes; see :func:`read_environment`."""
     return read_environment(assignments(text), model)
 
@@ -141,7 +141,7 @@ def unread(text: str) -> list[str]:
     return said
 
 
-def read_environment(variables: Mapping[str, str], model: Model) -> dict[str, Pin]:
+def read_environment(variables: Mapping[str, str], model: Model) -> dict[str, PinSpec]:
     """Mode and sharding type that the three variables fix, each None where the trainer decides.
 
     ``variables`` may be ``os.environ``: other names are ignored, missing ones mean *auto* and
@@ -158,7 +158,9 @@ def read_environment(variables: Mapping[str, str], model: Model) -> dict[str, Pi
         for name, value in _pairs(variables, SHARDING_OVERRIDES, model)
     }
     return {
-        table.name: Pin(mode=modes.get(table.name, default), sharding_type=types.get(table.name))
+        table.name: PinSpec(
+            mode=modes.get(table.name, default), sharding_type=types.get(table.name)
+        )
         for table in model.tables
     }
 

@@ -21,7 +21,7 @@ from milp_planner.inputs.files import read_json
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.quantities import FINEST_RATIO
-from milp_planner.inputs.table import Pin, Table
+from milp_planner.inputs.table import PinSpec, Table
 from milp_planner.integrations.exports import known, pin
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import TIERED
@@ -64,7 +64,7 @@ def notes(plan: Plan) -> list[str]:
     return found
 
 
-def read(text: str, model: Model) -> dict[str, Pin]:
+def read(text: str, model: Model) -> dict[str, PinSpec]:
     """What such a JSON text fixes: mode, cache ratio and routing rule.
 
     BadInput for text that is no such document, unknown or TorchRec tables, options the runtime
@@ -73,7 +73,7 @@ def read(text: str, model: Model) -> dict[str, Pin]:
     found = _parse(text)
     world = found["world_size"]
     shares: dict[tuple[object, ...], tuple[Fraction, str]] = {}
-    pins: dict[str, Pin] = {}
+    pins: dict[str, PinSpec] = {}
     for name, entry in found["tables"].items():
         table = known(model, name, "tables")
         if table.kind != "dynamicemb":
@@ -169,7 +169,7 @@ def _share(table: Table, options: dict[str, Any], model: Model, world: int) -> F
     return share if math.ceil(total * share) == local else Fraction(local, total)
 
 
-def _pin(table: Table, options: dict[str, Any], share: Fraction) -> Pin:
+def _pin(table: Table, options: dict[str, Any], share: Fraction) -> PinSpec:
     where = f"table {table.name!r}"
     caching = options.get("caching")
     if not isinstance(caching, bool):

@@ -16,7 +16,7 @@ from milp_planner.files import json_text
 from milp_planner.inputs.files import read_json
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import one_of
-from milp_planner.inputs.table import Pin, Table
+from milp_planner.inputs.table import PinSpec, Table
 from milp_planner.integrations.exports import known, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import BY_COLUMN, MODE_OF_KERNEL, SHARDING_TYPES, TIERED
@@ -61,13 +61,13 @@ def notes(plan: Plan) -> list[str]:
     return [f"{len(dynamic)} dynamicemb tables are left to the export dynamicemb"]
 
 
-def read(text: str, model: Model) -> dict[str, Pin]:
+def read(text: str, model: Model) -> dict[str, PinSpec]:
     """What such a JSON text fixes: sharding type, mode, load factor, column width and ranks.
 
     BadInput for text that is no such document, tables the model does not have, TorchRec tables it
     misses, and shards that do not cover their table.
     """
-    pins: dict[str, Pin] = {}
+    pins: dict[str, PinSpec] = {}
     for module, name, entry in entries(text):
         table = known(model, name, "plan")
         if name in pins:
@@ -132,7 +132,7 @@ def _entry(plan: Plan, placed: PlacedTable) -> dict[str, Any]:
     return entry
 
 
-def _pin(table: Table, entry: dict[str, Any]) -> Pin:
+def _pin(table: Table, entry: dict[str, Any]) -> PinSpec:
     where = f"table {table.name!r}"
     kind = one_of(entry.get("sharding_type"), SHARDING_TYPES, f"{where}: sharding_type")
     mode = one_of(entry.get("compute_kernel"), MODE_OF_KERNEL, f"{where}: compute_kernel")

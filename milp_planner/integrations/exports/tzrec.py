@@ -22,7 +22,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, te
 from milp_planner.errors import BadInput
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import one_of
-from milp_planner.inputs.table import Pin, Table
+from milp_planner.inputs.table import PinSpec, Table
 from milp_planner.integrations.exports import known, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import MODE_OF_KERNEL, SHARDING_TYPES
@@ -85,7 +85,7 @@ def notes(plan: Plan) -> list[str]:
     return found
 
 
-def read(text: str, model: Model) -> dict[str, Pin]:
+def read(text: str, model: Model) -> dict[str, PinSpec]:
     """What such a fragment fixes: sharding type and mode, or a dynamicemb table's ratio.
 
     BadInput for text that cannot be parsed, unknown features or tables, illegal values, and
@@ -98,7 +98,7 @@ def read(text: str, model: Model) -> dict[str, Pin]:
         raise BadInput(f"no text-format config (line:column : what): {error}") from None
     except RecursionError:
         raise BadInput("no text-format config: nested too deeply") from None
-    pins: dict[str, Pin] = {}
+    pins: dict[str, PinSpec] = {}
     for block in config.feature_configs:
         if not block.HasField("id_feature"):
             raise BadInput("feature_configs: found no id_feature block")
@@ -171,7 +171,7 @@ def _table(feature: Any, model: Model) -> Table:
     return known(model, name, "feature_name")
 
 
-def _read_feature(table: Table, feature: Any) -> Pin:
+def _read_feature(table: Table, feature: Any) -> PinSpec:
     where = f"table {table.name!r}"
     if table.kind == "dynamicemb":
         if not feature.HasField("dynamicemb"):
@@ -192,7 +192,7 @@ def _only(feature: Any, key: str, allowed: Mapping[str, str] | tuple[str, ...], 
     return one_of(found[0], allowed, f"{where}: {key}") if found else None
 
 
-def _read_dynamic(table: Table, options: Any) -> Pin:
+def _read_dynamic(table: Table, options: Any) -> PinSpec:
     where = f"table {table.name!r}"
     if options.max_capacity != table.rows:
         raise BadInput(

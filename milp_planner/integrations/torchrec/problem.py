@@ -161,12 +161,12 @@ def compile_problem(
     )  # fmt: skip
     choices: list[ShardingOption] = []
     tables = dict(_by_table(search_space))
-    seats = groups_of(together, tables)
+    groups = groups_of(together, tables)
     for table, options in tables.items():
         builder.add_table(table)
-        seat = seats.get(table)
-        for option_label, option in _named(options if seat is None else whole(table, options)):
-            for label, group, tied in _copies(option, option_label, where, seat):
+        own_group = groups.get(table)
+        for option_label, option in _named(options if own_group is None else whole(table, options)):
+            for label, group, tied in _copies(option, option_label, where, own_group):
                 if marks.is_dynamic(option) and fusion == "honoured":
                     tied = marks.fusion(option)
                 builder.add_option(label, blocks(option, where, rating, group), tied)
@@ -240,11 +240,11 @@ def _order(option: ShardingOption) -> tuple[int, int, str, bool, float]:
 
 
 def _copies(
-    option: ShardingOption, name: str, where: Places, seat: int | None
+    option: ShardingOption, name: str, where: Places, own_group: int | None
 ) -> Iterator[tuple[str, tuple[int, ...] | None, tuple[str, int] | None]]:
     """Name, ranks and fusion of an option, once, or once for every place it could be bound to."""
-    if seat is not None:
-        yield from copies(name, seat, where.ranks)
+    if own_group is not None:
+        yield from copies(name, own_group, where.ranks)
         return
     on_machine = option.partition_by == "host"
     tied = option.dependency if on_machine else None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.table import TENTHS, Constraints, Pin
+from milp_planner.inputs.table import TENTHS, Constraints, PinSpec
 
 
 def test_tenths() -> None:
@@ -82,4 +82,4 @@ def test_consistent_pin_is_kept() -> None:
     read = Constraints.from_dict(
         {"modes": ["CACHING"], "ranks": [0, 1], "pin": {"mode": "CACHING", "ranks": [1, 1]}}
     )
-    assert read.pin == Pin(mode="CACHING", ranks=(1, 1))
+    assert read.pin == PinSpec(mode="CACHING", ranks=(1, 1))

@@ -15,7 +15,7 @@ from milp_planner.inputs import Model
 from milp_planner.inputs.access import Histogram, Unknown, Zipf
 from milp_planner.inputs.files import load_model
 from milp_planner.inputs.table import Table
-from milp_planner.pricing.hit_ratios import Tier, hit_ratios
+from milp_planner.pricing.hit_ratios import CachePolicy, hit_ratios
 from milp_planner.pricing.popularity import popularity, zipf
 from tests.milp_planner.inputs import builders
 
@@ -46,9 +46,9 @@ def test_hit_ratios_are_those_of_the_popularity_drawn_from(
     assert isinstance(access, Histogram)
     assert len(access.bins) <= 64
     for mode, frequency in (("CACHING", False), ("CACHING", True), ("HYBRID", False)):
-        tier = Tier("HYBRID" if mode == "HYBRID" else "CACHING", frequency, rows / 50)
-        found = hit_ratios(access, rows, RATIOS, tier).values
-        true = hit_ratios(Zipf(kind="zipf", alpha=alpha), rows, RATIOS, tier).values
+        policy = CachePolicy("HYBRID" if mode == "HYBRID" else "CACHING", frequency, rows / 50)
+        found = hit_ratios(access, rows, RATIOS, policy).values
+        true = hit_ratios(Zipf(kind="zipf", alpha=alpha), rows, RATIOS, policy).values
         assert np.abs(found - true).max() < most
         assert (found - true).max() < 0.02
 

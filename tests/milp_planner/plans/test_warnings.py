@@ -15,7 +15,7 @@ from milp_planner.plans.placement import Plan
 from milp_planner.pricing.exchange import links_of
 from milp_planner.pricing.job import job_of
 from milp_planner.pricing.lookup import hits_of
-from milp_planner.pricing.price import _menus, _option_columns
+from milp_planner.pricing.price import _enumerations, _option_columns
 from milp_planner.pricing.shards import offsets
 
 CLUSTER = {"name": "c", "machines": 1, "ranks_per_machine": 2, "hbm": "80GiB", "ddr": "2TB",
@@ -98,9 +98,9 @@ def test_prices_rest_on_the_hit_ratio_that_is_told() -> None:
     """Options are priced at the hit ratio that the simulator is compared with."""
     placed = small(8, "timestamp")
     job = job_of(placed.model, placed.cluster, placed.profile, links_of(placed.cluster))
-    menus = _menus(placed.model, placed.cluster)
-    first = offsets([len(menu.choices) for menu in menus])
-    priced = hits_of(job, _option_columns(menus, first, job.ranks))
+    enumerations = _enumerations(placed.model, placed.cluster)
+    first = offsets([len(legal.choices) for legal in enumerations])
+    priced = hits_of(job, _option_columns(enumerations, first, job.ranks))
     for index, table in enumerate(placed.tables):
-        option = int(first[index]) + menus[index].names.index(table.option)
+        option = int(first[index]) + enumerations[index].names.index(table.option)
         assert (priced.ratio[option], priced.source[option]) == hit_ratio_of(placed, index)

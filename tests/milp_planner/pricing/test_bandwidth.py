@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from milp_planner.pricing import price
+from milp_planner.pricing.enumeration import enumeration_of, traits_of
 from milp_planner.pricing.exchange import links_of
 from milp_planner.pricing.job import Job, OptionColumns, job_of
 from milp_planner.pricing.lookup import bandwidths, hits_of
-from milp_planner.pricing.menu import menu_of, order_of
 from milp_planner.pricing.price import _option_columns
 from milp_planner.pricing.profile import load_profile
 from milp_planner.pricing.shards import offsets
@@ -34,9 +34,9 @@ def found(job: Job) -> dict[str, float]:
 
 def option_columns(job: Job) -> tuple[OptionColumns, tuple[str, ...]]:
     """Columns and names of the options of the only table."""
-    order = order_of(job.model.tables[0], job.workload.cache_ratios, False)
-    menu = menu_of(order, job.site)
-    return _option_columns([menu], offsets([len(menu.choices)]), job.ranks), menu.names
+    traits = traits_of(job.model.tables[0], job.workload.cache_ratios, False)
+    legal = enumeration_of(traits, job.site)
+    return _option_columns([legal], offsets([len(legal.choices)]), job.ranks), legal.names
 
 
 def test_torchrec_kernels() -> None:

@@ -321,7 +321,7 @@ def write_options(constraints: Mapping[str, Any], chosen: Mapping[str, Decision]
     """Set ``caching`` and both ``…_hbm_for_values`` in the constraints' table options, in place.
 
     For trainers that place the tables with dynamicemb's own ``DynamicEmbeddingShardingPlanner``,
-    which reads ``global_hbm_for_values`` as the user's wish.
+    which reads ``global_hbm_for_values`` as what the user asks for.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from formulations.settings import TracePoint
 from milp_planner import Model, audit, plan, read_plan
 from milp_planner.errors import BadInput
 from milp_planner.features.audit.facts import audit_of, draw_audit
-from milp_planner.inputs.table import Pin
+from milp_planner.inputs.table import PinSpec
 from milp_planner.plans.placement import Plan
 from milp_planner.today.matching import in_order
 from milp_planner.today.rows import read_today
@@ -115,9 +115,9 @@ def test_every_rank_above_the_best_plan_is_named() -> None:
     """Under busiest_rank it is not the busiest alone that has to change."""
     here = cluster(machines=2, hbm="8GiB")
     pins = {
-        t.name: Pin(mode="HBM_ONLY", sharding_type="row_wise")
+        t.name: PinSpec(mode="HBM_ONLY", sharding_type="row_wise")
         if t.kind == "dynamicemb"
-        else Pin(mode="HBM_ONLY", sharding_type="table_wise", ranks=(i,))
+        else PinSpec(mode="HBM_ONLY", sharding_type="table_wise", ranks=(i,))
         for i, t in enumerate(MODEL.tables)
     }
     judged = audit(pins, MODEL, here, objective="busiest_rank", time_limit=5)

@@ -9,7 +9,7 @@ import pytest
 from formulations import BoundSource, InstanceError, Objective, Settings
 from formulations.result.outcome import Outcome, Status, StoppedBy
 from milp_planner import compare
-from milp_planner.features.batch.curves import Claim
+from milp_planner.features.batch.curves import LowerBound
 from milp_planner.features.compare.call import Comparison, Entry, _best_bound, settings_for
 from milp_planner.features.compare.facts import comparison_of, draw_comparison
 from tests.milp_planner.features.example import example
@@ -41,7 +41,7 @@ def test_gaps_are_to_the_best_bound() -> None:
     """A heuristic's gap uses the bound that another row proved; no plan, no gap."""
     rows = (_row("exact", 8, 8), _row("heuristic", 10, None), _row("nothing", None, None))
     comparison = Comparison(
-        {"total": example("total")}, rows, {"total": Claim(8, "exact", True)}, {}
+        {"total": example("total")}, rows, {"total": LowerBound(8, "exact", True)}, {}
     )
     assert [comparison.gap(row) for row in rows] == [0.0, 0.2, None]
     broken = Entry("broken", "total", None, False, {"total": 4}, None)

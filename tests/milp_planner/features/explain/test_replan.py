@@ -14,7 +14,7 @@ from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.moves import carried
 from milp_planner.features.explain.replan import limited, replan, trade_off
-from milp_planner.inputs.table import Pin
+from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations.exports import with_pins
 from milp_planner.plans.placement import Plan
 from tests.milp_planner.features.explain.quick import (
@@ -116,7 +116,7 @@ def test_bad_limits_are_refused(production: Plan) -> None:
 
 def test_a_plan_of_pinned_shards_is_planned_again() -> None:
     """Pinned shards are blocks of their own; without the pin they are one block again."""
-    pinned = with_pins(MODEL, {"items": Pin(mode="HBM_ONLY", sharding_type="column_wise",
+    pinned = with_pins(MODEL, {"items": PinSpec(mode="HBM_ONLY", sharding_type="column_wise",
                                             column_width=32, ranks=(1, 0))})  # fmt: skip
     before = plan(pinned, cluster(), formulation="greedy", settings=Settings(time_limit=5))
     assert before.table("items").ranks == ((1,), (0,))

@@ -109,7 +109,7 @@ def test_no_time_leaves_names_not_verdicts(plan: Plan) -> None:
     assert "hbm" in info.untried
 
 
-def test_wrong_wishes_are_refused(plan: Plan) -> None:
+def test_wrong_arguments_are_refused(plan: Plan) -> None:
     """One sentence each."""
     with pytest.raises(BadInput, match="draws"):
         sensitivity(plan, quick(), draws=-1)

@@ -5,30 +5,32 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milp_planner.features.batch.curves import Claim, best_bound
+from milp_planner.features.batch.curves import LowerBound, best_bound
 
-claims = st.lists(st.builds(Claim, st.integers(0, 9), st.sampled_from("ab"), st.booleans()))
+bounds = st.lists(st.builds(LowerBound, st.integers(0, 9), st.sampled_from("ab"), st.booleans()))
 
 
 def test_the_largest_counts_whoever_proved_it() -> None:
     """Floating point above integers; among equals the one in integers; nothing of nothing."""
-    exact, floating = Claim(8, "a", True), Claim(9, "b", False)
+    exact, floating = LowerBound(8, "a", True), LowerBound(9, "b", False)
     assert best_bound([exact, floating], None) == floating
     assert best_bound([exact, floating], 9) == floating
-    assert best_bound([Claim(8, "b", False), exact], 9) == exact
+    assert best_bound([LowerBound(8, "b", False), exact], 9) == exact
     assert best_bound([], 9) is None
 
 
 def test_a_plan_refutes_floating_point_alone() -> None:
     """A bound above a checked plan is wrong: dropped from a float solver, kept where it is ours."""
-    assert best_bound([Claim(9, "b", False)], 8) is None
-    assert best_bound([Claim(7, "a", True), Claim(9, "b", False)], 8) == Claim(7, "a", True)
-    assert best_bound([Claim(9, "a", True)], 8) == Claim(9, "a", True)
+    assert best_bound([LowerBound(9, "b", False)], 8) is None
+    assert best_bound([LowerBound(7, "a", True), LowerBound(9, "b", False)], 8) == LowerBound(
+        7, "a", True
+    )
+    assert best_bound([LowerBound(9, "a", True)], 8) == LowerBound(9, "a", True)
 
 
-@given(claims, st.integers(0, 9))
-def test_no_valid_claim_is_larger(known: list[Claim], objective: int) -> None:
-    """Of claims at most the objective none is above the one chosen."""
+@given(bounds, st.integers(0, 9))
+def test_no_valid_bound_is_larger(known: list[LowerBound], objective: int) -> None:
+    """Of bounds at most the objective none is above the one chosen."""
     valid = [c for c in known if c.bound <= objective]
     found = best_bound(known, objective)
     assert all(found is not None and c.bound <= found.bound for c in valid)

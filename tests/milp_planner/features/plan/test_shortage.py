@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from formulations import Settings, solve
-from milp_planner.features.plan.shortage import Tier, draw_shortage, shortage_of, with_diagnosis
+from milp_planner.features.plan.shortage import (
+    TierShortage,
+    draw_shortage,
+    shortage_of,
+    with_diagnosis,
+)
 from tests.milp_planner.features.example import example
 from tests.milp_planner.features.plan.test_ranks import drawn
 
@@ -17,7 +22,7 @@ def test_figures_by_hand() -> None:
     assert info is not None
     hbm = next(tier for tier in info.tiers if tier.resource == "hbm")
     # a table-wise (60) elsewhere leaves b's 70 alone on its rank
-    assert hbm == Tier("hbm", "rank", 65, 65, 70, 5, helps=True, proved=True, at_least=70)
+    assert hbm == TierShortage("hbm", "rank", 65, 65, 70, 5, helps=True, proved=True, at_least=70)
     ddr = next(tier for tier in info.tiers if tier.resource == "ddr")
     assert not ddr.helps and ddr.needed is None
     assert info.drop == ("b",) and info.drop_proved

@@ -62,7 +62,7 @@ def test_facets(option: str, facets: Facets | None) -> None:
 
 
 def test_every_priced_name_comes_apart() -> None:
-    """All option names of a real menu are understood, and put together again."""
+    """All option names that pricing enumerates are understood, and put together again."""
     from milp_planner.pricing import price
 
     options = price(MODEL, cluster(machines=2))

@@ -13,7 +13,7 @@ from formulations.instance import Instance
 from formulations.result.placement import machine_ranks
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
-from milp_planner.inputs.table import Pin
+from milp_planner.inputs.table import PinSpec
 from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.placement import PlacedTable, Plan, decode
 from milp_planner.pricing import Options, price
@@ -126,11 +126,11 @@ def _ranks(instance: Instance, index: int, draw: random.Random) -> np.ndarray:
     return np.asarray([draw.choice(home) for _ in range(block.count)])
 
 
-def pin_of(placed: PlacedTable) -> Pin:
+def pin_of(placed: PlacedTable) -> PinSpec:
     """Everything a plan decided for a table, as a pin that fixes it."""
     ranks = [rank for block in placed.ranks for rank in block]
     split = placed.column_shards > 1
-    return Pin(
+    return PinSpec(
         mode=placed.mode,
         sharding_type=placed.sharding_type,
         cache_ratio=placed.cache_ratio if placed.mode in TIERED else None,
@@ -140,7 +140,7 @@ def pin_of(placed: PlacedTable) -> Pin:
     )
 
 
-def pins_of(plan: Plan) -> dict[str, Pin]:
+def pins_of(plan: Plan) -> dict[str, PinSpec]:
     """The pins that fix a whole plan."""
     return {placed.name: pin_of(placed) for placed in plan.tables}
 

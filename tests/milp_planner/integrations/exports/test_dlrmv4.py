@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.table import Pin
+from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations import exports
 from milp_planner.integrations.exports import dlrmv4, with_workload
 
@@ -51,22 +51,22 @@ def test_read_with_aliases_and_defaults() -> None:
     export EMB_SHARDING_OVERRIDES=item_id=cw,album_id=twrw HBM_CAP_GB=90
     """
     assert dlrmv4.read(text, plans.model(*TABLES)) == {
-        "item_id": Pin(mode="HBM_ONLY", sharding_type="column_wise"),
-        "album_id": Pin(mode="CACHING", sharding_type="table_row_wise"),
-        "uid": Pin(),
+        "item_id": PinSpec(mode="HBM_ONLY", sharding_type="column_wise"),
+        "album_id": PinSpec(mode="CACHING", sharding_type="table_row_wise"),
+        "uid": PinSpec(),
     }
 
 
 def test_auto_leaves_the_sharding_free() -> None:
     """``auto`` is a value of the sharding overrides too; it fixes nothing."""
     found = dlrmv4.read("EMB_SHARDING_OVERRIDES=uid=auto,item_id=rw", plans.model(*TABLES))
-    assert found["uid"] == Pin()
-    assert found["item_id"] == Pin(sharding_type="row_wise")
+    assert found["uid"] == PinSpec()
+    assert found["item_id"] == PinSpec(sharding_type="row_wise")
 
 
 def test_nothing_set_fixes_nothing() -> None:
     """Without the variables everything is auto."""
-    assert set(dlrmv4.read_environment({}, plans.model(*TABLES)).values()) == {Pin()}
+    assert set(dlrmv4.read_environment({}, plans.model(*TABLES)).values()) == {PinSpec()}
 
 
 @pytest.mark.parametrize(

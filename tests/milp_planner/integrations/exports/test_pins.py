@@ -6,7 +6,7 @@ import pytest
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs.problems import one_of
-from milp_planner.inputs.table import Pin
+from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations.exports import known, proper_ratio, with_pins
 from milp_planner.pricing import price
 
@@ -37,7 +37,7 @@ def test_unknown_table_has_a_nearest_name() -> None:
     ):
         known(model, "usr", "here")
     with pytest.raises(BadInput, match="pins"):
-        with_pins(model, {"usr": Pin()})
+        with_pins(model, {"usr": PinSpec()})
 
 
 def test_unknown_table_of_a_large_model() -> None:

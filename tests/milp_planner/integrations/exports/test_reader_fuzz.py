@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.table import Pin
+from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations import exports
 
 from . import plans
@@ -36,7 +36,7 @@ _QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(He
 def _judge(text: str, to: str) -> None:
     with contextlib.suppress(BadInput):
         for name, pin in exports.read(text, to, MODEL).items():
-            assert isinstance(pin, Pin)
+            assert isinstance(pin, PinSpec)
             assert name in ("a", "d")
 
 

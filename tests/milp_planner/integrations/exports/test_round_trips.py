@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.table import Pin
+from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations import exports
 from milp_planner.plans.placement import Plan
 
@@ -17,12 +17,12 @@ STATIC = plans.MIXED[:3]
 _QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-def _only(pins: dict[str, Pin], fields: set[str]) -> dict[str, Pin]:
+def _only(pins: dict[str, PinSpec], fields: set[str]) -> dict[str, PinSpec]:
     """Pins with every field but the given ones dropped."""
-    return {name: Pin(**pin.model_dump(include=fields)) for name, pin in pins.items()}
+    return {name: PinSpec(**pin.model_dump(include=fields)) for name, pin in pins.items()}
 
 
-def _of_kind(plan: Plan, kind: str) -> dict[str, Pin]:
+def _of_kind(plan: Plan, kind: str) -> dict[str, PinSpec]:
     kept = {t.name for t in plan.tables if t.kind == kind}
     return {name: pin for name, pin in plans.pins_of(plan).items() if name in kept}
 

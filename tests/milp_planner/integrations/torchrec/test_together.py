@@ -42,10 +42,10 @@ def test_brute_force(sizes: tuple[int, ...]) -> None:
     capacity = 8
     case = Case(bags([(1, 4)]), topology(3, hbm=capacity), reserve=0.0)
     best: float | None = None
-    for seats in itertools.product(range(3), repeat=5):
-        if seats[0] != seats[2] or seats[1] != seats[3]:
+    for ranks in itertools.product(range(3), repeat=5):
+        if ranks[0] != ranks[2] or ranks[1] != ranks[3]:
             continue
-        loads = [sum(s for s, r in zip(sizes, seats, strict=True) if r == k) for k in range(3)]
+        loads = [sum(s for s, r in zip(sizes, ranks, strict=True) if r == k) for k in range(3)]
         if max(loads) <= capacity:
             best = min(best or 99.0, float(max(loads)))
     pairs = [["t0", "t2"], ["t1", "t3"]]

@@ -89,10 +89,10 @@ def brute_force(
         fused = [fusion(o) for o in choice if is_dynamic(o)]
         if honoured and any(levels.setdefault(group, level) != level for group, level in fused):
             continue
-        for seats in itertools.product(*(placements(o, ranks) for o in choice)):
+        for assignment in itertools.product(*(placements(o, ranks) for o in choice)):
             hbm, ddr, time = [0] * ranks, [0] * ranks, [0.0] * ranks
-            for option, seat in zip(choice, seats, strict=True):
-                for shard, rank in zip(option.shards, seat, strict=True):
+            for option, placed in zip(choice, assignment, strict=True):
+                for shard, rank in zip(option.shards, placed, strict=True):
                     assert shard.storage is not None and shard.perf is not None
                     hbm[rank] += shard.storage.hbm
                     ddr[rank] += shard.storage.ddr

@@ -73,7 +73,7 @@ def site_of(cluster: Cluster) -> Site:
 
 
 @dataclass(frozen=True)
-class Menu:
+class Enumeration:
     """Legal choices of a table, and a sentence for every family that is not offered."""
 
     choices: tuple[Choice, ...]
@@ -82,8 +82,8 @@ class Menu:
 
 
 @dataclass(frozen=True)
-class Order:
-    """The part of a table that its menu depends on (so that equal tables share one menu)."""
+class TableTraits:
+    """What the legality of a choice depends on in a table; equal ones share one enumeration."""
 
     kind: str
     output: str
@@ -94,9 +94,9 @@ class Order:
     fuses: bool
 
 
-def order_of(table: Table, ratios: tuple[Fraction, ...], fuses: bool) -> Order:
-    """The order of a table; ``ratios`` is the workload's grid, its own constraint wins."""
-    return Order(
+def traits_of(table: Table, ratios: tuple[Fraction, ...], fuses: bool) -> TableTraits:
+    """The traits of a table; ``ratios`` is the workload's grid, its own constraint wins."""
+    return TableTraits(
         kind=table.kind,
         output=table.output,
         dim=table.dim,
@@ -107,15 +107,15 @@ def order_of(table: Table, ratios: tuple[Fraction, ...], fuses: bool) -> Order:
     )
 
 
-def menus_of(model: Model, cluster: Cluster) -> list[Menu]:
-    """The menu of every table of a model."""
+def enumerations_of(model: Model, cluster: Cluster) -> list[Enumeration]:
+    """The enumeration of every table of a model."""
     workload, site = model.workload, site_of(cluster)
     fuses = workload.fusion == "honoured"
-    return [menu_of(order_of(t, workload.cache_ratios, fuses), site) for t in model.tables]
+    return [enumeration_of(traits_of(t, workload.cache_ratios, fuses), site) for t in model.tables]
 
 
 @lru_cache(maxsize=4096)
-def menu_of(order: Order, site: Site) -> Menu:
+def enumeration_of(traits: TableTraits, site: Site) -> Enumeration:
     """All legal choices, in a fixed sequence.
 
     A choice is legal when its sharding type and mode belong to the kind of table, the cluster has
@@ -124,35 +124,35 @@ def menu_of(order: Order, site: Site) -> Menu:
     table_column_wise is column_wise, unless the constraints name only the former.
     """
     refused: list[str] = []
-    shapes = list(_shapes(order, site, refused))
+    shapes = list(_shapes(traits, site, refused))
     choices = [  # data-parallel tables are dense, in HBM (DDR on CPUs), as their shape says
-        replace(shape, **tier)
+        replace(shape, **fields)
         for shape in shapes
-        for tier in _tiers(order, site)
-        if shape.sharding != "data_parallel" or tier["mode"] == shape.mode
+        for fields in _mode_fields(traits, site)
+        if shape.sharding != "data_parallel" or fields["mode"] == shape.mode
     ]
-    choices = [choice for choice in choices if _pin_allows(order.constraints, choice)]
+    choices = [choice for choice in choices if _pin_allows(traits.constraints, choice)]
     if shapes and not choices:
         refused.append("no mode is left for the sharding types that are")
-    return Menu(tuple(choices), tuple(choice.name for choice in choices), tuple(refused))
+    return Enumeration(tuple(choices), tuple(choice.name for choice in choices), tuple(refused))
 
 
-def _tiers(order: Order, site: Site) -> Iterator[dict[str, Any]]:
+def _mode_fields(traits: TableTraits, site: Site) -> Iterator[dict[str, Any]]:
     """Mode, ratio, routing and fusion group, as fields of a choice."""
-    for mode, ratio in _modes(order, site):
-        for dist_type in order.dist_types or (None,):
-            for group in _groups(order, mode):
+    for mode, ratio in _modes(traits, site):
+        for dist_type in traits.dist_types or (None,):
+            for group in _groups(traits, mode):
                 yield {"mode": mode, "ratio": ratio, "dist_type": dist_type, "caching_group": group}
 
 
-def _modes(order: Order, site: Site) -> Iterator[tuple[Mode, Fraction]]:
-    allowed = order.constraints.modes
+def _modes(traits: TableTraits, site: Site) -> Iterator[tuple[Mode, Fraction]]:
+    allowed = traits.constraints.modes
     tiered: tuple[Mode, ...] = ("CACHING",)
-    if order.kind == "dynamicemb":
+    if traits.kind == "dynamicemb":
         tiered = ("HYBRID", "CACHING")
     listed: list[tuple[Mode, Iterable[Fraction]]] = [
         ("HBM_ONLY", [Fraction(1)]),
-        *((mode, order.ratios) for mode in tiered),
+        *((mode, traits.ratios) for mode in tiered),
         ("HOST_ONLY", [Fraction(0)]),
     ]
     for mode, ratios in listed:
@@ -162,17 +162,17 @@ def _modes(order: Order, site: Site) -> Iterator[tuple[Mode, Fraction]]:
             yield from ((mode, ratio) for ratio in ratios)
 
 
-def _groups(order: Order, mode: Mode) -> tuple[bool | None, ...]:
+def _groups(traits: TableTraits, mode: Mode) -> tuple[bool | None, ...]:
     """Fusion groups a mode may join: HBM_ONLY either of the two (reference layout table)."""
-    if not order.fuses:
+    if not traits.fuses:
         return (None,)
     return {"HBM_ONLY": (False, True), "CACHING": (True,)}.get(mode, (False,))
 
 
-def _shapes(order: Order, site: Site, refused: list[str]) -> Iterator[Choice]:
-    """Sharding types with their cuts and places, on any tier."""
-    legal, why = _legal(order)
-    allowed = order.constraints.sharding_types
+def _shapes(traits: TableTraits, site: Site, refused: list[str]) -> Iterator[Choice]:
+    """Sharding types with their cuts and places, in any mode."""
+    legal, why = _legal(traits)
+    allowed = traits.constraints.sharding_types
     for sharding in SHARDING_TYPES:
         if allowed is not None and sharding not in allowed:
             continue
@@ -184,17 +184,17 @@ def _shapes(order: Order, site: Site, refused: list[str]) -> Iterator[Choice]:
         if reason:
             refused.append(f"{sharding}: {reason}")
             continue
-        found = list(_placed(sharding, order, site))
+        found = list(_placed(sharding, traits, site))
         if not found:
-            refused.append(f"{sharding}: {_no_shape(sharding, order)}")
+            refused.append(f"{sharding}: {_no_shape(sharding, traits)}")
         yield from found
 
 
-def _legal(order: Order) -> tuple[tuple[ShardingType, ...], str]:
+def _legal(traits: TableTraits) -> tuple[tuple[ShardingType, ...], str]:
     """Sharding types a kind of table can have at all, and the reason against the others."""
-    if order.kind == "dynamicemb":
+    if traits.kind == "dynamicemb":
         return ("row_wise",), "dynamicemb tables are sharded row_wise only"
-    if order.output == "sequence":
+    if traits.output == "sequence":
         return SEQUENCE_TYPES, (
             "TorchRec's EmbeddingCollection (sequence output) is sharded "
             f"{', '.join(SEQUENCE_TYPES)} only"
@@ -212,37 +212,37 @@ def _impossible(sharding: str, site: Site, allowed: tuple[str, ...] | None) -> s
     return None
 
 
-def _no_shape(sharding: str, order: Order) -> str:
-    if order.constraints.ranks or order.constraints.pin:
+def _no_shape(sharding: str, traits: TableTraits) -> str:
+    if traits.constraints.ranks or traits.constraints.pin:
         return "none of its placements lies on the ranks that the constraints allow"
     return (
-        f"{order.dim} columns cannot be cut into shards of a multiple of {COLUMN_STEP} columns "
+        f"{traits.dim} columns cannot be cut into shards of a multiple of {COLUMN_STEP} columns "
         f"({LEAST_WIDTH} or more unless column_widths says otherwise) that the ranks can take"
     )
 
 
-def _placed(sharding: ShardingType, order: Order, site: Site) -> Iterator[Choice]:
+def _placed(sharding: ShardingType, traits: TableTraits, site: Site) -> Iterator[Choice]:
     """Every cut of one sharding type, restricted to the ranks that the constraints allow."""
     mode: Mode = "HOST_ONLY" if site.cpu_only else "HBM_ONLY"
-    base = Choice(sharding, mode, Fraction(1), order.dim)
-    for shape in _cut(base, order, site):
-        placed = _on_allowed_ranks(shape, order.constraints, site)
+    base = Choice(sharding, mode, Fraction(1), traits.dim)
+    for shape in _cut(base, traits, site):
+        placed = _on_allowed_ranks(shape, traits.constraints, site)
         if placed is not None:
             yield placed
 
 
-def _cut(base: Choice, order: Order, site: Site) -> Iterator[Choice]:
+def _cut(base: Choice, traits: TableTraits, site: Site) -> Iterator[Choice]:
     sharding, sizes = base.sharding, sorted({len(ranks) for ranks in site.machine_ranks})
     if sharding in ("data_parallel", "table_wise", "row_wise"):
         yield base
         return
     most = {"column_wise": site.ranks, "table_column_wise": sizes[-1]}.get(sharding, 0)
-    cuts = list(column_cuts(order.dim, order.constraints.column_widths))
+    cuts = list(column_cuts(traits.dim, traits.constraints.column_widths))
     if sharding in WHOLE_ROWS:
         for width, shards in cuts:
             if shards <= most:
                 yield replace(
-                    base, width=width, columns=shards, even=is_even(order.dim, width, shards)
+                    base, width=width, columns=shards, even=is_even(traits.dim, width, shards)
                 )
         return
     for size in sizes:
@@ -252,7 +252,7 @@ def _cut(base: Choice, order: Order, site: Site) -> Iterator[Choice]:
             yield place
             continue
         for width, shards in cuts:
-            if shards <= len(members) and order.dim % width == 0:
+            if shards <= len(members) and traits.dim % width == 0:
                 yield replace(place, width=width, columns=shards)
 
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from milp_planner.features.explain.perturb import is_skewed, steeper
+from milp_planner.features.explain.perturb import is_skewed, with_skew
 from milp_planner.inputs.access import Access, MissRate
-from milp_planner.pricing.hit_ratios import Tier, hit_ratios
+from milp_planner.pricing.hit_ratios import CachePolicy, hit_ratios
 from milp_planner.pricing.popularity import popularity
 
 ROWS = 40
@@ -49,11 +49,11 @@ def test_zipf_in_other_words_follows_the_exponent(alpha: float, power: float) ->
     ]
     expected = zipf_shares(alpha * power)
     for other in others:
-        found = steeper(ACCESS.validate_python(other), ROWS, power)
+        found = with_skew(ACCESS.validate_python(other), ROWS, power)
         assert by_row(found) == pytest.approx(expected, rel=1e-6)
-    found = steeper(ACCESS.validate_python(curve(alpha, 0.2)), ROWS, power)
+    found = with_skew(ACCESS.validate_python(curve(alpha, 0.2)), ROWS, power)
     ratios = np.arange(ROWS + 1) / ROWS
-    hits = hit_ratios(found, ROWS, ratios, Tier("CACHING", False, 0.0)).values
+    hits = hit_ratios(found, ROWS, ratios, CachePolicy("CACHING", False, 0.0)).values
     assert hits[1:] == pytest.approx(0.8 * np.cumsum(expected), abs=1e-9)
 
 
@@ -68,7 +68,7 @@ def test_bins_and_top_ids_follow_their_rows(
     pairs = np.stack([whole / whole.sum(), share / share.sum()], axis=1)
     histogram = ACCESS.validate_python({"kind": "histogram", "bins": pairs.tolist()})
     per_row = np.repeat(pairs[:, 1] / whole, whole.astype(int)) ** power
-    found = steeper(histogram, int(whole.sum()), power)
+    found = with_skew(histogram, int(whole.sum()), power)
     seen = popularity(found, int(whole.sum()))
     expanded = np.repeat(seen.shares, np.rint(seen.counts).astype(int))
     assert expanded == pytest.approx(np.sort(per_row / per_row.sum())[::-1], rel=1e-6)
@@ -76,10 +76,10 @@ def test_bins_and_top_ids_follow_their_rows(
     top = ACCESS.validate_python({"kind": "top_ids", "ids": ids})
     rest = ROWS - size
     rows = np.append(0.7 * share / share.sum(), np.full(rest, 0.3 / rest)) ** power
-    assert by_row(steeper(top, ROWS, power)) == pytest.approx(
+    assert by_row(with_skew(top, ROWS, power)) == pytest.approx(
         np.sort(rows / rows.sum())[::-1], rel=1e-6
     )
-    for changed in (found, steeper(top, ROWS, power)):
+    for changed in (found, with_skew(top, ROWS, power)):
         assert ACCESS.validate_python(changed.to_dict()) == changed
 
 
@@ -93,30 +93,30 @@ def test_a_curve_stays_a_curve(falls: list[float], at_zero: bool, power: float) 
     ratios = np.linspace(0, 1, len(falls) + 1)[0 if at_zero else 1 :]
     points = list(zip(ratios.tolist(), falls, strict=False))
     given_curve = ACCESS.validate_python({"kind": "miss_rate", "points": points})
-    found = steeper(given_curve, ROWS, power)
+    found = with_skew(given_curve, ROWS, power)
     assert isinstance(found, MissRate)
     assert [x for x, _ in found.points] == [x for x, _ in points]
     assert found.points[-1][1] == pytest.approx(points[-1][1], abs=1e-12)
     assert ACCESS.validate_python(found.to_dict()) == found
 
 
-def test_steeper_is_steeper() -> None:
+def test_a_larger_power_is_more_skew() -> None:
     """More lookups on the popular rows, fewer misses; 1 is no change at all."""
     for value in (curve(0.8, 0.1), {"kind": "histogram", "bins": [(0.1, 0.6), (0.9, 0.4)]}):
         access = ACCESS.validate_python(value)
         half = [
-            float(hit_ratios(steeper(access, ROWS, p), ROWS, np.array([0.2]),
-                             Tier("CACHING", True, 0.0)).values[0]) for p in (0.8, 1.0, 1.2)
+            float(hit_ratios(with_skew(access, ROWS, p), ROWS, np.array([0.2]),
+                             CachePolicy("CACHING", True, 0.0)).values[0]) for p in (0.8, 1.0, 1.2)
         ]  # fmt: skip
         assert half == sorted(half) and half[0] < half[2]
-        assert steeper(access, ROWS, 1.0) is access and is_skewed(access)
+        assert with_skew(access, ROWS, 1.0) is access and is_skewed(access)
 
 
 def test_a_measured_busiest_rank_goes_along() -> None:
     """Its excess over the mean is multiplied, whatever else is known; nothing known is no skew."""
     hot = {"measured_skew": {"max_over_mean": 1.5, "ranks": 4}}
     for kind in ({"kind": "unknown"}, {"kind": "top_ids", "ids": [{"share": 0.5}]}):
-        found = steeper(ACCESS.validate_python({**kind, **hot}), ROWS, 1.2)
+        found = with_skew(ACCESS.validate_python({**kind, **hot}), ROWS, 1.2)
         assert found.measured_skew is not None
         assert found.measured_skew.max_over_mean == pytest.approx(1.6)
     assert not is_skewed(ACCESS.validate_python("unknown"))
