@@ -139,21 +139,17 @@ def _search(context: Context, plans: list[Plans]) -> None:
     # where the prover has its turns, nothing need be kept for it
     kept = 0.0 if small else _kept(context)
 
-    def seek() -> None:
-        if small:  # the exact model does not wait for the linear program
-            _relax(context, choose)
-        _seek(context, bounds, first)
-
-    def prove() -> None:
-        if not small:
-            _relax(context, choose)
-        take_turns(context, exact, lambda: context.over() or not bounds.exact_first())
-        take_turns(context, second, lambda: context.over() or context.clock.remaining() <= kept)
-        if kept:
-            bounds.last_word()
+    def relaxed(side: Callable[[], None]) -> None:
+        _relax(context, choose)
+        side()
 
     if context.beside:
-        _beside(context, seek, prove)
+        seek = partial(_seek, context, bounds, first)
+        prove = partial(_prove, context, bounds, (exact, second), kept)
+        if small:  # the exact model does not wait for the linear program
+            _beside(context, partial(relaxed, seek), prove)
+        else:
+            _beside(context, seek, partial(relaxed, prove))
         return
     context.loops.prepare()
     with context.clock.holding_back(kept):
@@ -163,6 +159,17 @@ def _search(context: Context, plans: list[Plans]) -> None:
             if context.over() or not any(p.alive for p in itertools.chain(*sides)):
                 return
             step(context, sides[turn % 2])
+
+
+def _prove(
+    context: Context, bounds: Bounds, parts: tuple[list[Part], list[Part]], kept: float
+) -> None:
+    """The second side: the exact model by itself while it has the side, then everything else."""
+    exact, second = parts
+    take_turns(context, exact, lambda: context.over() or not bounds.exact_first())
+    take_turns(context, second, lambda: context.over() or context.clock.remaining() <= kept)
+    if kept:
+        bounds.last_word()
 
 
 def _kept(context: Context) -> float:

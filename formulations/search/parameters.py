@@ -137,7 +137,7 @@ class Parameters:
     #: where the plan is then no more than that share above the bound: more, and CP-SAT proves
     #: nothing in minutes, while annealing on both sides finds far better plans.
     exact_first: float = 0.2
-    hopeless: float = 0.07
+    hopeless: float = 0.1
     #: The whole model starts anew where a better plan leaves it less than this share of its
     #: options: the first, or, while it is young, the second, since fewer options are often proved
     #: far sooner. It is young as long as it ran for no more than ``young_share`` of what is left,
