@@ -74,15 +74,15 @@ def order_ranks(columns: Columns) -> None:
     anchor = anchor_table(columns.candidates)
     if anchor is None:
         return
-    seats = columns.seats
-    mine = columns.candidates.table[seats.candidate] == anchor
+    assignments = columns.assignments
+    mine = columns.candidates.table[assignments.candidate] == anchor
     for ranks in equal_ranks(columns.candidates):
         for left, right in itertools.pairwise(ranks):
-            first, second = mine & (seats.cell == left), mine & (seats.cell == right)
+            first, second = mine & (assignments.cell == left), mine & (assignments.cell == right)
             columns.model.row(
                 ("order", left, right),
-                np.concatenate([seats.column[first], seats.column[second]]),
-                np.concatenate([seats.each[first], -seats.each[second]]),
+                np.concatenate([assignments.column[first], assignments.column[second]]),
+                np.concatenate([assignments.each[first], -assignments.each[second]]),
                 low=0,
             )
 

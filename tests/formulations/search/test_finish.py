@@ -14,7 +14,7 @@ from formulations.instance import Current, Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.check import check, moved_tables
 from formulations.result.placement import Placement
-from formulations.search.finish import finished, wishes
+from formulations.search.finish import finished, preferences
 from formulations.settings import GOALS, Goals
 from milp_planner.today.matching import compile_today
 from tests.formulations.brute_force import brute_force
@@ -27,7 +27,7 @@ LOOSE = settings(max_examples=40, deadline=None, suppress_health_check=list(Heal
 @LOOSE
 @given(instances())
 def test_it_costs_nothing_and_breaks_nothing(instance: Instance) -> None:
-    """From an optimal plan it ends at an optimal plan, no table at a worse wish."""
+    """From an optimal plan it ends at an optimal plan, no table that is preferred less."""
     truth = brute_force(instance)
     if truth.placement is None:
         return
@@ -35,7 +35,7 @@ def test_it_costs_nothing_and_breaks_nothing(instance: Instance) -> None:
     verdict = check(instance, plan)
     assert verdict.feasible, verdict.violations
     assert verdict.objectives[instance.objective.value] == truth.objective
-    rank = wishes(replace(instance, current=()))
+    rank = preferences(replace(instance, current=()))
     assert (rank[plan.options] <= rank[truth.placement.options]).all()
 
 
