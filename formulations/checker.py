@@ -153,7 +153,7 @@ class Block:
         seen = {r for p in parts for r in p.ranks} if self.distinct and self.free else range(total)
         return tuple(parts) if len(seen) >= total else ()
 
-    def seat(self, instance: Instance, ranks: list[int]) -> Iterator[tuple[int, Shard, int]]:
+    def assignment(self, instance: Instance, ranks: list[int]) -> Iterator[tuple[int, Shard, int]]:
         """How many of a shard are on a rank; :class:`Refuted`: the ranks are no places of it."""
         wrong, rest = f"ranks {ranks!a:.60} are no place", ranks
         need(not self.distinct or len(set(ranks)) == len(ranks), wrong, Refuted)
@@ -280,7 +280,7 @@ def check_plan(instance: Instance, tables: Any) -> dict[str, int]:
         need(fused, f"fusion group {option.fusion!a:.60} is at two levels", Refuted)
         moved["moved_tables"] += moves
         for block, taken in zip(option.blocks, ranks, strict=True):
-            for times, shard, rank in block.seat(instance, taken):
+            for times, shard, rank in block.assignment(instance, taken):
                 moved["moved_bytes"] += moves * times * shard.move_bytes
                 loads[rank] = list(map(add, loads[rank], [times * a for a in shard.amounts]))
     columns, phases = list(zip(*loads, strict=True)), len(instance.phases)

@@ -15,7 +15,7 @@ import numpy as np
 import pulp
 
 from formulations.instance import BlockView, Current, Instance, IntArray, Objective, Scope, Where
-from formulations.instance.seating import seated
+from formulations.instance.assigning import assigned
 from formulations.result.placement import Placement, machine_ranks
 
 Terms = dict[pulp.LpVariable, float]
@@ -39,7 +39,7 @@ class MipModel:
     ----------
     problem : pulp.LpProblem
     chosen : dict of option to variable
-    seats : dict of (block, place) to list of variables
+    assignments : dict of (block, place) to list of variables
         How many shards of each position of an ``any_rank`` kind of block sit on a rank (all of
         them are position 0 where they are alike); how often a ``one_machine`` block takes a
         machine; under (block, −1 − machine) whether ``any_rank_of_one_machine`` is on it.
@@ -53,7 +53,7 @@ class MipModel:
         self.instance, self._check, self._numbers = instance, check, count()
         self.problem = pulp.LpProblem("milp_planner")
         self.chosen: dict[int, pulp.LpVariable] = {}
-        self.seats: dict[tuple[int, int], list[pulp.LpVariable]] = defaultdict(list)
+        self.assignments: dict[tuple[int, int], list[pulp.LpVariable]] = defaultdict(list)
         self.shards: list[tuple[int, pulp.LpVariable, int, int, int]] = []
         for table in range(instance.num_tables):
             own = [o for o in instance.options_of(table) if instance.allowed[o]]
@@ -112,10 +112,10 @@ class MipModel:
         for machine, y in taken.items():
             ranks = self.instance.machines[machine]
             if whole:
-                self.seats[block.index, machine] = [y]
+                self.assignments[block.index, machine] = [y]
                 self.shards += [(table, y, r, block.entry(i), 1) for i, r in enumerate(ranks)]
             else:
-                here = (v for r in ranks for v in self.seats[block.index, r])
+                here = (v for r in ranks for v in self.assignments[block.index, r])
                 self._row({**dict.fromkeys(here, 1.0), y: -block.count}, "<=", 0)
 
     def _spread(
@@ -127,13 +127,13 @@ class MipModel:
             row: Terms = {x: -each}
             for rank in ranks:
                 y = self._variable(1 if block.distinct else each)
-                self.seats[block.index, rank].append(y)
+                self.assignments[block.index, rank].append(y)
                 self.shards.append((table, y, rank, block.entry(position), 1))
                 row[y] = 1
             self._row(row, "==", 0)
         if block.distinct and not block.shared:
             for rank in ranks:
-                self._row(dict.fromkeys(self.seats[block.index, rank], 1.0), "<=", 1)
+                self._row(dict.fromkeys(self.assignments[block.index, rank], 1.0), "<=", 1)
 
     def _sums(self, column: IntArray) -> dict[int, Terms]:
         """Σ of a column of the shard entries by rank; long sums over all ranks as a variable."""
@@ -226,7 +226,7 @@ class MipModel:
         for pin in self.instance.pins:
             if pin.ranks is None or pin.option not in self.chosen:
                 continue
-            if seated(self.instance, pin.option, pin.ranks) is None:
+            if assigned(self.instance, pin.option, pin.ranks) is None:
                 self._row({self.chosen[pin.option]: 1.0}, "<=", 0)
                 continue
             for variables, number in self._demands(pin.option, pin.ranks):
@@ -242,7 +242,7 @@ class MipModel:
                 firsts = enumerate(ranks[0] for ranks in self.instance.machines)
                 times = Counter({m: times[first] for m, first in firsts if times[first]})
             if self.instance.settled_ranks(index) is None:
-                yield from ((self.seats[index, place], n) for place, n in times.items())
+                yield from ((self.assignments[index, place], n) for place, n in times.items())
 
     def _limit_moves(self) -> None:
         """Tables, and bytes, that move against the current plan: with m_t = 0 only where a table
@@ -268,7 +268,7 @@ class MipModel:
     def _moved(self, now: Current) -> tuple[pulp.LpVariable, int]:
         """A binary that is 1 unless the table stays, and the bytes of the table where it is."""
         moved, instance = self._variable(1), self.instance
-        if now.option not in self.chosen or seated(instance, now.option, now.ranks) is None:
+        if now.option not in self.chosen or assigned(instance, now.option, now.ranks) is None:
             self._row({moved: 1.0}, ">=", 1)
             return moved, 0
         self._row({self.chosen[now.option]: 1.0, moved: 1.0}, ">=", 1)
@@ -309,7 +309,7 @@ def _ranks(model: MipModel, index: int) -> IntArray | None:
     block, found = instance.block(index), []
     whole = block.where == Where.ONE_MACHINE
     places = range(len(instance.machines) if whole else instance.num_ranks)
-    at = {p: model.seats[index, p] for p in places if (index, p) in model.seats}
+    at = {p: model.assignments[index, p] for p in places if (index, p) in model.assignments}
     for position in range(max(map(len, at.values()), default=0)):
         for place, variables in at.items():
             found += [place] * round(_value(variables[position]))

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance import Instance, IntArray, Objective, Scope
+from formulations.instance.assigning import pinned_ranks
 from formulations.instance.facts import members, per_option, total_use
 from formulations.instance.lowering import crowded
-from formulations.instance.seating import pinned_ranks
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from formulations.clock import Clock
 from formulations.errors import InstanceError, meant
 from formulations.instance import Instance
 from formulations.result.outcome import Outcome
-from formulations.settings import Options, Settings
+from formulations.settings import OwnSettings, Settings
 
 Solver = Callable[[Instance, Settings, Clock], Outcome]
 
@@ -55,7 +55,7 @@ class Formulation:
             Naming the option, what was found and what is allowed.
         """
         if options:
-            Options(self.name, options, import_module(self.module).OPTIONS)
+            OwnSettings(self.name, options, import_module(self.module).OPTIONS)
 
 
 _ALL = (

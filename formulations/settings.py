@@ -86,7 +86,7 @@ DEFAULT_GOALS = Goals()
 
 @dataclass(frozen=True)
 class Settings:
-    """Limits and wishes for one solve.
+    """Limits and preferences for one solve.
 
     Attributes
     ----------
@@ -196,7 +196,7 @@ def _check_goal(part: str, objective: str) -> None:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ValueType:
     """What an option may be.
 
     Attributes
@@ -211,19 +211,19 @@ class Kind:
     holds: Callable[[object], bool]
 
 
-FLAG = Kind("true or false", lambda value: isinstance(value, bool))
+FLAG = ValueType("true or false", lambda value: isinstance(value, bool))
 
 
-def whole(least: int = 1) -> Kind:
+def whole(least: int = 1) -> ValueType:
     """A whole number, at least ``least``."""
 
     def holds(value: object) -> bool:
         return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
-    return Kind(f"a whole number, {least} or more", holds)
+    return ValueType(f"a whole number, {least} or more", holds)
 
 
-def number() -> Kind:
+def number() -> ValueType:
     """A number that is not negative."""
 
     def holds(value: object) -> bool:
@@ -231,10 +231,10 @@ def number() -> Kind:
             return False
         return 0 <= value < float("inf")
 
-    return Kind("a number, 0 or more", holds)
+    return ValueType("a number, 0 or more", holds)
 
 
-def several(count: int, each: Kind) -> Kind:
+def several(count: int, each: ValueType) -> ValueType:
     """A list of so many values of one kind."""
 
     def holds(value: object) -> bool:
@@ -242,33 +242,33 @@ def several(count: int, each: Kind) -> Kind:
             isinstance(value, list | tuple) and len(value) == count and all(map(each.holds, value))
         )
 
-    return Kind(f"a list of {count}, each {each.allowed}", holds)
+    return ValueType(f"a list of {count}, each {each.allowed}", holds)
 
 
-def one_of(names: Iterable[str]) -> Kind:
+def one_of(names: Iterable[str]) -> ValueType:
     """One of some names."""
     known = [str(name) for name in names]
-    return Kind(" or ".join(map(repr, known)), lambda value: value in known)
+    return ValueType(" or ".join(map(repr, known)), lambda value: value in known)
 
 
-def list_of(names: Collection[str] | None = None) -> Kind:
+def list_of(names: Collection[str] | None = None) -> ValueType:
     """A list of names, of any or of some; one name stands for a list of it."""
 
     def holds(value: object) -> bool:
         listed = value if isinstance(value, list | tuple) else (value,)
         return all(isinstance(v, str) and (names is None or v in names) for v in listed)
 
-    return Kind("a list of names" + (f" out of {', '.join(names)}" if names else ""), holds)
+    return ValueType("a list of names" + (f" out of {', '.join(names)}" if names else ""), holds)
 
 
-class Options:
+class OwnSettings:
     """The options given to a formulation; each is one it knows and of the right kind.
 
     Parameters
     ----------
     formulation : str
     given : mapping
-    kinds : mapping of str to Kind
+    kinds : mapping of str to ValueType
         What the formulation reads.
 
     Raises
@@ -278,7 +278,7 @@ class Options:
     """
 
     def __init__(
-        self, formulation: str, given: Mapping[str, object], kinds: Mapping[str, Kind]
+        self, formulation: str, given: Mapping[str, object], kinds: Mapping[str, ValueType]
     ) -> None:
         self._given: Mapping[str, object] = given
         for name, value in given.items():

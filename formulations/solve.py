@@ -14,7 +14,7 @@ from formulations.interrupt import interruptible
 from formulations.result.check import check
 from formulations.result.outcome import Outcome, Status, found, nothing, with_plan
 from formulations.result.placement import Placement
-from formulations.settings import Settings
+from formulations.settings import DEFAULT_GOALS, Settings
 
 
 def solve(
@@ -97,15 +97,17 @@ def _finished(
 ) -> Outcome:
     """The outcome with what the finishing pass makes of its plan.
 
-    Baselines are told as they are; nobody waits for the pass to be compiled.
+    Baselines are told as they are. Where the compiled loops are not there, the pass waits for them
+    only if the caller has named goals, as nothing else heeds these.
     """
     wanted = settings.polish and chosen.proves != "nothing" and not clock.interrupted()
     if outcome.placement is None or outcome.objective is None or not wanted:
         return outcome
     from formulations.search.finish import finished
-    from formulations.search.loops import loaded
+    from formulations.search.loops import loaded, waited_for
 
-    if not clock.counts and not loaded():
+    there = clock.counts or loaded()
+    if not there and (settings.goals == DEFAULT_GOALS or not waited_for(clock.over)):
         return outcome
     plan = finished(instance, outcome.placement, settings.goals)
     return with_plan(instance, outcome, plan, settings.goals.most(outcome.objective))

@@ -18,10 +18,10 @@ from formulations.errors import UnsupportedInstance
 from formulations.instance import Instance
 from formulations.result.outcome import Outcome, StoppedBy
 from formulations.result.placement import Placement
-from formulations.settings import Options, Settings, list_of, one_of, whole
+from formulations.settings import OwnSettings, Settings, list_of, one_of, whole
 
 
-class Kind(StrEnum):
+class PartitionerName(StrEnum):
     """TorchRec's partitioners."""
 
     GREEDY = "greedy"
@@ -29,7 +29,8 @@ class Kind(StrEnum):
 
 
 OPTIONS = {
-    "proposers": list_of(PROPOSERS), "sort_by": one_of(SortBy), "partitioner": one_of(Kind),
+    "proposers": list_of(PROPOSERS), "sort_by": one_of(SortBy),
+    "partitioner": one_of(PartitionerName),
     "threshold": whole(),
 }  # fmt: skip
 
@@ -72,10 +73,12 @@ def _run(
     name: str, default: tuple[str, ...], instance: Instance, settings: Settings, clock: Clock
 ) -> Outcome:
     """Run a list of TorchRec's proposers under a formulation's name."""
-    options = Options(name, settings.options, OPTIONS)
+    options = OwnSettings(name, settings.options, OPTIONS)
     proposers = options.names("proposers", default)
     sort_by = options.choice("sort_by", SortBy.STORAGE)
-    balanced = options.choice("partitioner", Kind.GREEDY) == Kind.MEMORY_BALANCED
+    balanced = (
+        options.choice("partitioner", PartitionerName.GREEDY) == PartitionerName.MEMORY_BALANCED
+    )
     partitioner = BalancedPartitioner(instance) if balanced else Partitioner(instance, sort_by)
     threshold = options.integer("threshold", 0) if options.has("threshold") else None
     result = Found()

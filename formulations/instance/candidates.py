@@ -21,8 +21,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.instance.assigning import Ranks
 from formulations.instance.instance import Instance, IntArray
-from formulations.instance.seating import Ranks
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Fixed:
 
 
 @dataclass(frozen=True, eq=False)
-class Kinds:
+class ShardKinds:
     """``count`` equal shards like ``entry`` of the block at index ``owner``; all [kinds]."""
 
     owner: IntArray
@@ -64,7 +64,7 @@ class Spread:
     ranks : int64 array
     room : int64 array [ranks] or None
         Most shards of one block on each of them; None: no limit.
-    kinds : Kinds
+    kinds : ShardKinds
     """
 
     candidate: IntArray
@@ -72,7 +72,7 @@ class Spread:
     count: IntArray
     ranks: IntArray
     room: IntArray | None
-    kinds: Kinds
+    kinds: ShardKinds
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class Inside:
     count: IntArray
     machines: IntArray
     distinct: bool
-    kinds: Kinds
+    kinds: ShardKinds
 
 
 @dataclass(frozen=True, eq=False)

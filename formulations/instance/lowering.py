@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance.candidates import Candidates, Fixed, Inside, Kinds, Spread, Whole
+from formulations.instance.assigning import Ranks, assigned
+from formulations.instance.candidates import Candidates, Fixed, Inside, ShardKinds, Spread, Whole
 from formulations.instance.instance import MAX_VALUE, Instance, IntArray, Where
-from formulations.instance.seating import Ranks, seated
 
 _NONE = np.empty(0, dtype=np.int64)
 
@@ -270,7 +270,7 @@ class _Lowering:
         _, entry, length = self._entries(blocks)
         return np.repeat(self._canonical[entry], length).reshape(len(blocks), -1)
 
-    def _kinds(self, blocks: IntArray) -> Kinds:
+    def _kinds(self, blocks: IntArray) -> ShardKinds:
         """Equal shards of each block, counted; those of every-rank blocks by rank."""
         instance = self._instance
         owner, entry, length = self._entries(blocks)
@@ -282,11 +282,11 @@ class _Lowering:
         )
         total = np.zeros(key.shape[1], dtype=np.int64)
         np.add.at(total, inverse.ravel(), count)
-        return Kinds(key[0], key[1], total)
+        return ShardKinds(key[0], key[1], total)
 
     def held(self, option: int, ranks: Sequence[Sequence[int]], stays: bool) -> None:
         """An option on given ranks, if it can be there."""
-        placed = seated(self._instance, option, ranks)
+        placed = assigned(self._instance, option, ranks)
         if placed is None:
             return
         candidate = self._new(np.asarray([option], dtype=np.int64), stays)

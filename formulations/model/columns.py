@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulations.instance import IntArray
-from formulations.instance.candidates import Candidates, Inside, Kinds, Spread, Whole
+from formulations.instance.candidates import Candidates, Inside, ShardKinds, Spread, Whole
 from formulations.model.linear import LinearModel, pairs, stacked
 from formulations.model.partition import MachineKind, Partition
 
@@ -56,7 +56,7 @@ class Columns:
         One unit puts such a shard on every rank.
     off : Table of (column, entry, times)
         One unit puts shards on no rank.
-    seats : Table of (candidate, block, entry, count, cell, column, each, kind)
+    assignments : Table of (candidate, block, entry, count, cell, column, each, kind)
         Freely placed shards: ``each`` × column of the block's ``count`` shards like the entry are
         in the cell, by the choice of a kind of machine (−1: of none).
     taken : Table of (candidate, block, kind, column, each)
@@ -72,7 +72,7 @@ class Columns:
     terms: Table = field(default_factory=lambda: Table(("column", "cell", "entry", "times")))
     even: Table = field(default_factory=lambda: Table(("column", "entry")))
     off: Table = field(default_factory=lambda: Table(("column", "entry", "times")))
-    seats: Table = field(
+    assignments: Table = field(
         default_factory=lambda: Table(
             ("candidate", "block", "entry", "count", "cell", "column", "each", "kind")
         )
@@ -170,7 +170,7 @@ def _divide(
     if len(cells) < 2:
         if len(cells):
             columns.terms.add(at[kinds.owner], cells[0], kinds.entry, kinds.count)
-            columns.seats.add(
+            columns.assignments.add(
                 candidate, block, kinds.entry, kinds.count, cells[0], at[kinds.owner],
                 kinds.count, machine,
             )  # fmt: skip
@@ -180,7 +180,7 @@ def _divide(
         upper = np.minimum(upper, room)
     made = columns.new(np.repeat(candidate, len(cells)), upper.ravel()).reshape(upper.shape)
     columns.terms.add(made, cells, kinds.entry[:, None], 1)
-    columns.seats.add(
+    columns.assignments.add(
         candidate[:, None], block[:, None], kinds.entry[:, None], kinds.count[:, None], cells,
         made, 1, machine,
     )  # fmt: skip
@@ -205,7 +205,7 @@ def _share_room(
 ) -> None:
     """Rows for blocks of several kinds (one kind keeps to its columns' limits)."""
     cells, room = place
-    kinds: Kinds = group.kinds
+    kinds: ShardKinds = group.kinds
     several = np.bincount(kinds.owner, minlength=len(at)) > 1
     blocks = np.flatnonzero(several)
     if not len(blocks):

@@ -73,11 +73,11 @@ class _Largest:
 
     def _place_spread(self) -> None:
         """Freely placed shards: x where the region is all they may take, else what counts them."""
-        columns, seats = self._columns, self._columns.seats
-        if not len(seats.candidate):
+        columns, assignments = self._columns, self._columns.assignments
+        if not len(assignments.candidate):
             return
-        region = self.region_of[seats.cell]
-        kind = np.stack([seats.candidate, seats.block, seats.entry], axis=1)
+        region = self.region_of[assignments.cell]
+        kind = np.stack([assignments.candidate, assignments.block, assignments.entry], axis=1)
         owner = np.unique(kind, axis=0, return_inverse=True)[1].ravel()
         order = np.lexsort((region, owner))
         start = np.flatnonzero(
@@ -87,8 +87,8 @@ class _Largest:
         at = order[start]
         sole = at[regions == 1]
         self._see(
-            seats.candidate[sole], region[sole], seats.entry[sole],
-            columns.x[seats.candidate[sole]], np.ones_like(sole),
+            assignments.candidate[sole], region[sole], assignments.entry[sole],
+            columns.x[assignments.candidate[sole]], np.ones_like(sole),
         )  # fmt: skip
         length = np.diff(np.append(start, len(order)))
         several = regions > 1
@@ -97,30 +97,32 @@ class _Largest:
             self._place_parted(at[several], length[several], order[mine], region)
 
     def _place_parted(
-        self, at: IntArray, length: IntArray, seat: IntArray, region: IntArray
+        self, at: IntArray, length: IntArray, assignment: IntArray, region: IntArray
     ) -> None:
         """Kinds that may take several regions: a binary where more than one shard may come."""
-        columns, seats = self._columns, self._columns.seats
-        alone = seats.count[at] == 1
+        columns, assignments = self._columns, self._columns.assignments
+        alone = assignments.count[at] == 1
         of = np.repeat(np.arange(len(at)), length)
         lone = at[alone]
         self._see(
-            seats.candidate[lone], region[lone], seats.entry[lone],
-            seats.column[seat[alone[of]]], length[alone],
+            assignments.candidate[lone], region[lone], assignments.entry[lone],
+            assignments.column[assignment[alone[of]]], length[alone],
         )  # fmt: skip
         many = at[~alone]
         made = columns.model.columns(len(many))
         row = np.cumsum(~alone) - 1
-        some = seat[~alone[of]]
+        some = assignment[~alone[of]]
         entries = (
             np.concatenate([row[of[~alone[of]]], np.arange(len(many))]),
-            np.concatenate([seats.column[some], made]),
-            np.concatenate([seats.each[some], -seats.count[many]]),
+            np.concatenate([assignments.column[some], made]),
+            np.concatenate([assignments.each[some], -assignments.count[many]]),
         )
-        keys = np.stack([seats.candidate[many], seats.block[many], region[many]], axis=1)
-        columns.model.rows(("seat",), keys, entries, high=0)
+        keys = np.stack(
+            [assignments.candidate[many], assignments.block[many], region[many]], axis=1
+        )
+        columns.model.rows(("assignment",), keys, entries, high=0)
         one = np.ones_like(many)
-        self._see(seats.candidate[many], region[many], seats.entry[many], made, one)
+        self._see(assignments.candidate[many], region[many], assignments.entry[many], made, one)
 
     def _place_machines(self) -> None:
         """Whole machines cover regions inside a sole machine; else one of their shards is there."""
@@ -190,8 +192,8 @@ class _Largest:
         run = np.repeat(np.arange(len(order)), length)
         offset = np.arange(len(run)) - (np.cumsum(length) - length)[run]
         used = np.concatenate(self._used)[seen.first[order][run] + offset]
-        by_seat, by_gain = key[order][run], gain_key[more]
-        where = np.concatenate([by_seat, by_gain])
+        by_assignment, by_gain = key[order][run], gain_key[more]
+        where = np.concatenate([by_assignment, by_gain])
         return (
             where % count, where // count,
             np.concatenate([used, self._columns.x[by_gain % count]]),

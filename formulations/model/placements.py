@@ -92,16 +92,16 @@ def _candidates(candidates: Candidates, placement: Placement, tables: IntArray) 
 def _shards(model: Model, placement: Placement, taken: IntArray) -> dict[int, int] | None:
     """Values of the columns that say where shards go; None for a place the model has not."""
     columns = model.columns
-    seats, rows = columns.seats, columns.taken
-    mine, own = np.isin(seats.candidate, taken), np.isin(rows.candidate, taken)
-    free = {int(b) for b in seats.block[mine]}
+    assignments, rows = columns.assignments, columns.taken
+    mine, own = np.isin(assignments.candidate, taken), np.isin(rows.candidate, taken)
+    free = {int(b) for b in assignments.block[mine]}
     held = {int(b) for b in rows.block[own]}
-    seated, machines = _counted(model, placement, taken, (free, held))
+    assigned, machines = _counted(model, placement, taken, (free, held))
     found: dict[int, int] = {}
-    keys = (seats.block, seats.entry, seats.cell, seats.kind)
-    fits = _assign(found, seated, (*keys, seats.column, seats.each), mine)
+    keys = (assignments.block, assignments.entry, assignments.cell, assignments.kind)
+    fits = _assign(found, assigned, (*keys, assignments.column, assignments.each), mine)
     fits &= _assign(found, machines, (rows.block, rows.kind, rows.column, rows.each), own)
-    return None if not fits or seated or machines else found
+    return None if not fits or assigned or machines else found
 
 
 def _counted(
@@ -114,7 +114,7 @@ def _counted(
     kind_of = _kind_of_machine(model)
     inside = {b for g in candidates.inside for b in g.block.tolist()}
     free, held = blocks
-    seated: Counter[tuple[int, ...]] = Counter()
+    assigned: Counter[tuple[int, ...]] = Counter()
     machines: Counter[tuple[int, ...]] = Counter()
     for table in candidates.table[taken].tolist():
         for index, block in enumerate(instance.blocks_of(int(placement.options[table]))):
@@ -130,8 +130,8 @@ def _counted(
             view = instance.block(block)
             for position, rank in enumerate(ranks.tolist()):
                 entry = int(candidates.canonical[view.entry(position)])
-                seated[block, entry, int(cells[rank]), kind] += 1
-    return seated, machines
+                assigned[block, entry, int(cells[rank]), kind] += 1
+    return assigned, machines
 
 
 def _assign(
@@ -216,7 +216,7 @@ def chosen_machines(model: Model, values: np.ndarray) -> IntArray:
         here = np.unique(partition.instance.machine_of[partition.cell_of == cell])
         machine_of[cell] = here[0] if len(here) == 1 else -1
     found: dict[int, set[int]] = {}
-    for (candidate, _), kinds in _seated(columns, values, taken).items():
+    for (candidate, _), kinds in _assigned(columns, values, taken).items():
         cells = [cell for named in kinds.values() for cell in named]
         found.setdefault(candidate, set()).update(machine_of[cells].tolist())
     for (candidate, _), machines in _machines(columns, values, taken).items():
@@ -232,13 +232,13 @@ def decode(model: Model, values: IntArray) -> Placement:
     taken = chosen(model, values)
     options = np.full(len(taken), -1, dtype=np.int64) if base is None else base.options.copy()
     ranks: list[list[IntArray]] = [[] for _ in taken] if base is None else list(base.ranks)
-    seats, machines = _seated(columns, values, taken), _machines(columns, values, taken)
+    assignments, machines = _assigned(columns, values, taken), _machines(columns, values, taken)
     for table in np.flatnonzero(taken >= 0).tolist():
         candidate = int(taken[table])
         options[table] = candidates.option[candidate]
         ranks[table] = [
-            _by_kind(candidates, block, seats[candidate, block])
-            if (candidate, block) in seats
+            _by_kind(candidates, block, assignments[candidate, block])
+            if (candidate, block) in assignments
             else machine_ranks(instance, machines[candidate, block])
             if (candidate, block) in machines
             else settled_ranks(candidates, candidate, block)
@@ -247,15 +247,17 @@ def decode(model: Model, values: IntArray) -> Placement:
     return Placement(options, ranks)
 
 
-def _seated(columns: Columns, values: IntArray, taken: IntArray) -> dict[tuple[int, int], Named]:
+def _assigned(columns: Columns, values: IntArray, taken: IntArray) -> dict[tuple[int, int], Named]:
     """Ranks of freely placed shards, by (candidate, block), then by kind of shard."""
-    seats = columns.seats
-    times = values[seats.column] * seats.each
-    table = columns.candidates.table[seats.candidate]
+    assignments = columns.assignments
+    times = values[assignments.column] * assignments.each
+    table = columns.candidates.table[assignments.candidate]
     found: dict[tuple[int, int], Named] = {}
-    for i in np.flatnonzero((times > 0) & (taken[table] == seats.candidate)).tolist():
-        kinds = found.setdefault((int(seats.candidate[i]), int(seats.block[i])), {})
-        kinds.setdefault(int(seats.entry[i]), []).extend([int(seats.cell[i])] * int(times[i]))
+    for i in np.flatnonzero((times > 0) & (taken[table] == assignments.candidate)).tolist():
+        kinds = found.setdefault((int(assignments.candidate[i]), int(assignments.block[i])), {})
+        kinds.setdefault(int(assignments.entry[i]), []).extend(
+            [int(assignments.cell[i])] * int(times[i])
+        )
     return found
 
 

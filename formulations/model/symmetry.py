@@ -9,6 +9,7 @@ import numpy as np
 
 from formulations.instance import Scope
 from formulations.instance.candidates import Candidates
+from formulations.instance.facts import per_option, shard_counts
 from formulations.model.columns import Columns
 from formulations.result.placement import Placement
 
@@ -52,17 +53,25 @@ def _mark_fixed(candidates: Candidates, marks: list[list[Hashable]]) -> None:
 
 
 def anchor_table(candidates: Candidates) -> int | None:
-    """The table with the dearest shard among those that choose their rank; None without one."""
-    dearest, anchor = -1, None
-    cost = candidates.instance.shard_cost.sum(axis=1)
+    """The table whose shards order the ranks; None where no shard chooses its rank.
+
+    Of all tables the one with the dearest such shard in its option of the least total cost, as
+    that is the option that plans mostly take: an order by shards that are not there orders
+    nothing. Where no such option has one, the table with the dearest.
+    """
+    instance = candidates.instance
+    cost = instance.shard_cost.sum(axis=1)
+    nothing = np.iinfo(np.int64).min
+    dearest = np.full(len(candidates.table), nothing)
     for group in candidates.free:
-        if len(group.kinds.entry):
-            kind = int(np.argmax(cost[group.kinds.entry]))
-            value = int(cost[group.kinds.entry[kind]])
-            if value > dearest:
-                owner = group.candidate[group.kinds.owner[kind]]
-                dearest, anchor = value, int(candidates.table[owner])
-    return anchor
+        np.maximum.at(dearest, group.candidate[group.kinds.owner], cost[group.kinds.entry])
+    total = per_option(instance, cost * shard_counts(instance))[candidates.option]
+    order = np.lexsort((total, candidates.table))
+    cheapest = order[np.unique(candidates.table[order], return_index=True)[1]]
+    for among in (cheapest, order):
+        if (dearest[among] > nothing).any():
+            return int(candidates.table[among[dearest[among].argmax()]])
+    return None
 
 
 def order_ranks(columns: Columns) -> None:
@@ -74,15 +83,15 @@ def order_ranks(columns: Columns) -> None:
     anchor = anchor_table(columns.candidates)
     if anchor is None:
         return
-    seats = columns.seats
-    mine = columns.candidates.table[seats.candidate] == anchor
+    assignments = columns.assignments
+    mine = columns.candidates.table[assignments.candidate] == anchor
     for ranks in equal_ranks(columns.candidates):
         for left, right in itertools.pairwise(ranks):
-            first, second = mine & (seats.cell == left), mine & (seats.cell == right)
+            first, second = mine & (assignments.cell == left), mine & (assignments.cell == right)
             columns.model.row(
                 ("order", left, right),
-                np.concatenate([seats.column[first], seats.column[second]]),
-                np.concatenate([seats.each[first], -seats.each[second]]),
+                np.concatenate([assignments.column[first], assignments.column[second]]),
+                np.concatenate([assignments.each[first], -assignments.each[second]]),
                 low=0,
             )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.instance import BlockView, Instance, IntArray, Objective, Pin, Scope, Where
-from formulations.instance.seating import misplaced
+from formulations.instance.assigning import misplaced
 from formulations.result.placement import Placement, same_ranks
 
 

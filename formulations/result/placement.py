@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.instance import Instance, IntArray
-from formulations.instance.seating import seated
+from formulations.instance.assigning import assigned
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ def current_plan(instance: Instance) -> Placement | None:
     if len(instance.current) != instance.num_tables or not instance.num_tables:
         return None
     now = sorted(instance.current, key=lambda c: c.table)
-    ranks = [seated(instance, c.option, c.ranks) for c in now]
+    ranks = [assigned(instance, c.option, c.ranks) for c in now]
     if any(r is None for r in ranks):
         return None
     return Placement(

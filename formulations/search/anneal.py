@@ -183,19 +183,19 @@ class Annealer:
             span, heats, mix, limits,
         )  # fmt: skip
 
-    def tidy(self, wishes: IntArray, most: int, keep: bool = False) -> None:
-        """Let every table take the state it wishes for most, then even out memory, within an
+    def tidy(self, preferences: IntArray, most: int, keep: bool = False) -> None:
+        """Let every table take the state it prefers most, then even out memory, within an
         objective of ``most`` and all capacities; the state must be a plan.
 
         Parameters
         ----------
-        wishes : int64 array [2 × options]
+        preferences : int64 array [2 × options]
             The least is the best: of every option, then of every option as in production.
         most : int
         keep : bool
             Whether evening memory leaves tables that are where they are in production.
         """
-        choice, start = self._states(wishes)
+        choice, start = self._states(preferences)
         weight, peaks, a = np.full(len(self._weight), 2 * self._kernels.BROKEN), self._peaks, data
         ranks, machines, end = (
             int(self.array[i]) for i in (a.RANKS, a.MACHINE_LOAD, a.CLUSTER_LOAD)
@@ -206,8 +206,8 @@ class Annealer:
             weight[place * wide : place * wide + peaks] = step
         weight[end if not peaks else len(weight) :][:1] = step
         options = self._lowered.view(data.OPTION, self._instance.num_tables, self.array)
-        order = np.argsort(-wishes[options], kind="stable")
-        self._kernels.tidy(self.array, weight, order, start, choice, wishes, most)
+        order = np.argsort(-preferences[options], kind="stable")
+        self._kernels.tidy(self.array, weight, order, start, choice, preferences, most)
         room = self._lowered.view(data.LIMIT, len(weight), self.array).copy()
         for low, high, step in [
             *((f, machines, wide) for f in range(peaks, wide)),
@@ -215,18 +215,18 @@ class Annealer:
         ]:
             self._kernels.even(self.array, weight, room, order, low, high, step, keep, most)
 
-    def wished(self, wishes: IntArray) -> int:
-        """Sum over tables of the wishes of their states."""
-        return int(self._kernels.wished(self.array, wishes))
+    def preference_sum(self, preferences: IntArray) -> int:
+        """Sum over tables of the preferences of their states."""
+        return int(self._kernels.preference_sum(self.array, preferences))
 
-    def _states(self, wishes: IntArray) -> tuple[IntArray, IntArray]:
+    def _states(self, preferences: IntArray) -> tuple[IntArray, IntArray]:
         """Options that moves may choose, and homes (the number of options more), table by table,
-        the most wished for first; and where every table's begin."""
+        the most preferred first; and where every table's begin."""
         home = self._lowered.view(data.HOME_OPTION, self._instance.num_tables)
         home = home[home >= 0]
         states = np.append(self._choice, home + self._instance.num_options)
         table = self._instance.table_of[states % self._instance.num_options]
-        order = np.lexsort((wishes[states], table))
+        order = np.lexsort((preferences[states], table))
         counts = np.bincount(table, minlength=self._instance.num_tables)
         return states[order], np.append(0, np.cumsum(counts)).astype(np.int64)
 
@@ -271,7 +271,9 @@ class Annealer:
         names = (data.BEST_OPTION, data.BEST_PLACE) if best else (data.OPTION, data.PLACE)
         tables = self._instance.num_tables
         options = self._lowered.view(names[0], tables, self.array).copy()
-        places = self._lowered.view(names[1], int(self.array[data.SEATS]), self.array).tolist()
+        places = self._lowered.view(
+            names[1], int(self.array[data.ASSIGNMENTS]), self.array
+        ).tolist()
         start = self._lowered.view(data.STATE_START, tables + 1).tolist()
         ranks = [
             self._lowered.ranks(option, places[start[table] : start[table + 1]])
@@ -308,12 +310,12 @@ class Annealer:
 
     def _largest_shard(self) -> NDArray[np.float64]:
         """Largest share of any rank's capacity, or of the dearest shard's cost, by option."""
-        entry, seats = self._lowered.entry[0], self._lowered.seats
+        entry, assignments = self._lowered.entry[0], self._lowered.assignments
         scale = np.maximum(1.0, self._lowered.capacity[0].mean(axis=0))
         scale[: self._peaks] = np.maximum(1, entry[:, : self._peaks].max(axis=0, initial=1))
         largest = np.zeros(self._instance.num_options)
-        option = self._instance.option_of[seats[:, 2]]
-        np.maximum.at(largest, option, (entry[seats[:, 0]] / scale).sum(axis=1))
+        option = self._instance.option_of[assignments[:, 2]]
+        np.maximum.at(largest, option, (entry[assignments[:, 0]] / scale).sum(axis=1))
         return largest
 
     def _empty(self) -> None:

@@ -1,6 +1,6 @@
 """The Instance as flat arrays for compiled loops: what each option puts where, lowered once.
 
-An option is what it puts on every rank, what it puts on fixed ranks, and *seats*: shards (or
+An option is what it puts on every rank, what it puts on fixed ranks, and *assignments*: shards (or
 whole machines) that still choose a place from a *domain*, a list of ranks or of machines.
 """
 
@@ -18,7 +18,7 @@ from formulations.instance.facts import members
 from formulations.instance.lowering import lower, settled_ranks
 from formulations.result.placement import machine_ranks
 
-#: Kinds of seat: a shard on a rank, the same shard on all ranks of a machine, one shard each.
+#: Kinds of assignment: a shard on a rank, the same shard on all ranks of a machine, one shard each.
 RANK, MACHINE, UNEVEN_MACHINE = 0, 1, 2
 #: What lies on the cluster, in lists by scope.
 _CLUSTER = 2
@@ -27,17 +27,18 @@ _CLUSTER = 2
 #: of a rank are the objective's peaks, then resources of scope rank; loads lie rank by rank, then
 #: machine by machine, then for the cluster.
 (
-    PEAKS, WIDE, MACHINE_WIDE, CLUSTER_WIDE, RANKS, MACHINES, TABLES, SEATS, ADMITTED_WIDE,
+    PEAKS, WIDE, MACHINE_WIDE, CLUSTER_WIDE, RANKS, MACHINES, TABLES, ASSIGNMENTS, ADMITTED_WIDE,
     MACHINE_LOAD, CLUSTER_LOAD, LOADS, MOVES, RANDOM, TALLY, _VALUE, REPLICA, STATE, GOAL,
 ) = range(19)  # fmt: skip
-#: Sections: ``a[a[NAME] + i]``. By rank or machine; domains of seats; shard entries × features;
-#: options; seats; blocks; tables; and the state: loads, limits, choices and places.
+#: Sections: ``a[a[NAME] + i]``. By rank or machine; domains of assignments; shard entries ×
+#: features; options; assignments; blocks; tables; and the state: loads, limits, choices and places.
 (
     MACHINE_OF, MACHINE_START, MACHINE_RANKS, DOMAIN_START, DOMAINS, ADMITTED,
     ENTRY_RANK, ENTRY_MACHINE, ENTRY_CLUSTER,
     EVERY_RANK, EVERY_MACHINE, EVERYWHERE, CLUSTER, FIXED_START, FIXED_RANK, FIXED_ENTRY,
-    SEAT_START, GROUP, LEVEL, MOVE_BYTES,
-    SEAT_ENTRY, SEAT_KIND, SEAT_BLOCK, SEAT_DOMAIN, SEAT_UNEVEN, UNEVEN,
+    ASSIGNMENT_START, GROUP, LEVEL, MOVE_BYTES,
+    ASSIGNMENT_ENTRY, ASSIGNMENT_KIND, ASSIGNMENT_BLOCK, ASSIGNMENT_DOMAIN,
+    ASSIGNMENT_UNEVEN, UNEVEN,
     DISTINCT, TOGETHER, PINNED,
     STATE_START, HOME_OPTION, HOME,
     LOAD, LIMIT, OPTION, PLACE, GROUP_LEVEL, GROUP_TABLES, MOVED,
@@ -46,9 +47,15 @@ _CLUSTER = 2
 _HEADER = 65
 # LOAD, LIMIT, OPTION, PLACE, GROUP_LEVEL, GROUP_TABLES and MOVED are a replica's own: they lie side
 # by side, replica after replica, a[STATE] apart; a[REPLICA] is the one that the names point to.
-#: Seats that are packed anew at once, at most.
+#: Assignments that are packed anew at once, at most.
 MOST_REPACKED = 160
-_SEAT = (SEAT_ENTRY, SEAT_KIND, SEAT_BLOCK, SEAT_DOMAIN, SEAT_UNEVEN)
+_ASSIGNMENT = (
+    ASSIGNMENT_ENTRY,
+    ASSIGNMENT_KIND,
+    ASSIGNMENT_BLOCK,
+    ASSIGNMENT_DOMAIN,
+    ASSIGNMENT_UNEVEN,
+)
 
 
 class Lowered:
@@ -74,8 +81,10 @@ class Lowered:
         self._candidate = np.full(instance.num_options, -1)
         self._candidate[self._candidates.option] = np.arange(self._candidates.count)
         self.placeable = self._candidate >= 0
-        self.seats = self._all_seats()
-        self._block_seats = np.searchsorted(self.seats[:, 2], np.arange(instance.num_blocks + 1))
+        self.assignments = self._all_assignments()
+        self._block_assignments = np.searchsorted(
+            self.assignments[:, 2], np.arange(instance.num_blocks + 1)
+        )
         self._features()
         self.array = _packed(self._numbers(), self._sections())
         for now in instance.current:
@@ -135,7 +144,10 @@ class Lowered:
     def _sections(self) -> dict[int, object]:
         instance = self.instance
         every, (fixed_start, *fixed), moves = self._options()
-        sizes, tables = np.diff(self._block_seats[instance.option_blocks]), instance.num_tables
+        sizes, tables = (
+            np.diff(self._block_assignments[instance.option_blocks]),
+            instance.num_tables,
+        )
         widest = np.zeros(tables, dtype=np.int64)
         np.maximum.at(widest, instance.table_of, sizes)
         places = int(widest.sum())
@@ -153,9 +165,9 @@ class Lowered:
             EVERYWHERE: every[0].any(axis=1) | every[1].any(axis=1),
             CLUSTER: every[2],
             FIXED_START: fixed_start, FIXED_RANK: fixed[0], FIXED_ENTRY: fixed[1],
-            SEAT_START: self._block_seats[instance.option_blocks],
+            ASSIGNMENT_START: self._block_assignments[instance.option_blocks],
             GROUP: instance.option_group, LEVEL: instance.option_level, MOVE_BYTES: moves,
-            **dict(zip(_SEAT, self.seats.T, strict=True)), UNEVEN: self._uneven,
+            **dict(zip(_ASSIGNMENT, self.assignments.T, strict=True)), UNEVEN: self._uneven,
             DISTINCT: instance.block_distinct, TOGETHER: self._together, PINNED: self._pinned,
             STATE_START: _starts(widest),
             HOME_OPTION: np.full(tables, -2), HOME: np.full(places, -1),
@@ -189,7 +201,7 @@ class Lowered:
         owner, rank, entry, times = found.fixed.by_rank
         put(_CLUSTER, found.option[owner], entry, times)
         fixed = self._fixed(found.option[owner], rank, entry, times)
-        on_rank = self.seats[self.seats[:, 1] == RANK]
+        on_rank = self.assignments[self.assignments[:, 1] == RANK]
         put(_CLUSTER, instance.option_of[on_rank[:, 2]], on_rank[:, 0], 1)
         for group in found.whole:  # what they put on the cluster, their machines decide
             size = len(instance.machines[int(group.machines[0])])
@@ -210,8 +222,8 @@ class Lowered:
         counts = np.bincount(option[shard], minlength=self.instance.num_options)
         return _starts(counts), rank[shard], entry[shard]
 
-    def _all_seats(self) -> IntArray:
-        """Entry, kind, block, domain and place among uneven entries of every seat, [seats, 5]."""
+    def _all_assignments(self) -> IntArray:
+        """Entry, kind, block, domain and place among uneven entries, [assignments, 5]."""
         found, parts = self._candidates, [np.zeros((0, 5), dtype=np.int64)]
 
         def add(
@@ -236,8 +248,8 @@ class Lowered:
                 np.repeat(v, whole.count) for v in (whole.entries[:, 0], whole.block, at)
             )
             add(block, entry, UNEVEN_MACHINE if wide > 1 else MACHINE, whole.machines, at)
-        seats = np.concatenate(parts)
-        return seats[np.argsort(seats[:, 2], kind="stable")]
+        assignments = np.concatenate(parts)
+        return assignments[np.argsort(assignments[:, 2], kind="stable")]
 
     def _admitted(self) -> NDArray[np.bool_]:
         places = max(self.instance.num_ranks, len(self.instance.machines))
@@ -251,7 +263,7 @@ class Lowered:
         ranks: Sequence[Sequence[int] | IntArray],
     ) -> bool:  # fmt: skip
         """Note the places of a table's shards, from the ranks of its blocks, in a section; False
-        where they are not such as its seats may take."""
+        where they are not such as its assignments may take."""
         blocks = self.instance.blocks_of(option)
         if len(ranks) != len(blocks):
             return False
@@ -262,47 +274,49 @@ class Lowered:
                 places += self._places(block, taken)
             elif sorted(taken) != sorted(settled):
                 return False
-        low, high = self.view(SEAT_START, self.instance.num_options + 1)[option : option + 2]
-        seats, wide = self.seats[low:high], int(self.array[ADMITTED_WIDE])
+        low, high = self.view(ASSIGNMENT_START, self.instance.num_options + 1)[option : option + 2]
+        assignments, wide = self.assignments[low:high], int(self.array[ADMITTED_WIDE])
         if (
-            len(places) != len(seats)
+            len(places) != len(assignments)
             or min(places, default=0) < 0
             or max(places, default=0) >= wide
         ):
             return False
         admitted = self.view(ADMITTED, len(self._domains) * wide)
-        fits = admitted[seats[:, 3] * wide + np.asarray(places, dtype=np.int64)] > 0
-        if not (fits | self._together[seats[:, 2]]).all():
+        fits = admitted[assignments[:, 3] * wide + np.asarray(places, dtype=np.int64)] > 0
+        if not (fits | self._together[assignments[:, 2]]).all():
             return False
         first = int(array[name] + array[array[STATE_START] + table])
         array[first : first + len(places)] = places
         return True
 
     def _settled(self, option: int, block: int) -> IntArray | None:
-        """Ranks of a block without seats."""
-        if self._block_seats[block] < self._block_seats[block + 1]:
+        """Ranks of a block without assignments."""
+        if self._block_assignments[block] < self._block_assignments[block + 1]:
             return None
         return settled_ranks(self._candidates, int(self._candidate[option]), block)
 
     def _on_machines(self, block: int) -> bool:
-        return bool(self.seats[self._block_seats[block], 1] != RANK)
+        return bool(self.assignments[self._block_assignments[block], 1] != RANK)
 
     def _places(self, block: int, ranks: Sequence[int] | IntArray) -> list[int]:
-        """Places of a block's seats, from its ranks: the machines that begin with them, or they."""
+        """Places of a block's assignments: its ranks, or the machines that begin with them."""
         found = [int(rank) for rank in ranks]
         if self._on_machines(block):
             found = [self._machine_at[rank] for rank in found if rank in self._machine_at]
         return found
 
     def ranks(self, option: int, places: list[int]) -> list[IntArray]:
-        """Ranks of an option's blocks, from the places of its seats."""
+        """Ranks of an option's blocks, from the places of its assignments."""
         at, result = 0, []
         for block in self.instance.blocks_of(option):
             found = self._settled(option, block)
             if found is None:
-                seats = int(self._block_seats[block + 1] - self._block_seats[block])
-                taken = places[at : at + seats]
-                at += seats
+                assignments = int(
+                    self._block_assignments[block + 1] - self._block_assignments[block]
+                )
+                taken = places[at : at + assignments]
+                at += assignments
                 whole = self._on_machines(block)
                 found = machine_ranks(self.instance, taken) if whole else np.asarray(taken)
             result.append(found)
@@ -338,7 +352,7 @@ def _packed(numbers: dict[int, int], sections: dict[int, object]) -> IntArray:
         at += len(values)
     for name, value in numbers.items():
         array[name] = value
-    array[SEATS], array[STATE] = len(flat[PLACE]), len(array) - array[LOAD]
+    array[ASSIGNMENTS], array[STATE] = len(flat[PLACE]), len(array) - array[LOAD]
     return array
 
 

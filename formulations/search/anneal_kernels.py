@@ -20,20 +20,21 @@ import numpy as np
 from numba import njit, types
 
 from formulations.search.anneal_data import (
+    ASSIGNMENTS, ASSIGNMENT_BLOCK, ASSIGNMENT_DOMAIN, ASSIGNMENT_ENTRY, ASSIGNMENT_KIND,
+    ASSIGNMENT_START, ASSIGNMENT_UNEVEN,
     ADMITTED, ADMITTED_WIDE, BEST_OPTION, BEST_PLACE, CLUSTER, CLUSTER_LOAD, CLUSTER_WIDE,
     DISTINCT, DOMAINS, DOMAIN_START, ENTRY_CLUSTER, ENTRY_MACHINE, ENTRY_RANK, EVERYWHERE,
     EVERY_MACHINE, EVERY_RANK, FIXED_ENTRY, FIXED_RANK, FIXED_START, GOAL, GROUP, GROUP_LEVEL,
     GROUP_TABLES, HOME, HOME_OPTION, LEVEL, LIMIT, LOAD, LOADS, MACHINES, MACHINE_LOAD, MACHINE_OF,
     MACHINE_RANKS, MACHINE_START, MACHINE_WIDE, MOST_REPACKED, MOVED, MOVES, MOVE_BYTES,
     OLD_OPTION, OLD_PLACE, OPTION, PEAKS, PINNED, PLACE, PREFERRED, RANDOM, RANKS, REPACKED,
-    REPLICA, RUINED, SEATS, SEAT_BLOCK, SEAT_DOMAIN, SEAT_ENTRY, SEAT_KIND, SEAT_START,
-    SEAT_UNEVEN, STATE, STATE_START, TABLES, TALLY, TOGETHER, UNEVEN, WIDE,
+    REPLICA, RUINED, STATE, STATE_START, TABLES, TALLY, TOGETHER, UNEVEN, WIDE,
 )  # fmt: skip
 
 _INTS = types.CPointer(types.int64)
 _TYPES = {
     "a": _INTS, "w": types.CPointer(types.float64), "order": _INTS,
-    "choice_start": _INTS, "choice": _INTS, "wishes": _INTS, "room": _INTS,
+    "choice_start": _INTS, "choice": _INTS, "preferences": _INTS, "room": _INTS,
     "heat": types.float64, "change": types.float64, "share": types.float64,
     "span": types.UniTuple(types.int64, 3), "heats": types.UniTuple(types.float64, 2),
     "ladder": types.CPointer(types.float64), "left": types.CPointer(types.float64), "slot": _INTS,
@@ -128,12 +129,12 @@ def _on_rank(a, w, entry, rank, times):
 
 
 @kernel
-def _on_seat(a, w, seat, place, times):
-    """Put a seat's shards at its place (or take them away)."""
-    entry, kind = a[a[SEAT_ENTRY] + seat], a[a[SEAT_KIND] + seat]
+def _on_assignment(a, w, assignment, place, times):
+    """Put an assignment's shards at its place (or take them away)."""
+    entry, kind = a[a[ASSIGNMENT_ENTRY] + assignment], a[a[ASSIGNMENT_KIND] + assignment]
     if kind == 0:
         return _on_rank(a, w, entry, place, times)
-    change, wide, position = 0.0, a[CLUSTER_WIDE], a[UNEVEN] + a[a[SEAT_UNEVEN] + seat]
+    change, wide, position = 0.0, a[CLUSTER_WIDE], a[UNEVEN] + a[a[ASSIGNMENT_UNEVEN] + assignment]
     for i in range(a[a[MACHINE_START] + place], a[a[MACHINE_START] + place + 1]):
         if kind == 2:
             entry = a[position]
@@ -163,11 +164,12 @@ def _on_fixed(a, w, option, times):
 
 
 @kernel
-def _seats_of(a, table):
-    """First seat of a table's option, their end, and what a seat's place is kept at less seat."""
+def _assignments_of(a, table):
+    """First assignment of a table's option, their end, and where an assignment's place is kept,
+    less the assignment."""
     option = a[a[OPTION] + table]
-    first = a[a[SEAT_START] + option]
-    return first, a[a[SEAT_START] + option + 1], a[PLACE] + a[a[STATE_START] + table] - first
+    first = a[a[ASSIGNMENT_START] + option]
+    return first, a[a[ASSIGNMENT_START] + option + 1], a[PLACE] + a[a[STATE_START] + table] - first
 
 
 @kernel
@@ -188,12 +190,12 @@ def _away(a, table):
         return 0
     if now != a[a[OPTION] + table]:
         return 1
-    first, end, at = _seats_of(a, table)
+    first, end, at = _assignments_of(a, table)
     home = a[HOME] + a[a[STATE_START] + table] - first
     for i in range(first, end):
         here = there = 0
         for j in range(first, end):
-            if a[a[SEAT_BLOCK] + j] == a[a[SEAT_BLOCK] + i]:
+            if a[a[ASSIGNMENT_BLOCK] + j] == a[a[ASSIGNMENT_BLOCK] + i]:
                 here += a[at + j] == a[at + i]
                 there += a[home + j] == a[at + i]
         if here != there:
@@ -212,9 +214,9 @@ def _lift(a, w, table):
     """Take a table away."""
     change, option = _recount(a, w, table, 0), a[a[OPTION] + table]
     change += _on_fixed(a, w, option, -1)
-    first, end, at = _seats_of(a, table)
-    for seat in range(first, end):
-        change += _on_seat(a, w, seat, a[at + seat], -1)
+    first, end, at = _assignments_of(a, table)
+    for assignment in range(first, end):
+        change += _on_assignment(a, w, assignment, a[at + assignment], -1)
     if a[a[GROUP] + option] >= 0:
         a[a[GROUP_TABLES] + a[a[GROUP] + option]] -= 1
     return change
@@ -231,7 +233,7 @@ def _keep_and_lift(a, w, table):
 
 @kernel
 def _settle(a, w, table):
-    """What a table counts for once its seats are taken: its group, and whether it moved."""
+    """What a table counts for once its assignments are taken: its group, and whether it moved."""
     option = a[a[OPTION] + table]
     group = a[a[GROUP] + option]
     if group >= 0:
@@ -245,11 +247,11 @@ def _put(a, w, table, option, places):
     """Put a lifted table at an option and at the places kept in the section at ``places``."""
     a[a[OPTION] + table] = option
     change = _on_fixed(a, w, option, 1)
-    first, end, at = _seats_of(a, table)
-    for seat in range(first, end):
-        place = a[places + at - a[PLACE] + seat]
-        a[at + seat] = place
-        change += _on_seat(a, w, seat, place, 1)
+    first, end, at = _assignments_of(a, table)
+    for assignment in range(first, end):
+        place = a[places + at - a[PLACE] + assignment]
+        a[at + assignment] = place
+        change += _on_assignment(a, w, assignment, place, 1)
     return change + _settle(a, w, table)
 
 
@@ -260,20 +262,20 @@ def _undo(a, w, table):
 
 
 @kernel
-def _taken(a, table, end, seat, place):
-    """Whether another seat of the same block, before ``end``, sits there already."""
-    block = a[a[SEAT_BLOCK] + seat]
+def _taken(a, table, end, assignment, place):
+    """Whether another assignment of the same block, before ``end``, sits there already."""
+    block = a[a[ASSIGNMENT_BLOCK] + assignment]
     if not a[a[DISTINCT] + block]:
         return False
-    first, _, at = _seats_of(a, table)
+    first, _, at = _assignments_of(a, table)
     for j in range(first, end):
-        if j != seat and a[a[SEAT_BLOCK] + j] == block and a[at + j] == place:
+        if j != assignment and a[a[ASSIGNMENT_BLOCK] + j] == block and a[at + j] == place:
             return True
     return False
 
 
 @kernel
-def _choose(a, w, table, end, seat, low, high, most):
+def _choose(a, w, table, end, assignment, low, high, most):
     """The least penalised of ``most`` places drawn from ``a[low:high]``; -1: none is free."""
     size = high - low
     begin, found, least = _random(a, size), -1, np.inf
@@ -284,22 +286,22 @@ def _choose(a, w, table, end, seat, low, high, most):
             place = a[low + (begin + k) % size]
         else:
             place = a[low + _random(a, size)]
-        if _taken(a, table, end, seat, place):
+        if _taken(a, table, end, assignment, place):
             continue
-        if a[a[SEAT_KIND] + seat] == 0:
-            penalty = _would_add(a, w, place, a[a[SEAT_ENTRY] + seat])
+        if a[a[ASSIGNMENT_KIND] + assignment] == 0:
+            penalty = _would_add(a, w, place, a[a[ASSIGNMENT_ENTRY] + assignment])
         else:
-            penalty = _on_seat(a, w, seat, place, 1)
-            _on_seat(a, w, seat, place, -1)
+            penalty = _on_assignment(a, w, assignment, place, 1)
+            _on_assignment(a, w, assignment, place, -1)
         if penalty < least:
             found, least = place, penalty
     return found
 
 
 @kernel
-def _domain(a, seat):
-    """Where in ``a`` the domain of a seat begins and ends."""
-    at = a[DOMAIN_START] + a[a[SEAT_DOMAIN] + seat]
+def _domain(a, assignment):
+    """Where in ``a`` the domain of an assignment begins and ends."""
+    at = a[DOMAIN_START] + a[a[ASSIGNMENT_DOMAIN] + assignment]
     return a[DOMAINS] + a[at], a[DOMAINS] + a[at + 1]
 
 
@@ -311,53 +313,57 @@ def _inside(a, machine):
 
 
 @kernel
-def _admitted(a, seat, place):
-    """Whether a place is in the domain of a seat."""
-    return a[a[ADMITTED] + a[a[SEAT_DOMAIN] + seat] * a[ADMITTED_WIDE] + place] > 0
+def _admitted(a, assignment, place):
+    """Whether a place is in the domain of an assignment."""
+    return a[a[ADMITTED] + a[a[ASSIGNMENT_DOMAIN] + assignment] * a[ADMITTED_WIDE] + place] > 0
 
 
 @kernel
-def _admits_all(a, seat, machine):
-    """Whether all ranks of a machine are in the domain of a seat that is not pinned."""
-    if a[a[PINNED] + a[a[SEAT_BLOCK] + seat]]:
+def _admits_all(a, assignment, machine):
+    """Whether all ranks of a machine are in the domain of an assignment that is not pinned."""
+    if a[a[PINNED] + a[a[ASSIGNMENT_BLOCK] + assignment]]:
         return False
     low, high = _inside(a, machine)
     for i in range(low, high):  # noqa: SIM110 - compiled
-        if not _admitted(a, seat, a[i]):
+        if not _admitted(a, assignment, a[i]):
             return False
     return True
 
 
 @kernel
 def _place(a, w, table, option, most):
-    """Put a lifted table at an option, every seat where it is least penalised.
+    """Put a lifted table at an option, every assignment where it is least penalised.
 
     Returns the change of the penalty, infinite where shards that must part have too few places.
     """
     a[a[OPTION] + table] = option
     change, block, position = _on_fixed(a, w, option, 1), -1, 0
-    first, end, at = _seats_of(a, table)
+    first, end, at = _assignments_of(a, table)
     low = high = 0
-    for seat in range(first, end):
+    for assignment in range(first, end):
         position += 1
-        if a[a[SEAT_BLOCK] + seat] != block:
-            block, position = a[a[SEAT_BLOCK] + seat], 0
-            low, high = _domain(a, seat)
+        if a[a[ASSIGNMENT_BLOCK] + assignment] != block:
+            block, position = a[a[ASSIGNMENT_BLOCK] + assignment], 0
+            low, high = _domain(a, assignment)
             machine = a[a[PREFERRED] + table]
             if a[a[TOGETHER] + block]:
-                if machine < 0 or not _admitted(a, seat, machine):
+                if machine < 0 or not _admitted(a, assignment, machine):
                     machine = a[low + _random(a, high - low)]
                 low, high = _inside(a, machine)
-            elif machine >= 0 and a[a[SEAT_KIND] + seat] == 0 and _admits_all(a, seat, machine):
+            elif (
+                machine >= 0
+                and a[a[ASSIGNMENT_KIND] + assignment] == 0
+                and _admits_all(a, assignment, machine)
+            ):
                 low, high = _inside(a, machine)
         if a[a[PINNED] + block]:
             place = a[low + position]
         else:
-            place = _choose(a, w, table, seat, seat, low, high, most)
+            place = _choose(a, w, table, assignment, assignment, low, high, most)
         if place < 0:
             place, change = a[low], np.inf
-        a[at + seat] = place
-        change += _on_seat(a, w, seat, place, 1)
+        a[at + assignment] = place
+        change += _on_assignment(a, w, assignment, place, 1)
     return change + _settle(a, w, table)
 
 
@@ -407,17 +413,17 @@ def _change_option(a, w, table, option, home, heat, most):
 @kernel
 def _alike(a, option, other):
     """Whether the places of one option serve the other."""
-    first, second = a[a[SEAT_START] + option], a[a[SEAT_START] + other]
-    count = a[a[SEAT_START] + option + 1] - first
-    if a[a[SEAT_START] + other + 1] - second != count:
+    first, second = a[a[ASSIGNMENT_START] + option], a[a[ASSIGNMENT_START] + other]
+    count = a[a[ASSIGNMENT_START] + option + 1] - first
+    if a[a[ASSIGNMENT_START] + other + 1] - second != count:
         return False
     for i in range(count):
-        block, there = a[a[SEAT_BLOCK] + first + i], a[a[SEAT_BLOCK] + second + i]
+        block, there = a[a[ASSIGNMENT_BLOCK] + first + i], a[a[ASSIGNMENT_BLOCK] + second + i]
         if (
-            a[a[SEAT_DOMAIN] + first + i] != a[a[SEAT_DOMAIN] + second + i]
+            a[a[ASSIGNMENT_DOMAIN] + first + i] != a[a[ASSIGNMENT_DOMAIN] + second + i]
             or a[a[TOGETHER] + block] != a[a[TOGETHER] + there]
             or a[a[DISTINCT] + block] != a[a[DISTINCT] + there]
-            or (a[a[SEAT_KIND] + first + i] == 0) != (a[a[SEAT_KIND] + second + i] == 0)
+            or (a[a[ASSIGNMENT_KIND] + first + i] == 0) != (a[a[ASSIGNMENT_KIND] + second + i] == 0)
         ):
             return False
     return True
@@ -474,54 +480,54 @@ def _change_level(a, w, choice_start, choice, like, heat, most):
 
 
 @kernel
-def _move_shard(a, w, table, seat, heat, most):
+def _move_shard(a, w, table, assignment, heat, most):
     """One shard (or machine) goes where it is least penalised."""
-    _, end, at = _seats_of(a, table)
-    block, here = a[a[SEAT_BLOCK] + seat], a[at + seat]
+    _, end, at = _assignments_of(a, table)
+    block, here = a[a[ASSIGNMENT_BLOCK] + assignment], a[at + assignment]
     if a[a[PINNED] + block]:
         return 0.0
-    low, high = _domain(a, seat)
+    low, high = _domain(a, assignment)
     if a[a[TOGETHER] + block]:
         low, high = _inside(a, a[a[MACHINE_OF] + here])
-    change = _on_seat(a, w, seat, here, -1)
-    place = _choose(a, w, table, end, seat, low, high, most)
+    change = _on_assignment(a, w, assignment, here, -1)
+    place = _choose(a, w, table, end, assignment, low, high, most)
     if place < 0 or place == here:
-        _on_seat(a, w, seat, here, 1)
+        _on_assignment(a, w, assignment, here, 1)
         return 0.0
-    change += _on_seat(a, w, seat, place, 1)
-    a[at + seat] = place
+    change += _on_assignment(a, w, assignment, place, 1)
+    a[at + assignment] = place
     change += _recount(a, w, table, _moved(a, table))
     if _accepted(a, change, heat):
         return change
-    _on_seat(a, w, seat, place, -1)
-    _on_seat(a, w, seat, here, 1)
-    a[at + seat] = here
+    _on_assignment(a, w, assignment, place, -1)
+    _on_assignment(a, w, assignment, here, 1)
+    a[at + assignment] = here
     _recount(a, w, table, _moved(a, table))
     return 0.0
 
 
 @kernel
-def _admits(a, table, seat, here, place):
-    """Whether a seat may change to a place that another seat leaves."""
-    block = a[a[SEAT_BLOCK] + seat]
+def _admits(a, table, assignment, here, place):
+    """Whether an assignment may change to a place that another assignment leaves."""
+    block = a[a[ASSIGNMENT_BLOCK] + assignment]
     if a[a[PINNED] + block]:
         return False
     if a[a[TOGETHER] + block]:
         if a[a[MACHINE_OF] + here] != a[a[MACHINE_OF] + place]:
             return False
-    elif not _admitted(a, seat, place):
+    elif not _admitted(a, assignment, place):
         return False
-    _, end, _ = _seats_of(a, table)
-    return not _taken(a, table, end, seat, place)
+    _, end, _ = _assignments_of(a, table)
+    return not _taken(a, table, end, assignment, place)
 
 
 @kernel
 def _exchange(a, w, one, i, other, j):
-    """Seats i and j of two tables change places; the change of the penalty."""
-    at, to = _seats_of(a, one)[2] + i, _seats_of(a, other)[2] + j
+    """Assignments i and j of two tables change places; the change of the penalty."""
+    at, to = _assignments_of(a, one)[2] + i, _assignments_of(a, other)[2] + j
     p, q = a[at], a[to]
-    change = _on_seat(a, w, i, p, -1) + _on_seat(a, w, j, q, -1)
-    change += _on_seat(a, w, i, q, 1) + _on_seat(a, w, j, p, 1)
+    change = _on_assignment(a, w, i, p, -1) + _on_assignment(a, w, j, q, -1)
+    change += _on_assignment(a, w, i, q, 1) + _on_assignment(a, w, j, p, 1)
     a[at], a[to] = q, p
     change += _recount(a, w, one, _moved(a, one))
     return change + _recount(a, w, other, _moved(a, other))
@@ -530,10 +536,10 @@ def _exchange(a, w, one, i, other, j):
 @kernel
 def _swap(a, w, one, i, other, j, heat):
     """Two shards (or machines) change places."""
-    p, q = a[_seats_of(a, one)[2] + i], a[_seats_of(a, other)[2] + j]
-    if p == q or (a[a[SEAT_KIND] + i] == 0) != (a[a[SEAT_KIND] + j] == 0):
+    p, q = a[_assignments_of(a, one)[2] + i], a[_assignments_of(a, other)[2] + j]
+    if p == q or (a[a[ASSIGNMENT_KIND] + i] == 0) != (a[a[ASSIGNMENT_KIND] + j] == 0):
         return 0.0
-    if a[a[SEAT_BLOCK] + i] != a[a[SEAT_BLOCK] + j] and not (
+    if a[a[ASSIGNMENT_BLOCK] + i] != a[a[ASSIGNMENT_BLOCK] + j] and not (
         _admits(a, one, i, p, q) and _admits(a, other, j, q, p)
     ):
         return 0.0
@@ -553,7 +559,7 @@ def _move_table(a, w, table, choice_start, choice, heat, most):
     home = a[MOVES] >= 0 and a[a[HOME_OPTION] + table] >= 0 and _random(a, 5) == 0
     if home:
         option = a[a[HOME_OPTION] + table]
-    elif count == 1 and a[a[SEAT_START] + option] == a[a[SEAT_START] + option + 1]:
+    elif count == 1 and a[a[ASSIGNMENT_START] + option] == a[a[ASSIGNMENT_START] + option + 1]:
         return 0.0
     if not _conflicts(a, option, a[a[OPTION] + table]):
         return _change_option(a, w, table, option, home, heat, most)
@@ -577,11 +583,11 @@ def _busy_rank(a, w):
 
 @kernel
 def _on(a, table, rank):
-    """Whether a seat of a table's option is at a rank (or at its machine)."""
-    first, end, at = _seats_of(a, table)
-    for seat in range(first, end):
-        place = a[at + seat]
-        if place == (rank if a[a[SEAT_KIND] + seat] == 0 else a[a[MACHINE_OF] + rank]):
+    """Whether an assignment of a table's option is at a rank (or at its machine)."""
+    first, end, at = _assignments_of(a, table)
+    for assignment in range(first, end):
+        place = a[at + assignment]
+        if place == (rank if a[a[ASSIGNMENT_KIND] + assignment] == 0 else a[a[MACHINE_OF] + rank]):
             return True
     return False
 
@@ -644,19 +650,22 @@ def _size(a, w, entry):
 @kernel
 def _gather(a, w, ranks, noise):
     """Note the shards on some ranks (a[ranks - 1] many, from a[ranks] on), the largest first:
-    table, seat, place, size in turn; how many."""
+    table, assignment, place, size in turn; how many."""
     found, at = 0, a[REPACKED]
     for table in range(a[TABLES]):
-        first, end, places = _seats_of(a, table)
-        for seat in range(first, end):
-            if a[a[SEAT_KIND] + seat] or a[a[PINNED] + a[a[SEAT_BLOCK] + seat]]:
+        first, end, places = _assignments_of(a, table)
+        for assignment in range(first, end):
+            if (
+                a[a[ASSIGNMENT_KIND] + assignment]
+                or a[a[PINNED] + a[a[ASSIGNMENT_BLOCK] + assignment]]
+            ):
                 continue
-            place, here = a[places + seat], False
+            place, here = a[places + assignment], False
             for k in range(a[ranks - 1]):
                 here = here or a[ranks + k] == place
             if not here or found >= MOST_REPACKED:
                 continue
-            size = np.int64(_size(a, w, a[a[SEAT_ENTRY] + seat]) * 1e9)
+            size = np.int64(_size(a, w, a[a[ASSIGNMENT_ENTRY] + assignment]) * 1e9)
             size = size * (noise + _random(a, 1024)) // (noise + 512)
             i = found
             while i > 0 and a[at + 4 * i - 1] < size:
@@ -664,7 +673,7 @@ def _gather(a, w, ranks, noise):
                     a[at + 4 * i + k] = a[at + 4 * i - 4 + k]
                 i -= 1
             a[at + 4 * i] = table
-            a[at + 4 * i + 1] = seat
+            a[at + 4 * i + 1] = assignment
             a[at + 4 * i + 2] = place
             a[at + 4 * i + 3] = size
             found += 1
@@ -688,19 +697,19 @@ def _some_ranks(a, rank):
 
 
 @kernel
-def _best_of(a, w, table, seat, place, ranks):
-    """The least penalised of some ranks that may take a seat lifted from a place; −1: none."""
-    _, end, _ = _seats_of(a, table)
-    block, best, least = a[a[SEAT_BLOCK] + seat], -1, np.inf
+def _best_of(a, w, table, assignment, place, ranks):
+    """The least penalised of some ranks that may take an assignment lifted from a place, or −1."""
+    _, end, _ = _assignments_of(a, table)
+    block, best, least = a[a[ASSIGNMENT_BLOCK] + assignment], -1, np.inf
     for k in range(a[ranks - 1]):
         to = a[ranks + k]
         if a[a[TOGETHER] + block]:
             fits = a[a[MACHINE_OF] + to] == a[a[MACHINE_OF] + place]
         else:
-            fits = _admitted(a, seat, to)
-        if not fits or _taken(a, table, end, seat, to):
+            fits = _admitted(a, assignment, to)
+        if not fits or _taken(a, table, end, assignment, to):
             continue
-        penalty = _would_add(a, w, to, a[a[SEAT_ENTRY] + seat])
+        penalty = _would_add(a, w, to, a[a[ASSIGNMENT_ENTRY] + assignment])
         if penalty < least:
             best, least = to, penalty
     return best
@@ -713,16 +722,16 @@ def _repack(a, w, rank):
     ranks, noise = _some_ranks(a, rank), 1 << (8 + _random(a, 8))
     count, change, at = _gather(a, w, ranks, noise), 0.0, a[REPACKED]
     for i in range(count):
-        table, seat, place = a[at + 4 * i], a[at + 4 * i + 1], a[at + 4 * i + 2]
-        change += _on_seat(a, w, seat, place, -1)
-        a[_seats_of(a, table)[2] + seat] = -1
+        table, assignment, place = a[at + 4 * i], a[at + 4 * i + 1], a[at + 4 * i + 2]
+        change += _on_assignment(a, w, assignment, place, -1)
+        a[_assignments_of(a, table)[2] + assignment] = -1
     for i in range(count):
-        table, seat, place = a[at + 4 * i], a[at + 4 * i + 1], a[at + 4 * i + 2]
-        places, best = _seats_of(a, table)[2], _best_of(a, w, table, seat, place, ranks)
+        table, assignment, place = a[at + 4 * i], a[at + 4 * i + 1], a[at + 4 * i + 2]
+        places, best = _assignments_of(a, table)[2], _best_of(a, w, table, assignment, place, ranks)
         if best < 0:
             best, change = place, np.inf
-        a[places + seat] = best
-        change += _on_seat(a, w, seat, best, 1)
+        a[places + assignment] = best
+        change += _on_assignment(a, w, assignment, best, 1)
     for i in range(count):
         table = a[at + 4 * i]
         change += _recount(a, w, table, _moved(a, table))
@@ -734,11 +743,11 @@ def _unpack(a, w, count):
     """Put shards back to where they were before :func:`_repack`."""
     at = a[REPACKED]
     for i in range(count):
-        table, seat, place = a[at + 4 * i], a[at + 4 * i + 1], a[at + 4 * i + 2]
-        places = _seats_of(a, table)[2]
-        _on_seat(a, w, seat, a[places + seat], -1)
-        _on_seat(a, w, seat, place, 1)
-        a[places + seat] = place
+        table, assignment, place = a[at + 4 * i], a[at + 4 * i + 1], a[at + 4 * i + 2]
+        places = _assignments_of(a, table)[2]
+        _on_assignment(a, w, assignment, a[places + assignment], -1)
+        _on_assignment(a, w, assignment, place, 1)
+        a[places + assignment] = place
     for i in range(count):
         table = a[at + 4 * i]
         _recount(a, w, table, _moved(a, table))
@@ -767,10 +776,10 @@ def _option_and_repack(a, w, table, choice_start, choice, heat, most):
         _undo(a, w, table)
         return 0.0
     worst, least = -1, -1.0
-    first, end, at = _seats_of(a, table)
-    for seat in range(first, end):
-        if a[a[SEAT_KIND] + seat] == 0:
-            rank, over = a[at + seat], 0.0
+    first, end, at = _assignments_of(a, table)
+    for assignment in range(first, end):
+        if a[a[ASSIGNMENT_KIND] + assignment] == 0:
+            rank, over = a[at + assignment], 0.0
             for i in range(rank * a[WIDE], (rank + 1) * a[WIDE]):
                 over += max(0, a[a[LOAD] + i] - a[a[LIMIT] + i]) * w[i]
             if over > least:
@@ -832,17 +841,17 @@ def _one_move(a, w, choice_start, choice, heat, mix):
         if which < mix[6]:
             return _option_and_repack(a, w, table, choice_start, choice, heat, mix[2])
         return _ruin(a, w, choice_start, choice, heat, mix[2])
-    first, end, _ = _seats_of(a, table)
+    first, end, _ = _assignments_of(a, table)
     if kind < mix[0] or first == end:
         return _move_table(a, w, table, choice_start, choice, heat, mix[2])
-    seat = first + _random(a, end - first)
+    assignment = first + _random(a, end - first)
     if kind < mix[1]:
-        return _move_shard(a, w, table, seat, heat, mix[3])
+        return _move_shard(a, w, table, assignment, heat, mix[3])
     other = _random(a, a[TABLES])
-    first, end, _ = _seats_of(a, other)
+    first, end, _ = _assignments_of(a, other)
     if first == end:
         return 0.0
-    return _swap(a, w, table, seat, other, first + _random(a, end - first), heat)
+    return _swap(a, w, table, assignment, other, first + _random(a, end - first), heat)
 
 
 @kernel
@@ -875,7 +884,7 @@ def _record(a, w, share):
         a[TALLY + 1] = value
         for t in range(a[TABLES]):
             a[a[BEST_OPTION] + t] = a[a[OPTION] + t]
-        for i in range(a[SEATS]):
+        for i in range(a[ASSIGNMENTS]):
             a[a[BEST_PLACE] + i] = a[a[PLACE] + i]
     a[TALLY] += 1
 
@@ -1039,36 +1048,37 @@ def _takes(a, w, table, option, home, most):
 
 
 @kernel
-def _wish(a, table, wishes):
-    """How much less wished for than the best a table's state is."""
+def _preference(a, table, preferences):
+    """How much less preferred than the best a table's state is."""
     option = a[a[OPTION] + table]
     home = a[a[HOME_OPTION] + table] == option and not _away(a, table)
-    return wishes[option + _options(a)] if home else wishes[option]
+    return preferences[option + _options(a)] if home else preferences[option]
 
 
 @kernel
-def _wished(a, wishes):
+def _preference_sum(a, preferences):
     total = 0
     for table in range(a[TABLES]):
-        total += _wish(a, table, wishes)
+        total += _preference(a, table, preferences)
     return total
 
 
 @entry
-def wished(a, wishes):
-    """Sum over tables of the wishes of their states."""
-    return _wished(a.ctypes, wishes.ctypes)
+def preference_sum(a, preferences):
+    """Sum over tables of the preferences of their states."""
+    return _preference_sum(a.ctypes, preferences.ctypes)
 
 
 @kernel
-def _take_together(a, w, choice_start, choice, wishes, like, most):
-    """Whether all tables of a fusion group take the level of an option, none at a worse wish."""
+def _take_together(a, w, choice_start, choice, preferences, like, most):
+    """Whether all tables of a fusion group take the level of an option, at which none is preferred
+    less."""
     group, before = a[a[GROUP] + like], 0
     for t in range(a[TABLES]):
         if a[a[GROUP] + a[a[OPTION] + t]] == group:
             if _at_level(a, t, choice_start, choice, like) < 0:
                 return False
-            before += _wish(a, t, wishes)
+            before += _preference(a, t, preferences)
     _aim_here(a)
     change = _change_level(a, w, choice_start, choice, like, 1e300, a[RANKS])
     after = worse = 0
@@ -1076,8 +1086,8 @@ def _take_together(a, w, choice_start, choice, wishes, like, most):
         if a[a[GROUP] + a[a[OPTION] + t]] == group:
             old = a[a[OLD_OPTION] + t]
             old += _options(a) if a[a[HOME_OPTION] + t] == old else 0
-            after += _wish(a, t, wishes)
-            worse += _wish(a, t, wishes) > wishes[old]
+            after += _preference(a, t, preferences)
+            worse += _preference(a, t, preferences) > preferences[old]
     if change < BROKEN and after < before and worse == 0 and _value(a) <= most:
         return True
     for t in range(a[TABLES]):
@@ -1087,25 +1097,25 @@ def _take_together(a, w, choice_start, choice, wishes, like, most):
 
 
 @kernel
-def _changed_level(a, w, table, choice_start, choice, wishes, most):
-    """Whether a table's fusion group takes another level, at which it is more wished for."""
+def _changed_level(a, w, table, choice_start, choice, preferences, most):
+    """Whether a table's fusion group takes another level, at which it is more preferred."""
     own = a[a[OPTION] + table]
     for i in range(choice_start[table], choice_start[table + 1]):
         like = choice[i]
         if like >= _options(a) or a[a[GROUP] + like] != a[a[GROUP] + own]:
             continue
-        better = wishes[like] < _wish(a, table, wishes) and _conflicts(a, like, own)
-        if better and _take_together(a, w, choice_start, choice, wishes, like, most):
+        better = preferences[like] < _preference(a, table, preferences) and _conflicts(a, like, own)
+        if better and _take_together(a, w, choice_start, choice, preferences, like, most):
             return True
     return False
 
 
 @kernel
-def _improved(a, w, table, choice_start, choice, wishes, most):
-    """Whether a table takes the most wished for state it can, better than its own."""
-    options, own = _options(a), _wish(a, table, wishes)
+def _improved(a, w, table, choice_start, choice, preferences, most):
+    """Whether a table takes the most preferred state it can, better than its own."""
+    options, own = _options(a), _preference(a, table, preferences)
     for i in range(choice_start[table], choice_start[table + 1]):
-        if wishes[choice[i]] >= own:
+        if preferences[choice[i]] >= own:
             return False
         option, home = choice[i] % options, choice[i] // options
         free = not _conflicts(a, option, a[a[OPTION] + table])
@@ -1115,12 +1125,12 @@ def _improved(a, w, table, choice_start, choice, wishes, most):
 
 
 @kernel
-def _at(a, seat, place, load, wide):
-    """Whether a seat's place is, or has a part in, the rank or machine of a load."""
-    machine = place if a[a[SEAT_KIND] + seat] else a[a[MACHINE_OF] + place]
+def _at(a, assignment, place, load, wide):
+    """Whether an assignment's place is, or has a part in, the rank or machine of a load."""
+    machine = place if a[a[ASSIGNMENT_KIND] + assignment] else a[a[MACHINE_OF] + place]
     if load >= a[MACHINE_LOAD]:
         return machine == (load - a[MACHINE_LOAD]) // wide
-    if a[a[SEAT_KIND] + seat]:
+    if a[a[ASSIGNMENT_KIND] + assignment]:
         return machine == a[a[MACHINE_OF] + load // wide]
     return place == load // wide
 
@@ -1128,26 +1138,26 @@ def _at(a, seat, place, load, wide):
 @kernel
 def _relieves(a, w, table, load, wide, most):
     """Whether a shard of a table leaves the place of a load for one that it leaves less full."""
-    first, end, at = _seats_of(a, table)
-    for seat in range(first, end):
-        here, block = a[at + seat], a[a[SEAT_BLOCK] + seat]
-        if a[a[PINNED] + block] or not _at(a, seat, here, load, wide):
+    first, end, at = _assignments_of(a, table)
+    for assignment in range(first, end):
+        here, block = a[at + assignment], a[a[ASSIGNMENT_BLOCK] + assignment]
+        if a[a[PINNED] + block] or not _at(a, assignment, here, load, wide):
             continue
-        begin, stop = _domain(a, seat)
+        begin, stop = _domain(a, assignment)
         if a[a[TOGETHER] + block]:
             begin, stop = _inside(a, a[a[MACHINE_OF] + here])
-        change = _on_seat(a, w, seat, here, -1)
-        place = _choose(a, w, table, end, seat, begin, stop, a[RANKS]) if change < 0 else here
+        change = _on_assignment(a, w, assignment, here, -1)
+        place = _choose(a, w, table, end, assignment, begin, stop, a[RANKS]) if change < 0 else here
         if place < 0:
             place = here
-        change += _on_seat(a, w, seat, place, 1)
-        a[at + seat] = place
+        change += _on_assignment(a, w, assignment, place, 1)
+        a[at + assignment] = place
         change += _recount(a, w, table, _moved(a, table))
         if place != here and change < -BROKEN and _value(a) <= most:
             return True
-        _on_seat(a, w, seat, place, -1)
-        _on_seat(a, w, seat, here, 1)
-        a[at + seat] = here
+        _on_assignment(a, w, assignment, place, -1)
+        _on_assignment(a, w, assignment, here, 1)
+        a[at + assignment] = here
         _recount(a, w, table, _moved(a, table))
     return False
 
@@ -1210,32 +1220,32 @@ def even(a, w, room, order, low, high, wide, keep, most):
 
 
 @kernel
-def _tidy(a, w, order, count, choice_start, choice, wishes, most):
+def _tidy(a, w, order, count, choice_start, choice, preferences, most):
     for _ in range(20):
         changed = 0
         for n in range(count):
             table = order[n]
-            changed += _improved(a, w, table, choice_start, choice, wishes, most)
+            changed += _improved(a, w, table, choice_start, choice, preferences, most)
             if a[a[GROUP] + a[a[OPTION] + table]] >= 0:
-                changed += _changed_level(a, w, table, choice_start, choice, wishes, most)
+                changed += _changed_level(a, w, table, choice_start, choice, preferences, most)
         if not changed:
             break
 
 
 @entry
-def tidy(a, w, order, choice_start, choice, wishes, most):
-    """Table after table takes the most wished for state that keeps the objective at ``most`` and
+def tidy(a, w, order, choice_start, choice, preferences, most):
+    """Table after table takes the most preferred state that keeps the objective at ``most`` and
     breaks no capacity, fusion groups change their level together, until nothing changes.
 
     Parameters
     ----------
     choice_start, choice : int64 arrays
-        States of every table, the most wished for first: options placed anywhere, and (the number
+        States of every table, the most preferred first: options placed anywhere, and (the number
         of options more) the one in production where it is there.
-    wishes : int64 array
+    preferences : int64 array
         Of every such state, the least is the best.
     """
     _tidy(
         a.ctypes, w.ctypes, order.ctypes, len(order), choice_start.ctypes, choice.ctypes,
-        wishes.ctypes, most,
+        preferences.ctypes, most,
     )  # fmt: skip

@@ -54,7 +54,7 @@ class Context:
     opened : Sizes
         How much neighbourhoods open, from turn to turn.
     walks : int
-        Walkers started so far.
+        Descents started so far.
     loops : Loops
         The compiled loops, or who compiles them.
     """
@@ -76,7 +76,7 @@ class Context:
         self.certificate: Certificate | None = None
         self.proven: Certificate | None = None
         self.proof: Certificate | None = None
-        self.opened, self.walks = Sizes(), 0
+        self.opened, self.descents = Sizes(), 0
         self.loops = Loops(compile_apart=not clock.counts)
         self._checked: dict[int, tuple[Certificate, bool]] = {}
         self._below: tuple[int | None, NDArray[np.bool_]] = (None, keep)

@@ -2,9 +2,9 @@
 filled more evenly, and closer to the plan in production; or what a user put first
 (:class:`formulations.settings.Goals`).
 
-Table after table takes the best state, in that order of wishes, that costs the objective nothing
-and breaks nothing, until no table can take a better one by itself. Then shards leave the fullest
-rank as long as that lowers how full the fullest is.
+Table after table takes the best state, in that order of preferences, that costs the objective
+nothing and breaks nothing, until no table can take a better one by itself. Then shards leave the
+fullest rank as long as that lowers how full the fullest is.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def finished(
     if not instance.num_tables:
         return placement
     before, name = check(instance, placement), instance.objective.value
-    most, order = goals.most(before.objectives[name]), wishes(instance, goals)
+    most, order = goals.most(before.objectives[name]), preferences(instance, goals)
     annealer = Annealer(instance)
     annealer.choose_from(instance.allowed)
     keep = goals.before(MOVES, EVEN_MEMORY)
@@ -59,13 +59,13 @@ def finished(
         plan = annealer.placement()
         after = check(instance, plan)
         value = after.objectives[name]
-        worth = (value if not goals.tolerance else most, annealer.wished(order))
+        worth = (value if not goals.tolerance else most, annealer.preference_sum(order))
         if after.feasible and value <= most and worth < least:
             best, least = plan, worth
     return best
 
 
-def wishes(instance: Instance, goals: Goals = DEFAULT_GOALS) -> IntArray:
+def preferences(instance: Instance, goals: Goals = DEFAULT_GOALS) -> IntArray:
     """Rank of every option anywhere, then of every option as in production, by the goals; int64
     array [2 × options], the least is the best."""
     counts = shard_counts(instance)

@@ -71,5 +71,15 @@ class Loops:
             self._compiling.wait()
 
 
+def waited_for(over: Callable[[], bool]) -> bool:
+    """Have the loops loaded or compiled, until it is over; whether they are there."""
+    loops = Loops(compile_apart=True)
+    loops.prepare()
+    try:
+        return loops.ready(over)
+    finally:
+        loops.close()
+
+
 if __name__ == "__main__":  # compiled ahead, for an image or a fresh machine
     import_module(_LOOPS)

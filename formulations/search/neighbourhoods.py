@@ -26,7 +26,7 @@ _WORK = 1.5
 MAX_COLUMNS = 6_000
 
 
-class Walker:
+class Descent:
     """One placement that is improved step by step; it may start infeasible.
 
     Parameters

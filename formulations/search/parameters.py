@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from formulations.settings import Kind, number, several, whole
+from formulations.settings import ValueType, number, several, whole
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ class Parameters:
     farther: float = 1.25
     least_share: float = 1e-5
     most_share: float = 0.7
-    #: What annealing left with so much excess a rank may become a plan of so many times that more.
-    promise: float = 2.0
+    #: What annealing left with so much excess a rank may become a plan dearer by so many times it.
+    excess_price: float = 2.0
     #: Neighbourhoods in a row that may find nothing before another placement is taken up.
     patience: int = 12
     #: On small instances the side that makes plans leaves the exact model alone for this share of
@@ -197,7 +197,7 @@ def _frozen(value: object) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _kind(default: object) -> Kind:
+def _kind(default: object) -> ValueType:
     if isinstance(default, tuple):
         counts = all(isinstance(value, int) for value in default)
         return several(len(default), whole(0) if counts else number())

@@ -19,7 +19,7 @@ from formulations.result.placement import Placement
 from formulations.search.anneal import Annealer
 from formulations.search.anneal_data import STATE
 from formulations.search.context import Context
-from formulations.search.neighbourhoods import Walker
+from formulations.search.neighbourhoods import Descent
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Plans:
         self.annealer: Annealer | None = None
         self._left: tuple[Placement, int] | None = None
         self._mine: Placement | None = None
-        self._walker: Walker | None = None
+        self._descent: Descent | None = None
         self.passes, self._above = 0, self._parameters.first_above
         self._step = self._parameters.first_step
         self._near, self._packed = float("inf"), False
@@ -331,45 +331,45 @@ class Plans:
 
     def idle(self) -> bool:
         """Whether there is nothing to mend."""
-        return self._context.best is None and self._left is None and self._walker is None
+        return self._context.best is None and self._left is None and self._descent is None
 
     def mend(self, amount: float) -> bool:
         """Neighbourhoods from what annealing left, else from the best plan."""
         context = self._context
         end = context.clock.now() + amount
         while context.clock.now() < end and not context.over():
-            if self._walker is None or self._done(self._walker):
-                self._walker = self._next_walker()
-            if self._walker is None:
+            if self._descent is None or self._done(self._descent):
+                self._descent = self._next_descent()
+            if self._descent is None:
                 return True
-            self._walker.step()
+            self._descent.step()
         return True
 
-    def _done(self, walker: Walker) -> bool:
-        """Whether a walker is stuck, has reached its aim, or descends from what is not the best."""
-        if walker.failures > self._parameters.patience:
+    def _done(self, descent: Descent) -> bool:
+        """Whether one is stuck, has reached its aim, or descends from what is not the best."""
+        if descent.failures > self._parameters.patience:
             return True
-        if walker.target is not None:
-            return walker.over == 0
-        return walker.over == 0 and walker.objective != self._context.objective
+        if descent.target is not None:
+            return descent.over == 0
+        return descent.over == 0 and descent.objective != self._context.objective
 
-    def _next_walker(self) -> Walker | None:
+    def _next_descent(self) -> Descent | None:
         context = self._context
-        seed = context.settings.seed * 1009 + context.walks
-        context.walks += 1
+        seed = context.settings.seed * 1009 + context.descents
+        context.descents += 1
         if self._left is not None:
             (start, target), self._left = self._left, None
             if context.objective is not None:
                 target = min(max(target, (context.bound or 0)), context.objective - 1)
             if context.instance.objective == Objective.TOTAL:
-                return Walker(context, start, seed, sizes=context.opened)
+                return Descent(context, start, seed, sizes=context.opened)
             cap = target + int((self._parameters.no_dearer - 1) * abs(target)) + 1
             if context.objective is None or cap < context.objective:  # any such plan is news
-                return Walker(context, start, seed, cap=cap, sizes=context.opened)
-            return Walker(context, start, seed, target, sizes=context.opened)
+                return Descent(context, start, seed, cap=cap, sizes=context.opened)
+            return Descent(context, start, seed, target, sizes=context.opened)
         if context.best is None:
             return None
-        return Walker(context, context.best, seed, sizes=context.opened)
+        return Descent(context, context.best, seed, sizes=context.opened)
 
     def _target(self) -> int:
         """A share above the bound, learned from what was met; below the best plan."""
@@ -435,7 +435,7 @@ class Plans:
             context.offer(placement, "annealing")
         elif verdict.loads is not None:
             over = sum(annealer.over) / context.instance.num_ranks
-            aim = target + int(self._parameters.promise * over * abs(target)) + 1
+            aim = target + int(self._parameters.excess_price * over * abs(target)) + 1
             self._near = min(self._near, aim)
             if self._left is None or aim < self._left[1]:
                 self._left = (placement, aim)

@@ -93,11 +93,11 @@ class _Others:
             elif ranks is not None:
                 _put(instance, block, ranks, cost, use)
             else:
-                fits = fits and self._seat(block, cost, use)
+                fits = fits and self._assignment(block, cost, use)
         fits = fits and _fits(instance, use)
         return self._value(cost, off) if fits else np.inf
 
-    def _seat(self, block: BlockView, cost: IntArray, use: list[IntArray]) -> bool:
+    def _assignment(self, block: BlockView, cost: IntArray, use: list[IntArray]) -> bool:
         taken: list[tuple[int, ...]] = []
         for position in range(block.count):
             best, least = None, np.inf

@@ -11,7 +11,7 @@ from formulations.settings import (
     FLAG,
     GOALS,
     Goals,
-    Options,
+    OwnSettings,
     list_of,
     number,
     one_of,
@@ -29,9 +29,9 @@ KINDS = {
 def test_unknown_option_names_the_nearest() -> None:
     """A misspelt option is an error that names what was meant and what there is."""
     with pytest.raises(InstanceError, match=r"'bin'; did you mean 'bins'.*axes, bins"):
-        Options("dp", {"bin": 3}, KINDS)
+        OwnSettings("dp", {"bin": 3}, KINDS)
     with pytest.raises(InstanceError, match=r"no option 'bin' \(there are: none\)"):
-        Options("dp", {"bin": 3}, {})
+        OwnSettings("dp", {"bin": 3}, {})
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,12 @@ def test_unknown_option_names_the_nearest() -> None:
 def test_values_of_another_kind_are_refused(name: str, value: object, allowed: str) -> None:
     """What was found and what is allowed; True is not 1, and text is no flag."""
     with pytest.raises(InstanceError, match=rf"dp: option '{name}' is .* allowed: {allowed}"):
-        Options("dp", {name: value}, KINDS)
+        OwnSettings("dp", {name: value}, KINDS)
 
 
 def test_defaults_where_nothing_is_given() -> None:
     """Every reader falls back to its default."""
-    options = Options("dp", {}, KINDS)
+    options = OwnSettings("dp", {}, KINDS)
     assert options.integer("bins", 5) == 5
     assert options.names("axes", ("a", "b")) == ("a", "b")
     assert options.flag("refine", True)
@@ -68,7 +68,7 @@ def test_defaults_where_nothing_is_given() -> None:
 def test_what_is_given_is_read() -> None:
     """Each reader gives back the value; one name stands for a list of it."""
     given = {"bins": 7, "axes": "hbm", "only": ["x", "y"], "refine": False, "rank_by": "total"}
-    options = Options("dp", given, KINDS)
+    options = OwnSettings("dp", given, KINDS)
     assert (options.integer("bins", 5), options.flag("refine", True)) == (7, False)
     assert (options.names("axes", ()), options.names("only", ())) == (("hbm",), ("x", "y"))
     assert options.choice("rank_by", Objective.STEP_TIME) == "total"

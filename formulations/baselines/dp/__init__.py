@@ -17,14 +17,14 @@ import numpy as np
 
 from formulations.baselines.dp.programme import (
     OPTIONS,
+    DPSettings,
     Problem,
     Programme,
     Select,
-    Wishes,
     make_axes,
     make_grid,
     make_problem,
-    read_wishes,
+    read_settings,
 )
 from formulations.baselines.dp.transition import Cells, Grid
 from formulations.baselines.partition.partitioner import Partitioner
@@ -32,7 +32,7 @@ from formulations.baselines.partition.proposals import Found, outcome_of, search
 from formulations.clock import Clock, OutOfTime
 from formulations.instance import Instance, IntArray, Objective
 from formulations.result.outcome import Outcome, StoppedBy, why_stopped
-from formulations.settings import Options, Settings
+from formulations.settings import OwnSettings, Settings
 
 #: Factors on the bins when refining: coarse first, then past the published number.
 _FIRST_FACTOR = 1 / 8
@@ -63,15 +63,15 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     UnsupportedInstance
         When the instance limits a resource that is no axis, or has too many fusion levels.
     """
-    wishes = read_wishes(instance, Options("dp", settings.options, OPTIONS))
-    partitioner = Partitioner(replace(instance, objective=wishes.rank_by), wishes.sort_by)
-    axes = make_axes(instance, partitioner.facts, wishes.axes)
-    problem = make_problem(instance, partitioner.facts, axes, wishes)
-    found = Found(tells=wishes.rank_by == instance.objective)
+    chosen = read_settings(instance, OwnSettings("dp", settings.options, OPTIONS))
+    partitioner = Partitioner(replace(instance, objective=chosen.rank_by), chosen.sort_by)
+    axes = make_axes(instance, partitioner.facts, chosen.axes)
+    problem = make_problem(instance, partitioner.facts, axes, chosen)
+    found = Found(tells=chosen.rank_by == instance.objective)
     grids: list[Grid] = []
     if all(len(o) for o in problem.options):
         # The original's first proposal; by cheapest it is the last resort instead.
-        cheapest = wishes.select == Select.CHEAPEST
+        cheapest = chosen.select == Select.CHEAPEST
         if not cheapest and _proposes_smallest(problem):
             search(partitioner, [problem.smallest], settings, clock, found=found)
         for grid in _grids(problem):
@@ -88,11 +88,11 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
         found,
         why_nothing="no proposal could be placed; that proves nothing: budgets met exactly and "
         "cells taken by cheaper partial plans are never proposed",
-        variant=str(wishes.variant),
+        variant=str(chosen.variant),
         bins=[[g.hbm, g.ddr] for g in grids],
-        axes=list(wishes.axes),
-        fusion_aware=wishes.fusion_aware,
-        rank_by=str(wishes.rank_by),
+        axes=list(chosen.axes),
+        fusion_aware=chosen.fusion_aware,
+        rank_by=str(chosen.rank_by),
     )
 
 
@@ -102,12 +102,12 @@ def _proposes_smallest(problem: Problem) -> bool:
     levels = zip(problem.instance.option_group[options], problem.instance.option_level[options],
                  strict=True)  # fmt: skip
     named = {pair for pair in levels if pair[0] >= 0}
-    return not problem.wishes.fusion_aware or len(named) == len({group for group, _ in named})
+    return not problem.chosen.fusion_aware or len(named) == len({group for group, _ in named})
 
 
 def _grids(problem: Problem) -> Iterator[Grid]:
-    if not problem.wishes.refine:
-        if problem.wishes.fusion_aware:
+    if not problem.chosen.refine:
+        if problem.chosen.fusion_aware:
             # Every combination of levels takes its time: coarse bins first, so that there is a
             # plan when the clock runs out.
             yield make_grid(problem, _FIRST_FACTOR)
@@ -136,10 +136,10 @@ def _run(
     found: Found,
 ) -> None:
     """One run on one grid; what it finds and why it stops is noted in ``found``."""
-    first = problem.wishes.select == Select.CHEAPEST
+    first = problem.chosen.select == Select.CHEAPEST
     try:
         programme = Programme(problem, grid, clock.over)
-        hopeless = _Hopeless(partitioner, problem.wishes, found)
+        hopeless = _Hopeless(partitioner, problem.chosen, found)
         search(partitioner, programme.proposals(hopeless), settings, clock, first, found)
     except OutOfTime:
         found.stopped_by = why_stopped(clock)
@@ -148,10 +148,10 @@ def _run(
 class _Hopeless:
     """Final states whose cost alone shows that they cannot beat the best plan found so far."""
 
-    def __init__(self, partitioner: Partitioner, wishes: Wishes, found: Found) -> None:
+    def __init__(self, partitioner: Partitioner, chosen: DPSettings, found: Found) -> None:
         facts = partitioner.facts
         self._found = found
-        self._by_total = wishes.rank_by == Objective.TOTAL
+        self._by_total = chosen.rank_by == Objective.TOTAL
         self._ranks = 1 if self._by_total else partitioner.instance.num_ranks
         all_placed = bool(np.array_equal(facts.cost, facts.placed_cost))
         self._usable = facts.exact and (self._by_total or all_placed)

@@ -22,7 +22,7 @@ from formulations.baselines.partition.partitioner import SortBy
 from formulations.errors import InstanceError, UnsupportedInstance
 from formulations.instance import Instance, IntArray, Objective, Scope
 from formulations.instance.facts import OptionFacts
-from formulations.settings import FLAG, Options, list_of, one_of, whole
+from formulations.settings import FLAG, OwnSettings, list_of, one_of, whole
 
 
 class Variant(StrEnum):
@@ -76,7 +76,7 @@ OPTIONS = {
 
 
 @dataclass(frozen=True)
-class Wishes:
+class DPSettings:
     """What the caller asks of ``dp``; see :func:`formulations.baselines.dp.solve` for each."""
 
     variant: Variant
@@ -96,7 +96,7 @@ class Wishes:
         return VARIANTS[self.variant]
 
 
-def read_wishes(instance: Instance, given: Options) -> Wishes:
+def read_settings(instance: Instance, given: OwnSettings) -> DPSettings:
     """Fill in what the caller leaves open.
 
     Raises
@@ -111,7 +111,7 @@ def read_wishes(instance: Instance, given: Options) -> Wishes:
     published = VARIANTS[variant]
     # The original's old name for the first axis wins over its new one.
     hbm = "mem_bins_per_device" if given.has("mem_bins_per_device") else "hbm_bins_per_device"
-    return Wishes(
+    return DPSettings(
         variant=variant,
         bins=(
             given.integer(hbm, published.bins[0]),
@@ -223,7 +223,7 @@ class Problem:
     instance : Instance
     facts : OptionFacts
     axes : tuple of Axis
-    wishes : Wishes
+    chosen : DPSettings
     tables : list of int
         In the order of their smallest option, as the original meets them.
     options : list [tables of the instance] of int64 array
@@ -233,7 +233,7 @@ class Problem:
     instance: Instance
     facts: OptionFacts
     axes: tuple[Axis, Axis]
-    wishes: Wishes
+    chosen: DPSettings
     tables: list[int]
     options: list[IntArray]
 
@@ -246,7 +246,7 @@ class Problem:
 
 
 def make_problem(
-    instance: Instance, facts: OptionFacts, axes: tuple[Axis, Axis], wishes: Wishes
+    instance: Instance, facts: OptionFacts, axes: tuple[Axis, Axis], chosen: DPSettings
 ) -> Problem:
     """Sort options by total memory (ties: instance order), and tables by their first option."""
     memory = axes[0].use + axes[1].use
@@ -256,12 +256,12 @@ def make_problem(
     ends = np.searchsorted(instance.table_of[by_table], np.arange(instance.num_tables + 1))
     options = [by_table[ends[t] : ends[t + 1]] for t in range(instance.num_tables)]
     met = list(dict.fromkeys(instance.table_of[order].tolist()))
-    return Problem(instance, facts, axes, wishes, met, options)
+    return Problem(instance, facts, axes, chosen, met, options)
 
 
 def choices_of(problem: Problem, grid: Grid) -> dict[int, Choices]:
     """Every table's options in bin units, without those that fit at no place."""
-    dtype = problem.wishes.facts.dtype
+    dtype = problem.chosen.facts.dtype
     hbm_axis, ddr_axis = problem.axes
     hbm, ddr = hbm_axis.in_bins(grid.hbm, dtype), ddr_axis.in_bins(grid.ddr, dtype)
     cost = problem.facts.cost.astype(dtype)
@@ -276,12 +276,12 @@ def choices_of(problem: Problem, grid: Grid) -> dict[int, Choices]:
 
 def make_grid(problem: Problem, factor: float = 1.0) -> Grid:
     """Bins per device × ranks × ``factor``, under the variant's cap and the memory limit."""
-    wishes, ranks = problem.wishes, problem.instance.num_ranks
+    chosen, ranks = problem.chosen, problem.instance.num_ranks
     bins = [
-        axis.bins(max(1, round(wanted * ranks * factor)), wishes.cap)
-        for axis, wanted in zip(problem.axes, wishes.bins, strict=True)
+        axis.bins(max(1, round(wanted * ranks * factor)), chosen.cap)
+        for axis, wanted in zip(problem.axes, chosen.bins, strict=True)
     ]
-    most = most_cells(wishes.memory_limit, len(problem.tables))
+    most = most_cells(chosen.memory_limit, len(problem.tables))
     if bins[0] * bins[1] > most:
         scale = (most / (bins[0] * bins[1])) ** 0.5
         bins = [max(1, int(b * scale)) for b in bins]
@@ -309,7 +309,7 @@ class Programme:
         self._problem, self.grid = problem, grid
         choices = choices_of(problem, grid)
         components: list[list[int]] = []
-        if problem.wishes.fusion_aware:
+        if problem.chosen.fusion_aware:
             components = fusion_components(problem.instance, problem.tables)
         tied = {t for component in components for t in component}
         free = [t for t in problem.tables if t not in tied]
@@ -317,7 +317,7 @@ class Programme:
         for tables in components:
             together.append((tables, combinations_of_levels(problem.instance, tables, choices)))
         self._stages: list[Stage] = []
-        cells, memory = origin(problem.wishes.facts.dtype), problem.wishes.memory_limit // 2
+        cells, memory = origin(problem.chosen.facts.dtype), problem.chosen.memory_limit // 2
         for tables, combinations in together:
             run = partial(self._run, cells, memory, over)
             self._stages.append(Stage(tables, combinations, run, grid))
@@ -336,7 +336,7 @@ class Programme:
         merged: the cheapest cell of every bin of the first axis, decreasing.
         """
         end, axes = self.end, self._problem.axes
-        if self._problem.wishes.facts.per_cell:
+        if self._problem.chosen.facts.per_cell:
             memory = end.hbm * (axes[0].total / self.grid.hbm)
             memory = memory + end.ddr * (axes[1].total / self.grid.ddr)
             order = np.lexsort((-end.cell, -memory))
@@ -345,7 +345,7 @@ class Programme:
             by_bin = np.lexsort((end.cost, first_axis))
             starts = np.flatnonzero(np.diff(first_axis[by_bin], prepend=-1))
             order = by_bin[starts][::-1]
-        if self._problem.wishes.select == Select.CHEAPEST:
+        if self._problem.chosen.select == Select.CHEAPEST:
             order = order[np.argsort(end.cost[order], kind="stable")]
         return order
 

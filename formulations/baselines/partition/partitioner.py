@@ -27,8 +27,8 @@ from formulations.baselines.partition.state import (
 )
 from formulations.errors import UnsupportedInstance
 from formulations.instance import Instance, IntArray, Scope
+from formulations.instance.assigning import pinned_ranks
 from formulations.instance.facts import OptionFacts, option_facts
-from formulations.instance.seating import pinned_ranks
 from formulations.result.check import compute_loads
 from formulations.result.placement import Placement
 

@@ -376,19 +376,19 @@ def test_proposals_in_published_order() -> None:
         make_axes,
         make_grid,
         make_problem,
-        read_wishes,
+        read_settings,
     )
     from formulations.instance.facts import option_facts
-    from formulations.settings import Options
+    from formulations.settings import OwnSettings
 
     instance = two_budgets([[(10, 30, 5), (40, 0, 4), (40, 40, 3), (70, 10, 2)]])
     found = {}
     for variant in ("first", "merged"):
         options = {"variant": variant, "hbm_bins_per_device": 10, "ddr_bins_per_device": 10}
-        wishes = read_wishes(instance, Options("dp", options, OPTIONS))
+        chosen = read_settings(instance, OwnSettings("dp", options, OPTIONS))
         facts = option_facts(instance)
-        axes = make_axes(instance, facts, wishes.axes)
-        problem = make_problem(instance, facts, axes, wishes)
+        axes = make_axes(instance, facts, chosen.axes)
+        problem = make_problem(instance, facts, axes, chosen)
         assert problem.smallest.tolist() == [[0]]  # 10 + 30 before 40 + 0: a tie, in order
         programme = Programme(problem, make_grid(problem), lambda: False)
         keep_all = programme.proposals(lambda end, states: np.zeros(len(states), dtype=bool))

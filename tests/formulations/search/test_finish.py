@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from formulations.instance import Current, Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.check import check, moved_tables
 from formulations.result.placement import Placement
-from formulations.search.finish import finished, wishes
+from formulations.search.finish import finished, preferences
 from formulations.settings import GOALS, Goals
 from milp_planner.today.matching import compile_today
 from tests.formulations.brute_force import brute_force
@@ -25,7 +27,7 @@ LOOSE = settings(max_examples=40, deadline=None, suppress_health_check=list(Heal
 @LOOSE
 @given(instances())
 def test_it_costs_nothing_and_breaks_nothing(instance: Instance) -> None:
-    """From an optimal plan it ends at an optimal plan, no table at a worse wish."""
+    """From an optimal plan it ends at an optimal plan, no table that is preferred less."""
     truth = brute_force(instance)
     if truth.placement is None:
         return
@@ -33,7 +35,7 @@ def test_it_costs_nothing_and_breaks_nothing(instance: Instance) -> None:
     verdict = check(instance, plan)
     assert verdict.feasible, verdict.violations
     assert verdict.objectives[instance.objective.value] == truth.objective
-    rank = wishes(replace(instance, current=()))
+    rank = preferences(replace(instance, current=()))
     assert (rank[plan.options] <= rank[truth.placement.options]).all()
 
 
@@ -92,6 +94,33 @@ def test_moves_before_shards_leave_tables_where_they_are() -> None:
     assert [instance.option_names[o] for o in whole.options] == ["o", "one", "one"]
     kept = finished(instance, home, Goals(("moves", *GOALS[:-1])))
     assert [instance.option_names[o] for o in kept.options] == ["o", "two", "two"]
+
+
+def test_named_goals_wait_for_the_loops() -> None:
+    """In a fresh process a small instance is solved before the loops are loaded."""
+    script = """
+from formulations import Settings, solve
+from formulations.settings import parse_goals
+from tests.formulations.search.test_finish import one_at_home
+
+goals = parse_goals("moves", "busiest_rank")
+print(*solve(one_at_home(), "cpsat", Settings(time_limit=120.0, goals=goals)).placement.options)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=200
+    )
+    assert ran.stdout.split() == ["1"]
+
+
+def one_at_home() -> Instance:
+    """A table that costs the same in either memory; today it is in the slower one."""
+    builder = InstanceBuilder(
+        [[0, 1]], ["p"], [("hbm", "rank", 9), ("ddr", "machine", 9)], "busiest_rank"
+    )
+    builder.add_table("t")
+    for memory in ("hbm", "ddr"):
+        builder.add_option(memory, [Block(Where.ANY_RANK, [Shard({memory: 5}, [7])])])
+    return replace(builder.build(), current=(Current(0, 1, ((1,),)),))
 
 
 def test_what_may_be_given_up_brings_tables_home() -> None:

@@ -16,7 +16,7 @@ from formulations.search.neighbourhoods import Chooser
 
 
 def test_ranks_of_a_machine_open_what_lies_on_all_of_it() -> None:
-    """Two of four ranks open: the table-row-wise table is open as well, if not its seat."""
+    """Two of four ranks open: the table-row-wise table is open as well, if not its assignment."""
     builder = InstanceBuilder([[0, 1, 2, 3], [4]], ["p"], [], "busiest_rank")
     builder.add_table("wide")
     builder.add_option("o", [Block(Where.ONE_MACHINE, [Shard({}, [3])], 1)])

@@ -15,10 +15,10 @@ Ranks = tuple[tuple[int, ...], ...]
 def pinned_ranks(instance: Instance) -> dict[int, Ranks | None]:
     """Ranks of every option pinned to some, in position order; None where it cannot sit so."""
     named = [(p.option, p.ranks) for p in instance.pins if p.ranks is not None]
-    return {option: seated(instance, option, ranks) for option, ranks in named}
+    return {option: assigned(instance, option, ranks) for option, ranks in named}
 
 
-def seated(instance: Instance, option: int, ranks: Sequence[Sequence[int]]) -> Ranks | None:
+def assigned(instance: Instance, option: int, ranks: Sequence[Sequence[int]]) -> Ranks | None:
     """Given ranks of an option's blocks in position order.
 
     Shards of ``any_rank`` kinds may sit on them in any order: they come sorted.
