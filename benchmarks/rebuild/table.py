@@ -38,8 +38,6 @@ def after() -> Iterator[Row]:
         given = entry["verdict"]
         if given["formulation"] == "auto":
             yield from _row("demo", entry["cluster"], given, given["seconds"])
-    for row in stored(HERE / "ladder.json")["rows"]:
-        yield from _row("ladder", row["size"], row, row["time_limit"])
     for row in stored(BENCHMARKS / "exact-scale" / "results", "*-cpsat-1000.json")["rows"]:
         name = f"{row['ranks']} ranks, seed {row['seed']}, share {row['share']}"
         yield from _row("exact-scale", name, row, row["wall_seconds"])
@@ -100,7 +98,7 @@ def _ms(value: float) -> str:
 
 def main() -> None:
     """Write the block."""
-    parts = [*lines(("torchrec-gap", "demo", "ladder"))]
+    parts = [*lines(("torchrec-gap", "demo"))]
     parts += ["", many("exact-scale"), "", many("literature")]
     update(HERE / "README.md", {BLOCK: "\n".join(parts)})
 
