@@ -25,9 +25,11 @@ Row = tuple[str, str, int, int, float]
 
 def before() -> dict[tuple[str, str], Row]:
     """Rows as they were stored: suite, name, objective, bound, seconds."""
-    fields = ("suite", "name", "objective", "bound", "seconds")
-    rows = (tuple(row[f] for f in fields) for row in stored(HERE / "before.json")["rows"])
-    return {(row[0], row[1]): row for row in rows}  # type: ignore[misc]
+    rows = stored(HERE / "before.json")["rows"]
+    return {
+        (row["suite"], row["name"]): next(_row(row["suite"], row["name"], row, row["seconds"]))
+        for row in rows
+    }
 
 
 def after() -> Iterator[Row]:

@@ -7,8 +7,10 @@ import threading
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from formulations import exact
 from formulations.clock import Clock
 from formulations.errors import UnsupportedInstance
+from formulations.exact import Run
 from formulations.exact import solve as solve_exact
 from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
@@ -133,6 +135,19 @@ def _coprime(tables: int, options: int, room: int) -> Instance:
             use = {"ddr": 2**52 - options * table - option}
             builder.add_option(f"o{option}", [Block(Where.EVERY_RANK, [Shard(use, [option])])])
     return builder.build()
+
+
+def test_the_proof_is_told_before_polishing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the trace plan and bound meet, in true costs, when polishing begins."""
+    told = []
+
+    def polished(run: Run, outcome: Outcome, settings: Settings, clock: Clock) -> Outcome:
+        told.append(clock.trace[-1].known)
+        return outcome
+
+    monkeypatch.setattr(exact, "_polished", polished)
+    outcome = solve(_shards([3, 4, 5, 6, 7]))
+    assert told == [(outcome.objective, outcome.objective)]
 
 
 def test_numbers_beyond_62_bits_are_weighed_coarsely() -> None:
