@@ -16,7 +16,7 @@ import sys
 import zlib
 from base64 import b64decode
 from collections import Counter, defaultdict, namedtuple
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from operator import add, le, lt, mul, sub
 from pathlib import Path
@@ -39,22 +39,32 @@ def need(good: object, sentence: str, error: type[Exception] = Unreadable) -> No
         raise error(sentence)
 
 
-def fits(value: Any, shape: Any) -> bool:
-    """Whether a value has a shape: a range, a type, a set of texts, a tuple of alternatives, [the
-    shape of items], {None: the shape of values} or {key: its shape} (with ?: may be missing)."""
+def shaped(shape: Any) -> Callable[[Any], bool]:
+    """Tells whether a value has a shape: a range, a type, a set of texts, a tuple of alternatives,
+    [the shape of items], {None: the shape of values} or {key: its shape} (with ?: may be missing).
+    """
     if (kind := type(shape)) is range or kind is set:
-        return type(value) is (int if kind is range else str) and value in shape
+        plain = int if kind is range else str
+        return lambda value: type(value) is plain and value in shape
     if kind is tuple:
-        return any(fits(value, one) for one in shape)
+        alternatives = list(map(shaped, shape))
+        return lambda value: any([good(value) for good in alternatives])
     if kind is list:
-        return type(value) is list and all([fits(item, shape[0]) for item in value])
-    if kind is type or type(value) is not dict:
-        return type(value) is shape
+        each = shaped(shape[0])
+        return lambda value: type(value) is list and all(map(each, value))
+    if kind is type:
+        return lambda value: type(value) is shape
     if None in shape:
-        return all([fits(item, shape[None]) for item in value.values()])
-    known = {key.rstrip("?"): inner for key, inner in shape.items()}
-    good = known.keys() & shape.keys() <= value.keys() <= known.keys()
-    return good and all([fits(item, known[key]) for key, item in value.items()])
+        each = shaped(shape[None])
+        return lambda value: type(value) is dict and all(map(each, value.values()))
+    known = {key.rstrip("?"): shaped(inner) for key, inner in shape.items()}
+    needed = known.keys() & shape.keys()
+
+    def keyed(value: Any) -> bool:
+        good = type(value) is dict and needed <= value.keys() <= known.keys()
+        return good and all([known[key](item) for key, item in value.items()])
+
+    return keyed
 
 
 def parse(source: Path | str, what: str) -> Any:
@@ -92,14 +102,14 @@ BLOCK = (
 OPTION = {"name": str, "blocks": [BLOCK], "fusion?": {"group": str, "level": SIGNED}}
 RESOURCE = {"name": str, "scope": {"rank", "machine", "cluster"}, "capacity": (AMOUNT, [AMOUNT])}
 CHOSEN, PLACED = {"table": str, "option": str}, {"option": str, "ranks": [[AMOUNT]]}
-INSTANCE = {
+INSTANCE = shaped({
     "format": {"milp-planner-instance/1"}, "ranks": COUNT, "machines": [[AMOUNT]], "phases": [str],
     "objective": {"total", "busiest_rank", "step_time"}, "resources": [RESOURCE],
     "tables": [{"name": str, "options": [OPTION]}], "forbidden?": [CHOSEN],
     "pins?": [{**CHOSEN, "ranks?": [[AMOUNT]]}], "current?": {None: PLACED},
     "max_moved_tables?": AMOUNT, "max_moved_bytes?": AMOUNT,
     "name?": str, "source?": str, "time_unit?": str, "reference?": list,
-}  # fmt: skip
+})  # fmt: skip
 
 MOVED = {"moved_tables": -2, "moved_bytes": -1}  # what may be limited, with its coordinate
 #: ``amounts``, by *coordinate*: a cost a phase, their sum on a rank, their sum in all, the uses, 0
@@ -176,7 +186,7 @@ class Instance:
     """An instance file, read strictly."""
 
     def __init__(self, document: Any) -> None:
-        need(fits(document, INSTANCE), "the instance is not as its page says")
+        need(INSTANCE(document), "the instance is not as its page says")
         self.machines = [tuple(ranks) for ranks in document["machines"]]
         self.machine_of = {rank: q for q, ranks in enumerate(self.machines) for rank in ranks}
         self.ranks = range(sum(map(len, self.machines)))
@@ -306,7 +316,8 @@ ROW = (
 LEAF, SPLIT = {"use?": [AMOUNT], "pack?": str}, {"table": AMOUNT, "use?": [AMOUNT]}
 NODE = (LEAF, {"options": [[AMOUNT]], **SPLIT}, {"machines": [[AMOUNT]], **SPLIT})
 TREE = {"version": range(3, 4), "vectors": [[ROW]], "nodes": [NODE]}
-CERTIFICATE = ({"kind": {"bound"}, "target": int, **TREE}, {"kind": {"infeasible"}, **TREE})
+BOUND, NO_PLAN = {"kind": {"bound"}, "target": int, **TREE}, {"kind": {"infeasible"}, **TREE}
+CERTIFICATE = shaped((BOUND, NO_PLAN))
 
 MOST_COMBINED, MOST_SIZES, MOST_STEPS = 2**14, 2**9, 10**8  # where a node packs
 Items = tuple[int, ...]
@@ -391,7 +402,7 @@ class Proof:
     """A certificate on its instance, read strictly."""
 
     def __init__(self, instance: Instance, document: Any) -> None:
-        need(fits(document, CERTIFICATE), "the certificate is not as its page says")
+        need(CERTIFICATE(document), "the certificate is not as its page says")
         self.instance, self.nodes, self.target = instance, document["nodes"], document.get("target")
         self.vectors = [Vector(instance, rows, self.target) for rows in document["vectors"]]
         # what one rank may bear at most, and the coordinates that it is a sum over
@@ -523,7 +534,7 @@ class Proof:
 
 
 # The outcome
-PACKED = {"encoding": {"json+gzip+base64"}, "data": str}
+PACKED = shaped({"encoding": {"json+gzip+base64"}, "data": str})
 VALUE = (range(-(2**63), 2**63), type(None))
 OUTCOME = {
     "status": {"optimal", "feasible", "infeasible", "unknown"}, "objective": VALUE, "bound": VALUE,
@@ -537,7 +548,7 @@ def check(document: Any, outcome: Any) -> Iterator[str]:
     """What holds of an outcome, line by line, the verdict last; or an exception."""
     need(type(outcome) is dict, "the outcome is no object")
     claims = {key: item for key, item in outcome.items() if key in OUTCOME}
-    need(fits(claims, OUTCOME), "the outcome is not as its page says")
+    need(shaped(OUTCOME)(claims), "the outcome is not as its page says")
     instance, tables, certificate = Instance(document), claims["tables"], claims["certificate"]
     found = {} if tables is None else check_plan(instance, tables)
     for name, value in [*claims["objectives"].items(), (instance.objective, claims["objective"])]:
@@ -587,7 +598,7 @@ def main(paths: list[str]) -> int:
             good = type(files[0]) is dict and files[0].get("format") == "milp-planner-plan/1"
             need(good, "this is no plan.json; an outcome needs its instance as well")
             files = [files[0].get("outcome"), files[0].get("instance")]
-        parts = [parse(file["data"], "a part") if fits(file, PACKED) else file for file in files]
+        parts = [parse(file["data"], "a part") if PACKED(file) else file for file in files]
         for line in check(parts[1], parts[0]):
             print(line)
     except (Refuted, Unreadable) as error:

@@ -225,12 +225,7 @@ def _solve_by_cores(
             core[best[1].options] = True
     bound = _bound(bounds, core, outcome, value)
     outcome = _of_cores(instance, best, outcome, bound, settings, clock)
-    outcome = outcome.with_(detail={"cores": cores})
-    if settings.certificate and best is not None:
-        from formulations.result.certify import with_certificate
-
-        outcome = with_certificate(instance, outcome, bounds.certificate)
-    return _no_worse(instance, outcome, settings.hint)
+    return _no_worse(instance, outcome.with_(detail={"cores": cores}), settings.hint)
 
 
 def _run_core(

@@ -38,16 +38,18 @@ class Packing:
     ----------
     instance : Instance
     measures : Measures
+    steps : int, optional
+        At most, in trying the first measure.
     """
 
-    def __init__(self, instance: Instance, measures: Measures) -> None:
+    def __init__(self, instance: Instance, measures: Measures, steps: int = _STEPS) -> None:
         self._instance, self._measures = instance, measures
         costs = len(measures.costs)
         self._columns = {instance.objective.value: [*range(costs)]} if costs else {}
         for column, resource in enumerate(measures.ranked, costs):
             self._columns.setdefault(instance.resources[resource].name, [column])
         self._known: dict[tuple[int, str], tuple[int, Items]] = {}
-        self._patience = self._steps = _STEPS
+        self._patience = self._steps = steps
         self._shards = np.zeros(instance.num_options, dtype=np.int64)
         owner = np.repeat(np.arange(instance.num_options), np.diff(instance.option_blocks))
         np.add.at(self._shards, owner, instance.block_count * instance.free)

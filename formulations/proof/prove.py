@@ -16,6 +16,7 @@ import numpy as np
 
 from formulations.instance import Instance, Objective
 from formulations.proof.build import build_rows
+from formulations.proof.packing import Packing
 from formulations.proof.relaxation import Relaxation
 from formulations.proof.rows import Rows
 from formulations.proof.tree import Effort, Node, Tree
@@ -24,8 +25,12 @@ from formulations.result.certificate import Certificate
 
 #: Targets tried at the root, and for trees; targets closer than this share are as good as equal.
 _ROOTS, _TREES, _NEAR = 14, 6, 1e-5
+#: Steps of packing at first, of all roots: a search waits for them.
+_STEPS = 10_000
 #: Seconds that the first linear program is given however little time there is.
 _LEAST = 1.0
+#: And that trees are given where the root certifies as good as all.
+_LAST = 1.0
 #: Cases split at most where the time is not limited.
 _NODES = 200
 #: Without a plan, bounds up to this multiple of the first are tried.
@@ -207,10 +212,11 @@ class _Proof:
         return Certificate(kind, self.target, tuple(written), tuple(nodes))
 
 
-def _part(effort: Effort, share: float) -> Effort:
-    """A share of what is left."""
-    left = effort.end - time.monotonic()
-    return Effort(time.monotonic() + share * left, effort.stop, effort.nodes * share)
+def _part(effort: Effort, share: float, most: float) -> Effort:
+    """A share of what is left, of seconds no more than ``most``."""
+    left = share * (effort.end - time.monotonic())
+    end = effort.end if left == float("inf") else time.monotonic() + min(left, most)
+    return Effort(end, effort.stop, effort.nodes * share)
 
 
 class _Search:
@@ -221,6 +227,7 @@ class _Search:
         self._typical = upper or _typical(instance)
         self._rows = build_rows(instance)
         self._relaxation = Relaxation(self._rows, self._typical)
+        self._packing = Packing(instance, self._rows.measures, _STEPS)
         self._first: list[list[dict[str, Any]]] = []
         self.best: _Proof | None = None
 
@@ -267,7 +274,7 @@ class _Search:
         """Trees at the plan's own cost; where that fails, between it and what is certified."""
         assert self._upper is not None
         whole, high = self._effort, self._upper
-        self._effort = _part(whole, share)
+        self._effort = _part(whole, share, _LAST if self._near(high) else float("inf"))
         target = high
         for _ in range(most):
             if self.done():
@@ -275,10 +282,15 @@ class _Search:
             if not self._try(target, run=True):
                 high = target
             low = self._bound()
-            if low is None or high - low <= 1 + int(abs(high) * _NEAR):
+            if low is None or self._near(high):
                 break
             target = (low + high) // 2
         self._effort = whole
+
+    def _near(self, high: int) -> bool:
+        """Whether what is certified is as good as this cost."""
+        low = self._bound()
+        return low is not None and high - low <= 1 + int(abs(high) * _NEAR)
 
     def tell_machines_apart(self) -> None:
         """From here on, a table has a home."""
@@ -287,7 +299,8 @@ class _Search:
 
     def _try(self, target: int, run: bool) -> bool:
         """Whether the target itself is certified; what falls short of it is kept as well."""
-        tree = Tree(self._rows, self._relaxation, target - 1, self._effort)
+        packing = None if run else self._packing
+        tree = Tree(self._rows, self._relaxation, target - 1, self._effort, packing)
         if run:
             tree.run()
         if tree.closed:

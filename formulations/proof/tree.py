@@ -160,14 +160,21 @@ class Tree:
     limit : int or None
         L; None: any plan at all.
     effort : Effort
+    packing : Packing, optional
+        One that trees share: what took too long in one is not tried as long again.
     """
 
     def __init__(
-        self, rows: Rows, relaxation: Relaxation, limit: int | None, effort: Effort
+        self,
+        rows: Rows,
+        relaxation: Relaxation,
+        limit: int | None,
+        effort: Effort,
+        packing: Packing | None = None,
     ) -> None:
         self.rows, self.limit = rows, limit
         self._relaxation, self._effort = relaxation, effort
-        self._packing = Packing(rows.instance, rows.measures)
+        self._packing = packing or Packing(rows.instance, rows.measures)
         self._seen: dict[tuple[int, bool], list[float]] = {}
         self.nodes = 0
         self.root = Node(rows.possible.copy(), {})
