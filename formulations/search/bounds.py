@@ -280,8 +280,7 @@ class Bounds:
             gap = value + gain - (context.bound or 0)
             if gain > chosen.much_of_gap * gap and ran < clock.share(chosen.longest_turn):
                 return True
-            news = chosen.news_left_young if young else chosen.news_left
-            return int(context.left_below(value).sum()) < news * options
+            return int(context.left_below(value).sum()) < chosen.news_left * options
 
         workers = context.settings.workers if self.small and not self._hopeless else 1
         try:

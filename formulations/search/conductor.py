@@ -139,17 +139,15 @@ def _search(context: Context, plans: list[Plans]) -> None:
     # where the prover has its turns, nothing need be kept for it
     kept = 0.0 if small else _kept(context)
 
-    def relaxed(side: Callable[[], None]) -> None:
-        _relax(context, choose)
-        side()
+    def prove() -> None:
+        if not small:
+            _relax(context, choose)
+        _prove(context, bounds, (exact, second), kept)
 
     if context.beside:
-        seek = partial(_seek, context, bounds, first)
-        prove = partial(_prove, context, bounds, (exact, second), kept)
-        if small:  # the exact model does not wait for the linear program
-            _beside(context, partial(relaxed, seek), prove)
-        else:
-            _beside(context, seek, partial(relaxed, prove))
+        if small:  # solved in a moment, and the options that it leaves are proved sooner
+            _relax(context, choose)
+        _beside(context, partial(_seek, context, bounds, first), prove)
         return
     context.loops.prepare()
     with context.clock.holding_back(kept):
@@ -284,9 +282,9 @@ def _beside(context: Context, *sides: Callable[[], object]) -> None:
 
 def _seek(context: Context, bounds: Bounds, makers: list[Part]) -> None:
     """Improve plans, on small instances bounds too: there the exact model has the cores to itself
-    at first, once there is a plan, and most of them later."""
+    at first, and most of them later."""
     small = bounds.exact_first()
-    if small and context.objective is not None:
+    if small:
         _wait(context, context.clock.share(context.parameters.alone_first))
     context.loops.prepare()
     if small:  # in a thread of its own, as priorities only go down

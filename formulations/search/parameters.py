@@ -125,8 +125,8 @@ class Parameters:
     #: Neighbourhoods in a row that may find nothing before another placement is taken up.
     patience: int = 12
     #: On small instances the side that makes plans leaves the exact model alone for this share of
-    #: the time once there is a plan; how much lower its priority is after that (``nice``).
-    alone_first: float = 0.02
+    #: the time; how much lower its priority is after that (``nice``).
+    alone_first: float = 0.1
     niceness: int = 5
     #: Up to this share of the time the prover goes first whenever there is a better plan.
     urgent_share: float = 0.3
@@ -140,11 +140,11 @@ class Parameters:
     exact_first: float = 0.2
     hopeless: float = 0.1
     #: The whole model starts anew where a better plan leaves it less than this share of its
-    #: options: the first, or, while it is young, the second, since fewer options are often proved
-    #: far sooner. It is young as long as it ran for no more than ``young_share`` of what is left,
-    #: or than all the time before it.
+    #: options, since fewer are often proved far sooner; more, and what it has learned is worth
+    #: more.
     news_left: float = 0.7
-    news_left_young: float = 0.9
+    #: It is young as long as it ran for no more than this share of what is left, or than all the
+    #: time before it.
     young_share: float = 0.05
     #: Or where another part's plan is notably better while it is young, or closes so much of the
     #: gap while it ran for no longer than one turn may take.
