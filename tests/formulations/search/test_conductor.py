@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from formulations import Settings
 from formulations.clock import Clock
+from formulations.cpsat import Answer, Found
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.presolve import usable
@@ -58,7 +60,7 @@ def test_what_comes_late_is_neither_taken_nor_told() -> None:
 
 
 def test_the_exact_model_is_left_alone_first() -> None:
-    """On small instances with a plan the side that makes plans begins after its share of wait."""
+    """On small instances the side that makes plans begins after its share of wait."""
     settings = Settings(time_limit=10.0, options={"alone_first": 0.1})
     clock = Clock(settings)
     instance, began = three_on_two(), list[float]()
@@ -70,13 +72,41 @@ def test_the_exact_model_is_left_alone_first() -> None:
         began.append(clock.now())
         return False
 
-    starts = [clock.now()]
+    start = clock.now()
     _seek(context, bounds, [Part("plans", run, lambda: 0.0)])
-    assert context.offer(on(0, 0, 1), "early")
-    starts.append(clock.now())
-    _seek(context, bounds, [Part("plans", run, lambda: 0.0)])
-    waited = [at - start for at, start in zip(began, starts, strict=True)]
-    assert waited[1] >= 0.1 * (10.0 - starts[1]) - 0.06 > waited[0]
+    assert began[0] - start >= 0.1 * (10.0 - start) - 0.06
+
+
+@pytest.mark.parametrize(("dearer", "stale"), [(1, False), (2, True)])
+def test_the_exact_model_starts_anew_where_few_options_are_left(
+    monkeypatch: pytest.MonkeyPatch, dearer: int, stale: bool
+) -> None:
+    """A plan of 6 rules out options that alone cost that: one of four is no reason, two of five
+    are."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [], "busiest_rank")
+    for name, costs in (("a", (4, *[9] * dearer)), ("b", (3,)), ("c", (3,))):
+        builder.add_table(name)
+        for number, cost in enumerate(costs):
+            builder.add_option(f"o{number}", [Block(Where.ANY_RANK, [Shard({}, [cost])])])
+    instance = builder.build()
+    settings = Settings(time_limit=60, options={"news_left": 0.7})
+    context = Context(instance, settings, Clock(settings), usable(instance))
+    plans = Plans(context, np.asarray([0, dearer + 1, dearer + 2]), 0)
+    bounds, said = Bounds(context, plans.choose, plans.choose), list[bool]()
+
+    def solve(
+        context: Context, work: float, workers: int, stale: Callable[[int | None], bool]
+    ) -> Answer:
+        said.append(stale(6))
+        assert context.offer(
+            Placement(np.asarray([0, dearer + 1, dearer + 2]), on(0, 1, 1).ranks), "late"
+        )
+        said.append(stale(6))
+        return Answer(Found.UNKNOWN)
+
+    monkeypatch.setattr("formulations.search.bounds.solve_whole", solve)
+    assert bounds.whole(1.0)
+    assert said == [False, stale]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
