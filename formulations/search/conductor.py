@@ -132,31 +132,41 @@ def _search(context: Context, plans: list[Plans]) -> None:
 
     bounds = Bounds(context, tell, plans[1].choose)
     small = bounds.small
-    first, exact, second = _parts(context, plans, bounds)
-
-    first = [_packing(context, plans[0]), *first]
+    makers, exact, second = _parts(context, plans, bounds)
+    makers = [_packing(context, plans[0]), *makers]
 
     # where the prover has its turns, nothing need be kept for it
     kept = 0.0 if small else _kept(context)
+    relax = partial(_relax, context, choose)
+    seek = partial(_seek, context, bounds, makers)
+    prove = partial(_prove, context, bounds, (exact, second), kept)
 
-    def prove() -> None:
-        if not small:
-            _relax(context, choose)
-        _prove(context, bounds, (exact, second), kept)
+    def relax_and_prove() -> None:
+        relax()
+        prove()
 
-    if context.beside:
-        if small:  # solved in a moment, and the options that it leaves are proved sooner
-            _relax(context, choose)
-        _beside(context, partial(_seek, context, bounds, first), prove)
-        return
-    context.loops.prepare()
-    with context.clock.holding_back(kept):
-        _relax(context, choose)
-        for turn in itertools.count(0 if small else 1):
-            sides = [exact if bounds.exact_first() else second, first]
-            if context.over() or not any(p.alive for p in itertools.chain(*sides)):
-                return
-            step(context, sides[turn % 2])
+    if not context.beside:
+        context.loops.prepare()
+        with context.clock.holding_back(kept):
+            relax()
+            _in_turn(context, bounds, makers, (exact, second))
+    elif small:  # solved in a moment, and the options that it leaves are proved sooner
+        relax()
+        _beside(context, seek, prove)
+    else:
+        _beside(context, seek, relax_and_prove)
+
+
+def _in_turn(
+    context: Context, bounds: Bounds, makers: list[Part], parts: tuple[list[Part], list[Part]]
+) -> None:
+    """One worker: a turn of one side, then of the other."""
+    exact, second = parts
+    for turn in itertools.count(0 if bounds.exact_first() else 1):
+        sides = [exact if bounds.exact_first() else second, makers]
+        if context.over() or not any(p.alive for p in itertools.chain(*sides)):
+            return
+        step(context, sides[turn % 2])
 
 
 def _prove(
