@@ -295,7 +295,8 @@ def _seek(context: Context, bounds: Bounds, makers: list[Part]) -> None:
     at first, and most of them later."""
     small = bounds.exact_first()
     if small:
-        _wait(context, context.clock.share(context.parameters.alone_first))
+        chosen = context.parameters
+        _wait(context, min(chosen.alone_most, context.clock.share(chosen.alone_first)))
     context.loops.prepare()
     if small:  # in a thread of its own, as priorities only go down
         _beside(context, lambda: _gently(context, bounds, makers))

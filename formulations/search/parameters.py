@@ -125,8 +125,10 @@ class Parameters:
     #: Neighbourhoods in a row that may find nothing before another placement is taken up.
     patience: int = 12
     #: On small instances the side that makes plans leaves the exact model alone for this share of
-    #: the time; how much lower its priority is after that (``nice``).
+    #: the time, but no longer than this: what takes longer gains more from good plans; how much
+    #: lower its priority is after that (``nice``).
     alone_first: float = 0.1
+    alone_most: float = 1.5
     niceness: int = 5
     #: Up to this share of the time the prover goes first whenever there is a better plan.
     urgent_share: float = 0.3
