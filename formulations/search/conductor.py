@@ -84,19 +84,27 @@ def _given(context: Context) -> None:
             context.offer(greedy, "greedy")
 
 
-def _relax(context: Context, choose: Callable[[Choice], None]) -> None:
+def _relax(context: Context, choose: Callable[[Choice], None]) -> bool:
     """The linear program with its certificate: the first bound, the prices and a choice of options;
-    without a solution, perhaps a proof that there is no plan."""
+    whether it has a solution that was found in time."""
     clock, instance, stop = context.clock, context.instance, context.settings.stop
     seconds = None if clock.counts else clock.share(0.15)
     lp = symmetric_lp(instance, context.objective, time_limit=seconds, stop=stop)
-    if lp is not None:
-        context.certificate = lp.certificate
-        choose(Choice(_rounded(context, lp)))
-        if instance.num_tables:
-            context.lift(lp.bound, CERTIFICATE)
-    elif context.best is None and not clock.over():
-        proof = prove_infeasible(instance, None if clock.counts else clock.share(0.3), stop)
+    if lp is None:
+        return False
+    context.certificate = lp.certificate
+    choose(Choice(_rounded(context, lp)))
+    if instance.num_tables:
+        context.lift(lp.bound, CERTIFICATE)
+    return True
+
+
+def _refute(context: Context) -> None:
+    """Perhaps a proof that there is no plan, where the linear program has no solution."""
+    clock, stop = context.clock, context.settings.stop
+    if context.best is None and not clock.over():
+        seconds = None if clock.counts else clock.share(0.3)
+        proof = prove_infeasible(context.instance, seconds, stop)
         if proof is not None:
             context.proof, context.refuted = proof, CERTIFICATE
 
@@ -141,20 +149,20 @@ def _search(context: Context, plans: list[Plans]) -> None:
     seek = partial(_seek, context, bounds, makers)
     prove = partial(_prove, context, bounds, (exact, second), kept)
 
-    def relax_and_prove() -> None:
-        relax()
-        prove()
+    def after_lp(solve: Callable[[], bool], side: Callable[[], None]) -> None:
+        if not solve():
+            _refute(context)
+        side()
 
     if not context.beside:
         context.loops.prepare()
         with context.clock.holding_back(kept):
-            relax()
-            _in_turn(context, bounds, makers, (exact, second))
+            after_lp(relax, partial(_in_turn, context, bounds, makers, (exact, second)))
     elif small:  # solved in a moment, and the options that it leaves are proved sooner
-        relax()
-        _beside(context, seek, prove)
+        solved = relax()
+        _beside(context, partial(after_lp, lambda: solved, seek), prove)
     else:
-        _beside(context, seek, relax_and_prove)
+        _beside(context, seek, partial(after_lp, relax, prove))
 
 
 def _in_turn(
