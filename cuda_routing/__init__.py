@@ -18,6 +18,7 @@ from cuda_routing.distributions import (
 from cuda_routing.errors import BackendUnavailable, CheckpointError, RoutingError
 from cuda_routing.hot_keys import HottestRank, hottest_rank
 from cuda_routing.inverse import restore, unbucketize
+from cuda_routing.kjt import BucketizedKjt, bucketize_kjt
 from cuda_routing.recommend import Recommendation, recommend
 from cuda_routing.result import Bucketized, Traffic
 from cuda_routing.rules import Rule, block_size_of, fmix64, local_keys, owners, splitmix64
@@ -26,6 +27,7 @@ __all__ = [
     "BackendUnavailable",
     "Balance",
     "Bucketized",
+    "BucketizedKjt",
     "CheckpointError",
     "HottestRank",
     "KeyLoad",
@@ -38,6 +40,7 @@ __all__ = [
     "balances",
     "block_size_of",
     "bucketize",
+    "bucketize_kjt",
     "fmix64",
     "histogram",
     "hottest_rank",

@@ -10,7 +10,14 @@ import numpy as np
 
 from cuda_routing.distributions import FloatArray, KeyLoad
 from cuda_routing.errors import RoutingError
-from cuda_routing.rules import Int64Array, Rule, block_size_of, check_ranks, owners
+from cuda_routing.rules import (
+    Int64Array,
+    Rule,
+    as_index_type,
+    block_size_of,
+    check_ranks,
+    owners,
+)
 
 
 @dataclass(frozen=True)
@@ -86,6 +93,7 @@ def rank_loads(
     *,
     rows: int = 0,
     tail: float = 0.0,
+    index_type: str | None = None,
 ) -> FloatArray:
     """Share of the lookups each rank serves, for keys known one by one.
 
@@ -99,6 +107,9 @@ def rank_loads(
         Size of the table; needed by ``continuous`` and by ``tail``.
     tail : float
         Share spread evenly over all rows.
+    index_type : str, optional
+        Type in which dynamicemb looks the ids up, whose hash_roundrobin sends int32 keys elsewhere
+        (:func:`cuda_routing.rules.owners`); without it, that of ``ids``.
 
     Returns
     -------
@@ -117,7 +128,9 @@ def rank_loads(
     loads: FloatArray = np.zeros(ranks)
     if keys.size:
         block = _block(rows, ranks) if rule is Rule.CONTINUOUS else None
-        owner = owners(keys, ranks, rule, block_size=block)
+        typed = keys if index_type is None else as_index_type(keys, index_type)
+        as_there = index_type is not None
+        owner = owners(typed, ranks, rule, block_size=block, dynamicemb_int32=as_there)
         loads = loads + np.bincount(owner, weights=weights, minlength=ranks)
     if tail:
         everything = np.array([0]), np.array([rows]), np.array([tail])

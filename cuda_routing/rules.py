@@ -223,6 +223,39 @@ def local_keys(
     return _continuous(unsigned(array), ranks, block_size, boundaries)[1].astype(array.dtype)
 
 
+INDEX_TYPES = {"int32": np.int32, "int64": np.int64, "uint64": np.uint64}
+
+
+def as_index_type(keys: Any, index_type: str) -> NDArray[Any]:
+    """Return keys as the integers that the runtime looks up.
+
+    Parameters
+    ----------
+    keys : array of int32, int64, uint32 or uint64
+        Of any width that holds them, as in a checkpoint or a model file. A 32-bit key may be sign-
+        or zero-extended.
+    index_type : str
+        ``int32``, ``int64`` or ``uint64``: the type of the batch's keys.
+
+    Raises
+    ------
+    RoutingError
+        Unknown type, or a key that takes more than its bits.
+    """
+    if index_type not in INDEX_TYPES:
+        near = difflib.get_close_matches(str(index_type), INDEX_TYPES, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise RoutingError(
+            f"unknown index_type {index_type!r}: allowed are {', '.join(INDEX_TYPES)}{hint}"
+        )
+    array = np.asarray(keys)
+    if index_type == "int32" and array.dtype.itemsize == 8:
+        beyond = (array < -(1 << 31)) | (array >= 1 << 32)
+        if beyond.any():
+            raise RoutingError(f"key {int(array[beyond][0])} does not fit index_type int32")
+    return array.astype(INDEX_TYPES[index_type], copy=False)
+
+
 def block_size_of(rows: int, ranks: int) -> int:
     """Rows a rank holds under ``continuous``: ceil(rows / ranks)."""
     if rows < 0:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.pages import command
+from benchmarks.pages import command, stored
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -61,6 +61,30 @@ def other_rules(cells: list[Cell]) -> str:
     return "\n".join(lines)
 
 
+def kjt(result: dict[str, Any]) -> str:
+    """KeyedJaggedTensors by TorchRec's call and by ours."""
+    where, shared = result["environment"], ""
+    if where["load_average"][0] > where["cores"]:
+        shared = " **The machine was shared with other work: only the ratios mean something.**"
+    names = ("samples", "ids a bag", "ranks", "dist_type", "keys", "TorchRec, ms", "ours, ms")
+    lines = [
+        f"Measured {where['date']} on {where['processor']}, one thread, {result['runs']} "
+        f"alternated pairs.{shared}",
+        "",
+        f"| {' | '.join(names)} | ratio (median) | (min – max) |",
+        "|---" * 9 + "|",
+    ]
+    for c in result["cells"]:
+        cells = [f"{c['batch']:,}", str(c["pooling"]), str(c["ranks"]), c["rule"], c["dtype"]]
+        if c["torchrec_ms"] is None:
+            cells += ["has no such rule", f"{c['ours_ms']:.1f}", "", ""]
+        else:
+            cells += [f"{c[name]:.1f}" for name in ("torchrec_ms", "ours_ms", "ratio_median")]
+            cells.append(f"{c['ratio_min']:.1f} – {c['ratio_max']:.1f}")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def draw(result: dict[str, Any]) -> None:
     """Rates over row length, one panel a number of ranks."""
     from matplotlib import rcParams
@@ -105,6 +129,7 @@ def blocks(result: dict[str, Any]) -> dict[str, str]:
     return {
         "environment": environment(result), "one thread": one_thread(result["cells"]),
         "all cores": all_cores(result["cells"]), "rules": other_rules(result["cells"]),
+        "kjt": kjt(stored(HERE / "results" / "kjt")),
     }  # fmt: skip
 
 

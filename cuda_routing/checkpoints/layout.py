@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cuda_routing.errors import CheckpointError
-from cuda_routing.rules import Rule, block_size_of
+from cuda_routing.rules import INDEX_TYPES, Rule, block_size_of
 
 KINDS = ("keys", "values", "scores", "opt_values")
 KEY_BYTES = 8
@@ -38,16 +38,22 @@ class Meta:
         Names the save all ranks belong to.
     other : mapping
         Every other entry, carried along unchanged.
+    index_type : str
+        Type of the keys that were looked up, which dynamicemb routes by: files hold them as int64.
+        int64 where ``index_type`` is missing, as in files that dynamicemb wrote.
     """
 
     rule: Rule
     rows: int | None = None
     tag: str | None = None
     other: Mapping[str, Any] = field(default_factory=dict)
+    index_type: str = "int64"
 
     def as_json(self) -> dict[str, Any]:
         """Return the file's content."""
-        own = {"dist_type": self.rule.dist_type, "rows": self.rows, "tag": self.tag}
+        kind = None if self.index_type == "int64" else self.index_type
+        own = {"dist_type": self.rule.dist_type, "rows": self.rows, "tag": self.tag,
+               "index_type": kind}  # fmt: skip
         return dict(self.other) | {k: v for k, v in own.items() if v is not None}
 
     def block_size(self, world_size: int) -> int | None:
@@ -97,8 +103,14 @@ def read_meta(folder: Path, table: str) -> Meta:
         rule = Rule.parse(data.get("dist_type", Rule.ROUNDROBIN))
     except ValueError as error:
         raise CheckpointError(f"{path}: {error}") from None
-    other = {k: v for k, v in data.items() if k not in ("dist_type", "rows", "tag")}
-    return Meta(rule, data.get("rows"), data.get("tag"), other)
+    own = ("dist_type", "rows", "tag", "index_type")
+    other = {k: v for k, v in data.items() if k not in own}
+    index_type = data.get("index_type", "int64")
+    if index_type not in INDEX_TYPES:
+        raise CheckpointError(
+            f"{path}: index_type {index_type!r}; allowed are {', '.join(INDEX_TYPES)}"
+        )
+    return Meta(rule, data.get("rows"), data.get("tag"), other, index_type)
 
 
 def read_json(path: Path) -> dict[str, Any]:

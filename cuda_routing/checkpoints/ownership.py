@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cuda_routing.checkpoints.layout import Meta
-from cuda_routing.errors import CheckpointError
-from cuda_routing.rules import Int64Array, local_keys, owners
+from cuda_routing.errors import CheckpointError, RoutingError
+from cuda_routing.rules import Int64Array, as_index_type, local_keys, owners
 
 
 def global_keys(
@@ -39,13 +39,13 @@ def global_keys(
                 "routed and its identity is lost"
             )
         return stored + rank * block
-    owner = owners(stored, world_size, meta.rule)
+    owner = _owners(stored, world_size, meta, None, where)
     wrong = owner != rank
     if wrong.any():
         raise CheckpointError(
             f"{where}: key {int(stored[wrong][0])} belongs to rank {int(owner[wrong][0])} of "
-            f"{world_size} under {meta.rule.dist_type}; if the table was routed by another "
-            "dist_type, pass source_rule="
+            f"{world_size} under {meta.rule.dist_type} of {meta.index_type} keys; if the table was "
+            "routed by another dist_type, pass source_rule=; by keys of another type, index_type="
         )
     return stored
 
@@ -70,6 +70,23 @@ def new_places(
                 "under dist_type continuous it would be merged with another key: choose another "
                 "rule, or pass a larger rows="
             )
-    owner = owners(keys, world_size, meta.rule, block_size=block)
+    owner = _owners(keys, world_size, meta, block, where)
     local = local_keys(keys, world_size, meta.rule, block_size=block)
     return owner, np.asarray(local, dtype=np.int64)
+
+
+def _owners(
+    keys: Int64Array, world_size: int, meta: Meta, block: int | None, where: str
+) -> Int64Array:
+    """Rank to which the runtime sends keys of the table's index type.
+
+    Raises
+    ------
+    CheckpointError
+        A key takes more bits than that type has.
+    """
+    try:
+        typed = as_index_type(keys, meta.index_type)
+    except RoutingError as error:
+        raise CheckpointError(f"{where}: {error}: pass index_type='int64'") from None
+    return owners(typed, world_size, meta.rule, block_size=block, dynamicemb_int32=True)

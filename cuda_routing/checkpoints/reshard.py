@@ -24,7 +24,7 @@ from cuda_routing.checkpoints.layout import (
 from cuda_routing.checkpoints.ownership import global_keys, new_places
 from cuda_routing.checkpoints.shards import ShardFiles, open_all
 from cuda_routing.errors import CheckpointError
-from cuda_routing.rules import Rule, check_ranks
+from cuda_routing.rules import Rule, as_index_type, check_ranks
 
 CHUNK_ROWS = 1 << 18
 
@@ -60,6 +60,7 @@ def reshard(  # noqa: PLR0913 - source, target and the new layout
     tables: Iterable[str] | None = None,
     source_rule: Rule | int | str | None = None,
     rows: int | None = None,
+    index_type: str | None = None,
     chunk_rows: int = CHUNK_ROWS,
     durable: bool = True,
 ) -> Resharded:
@@ -80,6 +81,10 @@ def reshard(  # noqa: PLR0913 - source, target and the new layout
         Overrides the dist_type the metadata says (or does not say).
     rows : int, optional
         Size of the tables whose metadata does not say; needed from or to continuous.
+    index_type : str, optional
+        Type of the keys that the tables' batches held, where the metadata does not say or is wrong:
+        under hash_roundrobin dynamicemb sends int32 keys to other ranks than int64 ones unless the
+        number of ranks is a power of two, and its files do not say which they were.
     chunk_rows : int
         Rows in memory at a time.
     durable : bool
@@ -99,7 +104,7 @@ def reshard(  # noqa: PLR0913 - source, target and the new layout
     for table in chosen:
         if table not in found:
             raise CheckpointError(f"{source} has no table {table!r}; it has {', '.join(found)}")
-        meta = _override(read_meta(source, table), source_rule, rows)
+        meta = _override(read_meta(source, table), source_rule, rows, index_type)
         after = replace(meta, rule=meta.rule if rule is None else Rule.parse(rule))
         shards = open_all(source, table, found[table], meta if source_rule is None else
                           replace(meta, tag=read_meta(source, table).tag))  # fmt: skip
@@ -107,8 +112,12 @@ def reshard(  # noqa: PLR0913 - source, target and the new layout
     return _run(source, target, jobs)
 
 
-def _override(meta: Meta, rule: Any, rows: int | None) -> Meta:
+def _override(meta: Meta, rule: Any, rows: int | None, index_type: str | None) -> Meta:
+    """Metadata with what the caller knows better."""
     changed = meta if rule is None else replace(meta, rule=Rule.parse(rule))
+    if index_type is not None:
+        as_index_type(np.empty(0, np.int64), index_type)  # refuses an unknown one
+        changed = replace(changed, index_type=index_type)
     return changed if rows is None else replace(changed, rows=rows)
 
 
@@ -147,6 +156,7 @@ def _task(source: Path, jobs: list[_Job]) -> dict[str, Any]:
         "world size": jobs[0].world,
         "rules": [[j.table, j.before.rule.dist_type, j.after.rule.dist_type] for j in jobs],
         "rows": [[j.table, j.before.rows] for j in jobs],
+        "index types": [[j.table, j.before.index_type] for j in jobs],
         "chunk rows": jobs[0].chunk_rows,
     }
 

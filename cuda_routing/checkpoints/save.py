@@ -20,8 +20,8 @@ from cuda_routing.checkpoints.layout import (
     write_json,
 )
 from cuda_routing.checkpoints.shards import Shard
-from cuda_routing.errors import CheckpointError
-from cuda_routing.rules import Rule, check_ranks
+from cuda_routing.errors import CheckpointError, RoutingError
+from cuda_routing.rules import Rule, as_index_type, check_ranks
 
 DTYPES = {"keys": "<i8", "values": "<f4", "scores": "<u8", "opt_values": "<f4"}
 
@@ -37,6 +37,7 @@ def save_shard(  # noqa: PLR0913 - where, what, and the facts the files must car
     rows: int | None = None,
     evict_strategy: str | None = None,
     tag: str | None = None,
+    index_type: str = "int64",
     durable: bool = True,
 ) -> None:
     """Write one rank's files; rank 0 writes the metadata too.
@@ -52,13 +53,16 @@ def save_shard(  # noqa: PLR0913 - where, what, and the facts the files must car
     evict_strategy : str, optional
     tag : str, optional
         Names this save (a step, say): ranks with different tags are not mixed on load.
+    index_type : str
+        ``int32`` where batches of int32 keys were routed: dynamicemb then hashes differently.
     durable : bool
         Wait until the data is on the disk.
 
     Raises
     ------
     CheckpointError
-        Arrays of different lengths, or continuous without rows.
+        Arrays of different lengths, continuous without rows, an unknown index_type, or a key that
+        does not fit it.
 
     Notes
     -----
@@ -71,12 +75,16 @@ def save_shard(  # noqa: PLR0913 - where, what, and the facts the files must car
     if rule is Rule.CONTINUOUS and rows is None:
         raise CheckpointError("a continuous table must be saved with its number of rows: rows=")
     arrays = _checked(shard)
+    try:
+        as_index_type(arrays["keys"], index_type)
+    except RoutingError as error:
+        raise CheckpointError(str(error)) from None
     folder.mkdir(parents=True, exist_ok=True)
     manifest_path(folder, table, rank, world_size).unlink(missing_ok=True)
     if rank == 0:
         other = {"manifests": True, "world_size": world_size}
         named = {} if evict_strategy is None else {"evict_strategy": evict_strategy}
-        meta = Meta(rule, rows, tag, other | named)
+        meta = Meta(rule, rows, tag, other | named, index_type)
         write_json(meta_path(folder, table), meta.as_json(), durable=durable)
     for kind in set(KINDS) - set(arrays):
         data_path(folder, table, kind, rank, world_size).unlink(missing_ok=True)

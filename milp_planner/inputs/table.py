@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from milp_planner.errors import CONTROLS
-from milp_planner.inputs.access import Access, Histogram, Sample, Unknown
+from milp_planner.inputs.access import Access, Histogram, Sample, TopIds, Unknown, Zipf
 from milp_planner.inputs.problems import Loc, problem_at, problems_at
 from milp_planner.inputs.quantities import show
 from milp_planner.inputs.spec import Count, Ratio, Spec, as_tuple, one_or_many
@@ -249,6 +249,7 @@ class Table(Spec):
     def _consistent(self) -> Table:
         """Fields that contradict each other are refused."""
         _check_output(self)
+        _check_ids(self)
         _check_kind(self)
         _check_constraints(self)
         return self
@@ -287,6 +288,22 @@ def _check_output(table: Table) -> None:
             "says",
             "features",
         )
+
+
+def _check_ids(table: Table) -> None:
+    """Refuse ids and rows that the runtime's keys could not tell apart."""
+    access, bits = table.access, 32 if table.index_type == "int32" else 64
+    limit = f"allowed with index_type {table.index_type}"
+    if table.rows > 1 << bits:
+        raise problem_at(f"found {table.rows}; {limit}: up to 2**{bits}", "rows")
+    known: list[int | None] = []
+    if isinstance(access, Zipf):
+        known = [*access.hot_ids]
+    elif isinstance(access, TopIds):
+        known = [hot.id for hot in access.ids]
+    for each in known:
+        if each is not None and each >> bits:
+            raise problem_at(f"found id {each}; {limit}: ids below 2**{bits}", "access")
 
 
 def _check_kind(table: Table) -> None:

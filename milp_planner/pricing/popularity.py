@@ -229,7 +229,12 @@ def hot_share(spread: Popularity, ranks: int) -> float:
 
 @lru_cache(maxsize=65536)
 def rank_factors(
-    access: Access, rows: int, ranks: int, dist_type: str, dedup_lookups: float
+    access: Access,
+    rows: int,
+    ranks: int,
+    dist_type: str,
+    dedup_lookups: float,
+    index_type: str = "int64",
 ) -> tuple[float, ...]:
     """Lookups of each rank over the mean, for rows split over ranks; one factor if all are alike.
 
@@ -237,7 +242,8 @@ def rank_factors(
     charged to *every* rank at the size the busiest one is expected to have, since any of them may
     be it; for the ids of a real table it may be less or more. A measured skew replaces the
     statistics. ``dist_type`` is ``continuous`` for TorchRec tables; ``dedup_lookups`` the ids of
-    one rank's batch if each distinct id is exchanged once, else 0.
+    one rank's batch if each distinct id is exchanged once, else 0; ``index_type`` that of the ids
+    (dynamicemb hashes int32 ones to other ranks).
     """
     measured = access.measured_skew
     spread = skewed(measured, rows) if measured is not None else popularity(access, rows)
@@ -249,7 +255,8 @@ def rank_factors(
     tail = rest * hot_share(spread.without_head(len(known)), ranks)
     if not known:
         return (ranks * tail,)
-    owned = rank_loads(np.array(known), shares, ranks, Rule.parse(dist_type), rows=rows)
+    rule = Rule.parse(dist_type)
+    owned = rank_loads(np.array(known), shares, ranks, rule, rows=rows, index_type=index_type)
     return tuple((ranks * (owned + tail)).tolist())
 
 

@@ -117,7 +117,8 @@ def torchrec_split(table: Table, ranks: int, dedup_lookups: float) -> RowSplit:
 def dynamicemb_split(table: Table, ranks: int, dist_type: str, dedup_lookups: float) -> RowSplit:
     """Equal shards: every rank is given room for ceil(rows / ranks) rows, whatever the rule."""
     room = -(-table.rows // ranks)
-    factors = np.array(rank_factors(table.access, table.rows, ranks, dist_type, dedup_lookups))
+    statistics = (table.access, table.rows, ranks, dist_type, dedup_lookups)
+    factors = np.array(rank_factors(*statistics, table.index_type))
     if len(factors) == 1:
         return RowSplit(np.ones(1, np.int64), np.array([room]), factors)
     return _runs(np.full(ranks, room), factors)

@@ -11,6 +11,7 @@ from cuda_routing.balance import Balance, balance, balance_of_counts, balances, 
 from cuda_routing.distributions import histogram, sample, strided, uniform, zipf
 from cuda_routing.errors import RoutingError
 from cuda_routing.rules import Rule, owners
+from tests.cuda_routing.test_rules import plain_fmix64
 
 
 def test_rank_loads_by_hand() -> None:
@@ -104,3 +105,13 @@ def test_unknown_rows_leave_continuous_out() -> None:
     assert Rule.CONTINUOUS not in balances(load, 2)
     with pytest.raises(RoutingError, match="rows"):
         balance(load, 2, "continuous")
+
+
+@pytest.mark.parametrize("ranks", [3, 6, 7, 8])
+def test_rank_loads_of_int32_keys_follow_the_runtime(ranks: int) -> None:
+    """A hot int32 key loads the rank that dynamicemb's truncated hash names."""
+    for key in range(40):
+        loads = rank_loads([key], [1.0], ranks, "hash_roundrobin", index_type="int32")
+        assert loads.argmax() == (plain_fmix64(key) & 0xFFFFFFFF) % ranks
+        wide = rank_loads([key], [1.0], ranks, "hash_roundrobin", index_type="int64")
+        assert wide.argmax() == plain_fmix64(key) % ranks

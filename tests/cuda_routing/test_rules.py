@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_routing.errors import RoutingError
-from cuda_routing.rules import Rule, block_size_of, fmix64, local_keys, owners, splitmix64
+from cuda_routing.rules import (
+    Rule,
+    as_index_type,
+    block_size_of,
+    fmix64,
+    local_keys,
+    owners,
+    splitmix64,
+)
 
 M64 = (1 << 64) - 1
 FMIX_VECTORS = {
@@ -194,3 +202,19 @@ def test_float_keys_are_refused_and_empty_is_fine() -> None:
 def test_block_size_rounds_up() -> None:
     """Ten rows on four ranks make blocks of three."""
     assert block_size_of(10, 4) == 3
+
+
+def test_as_index_type_takes_either_extension() -> None:
+    """A 32-bit key reads the same whether it was sign- or zero-extended into 64 bits."""
+    extended = np.array([-1, 2**32 - 1, 5])
+    assert as_index_type(extended, "int32").tolist() == [-1, -1, 5]
+    assert as_index_type(extended, "int32").dtype == np.int32
+    assert as_index_type(np.array([7], np.int32), "int64").dtype == np.int64
+
+
+def test_as_index_type_refuses_what_does_not_fit() -> None:
+    """A key of more than 32 bits, or an unknown type, is named."""
+    with pytest.raises(RoutingError, match="key 4294967296 does not fit index_type int32"):
+        as_index_type([1, 2**32], "int32")
+    with pytest.raises(RoutingError, match=r"unknown index_type 'int3'.*did you mean 'int32'"):
+        as_index_type([1], "int3")

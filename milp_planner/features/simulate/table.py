@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cuda_routing.rules import Rule, block_size_of, local_keys, owners
+from cuda_routing.rules import Rule, as_index_type, block_size_of, local_keys, owners
 from milp_planner.errors import BadInput
 from milp_planner.features.simulate.streams import Drawn, drawn, scattered
 from milp_planner.features.simulate.tiers import Shape, Step, Tiers
@@ -54,7 +54,8 @@ class TableJob:
         """Rank, counted inside the split, that owns each id."""
         if self.ranks == 1:
             return np.zeros(len(ids), np.int64)
-        return owners(ids, self.ranks, self._rule, block_size=self._block)
+        typed = as_index_type(ids, self.table.index_type)
+        return owners(typed, self.ranks, self._rule, block_size=self._block, dynamicemb_int32=True)
 
     def local(self, ids: IntArray) -> IntArray:
         """The ids as the owning rank stores them."""
@@ -118,7 +119,7 @@ def job_of(plan: Plan, index: int, traffic: Traffic) -> TableJob:
     if ranks > 1:
         rule = placed.dist_type or "continuous"
         dedup = float(traffic.dedup_lookups[index])
-        factors = rank_factors(table.access, table.rows, ranks, rule, dedup)
+        factors = rank_factors(table.access, table.rows, ranks, rule, dedup, table.index_type)
     senders = 1 if placed.sharding_type == "data_parallel" else everyone
     even = float(traffic.ids[index]) * senders / ranks
     return TableJob(
@@ -233,12 +234,20 @@ def simulate_table(job: TableJob, batches: int, seed: int) -> TableRun:
 
 
 def check_keys(table: Table, keys: IntArray, where: str) -> None:
-    """Refuse keys that a table cannot have: an array (TorchRec) has rows 0 to rows - 1."""
-    if table.kind == "torchrec" and len(keys) and not 0 <= keys.min() <= keys.max() < table.rows:
-        wrong = int(np.argmax((keys < 0) | (keys >= table.rows)))
+    """Refuse keys that a table cannot have: an array (TorchRec) has rows 0 to rows - 1.
+
+    A dynamicemb table takes every key of its type; one of 32 bits may be zero-extended.
+    """
+    low, high, what = 0, table.rows, "the rows"
+    if table.kind == "dynamicemb":
+        if table.index_type != "int32":
+            return
+        low, high, what = -(2**31), 2**32, "the int32 keys"
+    if len(keys) and not low <= keys.min() <= keys.max() < high:
+        wrong = int(np.argmax((keys < low) | (keys >= high)))
         raise BadInput(
-            f"{where}: key number {wrong + 1:,} is {int(keys[wrong])}; allowed: 0 to "
-            f"{table.rows - 1}, the rows of table {table.name!r}"
+            f"{where}: key number {wrong + 1:,} is {int(keys[wrong])}; allowed: {low} to "
+            f"{high - 1}, {what} of table {table.name!r}"
         )
 
 

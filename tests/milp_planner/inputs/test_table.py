@@ -69,6 +69,14 @@ def test_column_width_may_be_the_whole_table() -> None:
         ({"rows": 0}, r"rows: found 0; allowed: at least 1"),
         ({"rows": "1e6"}, r"rows: found '1e6'; allowed: a whole number"),
         ({"dim": 0}, r"dim: found 0; allowed: at least 1"),
+        (
+            {"rows": 2**32 + 1, "index_type": "int32"},
+            r"rows: found 4294967297; allowed with index_type int32: up to 2\*\*32",
+        ),
+        (
+            {"index_type": "int32", "access": {"kind": "zipf", "alpha": 1, "hot_ids": [2**32]}},
+            r"access: found id 4294967296; allowed with index_type int32: ids below 2\*\*32",
+        ),
         ({"dtype": "float32"}, r"dtype: found 'float32'; allowed: fp32, fp16"),
         ({"optimizer": "adamw"}, r"optimizer: found 'adamw'; .*did you mean adam\?"),
         ({"kind": "dynamic_emb"}, r"kind: .*did you mean dynamicemb\?"),

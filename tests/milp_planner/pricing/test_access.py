@@ -9,6 +9,7 @@ from cuda_routing.hot_keys import hottest_rank
 from milp_planner.inputs.access import MeasuredSkew, TopIds, Unknown, Zipf
 from milp_planner.pricing import popularity as acc
 from milp_planner.pricing.popularity import uniform, zipf
+from tests.cuda_routing.test_rules import plain_fmix64
 
 
 def draws(rows: int, alpha: float, count: int, seed: int = 0) -> np.ndarray:
@@ -70,6 +71,17 @@ def test_known_hot_ids_load_their_owners_only() -> None:
     assert factors.sum() == pytest.approx(8)
     assert factors[3] == pytest.approx(8 * 0.4 + 0.6)
     assert np.delete(factors, 3) == pytest.approx(np.full(7, 0.6))
+
+
+@pytest.mark.parametrize(("index_type", "bits"), [("int32", 32), ("int64", 64)])
+def test_known_hot_ids_of_int32_keys_load_the_rank_the_runtime_hashes_to(
+    index_type: str, bits: int
+) -> None:
+    """On 6 ranks the hash of an int32 key is cut to 32 bits: another rank carries the hot id."""
+    for key in range(20):
+        access = TopIds(kind="top_ids", ids=({"share": 0.4, "id": key},))
+        factors = acc.rank_factors(access, 10_000, 6, "hash_roundrobin", 0.0, index_type)
+        assert np.argmax(factors) == (plain_fmix64(key) & ((1 << bits) - 1)) % 6
 
 
 def test_known_hot_ids_under_continuous_sit_in_their_block() -> None:

@@ -11,16 +11,17 @@ from milp_planner import plan
 from milp_planner.features.simulate.plan import simulate_plan
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.placement import Plan
+from tests.cuda_routing.test_rules import plain_fmix64
 
 ITEMS = {"rows": 5_000, "dim": 16, "kind": "dynamicemb", "output": "sequence",
          "sequence_length": 20, "constraints": {"modes": "HBM_ONLY"}}  # fmt: skip
 
 
-def planned(*tables: dict[str, Any], hbm: str = "80GiB", **workload: Any) -> Plan:
-    """Two ranks, 256 samples each."""
+def planned(*tables: dict[str, Any], hbm: str = "80GiB", ranks: int = 2, **workload: Any) -> Plan:
+    """Two ranks, or more, of 256 samples each."""
     work = {"batch_per_rank": 256, "fusion": "free", **workload}
     links = {"intra_machine": "450GB/s"}
-    cluster = {"name": "c", "profile": "h100", "machines": 1, "ranks_per_machine": 2,
+    cluster = {"name": "c", "profile": "h100", "machines": 1, "ranks_per_machine": ranks,
                "hbm": hbm, "ddr": "2TB", "interconnect": links}  # fmt: skip
     model = Model.from_dict({"name": "m", "workload": work, "tables": list(tables)})
     return plan(model, Cluster.from_dict(cluster), formulation="greedy")
@@ -44,6 +45,23 @@ def test_known_hot_ids_load_their_own_rank(second: int, hot: float) -> None:
     assert info.exchange == pytest.approx(info.predicted_exchange, rel=0.01)
     assert info.predicted_hot == pytest.approx(hot)
     assert info.hot == pytest.approx(hot, rel=0.01)
+
+
+@pytest.mark.parametrize(("index_type", "bits"), [("int32", 32), ("int64", 64)])
+def test_hot_int32_ids_sit_where_the_runtime_hashes_them(index_type: str, bits: int) -> None:
+    """On three ranks: two ids that meet under one hash part under the other, replayed as priced."""
+
+    def rank(key: int, width: int) -> int:
+        return (plain_fmix64(key) & ((1 << width) - 1)) % 3
+
+    same = [key for key in range(1, 5_000) if rank(key, bits) == rank(0, bits)]
+    second = next(key for key in same if rank(key, 96 - bits) != rank(0, 96 - bits))
+    more = {"index_type": index_type, "dist_types": "hash_roundrobin"}
+    info = simulate_plan(
+        planned({**top("a", 0), **more}, {**top("b", second), **more}, ranks=3), 10
+    )
+    assert info.predicted_hot == pytest.approx(3 * 0.8 + 0.2)
+    assert info.hot == pytest.approx(info.predicted_hot, rel=0.01)
 
 
 def test_unknown_hot_ids_are_predicted_at_their_worst() -> None:

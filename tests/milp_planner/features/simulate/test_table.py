@@ -34,6 +34,16 @@ def test_hash_tables_may_have_any_id() -> None:
     assert simulate_plan(planned(HASH), 1, 0, {"t": keys}).tables[0].held == 1
 
 
+def test_int32_keys_have_32_bits() -> None:
+    """A key that the runtime could not hold is refused, the widest that it can is not."""
+    table = {**HASH, "index_type": "int32"}
+    keys = np.resize([2**32 - 1, -(2**31)], 2 * LOOKUPS)
+    assert simulate_plan(planned(table), 1, 0, {"t": keys}).tables[0].held == 1
+    keys[7] = 2**32
+    with pytest.raises(BadInput, match="key number 8 is 4294967296; allowed: -2147483648 to 42"):
+        simulate_plan(planned(table), 1, 0, {"t": keys})
+
+
 @pytest.mark.parametrize("mode", ["HBM_ONLY", "CACHING", "HYBRID"])
 def test_tables_too_large_to_replay_are_refused(mode: str) -> None:
     """More slots than memory (and 32-bit numbers) should hold: a sentence, with the way out."""
