@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rich.console import RenderableType
-    from rich.table import Table
     from torchrec.distributed.planner.types import HardwareConfig
 
+    from milp_planner.drawing.page import FittingGrid
     from milp_planner.integrations.torchrec.service import DryRun, SkuRow
 
 
@@ -151,7 +151,7 @@ def _drawn(found: DryRun, objective: RatingChoice) -> Iterator[RenderableType]:
     yield from (f"\n{row.sku}: {row.reason}" for row in found.rows if row.reason is not None)
 
 
-def _table(rows: tuple[SkuRow, ...], objective: RatingChoice) -> Table:
+def _table(rows: tuple[SkuRow, ...], objective: RatingChoice) -> FittingGrid:
     from milp_planner.drawing.page import fitting_grid
     from milp_planner.drawing.units import UNKNOWN, show_bytes
 

@@ -116,7 +116,9 @@ def _n(value: float) -> str:
 
 LEFT, RIGHT, BOTTOM, HEIGHT = 92, 24, 48, 300
 COLOURS = 8
-_LETTER, _SAMPLE, _ROW = 6.6, 34, 20
+#: Width of a letter of a label, at most on average.
+LETTER = 6.6
+_SAMPLE, _ROW = 34, 20
 Points = Sequence[tuple[float, float]]
 Show = Callable[[float], str]
 
@@ -215,7 +217,7 @@ def legend(drawing: Drawing, names: Sequence[tuple[str, int]]) -> float:
     """Line samples with names, in as many rows as they need; where the plot may begin."""
     x, y = float(LEFT), 12.0
     for name, colour in names:
-        width = _SAMPLE + 8 + _LETTER * len(name) + 18
+        width = _SAMPLE + 8 + LETTER * len(name) + 18
         if x > LEFT and x + width > WIDTH - RIGHT:
             x, y = float(LEFT), y + _ROW
         drawing.line([(x, y), (x + _SAMPLE, y)], f"series s{colour % COLOURS}")

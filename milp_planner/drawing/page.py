@@ -10,10 +10,17 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from io import StringIO
 
-from rich.console import Console, RenderableType
+from rich.console import (
+    Console,
+    ConsoleOptions,
+    JustifyMethod,
+    RenderableType,
+    RenderResult,
+)
 from rich.table import Table
+from rich.text import Text
 
-from milp_planner.drawing.units import UNKNOWN, shorten_all
+from milp_planner.drawing.units import UNKNOWN, shorten_all, wrapped
 
 _PAGE, _SCRIPT = "page.html.j2", "page.js"
 _STYLES = ("page.css", "series.css")
@@ -141,51 +148,75 @@ WIDTH = 100
 _GAP = 2
 
 
+@dataclass(frozen=True)
+class FittingGrid:
+    """A plain table that takes the width of the terminal, at most 100 columns."""
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str | Text, ...], ...]
+    least: Mapping[str, int]
+    left: tuple[str, ...]
+    folded: tuple[str, ...]
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        """Drawn for the width there is."""
+        yield self.fitted(min(WIDTH, options.max_width))
+
+    def fitted(self, width: int) -> Table:
+        """The table in so many columns: headings break first, then gaps, then text give way."""
+        columns = list(zip(*self.rows, strict=True)) or [()] * len(self.headers)
+        body = [max(map(len, column), default=0) for column in columns]
+        words = [max(map(len, header.split()), default=0) for header in self.headers]
+        whole = [max([w, *map(len, h.split("\n"))])
+                 for h, w in zip(self.headers, body, strict=True)]  # fmt: skip
+        gaps = len(whole) - 1
+        broken = [max(pair) for pair in zip(body, words, strict=True)]
+        widths = whole if sum(whole) + _GAP * gaps <= width else broken
+        gap = _GAP if sum(widths) + _GAP * gaps <= width else 1
+        for name, smallest in self.least.items():
+            if name in self.headers:
+                i = self.headers.index(name)
+                excess = sum(widths) + gap * gaps - width
+                widths[i] -= max(0, min(excess, widths[i] - smallest))
+        table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0))
+        for header, size in zip(self.headers, widths, strict=True):
+            side: JustifyMethod = "left" if header in self.left else "right"
+            table.add_column(header, justify=side, width=size, overflow="fold")
+        for row in zip(*map(self._cells, self.headers, columns, widths), strict=True):
+            table.add_row(*row)
+        return table
+
+    def _cells(self, header: str, column: Sequence[str | Text], width: int) -> list[str | Text]:
+        """A column's cells, no wider than that."""
+        texts = [str(cell) for cell in column]
+        if all(len(text) <= width for text in texts):
+            return list(column)
+        if header in self.folded:
+            return [wrapped(text, width) for text in texts]
+        return list(shorten_all(texts, width))
+
+
 def fitting_grid(
     headers: Sequence[str],
-    rows: Sequence[Sequence[str]],
+    rows: Sequence[Sequence[str | Text]],
     least: Mapping[str, int],
     left: Sequence[str] = (),
     folded: Sequence[str] = (),
-) -> Table:
-    """A plain table at most 100 columns wide, of distinct headers.
+) -> FittingGrid:
+    """A plain table that fits the terminal.
 
-    ``least`` are the columns that may be shortened, in the order in which they give way, each to
+    ``least`` are the columns that may be narrowed, in the order in which they give way, each to
     its least width. Those ``left`` are aligned to the left; the text of those ``folded`` goes on
-    below instead of being cut.
+    below, from one word to the next, instead of being cut.
     """
-    widths = {
-        header: max([len(header), *(len(row[i]) for row in rows)])
-        for i, header in enumerate(headers)
-    }
-    excess = sum(widths.values()) + _GAP * (len(headers) - 1) - WIDTH
-    for header, smallest in least.items():
-        if excess > 0 and header in widths:
-            give = min(excess, max(0, widths[header] - smallest))
-            widths[header] -= give
-            excess -= give
-    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
-    for header in headers:
-        table.add_column(
-            header, justify="left" if header in left else "right", no_wrap=header not in folded,
-            width=widths[header],
-        )  # fmt: skip
-    columns = (
-        [
-            column if header in folded else shorten_all(column, widths[header])
-            for header, column in zip(headers, zip(*rows, strict=True), strict=True)
-        ]
-        if rows
-        else []
+    return FittingGrid(
+        tuple(headers), tuple(tuple(row) for row in rows), least, tuple(left), tuple(folded)
     )
-    for cells in zip(*columns, strict=True):
-        table.add_row(*cells)
-    return table
 
 
 def draw_grid(
     grid: Grid, least: Mapping[str, int] | None = None, folded: Sequence[str] = ()
-) -> Table:
+) -> FittingGrid:
     """A page's table on the terminal: numbers to the right, the rest to the left."""
     return fitting_grid(
         [column.name for column in grid.columns],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 _BYTE_UNITS = (("PiB", 2**50), ("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
@@ -151,6 +152,20 @@ def shorten_all(texts: Sequence[str], width: int) -> list[str]:
                 found[text] if now == short else now for text, now in zip(texts, cut, strict=True)
             ]
     return cut
+
+
+def wrapped(text: str, width: int) -> str:
+    """Lines of at most a width, broken behind blanks and ``/ , :``, long words behind ``_`` too."""
+    words = re.findall(r"[^\s/,:]*(?:[/,:]|\s+|$)", text)
+    lines = [""]
+    for word in words:
+        for part in [word] if len(word.rstrip()) <= width else re.findall("[^_]*(?:_|$)", word):
+            if len((lines[-1] + part).rstrip()) > width and lines[-1]:
+                lines.append("")
+            lines[-1] += part
+            while len(lines[-1].rstrip()) > width:
+                lines[-1:] = [lines[-1][:width], lines[-1][width:]]
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _from(text: str, start: int, width: int) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from milp_planner.drawing.charts import Drawing, Line, LogScale, Scale, chart
-from milp_planner.drawing.page import Cell, Column, Fact, Grid, Part, Section, fill
+from milp_planner.drawing.page import Fact, Part, Section, fill
 from milp_planner.drawing.units import UNKNOWN, show_cost
-from milp_planner.features.compare.facts import ComparisonInfo, ComparisonRow, comparison_grid
+from milp_planner.features.compare.facts import ComparisonInfo, comparison_grid
 from milp_planner.features.plan.verdict import MEANING
 
 EARLIEST = 0.01
@@ -47,7 +45,7 @@ def _strip(info: ComparisonInfo, asked: str) -> list[Fact]:
 
 def _section(info: ComparisonInfo, asked: str) -> Section:
     mine = [row for row in info.rows if row.asked == asked]
-    parts = [Part(table=_grid(info, asked, mine))]
+    parts = [Part(table=comparison_grid(info, asked))]
     trace = _draw_progress(info, asked)
     if trace is not None:
         parts.append(Part("Best plan (bold) and bound (thin) over time", trace.render()))
@@ -55,16 +53,8 @@ def _section(info: ComparisonInfo, asked: str) -> Section:
     bound = info.bounds[asked]
     if bound is not None and any((row.bound or 0) > bound.bound for row in mine):
         text += " A larger bound in the table is in floating point, and a plan refutes it."
-    return Section(asked, f"Minimising {asked}", text, parts=tuple(parts))
-
-
-def _grid(info: ComparisonInfo, asked: str, mine: list[ComparisonRow]) -> Grid:
-    """As on the terminal, and a verdict on each row."""
-    grid = comparison_grid(info, asked)
-    told = tuple(
-        (*cells, Cell(info.verdict(row))) for cells, row in zip(grid.rows, mine, strict=True)
-    )
-    return replace(grid, columns=(*grid.columns, Column("verdict")), rows=told)
+    verdicts = tuple(f"{row.label}: {info.verdict(row)}." for row in mine)
+    return Section(asked, f"Minimising {asked}", text, parts=tuple(parts), points=verdicts)
 
 
 def _draw_progress(info: ComparisonInfo, asked: str) -> Drawing | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations import Instance, Placement, Scope
-from milp_planner.drawing.charts import WIDTH, Drawing, Scale
+from milp_planner.drawing.charts import LETTER, WIDTH, Drawing, Scale
 from milp_planner.drawing.units import memory_name, show_amount, show_share
 from milp_planner.features.plan.ranks import FOLD_ABOVE
 from milp_planner.features.plan.tables import MODES, facets_of, piles
@@ -96,6 +96,8 @@ MOST_BARS = 16
 #: Tenths of the capacity from which a cell's figure has the colour of the ground.
 ON_DARK = 9
 _ROW = 25.0
+#: Width of the column of shares, right of the bars and their figures.
+_SHARE = 56
 _COLUMNS = 230.0
 
 
@@ -113,7 +115,11 @@ def folds(tier: TierMemory) -> bool:
 
 def _bars(tier: TierMemory, unit: str) -> Drawing:
     drawing = _named(f"of each {tier.scope}", tier, unit, _ROW * len(tier.capacity) + 8)
-    across = Scale(0, _top(tier), LEFT, WIDTH - 190)
+    words = [
+        f"{show_amount(sum(used), unit)} of {show_amount(capacity, unit)}"
+        for used, capacity in zip(tier.used, tier.capacity, strict=True)
+    ]
+    across = Scale(0, _top(tier), LEFT, WIDTH - _SHARE - 14 - LETTER * max(map(len, words)))
     for place in range(len(tier.capacity)):
         y = 4 + place * _ROW
         tip = _tip(tier, place, unit)
@@ -125,9 +131,8 @@ def _bars(tier: TierMemory, unit: str) -> Drawing:
             drawing.rect(x, y, across.at(high) - x, _ROW - 6, f"m-{mode}", tip)
         drawing.line([(full, y - 2), (full, y + _ROW - 4)], "limit")
         used, capacity = sum(tier.used[place]), tier.capacity[place]
-        words = f"{show_amount(used, unit)} of {show_amount(capacity, unit)}"
         style = "over" if used > capacity else ""
-        drawing.text(WIDTH - 52, y + 15, words, "end", style)
+        drawing.text(WIDTH - _SHARE, y + 15, words[place], "end", style)
         drawing.text(WIDTH, y + 15, show_share(used, capacity), "end", f"strong {style}")
     return drawing
 

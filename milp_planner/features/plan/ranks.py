@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from formulations import Instance, Placement
@@ -183,30 +182,30 @@ def draw_ranks(info: RanksInfo, everything: bool = False) -> RenderableType:
         return Group(*_machines(info))  # nothing sits on ranks at all
     if info.folded and not everything:
         return _folded(info)
-    table = _table("rank", "mach")
-    _usage_columns(table, info.rows[0].usage)
-    for phase in (*info.phases, "sum"):
-        table.add_column(phase.replace("_", "\n", 1), justify="right", no_wrap=True)
-    for row in info.rows:
-        table.add_row(*_rank_cells(info, row))
-    slowest = [_time(info, v) for v in info.barriers]
-    blanks = [""] * (1 + 3 * len(by_memory(info.rows[0].usage)))
-    table.add_row("max", *blanks, *slowest, _time(info, _most(info)), style="bold")
+    usage = by_memory(info.rows[0].usage)
+    heads = ["rank", "mach", *_usage_heads(usage)]
+    heads += [phase.replace("_", "\n", 1) for phase in (*info.phases, "sum")]
+    rows: list[Sequence[str | Text]] = [_rank_cells(info, row) for row in info.rows]
+    slowest = [_time(info, v) for v in (*info.barriers, _most(info))]
+    last = ["max", *[""] * (1 + 3 * len(usage)), *slowest]
+    rows.append([Text(text, style="bold") for text in last])
     unit = f", times in {_unit(info)[0]}" if info.time_unit == "ps" else ""
     title = Text(f"per rank{unit} (bold: the slowest of a phase)", style="bold")
-    return Group(title, table, *_machines(info))
+    return Group(title, fitting_grid(heads, rows, {}), *_machines(info))
 
 
 def _folded(info: RanksInfo) -> RenderableType:
     """A row per machine with its fullest and slowest rank; the least busy machines are counted."""
     shown = sorted(info.machines, key=lambda m: (-m.cost, m.machine))[:MOST_MACHINES]
-    table = _table("mach", "ranks")
-    _usage_columns(table, info.machines[0].usage)
-    _usage_columns(table, info.machines[0].fullest, "fullest ")
-    table.add_column("slowest sum", justify="right", no_wrap=True)
-    for row in sorted(shown, key=lambda m: m.machine):
-        cells = [*_usage_cells(info, row.usage), *_usage_cells(info, row.fullest)]
-        table.add_row(str(row.machine), show_ranks(row.ranks, -1), *cells, _time(info, row.cost))
+    first = info.machines[0]
+    heads = ["mach", "ranks", *_usage_heads(by_memory(first.usage))]
+    heads += [*_usage_heads(by_memory(first.fullest), "fullest "), "slowest sum"]
+    rows: list[list[str | Text]] = [
+        [str(row.machine), show_ranks(row.ranks, -1), *_usage_cells(info, row.usage),
+         *_usage_cells(info, row.fullest), _time(info, row.cost)]
+        for row in sorted(shown, key=lambda m: m.machine)
+    ]  # fmt: skip
+    table = fitting_grid(heads, rows, {})
     hidden = len(info.machines) - len(shown)
     note = [Text(f"… and {hidden} less busy machines (--all shows every rank)")] if hidden else []
     pairs = zip(info.phases, info.barriers, strict=True)
@@ -220,25 +219,17 @@ def _folded(info: RanksInfo) -> RenderableType:
 def _machines(info: RanksInfo) -> list[RenderableType]:
     if not info.machines[0].usage:
         return []
-    table = _table("mach", "ranks")
-    _usage_columns(table, info.machines[0].usage)
-    for row in info.machines:
-        cells = _usage_cells(info, row.usage)
-        table.add_row(str(row.machine), show_ranks(row.ranks, -1), *cells)
-    return [Text("per machine", style="bold"), table]
+    heads = ["mach", "ranks", *_usage_heads(by_memory(info.machines[0].usage))]
+    rows: list[list[str | Text]] = [
+        [str(row.machine), show_ranks(row.ranks, -1), *_usage_cells(info, row.usage)]
+        for row in info.machines
+    ]
+    return [Text("per machine", style="bold"), fitting_grid(heads, rows, {})]
 
 
-def _table(*first: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in first:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
-
-
-def _usage_columns(table: Table, usage: Iterable[Usage], prefix: str = "") -> None:
-    for name in by_memory(usage):
-        for heading in (f"{prefix}{name}", "of", "%"):
-            table.add_column(heading, justify="right", no_wrap=True)
+def _usage_heads(memories: Iterable[str], prefix: str = "") -> list[str]:
+    """Three headings a memory."""
+    return [head for name in memories for head in (f"{prefix}{name}", "of", "%")]
 
 
 def _usage_cells(info: RanksInfo, usage: Iterable[Usage]) -> list[Text]:

@@ -153,13 +153,13 @@ def piles(instance: Instance, placement: Placement, tables: Iterable[int]) -> Pi
 #: Tables shown before the rest is summed up in a line.
 MOST_TABLES = 40
 #: Columns that are shortened where the width is not enough, in this order, and to which width.
-_LEAST = {"table": 16, "option": 24, "sharding": 14, "routing": 10, "ranks": 8}
+_LEAST = {"table": 16, "option": 24, "sharding": 8, "routing": 14, "ranks": 8}
 
 
 def draw_tables(info: TablesInfo, everything: bool = False) -> RenderableType:
     """Option, ranks, memory and time of every table (the costliest ones where there are many)."""
-    folded = len(info.rows) > MOST_TABLES and not everything
-    rows = info.costliest(MOST_TABLES) if folded else info.rows
+    cut = len(info.rows) > MOST_TABLES and not everything
+    rows = info.costliest(MOST_TABLES) if cut else info.rows
     facets = [facets_of(row.option) for row in rows]
     known = [f for f in facets if f is not None]
     parts = _part_names(known) if len(known) == len(rows) else ("option",)
@@ -174,9 +174,10 @@ def draw_tables(info: TablesInfo, everything: bool = False) -> RenderableType:
         *(per_memory(rows[0].used) if rows else ()),
         "time" if info.time_unit == "ps" else info.time_unit,
     ]
-    grid = fitting_grid(headers, cells, _LEAST, left=("table", *parts, "ranks"))
+    folded = (*parts, "ranks")
+    grid = fitting_grid(headers, cells, _LEAST, left=("table", *folded), folded=folded)
     note = [Text(f"… and {len(info.rows) - len(rows)} cheaper tables (--all shows them)")]
-    return Group(Text("per table", style="bold"), grid, *(note if folded else []))
+    return Group(Text("per table", style="bold"), grid, *(note if cut else []))
 
 
 def _option(row: TableRow, facets: Facets | None, parts: tuple[str, ...]) -> list[str]:

@@ -164,7 +164,8 @@ def _proof(info: VerdictInfo) -> list[Fact]:
         return [Fact("certified", "nothing", ""), Fact("proved", "no plan exists", word)]
     found = []
     if info.objective is not None:
-        note = "no plan is better" if info.certified_optimal else "the most that a plan can save"
+        saved = "the most that another plan can save; verify re-derives it"
+        note = "no plan is better" if info.certified_optimal else saved
         note = "nothing is certified" if info.certified_gap is None else note
         found.append(Fact("certified gap", show_gap(info.certified_gap), note))
     if info.certified_bound is not None:
@@ -173,7 +174,8 @@ def _proof(info: VerdictInfo) -> list[Fact]:
     if info.bound is None or info.all_certified:
         return found
     if info.objective is not None:
-        note = "no plan is better" if info.proved else "the most that a plan can save"
+        most = f"the most that another plan can save, on the word of {info.bound_method}"
+        note = "no plan is better" if info.proved else most
         found.append(Fact("gap", show_gap(info.gap), note))
     return [*found, Fact("proved bound", show_cost(info.bound, unit), word)]
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from milp_planner.drawing.page import WIDTH, fitting_grid
+from milp_planner.drawing.units import wrapped
 from tests.milp_planner.features.plan.test_ranks import drawn
 
 _NAME = st.text(alphabet="abc_/", min_size=1, max_size=90)
@@ -21,3 +22,38 @@ def test_text_gives_way_figures_do_not(rows: list[tuple[str, str, str, str]]) ->
         assert line.split()[-2:] == [row[2], row[3]]
         if max(len(r[0]) for r in rows) + max(len(r[1]) for r in rows) < 60:
             assert line.split() == list(row)
+
+
+@given(st.lists(st.tuples(_NAME, _NAME, _FIGURE, _FIGURE), min_size=1, max_size=4))
+def test_eighty_columns_cut_no_word(rows: list[tuple[str, str, str, str]]) -> None:
+    """Folded text goes on below: all of it is there, beside every figure in one piece."""
+    grid = fitting_grid(
+        ["name", "option", "x", "y"], rows, {"option": 12, "name": 10}, folded=("name", "option"),
+        left=("name", "option"),
+    )  # fmt: skip
+    text = drawn(grid, 80)
+    assert "…" not in text and max(len(line) for line in text.splitlines()) <= 80
+    letters = sorted(text.replace("name", "").replace("option", "").replace("x", ""))
+    wanted = sorted("y" + "".join("".join(row) for row in rows))
+    assert [c for c in letters if not c.isspace()] == wanted
+    for row in rows:
+        assert row[2] in text.split() and row[3] in text.split()
+
+
+def test_words_stay_whole_where_they_can() -> None:
+    """Behind blanks and separators, then behind underscores; only then inside a word."""
+    assert wrapped("roundrobin beside_caching", 14) == "roundrobin\nbeside_caching"
+    assert wrapped("column_wise:8", 8) == "column_\nwise:8"
+    assert wrapped("0,2×2,3,4×2,5-6", 8) == "0,2×2,3,\n4×2,5-6"
+    assert wrapped("a b", 9) == "a b" and wrapped("abcdef", 4) == "abcd\nef"
+
+
+def test_the_heading_breaks_first_and_the_gap_narrows_next() -> None:
+    """Text that fits then is left as it is."""
+    rows = [["a" * 30, "b" * 40, "1"]]
+    grid = fitting_grid(["name", "what", "certified gap"], rows, {"name": 4}, left=("name", "what"))
+    assert "certified gap" in drawn(grid, 90)
+    whole = ["a" * 30 + "  " + "b" * 40, "a" * 30 + " " + "b" * 40]
+    assert drawn(grid, 83).splitlines()[2].startswith(whole[0])
+    assert drawn(grid, 82).splitlines()[2].startswith(whole[1])
+    assert "…" in drawn(grid, 80)

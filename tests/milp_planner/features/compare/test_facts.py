@@ -139,7 +139,8 @@ def test_the_file_reads_back_as_equal(tmp_path: Path) -> None:
 def test_the_page_shows_it() -> None:
     """Gaps, verdicts, curves; text is never markup."""
     text = render_comparison(info())
-    assert "nothing certified; proved by itself: no plan is better" in text
+    verdict = "nothing certified; proved by itself: no plan is better."
+    assert f"{verdict}</li>" in text and ">verdict<" not in text  # no column that a window cuts
     assert "&lt;ratios&gt;" in text and "<ratios>" not in text
     assert "Best plan (bold) and bound (thin) over time" in text
     assert text.count("<svg") == 1

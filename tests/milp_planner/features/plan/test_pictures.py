@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
-from milp_planner.features.plan.memory import MemoryInfo, TierMemory
+from milp_planner.features.plan.memory import MemoryInfo, TierMemory, memory_svg
 from milp_planner.features.plan.ranks import ranks_of
 from tests.milp_planner.features.example import example, placement
 
@@ -29,3 +30,13 @@ def test_the_busiest_ranks_include_who_sets_a_barrier() -> None:
     rows[2] = replace(rows[2], critical=(True, False))
     assert [r.rank for r in replace(info, rows=tuple(rows)).busiest(1)] == [1, 2]
     assert [r.rank for r in info.busiest(1)] == [2]
+
+
+def test_figures_stand_right_of_the_bars() -> None:
+    """Long amounts take their room from the bars, not from the limit's line."""
+    tier = TierMemory("ddr", "machine", ("CACHING",), ((5294 * 2**30 // 10,),), (543 * 2**30,))
+    svg = memory_svg(MemoryInfo((tier,), ((0,),)), tier, "ps").render()
+    limit = re.search(r'<polyline points="([\d.]+),[^"]+" class="limit"', svg)
+    label = re.search(r'<text x="([\d.]+)"[^>]+>(529.4 GiB of 543.0 GiB)<', svg)
+    assert limit and label
+    assert float(label[1]) - 6.6 * len(label[2]) >= float(limit[1]) + 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -12,9 +13,9 @@ from milp_planner.features.plan.ranks import Usage, draw_ranks, ranks_of
 from tests.milp_planner.features.example import example, placement
 
 
-def drawn(renderable: object) -> str:
-    """What a terminal of 100 columns shows."""
-    console = Console(width=100, file=io.StringIO(), highlight=False)
+def drawn(renderable: object, width: int = 100) -> str:
+    """What a terminal of so many columns shows."""
+    console = Console(width=width, file=io.StringIO(), highlight=False)
     console.print(renderable)
     return console.file.getvalue()  # type: ignore[attr-defined]
 
@@ -81,3 +82,17 @@ def test_more_ranks_fold_to_machines() -> None:
     assert max(len(line) for line in text.splitlines()) <= 100
     assert len(text.splitlines()) < 60
     assert "folded" not in everything and "511" in everything
+
+
+def test_eighty_columns_show_every_figure_whole() -> None:
+    """Four phases and a memory with large figures: nothing is cut."""
+    info = ranks_of(example(), placement())
+    usage = tuple(replace(u, used=150 * 2**30, capacity=150 * 2**30) for u in info.rows[0].usage)
+    phases = ("fwd_compute", "fwd_comms", "bwd_compute", "bwd_comms", "prefetch")
+    times = (1_234_000_000,) * 5
+    row = replace(
+        info.rows[0], usage=usage[:1], phases=times, cost=sum(times), critical=(True,) * 5
+    )
+    wide = replace(info, phases=phases, rows=(row,), barriers=times, time_unit="ps")
+    text = drawn(draw_ranks(wide), 80)
+    assert "…" not in text and text.count("150.0 GiB") == 2 and text.count("1.234") == 10
