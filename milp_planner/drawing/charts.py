@@ -142,6 +142,30 @@ class LogScale(Scale):
         return [v for v in every if self.low * (1 - 1e-9) <= v <= self.high * (1 + 1e-9)]
 
 
+#: Least distance between the ticks of a scale of places.
+_APART = 64.0
+
+
+@dataclass(frozen=True)
+class PlaceScale(LogScale):
+    """Given values with a tick each, by their logarithm where they are far apart."""
+
+    places: tuple[float, ...] = ()
+
+    def at(self, value: float) -> float:
+        """Coordinate of a value."""
+        by_size = self.low > 0 and self.high >= 8 * self.low
+        return super().at(value) if by_size else Scale.at(self, value)
+
+    def ticks(self, count: int = 5) -> list[float]:
+        """The places, but for those whose label would run into that of the one before."""
+        found: list[float] = []
+        for place in sorted(self.places):
+            if not found or self.at(place) - self.at(found[-1]) >= _APART:
+                found.append(place)
+        return found
+
+
 @dataclass(frozen=True)
 class NameScale(Scale):
     """Positions of names, from 0, each with a tick."""

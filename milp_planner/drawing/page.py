@@ -115,6 +115,10 @@ class Part:
     svg: str = ""
     note: str = ""
     table: Grid | None = None
+    fold: str = ""
+    """What the reader clicks on to show or hide the drawing; empty: it is always shown."""
+    open: bool = True
+    """Whether a drawing that folds is shown at first."""
 
 
 @dataclass(frozen=True)

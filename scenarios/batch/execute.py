@@ -71,7 +71,8 @@ def _solve(scenario: Scenario) -> dict[str, Any]:
     instance = compiled.instance
     priced = time.perf_counter() - start
     outcome = solve(instance, scenario.formulation, scenario.settings())
-    found = {"pricing_seconds": priced, **_answer(instance, outcome)}
+    samples = compiled.model.workload.batch_per_rank * instance.num_ranks
+    found = {"pricing_seconds": priced, "samples": samples, **_answer(instance, outcome)}
     if scenario.keeps_plan and outcome.placement is not None:
         plan = decode(compiled.options, instance, outcome.with_(formulation=scenario.formulation))
         found["plan"] = plan_to_dict(plan)

@@ -1,14 +1,10 @@
-"""Every scenario of a batch as one row, and what the rows say of formulations as curves.
-
-Performance profiles, and the objective against what is swept.
-"""
+"""Every scenario of a batch as one row, and performance profiles of the formulations."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from statistics import median
 from typing import Any, NamedTuple
 
 from formulations.result.outcome import gap_between
@@ -55,6 +51,8 @@ class Row:
     """Least share of each resource that the plan leaves free."""
     note: str
     """What the solver or the error says."""
+    samples: int | None = None
+    """Of a step, on all ranks; None in results of before."""
 
     @property
     def series(self) -> str:
@@ -65,6 +63,13 @@ class Row:
     def instance(self) -> str:
         """The inputs and the objective, as text; equal for what is comparable."""
         return _instance(self.model, self.cluster, self.axes, self.objective_kind)
+
+    @property
+    def per_second(self) -> float | None:
+        """Samples that pass the embedding part in a second; None unless step_time is minimised."""
+        if self.objective_kind != "step_time" or not self.objective or self.samples is None:
+            return None
+        return self.samples * 10**12 / self.objective
 
     @property
     def above_best(self) -> float | None:
@@ -206,52 +211,6 @@ class Profile:
     problems: int
     curves: tuple[Curve, ...]
     """Points (τ, ρ)."""
-
-
-@dataclass(frozen=True)
-class Swept:
-    """The objective against one axis that the suite sweeps."""
-
-    axis: str
-    objective_kind: str
-    curves: tuple[Curve, ...]
-    """One a formulation and its settings: (value of the axis, median objective in picoseconds of
-    the scenarios there that have a plan)."""
-    names: tuple[str, ...] = ()
-    """Values of an axis that has no order; points name their positions here."""
-
-
-def sweeps_of(rows: Sequence[Row]) -> tuple[Swept, ...]:
-    """For every axis with several values, and every objective."""
-    found: dict[tuple[str, str], dict[str, dict[float, list[int]]]] = {}
-    axes = dict.fromkeys(axis for row in rows for axis in row.axes)
-    names = {axis: _names([r.axes[axis] for r in rows if axis in r.axes]) for axis in axes}
-    for row in rows:
-        for axis, value in row.axes.items():
-            if row.objective is None:
-                continue
-            named = names[axis]
-            place = float(named.index(str(value)) if named else str(value))
-            series = found.setdefault((axis, row.objective_kind), {}).setdefault(row.series, {})
-            series.setdefault(place, []).append(row.objective)
-    return tuple(
-        Swept(axis, kind, tuple(
-            Curve(name, tuple((x, median(values)) for x, values in sorted(points.items())))
-            for name, points in series.items()
-        ), names[axis])
-        for (axis, kind), series in found.items()
-        if len({x for points in series.values() for x in points}) > 1
-    )  # fmt: skip
-
-
-def _names(values: Sequence[object]) -> tuple[str, ...]:
-    """Values of an axis as they come; none where all are numbers, such as 25 or "25"."""
-    try:
-        ordered = not any(isinstance(value, bool) for value in values)
-        [float(str(value)) for value in values]
-    except ValueError:
-        ordered = False
-    return () if ordered else tuple(dict.fromkeys(map(str, values)))
 
 
 def profiles_of(rows: Sequence[Row]) -> tuple[Profile, ...]:

@@ -17,12 +17,11 @@ from milp_planner.features.batch.curves import (
     Profile,
     Record,
     Row,
-    Swept,
     contradictions,
     profiles_of,
     rows_of,
-    sweeps_of,
 )
+from milp_planner.features.batch.sweeps import Swept, sweeps_of
 
 STATUSES = ("optimal", "feasible", "infeasible", "unknown", "not_covered", "failed")
 

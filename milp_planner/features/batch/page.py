@@ -8,20 +8,17 @@ from typing import Any
 
 from formulations.result.outcome import without_share
 from milp_planner.drawing.charts import (
-    COLOURS,
     Drawing,
     Line,
     LogScale,
-    Mark,
-    NameScale,
     Scale,
     chart,
-    padded,
 )
 from milp_planner.drawing.page import Cell, Fact, Grid, Part, Section, fill
 from milp_planner.drawing.units import UNKNOWN, show_axis, show_cost, show_gap, show_percent
-from milp_planner.features.batch.curves import Profile, Row, Swept
+from milp_planner.features.batch.curves import Profile, Row
 from milp_planner.features.batch.info import BatchInfo, summary_grid
+from milp_planner.features.batch.sweeps import show_rate, sweeps_section
 
 #: A heading, a leading ``#`` marking numbers, and the cells below it.
 _Column = tuple[str, list[Cell]]
@@ -41,7 +38,7 @@ def render_batch(info: BatchInfo) -> str:
         sections=[
             _assertions(info),
             _summary(info),
-            _sweeps(info),
+            sweeps_section(info.sweeps),
             _profiles(info),
             _every_section(info),
         ],
@@ -110,57 +107,6 @@ def _summary(info: BatchInfo) -> Section:
         "Solving times are sums."
     )
     return Section("summary", "Formulations", text, parts=(Part(table=summary_grid(info)),))
-
-
-def _sweeps(info: BatchInfo) -> Section | None:
-    """Time against every axis that is swept."""
-    parts = [
-        _part(f"{each.objective_kind} against {each.axis}", _draw_sweep(each, _colours(info)))
-        for each in info.sweeps
-    ]
-    text = (
-        "What the plans take against what the suite sweeps: at every value the median of the "
-        "scenarios there that have a plan."
-    )
-    return (
-        Section("sweeps", "Time against what is swept", text, parts=tuple(parts)) if parts else None
-    )
-
-
-def _draw_sweep(swept: Swept, colours: dict[str, int]) -> Drawing:
-    """Lines over numbers, dots over names."""
-
-    def shown(place: float) -> str:
-        if swept.names:
-            return swept.names[int(place)]
-        return show_axis(swept.axis, int(place) if place == int(place) else place)
-
-    lines = [
-        Line(c.series, () if swept.names else c.points, colours[c.series], straight=True)
-        for c in swept.curves
-    ]
-    marks = [
-        Mark(x, y, f"dot s{colours[c.series] % COLOURS}",
-             f"{c.series}, {shown(x)}: {show_cost(round(y), 'ps')}", 5 if swept.names else 3)
-        for c in swept.curves for x, y in c.points
-    ]  # fmt: skip
-    places, values = zip(*(point for c in swept.curves for point in c.points), strict=True)
-    low, high = min(values), max(values)
-    up = LogScale(low, high) if low > 0 and high > 20 * low else Scale(*padded(low, high))
-    base = 2 if swept.axis in ("hbm", "ddr") else 10
-    across = Scale(min(places), max(places), base=base)
-    if swept.names:
-        across = NameScale(-0.5, len(swept.names) - 0.5)
-    about = "; ".join(
-        f"{c.series}: {show_cost(round(c.points[0][1]), 'ps')} to "
-        f"{show_cost(round(c.points[-1][1]), 'ps')}"
-        for c in swept.curves
-    )
-    return chart(
-        f"{swept.objective_kind} against {swept.axis}", about, lines,
-        (across, up), (swept.axis, swept.objective_kind),
-        (shown, lambda v: show_cost(round(v), "ps")), marks,
-    )  # fmt: skip
 
 
 def _profiles(info: BatchInfo) -> Section | None:
@@ -264,6 +210,9 @@ def _answers(rows: Sequence[Row]) -> list[_Column]:
     failed = [row.status == "failed" for row in rows]
     resources = dict.fromkeys(name for row in rows for name in row.headroom)
     free = {name: [row.headroom.get(name) for row in rows] for name in resources}
+    rates = [row.per_second for row in rows]
+    rate_cells = [_number(rate, show_rate(rate or 0)) for rate in rates]
+    varied = len({row.samples for row, rate in zip(rows, rates, strict=True) if rate}) > 1
     found: list[_Column] = [
         ("status", [Cell(w, over=bad) for w, bad in zip(words, failed, strict=True)]),
         ("#value", [_number(r.objective, show_cost(r.objective, "ps")) for r in rows]),
@@ -271,6 +220,7 @@ def _answers(rows: Sequence[Row]) -> list[_Column]:
         ("#gap", [_number(r.best_gap, show_gap(r.best_gap)) for r in rows]),
         ("#bound", [_number(r.bound, show_cost(r.bound, "ps")) for r in rows]),
         ("#above best", [_number(r.above_best, show_gap(r.above_best)) for r in rows]),
+        *([("#samples a second", rate_cells)] if varied else []),
         ("#s", [_number(r.seconds, f"{r.seconds or 0:.3g}") for r in rows]),
         *((f"#{name} free", [_number(s, f"{100 * (s or 0):.1f}%", 5) for s in shares])
           for name, shares in free.items()),

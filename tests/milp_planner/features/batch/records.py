@@ -34,15 +34,16 @@ def failed(**changes: Any) -> dict[str, Any]:
 
 
 def many(count: int, seed: int = 0) -> list[dict[str, Any]]:
-    """A batch of about that many scenarios: bins, heuristics and a proof on every instance."""
+    """Two memories a model, and on every instance bins of the heuristic and two proofs."""
     draw = random.Random(seed)
     found: list[dict[str, Any]] = []
     while len(found) < count:
         best = draw.randrange(10**8, 10**11)
+        instance, pair = len(found) // 5, len(found) // 10
         where = {
-            "model": f"generated:tables={draw.randrange(4, 99)},seed={len(found)},kind=mixed",
-            "axes": {"hbm": draw.choice([2**28, 2**30]), "growth": draw.choice(["0", "50"])},
-            "objective_kind": draw.choice(["total", "busiest_rank"]),
+            "model": f"generated:tables={4 + 7 * pair % 96},seed={pair},kind=mixed",
+            "axes": {"hbm": [2**28, 2**30][instance % 2], "growth": ["0", "50"][pair // 2 % 2]},
+            "objective_kind": ["total", "busiest_rank"][pair % 2],
         }
         for bins in (10, 100, 400):
             worse = best if draw.random() < 0.4 else int(best * (1 + draw.random() ** 4))
