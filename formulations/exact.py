@@ -21,7 +21,6 @@ from formulations.instance import Instance, IntArray
 from formulations.model.build import Model, Parts, build
 from formulations.model.partition import by_rank
 from formulations.model.placements import decode, fitted
-from formulations.polish import polish
 from formulations.presolve import Presolved, presolve
 from formulations.reduce import NEVER, OptionBounds, option_bounds, places_are_fixed
 from formulations.result.check import check, compute_loads, objectives
@@ -93,7 +92,7 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     outcome = _outcome(run, clock)
     if outcome.objective is not None:  # what follows takes time, and adds nothing to the proof
         clock.record(outcome.objective, outcome.bound, "cpsat")
-    return _no_worse(instance, _polished(run, outcome, settings, clock), hint)
+    return _no_worse(instance, outcome, hint)
 
 
 def run_model(
@@ -200,17 +199,17 @@ def _solve_by_cores(
     the optimum (Balas and Zemel 1980).
     """
     core, extra, value = bounds.cheapest(instance, FIRST), FIRST, NEVER
-    best: tuple[Run, Placement] | None = None
+    best: Placement | None = None
     cores: list[int] = []
     while True:
         last = not (bounds.below(value) & ~core).any()
         amount = clock.remaining() if last else min(clock.remaining(), LEAST + SHARE * clock.now())
         part = Presolved(core, presolved.replacement)
-        hint = settings.hint if best is None else best[1]
-        run, outcome = _run_core(instance, part, hint, settings, clock, amount)
+        hint = settings.hint if best is None else best
+        outcome = _run_core(instance, part, hint, settings, clock, amount)
         cores.append(int(core.sum()))
-        if run is not None and outcome.placement is not None and (outcome.objective or 0) < value:
-            best, value = (run, outcome.placement), int(outcome.objective or 0)
+        if outcome.placement is not None and (outcome.objective or 0) < value:
+            best, value = outcome.placement, int(outcome.objective or 0)
         needed = bounds.below(value)
         done = not (needed & ~core).any()
         closed = done and (last or outcome.status in (Status.OPTIMAL, Status.INFEASIBLE))
@@ -222,9 +221,9 @@ def _solve_by_cores(
             core = needed if few else bounds.cheapest(instance, extra)
         if best is not None:
             core = core.copy()
-            core[best[1].options] = True
+            core[best.options] = True
     bound = _bound(bounds, core, outcome, value)
-    outcome = _of_cores(instance, best, outcome, bound, settings, clock)
+    outcome = _of_cores(instance, best, outcome, bound)
     return _no_worse(instance, outcome.with_(detail={"cores": cores}), settings.hint)
 
 
@@ -235,26 +234,18 @@ def _run_core(
     settings: Settings,
     clock: Clock,
     amount: float,
-) -> tuple[Run | None, Outcome]:
+) -> Outcome:
     try:
         run = run_model(instance, part, hint, settings, clock, amount, False)
     except OutOfTime:
-        return None, _unbuilt(clock)
-    return run, _outcome(run, clock)
+        return _unbuilt(clock)
+    return _outcome(run, clock)
 
 
-def _of_cores(
-    instance: Instance,
-    best: tuple[Run, Placement] | None,
-    last: Outcome,
-    bound: int,
-    settings: Settings,
-    clock: Clock,
-) -> Outcome:
+def _of_cores(instance: Instance, best: Placement | None, last: Outcome, bound: int) -> Outcome:
     """The best plan of all cores, with the bound on the whole; or what the last core says."""
     if best is not None:
-        outcome = found(instance, "cpsat", best[1], last.stopped_by, bound, _SOURCE, **solver())
-        return _polished(best[0], outcome, settings, clock)
+        return found(instance, "cpsat", best, last.stopped_by, bound, _SOURCE, **solver())
     if last.status == Status.INFEASIBLE:
         return last
     return nothing("cpsat", last.stopped_by, bound=bound, bound_source=_SOURCE, **solver())
@@ -284,15 +275,3 @@ def _outcome(run: Run, clock: Clock) -> Outcome:
     if answer.relaxed and not check(instance, placement).feasible:
         raise UnsupportedInstance("uses add up beyond 2^61: a coarser unit than bytes is needed")
     return found(instance, "cpsat", placement, why, answer.bound, _SOURCE, **solver())
-
-
-def _polished(run: Run, outcome: Outcome, settings: Settings, clock: Clock) -> Outcome:
-    """The same outcome with a plan of lower total, then lower use, where time allows."""
-    if outcome.placement is None or run.answer.values is None or clock.over():
-        return outcome
-    plan = decode(run.model, polish(run.model, run.answer.values, settings, clock))
-    verdict = check(run.model.columns.candidates.instance, plan)
-    value = verdict.objectives[run.model.columns.candidates.instance.objective.value]
-    if not verdict.feasible or value > (outcome.objective or 0):
-        return outcome
-    return outcome.with_(placement=plan, objective=value, objectives=verdict.objectives)

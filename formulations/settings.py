@@ -46,39 +46,49 @@ def available_cores() -> int:
 HOST_MEMORY, SHARDS, TOTAL = "host_memory", "shards", "total"
 EVEN_MEMORY, MOVES = "even_memory", "moves"
 #: What a plan is judged by after its objective, in the order in which they count where the caller
-#: says nothing.
-GOALS = (HOST_MEMORY, SHARDS, TOTAL, EVEN_MEMORY, MOVES)
-
-_OF_OPTIONS = (HOST_MEMORY, SHARDS, TOTAL)
+#: says nothing. A table leaves the ranks for the objective or for want of room, not for headroom.
+GOALS = (HOST_MEMORY, EVEN_MEMORY, SHARDS, TOTAL, MOVES)
+#: How full ranks may be without counting, where the caller does not name ``even_memory``: below
+#: half, nobody cuts a table to even it out.
+EVEN_ENOUGH = 0.5
 
 
 @dataclass(frozen=True)
 class Goals:
-    """The order in which the finishing pass improves a plan.
+    """What a plan should be good at after its objective, and what that may cost.
 
     Attributes
     ----------
     order : tuple of str
-        Of ``host_memory`` (share of the memory beyond ranks that is used), ``shards`` (how many),
-        ``total`` (cost summed over everything), ``even_memory`` (how full the fullest rank is) and
-        ``moves`` (tables not where they are in production), all five, the first counts most.
-    tolerance : float
-        Share of the objective that may be given up for them.
+        Of ``host_memory`` (how much memory beyond ranks is used), ``even_memory`` (how full the
+        fullest rank is, then the fullest machine), ``shards`` (how many), ``total`` (cost summed
+        over everything) and ``moves`` (tables not where they are in production), all five, the
+        first counts most.
+    tolerance : float or None
+        Share of the objective that may be given up for them. None: nothing, unless so little
+        (:data:`formulations.goals.seek.GIVEN`) gives a rank that is nearly full much room.
+    enough : float
+        Share of its capacity up to which memory counts as even.
     """
 
     order: tuple[str, ...] = GOALS
-    tolerance: float = 0.0
+    tolerance: float | None = None
+    enough: float = EVEN_ENOUGH
 
     def __str__(self) -> str:
-        return ",".join((f"objective:{100 * self.tolerance:g}%", *self.order))
+        even = f"{EVEN_MEMORY}:{100 * self.enough:g}%"
+        order = (even if goal == EVEN_MEMORY else goal for goal in self.order)
+        given = () if self.tolerance is None else (f"objective:{100 * self.tolerance:g}%",)
+        return ",".join((*given, *order))
 
     def most(self, objective: int) -> int:
-        """What the objective may be after the pass."""
-        return objective + int(abs(objective) * self.tolerance)
+        """What the objective may be in the end."""
+        return objective + int(abs(objective) * (self.tolerance or 0.0))
 
-    def before(self, one: str, other: str) -> bool:
-        """Whether one goal counts more than another."""
-        return self.order.index(one) < self.order.index(other)
+    @property
+    def named(self) -> bool:
+        """Whether a caller asked for other goals than the usual ones."""
+        return (self.order, self.enough) != (GOALS, EVEN_ENOUGH)
 
 
 DEFAULT_GOALS = Goals()
@@ -101,10 +111,9 @@ class Settings:
     hint : Placement or None
         A plan to start from; need not be feasible.
     polish : bool
-        After the primary objective, spend leftover time lowering the total, then Σ use/capacity;
-        then the finishing pass.
+        After the objective, pursue the goals in what time is left.
     goals : Goals
-        What the finishing pass improves, in which order, and what may be given up for it.
+        Which, in which order, and what of the objective may be given up for them.
     certificate : bool
         Attach a certificate that ``verify`` can re-derive without a solver.
     stop : threading.Event
@@ -142,51 +151,48 @@ class Settings:
 
 
 def parse_goals(text: str, objective: str) -> Goals:
-    """Goals as a user writes them: ``step_time:0.1%,moves,shards``.
+    """Goals as a user writes them: ``step_time:0.1%,moves,even_memory:80%``.
 
-    The objective comes first if at all, with what may be given up of it; goals that are not named
-    follow those that are (``even_memory`` last but for ``moves``).
+    The objective comes first if at all, with what may be given up of it (else nothing may);
+    ``even_memory`` may say how full ranks may be without counting (else every bit counts). Goals
+    that are not named follow those that are, in their usual order.
 
     Raises
     ------
     InstanceError
-        For an unknown name, one named twice, a tolerance of anything but the objective, or
-        ``even_memory`` before what an option decides.
+        For an unknown name, one named twice, or a percentage of anything else.
     """
     parts = [part.strip() for part in text.split(",")]
     tolerance, first = 0.0, parts[0].partition(":")
     if first[0] == objective:
-        tolerance = _tolerance(first[2]) if first[1] else 0.0
+        tolerance = _percentage(first[2], "a tolerance", "0.1%") if first[1] else 0.0
         parts = parts[1:]
+    names, enough = [], EVEN_ENOUGH
     for part in parts:
-        _check_goal(part, objective)
-    if len(set(parts)) < len(parts):
+        name, colon, value = part.partition(":")
+        _check_goal(name, bool(colon), objective)
+        names.append(name)
+        if name == EVEN_MEMORY:
+            enough = _percentage(value, "how full is even enough", "80%") if colon else 0.0
+    if len(set(names)) < len(names):
         raise InstanceError(f"goals: {text!r} names one twice")
-    at = parts.index(EVEN_MEMORY) if EVEN_MEMORY in parts else len(parts)
-    later = ", ".join(name for name in _OF_OPTIONS if name in parts[at:])
-    if later:
-        raise InstanceError(
-            f"goals: even_memory before {later} is not supported, as memory is evened by moving "
-            f"shards only; name {later} first"
-        )
-    parts[at:at] = [name for name in _OF_OPTIONS if name not in parts]
-    order = (*parts, *(name for name in GOALS if name not in parts))
-    return Goals(order, tolerance)
+    order = (*names, *(name for name in GOALS if name not in names))
+    return Goals(order, tolerance, enough)
 
 
-def _tolerance(text: str) -> float:
+def _percentage(text: str, what: str, example: str) -> float:
     if not re.fullmatch(r"\d+(\.\d*)?%", text):
-        raise InstanceError(f"goals: a tolerance is a percentage such as 0.1%, found {text!r}")
+        raise InstanceError(f"goals: {what} is a percentage such as {example}, found {text!r}")
     return float(text[:-1]) / 100
 
 
-def _check_goal(part: str, objective: str) -> None:
-    name, colon, _ = part.partition(":")
-    if name in GOALS and not colon:
+def _check_goal(name: str, share: bool, objective: str) -> None:
+    if name in GOALS and (name == EVEN_MEMORY or not share):
         return
     if name in GOALS:
         raise InstanceError(
-            f"goals: only the objective, {objective}, has a tolerance; found {part!r}"
+            f"goals: only the objective, {objective}, and {EVEN_MEMORY} take a percentage; "
+            f"found one with {name}"
         )
     if name == objective:
         raise InstanceError(f"goals: the objective, {objective}, comes first")

@@ -12,9 +12,9 @@ from formulations.clock import Clock
 from formulations.instance import Instance
 from formulations.interrupt import interruptible
 from formulations.result.check import check
-from formulations.result.outcome import Outcome, Status, found, nothing, with_plan
+from formulations.result.outcome import Outcome, Status, found, nothing
 from formulations.result.placement import Placement
-from formulations.settings import DEFAULT_GOALS, Settings
+from formulations.settings import Settings
 
 
 def solve(
@@ -56,9 +56,8 @@ def _solve(instance: Instance, formulation: str, settings: Settings) -> Outcome:
     doubt = contradiction(instance, outcome, settings, clock)
     if doubt is not None:
         outcome = _again(instance, chosen, outcome, settings, clock, doubt)
-    told = {point.known for point in clock.trace[-1:]} | {(None, None)}
-    if (outcome.objective, outcome.bound) not in told:
-        clock.record(outcome.objective, outcome.bound, formulation)
+    if outcome.before_goals is None:  # the trace is that of the search for the objective
+        _tell(outcome, clock)
     return outcome.with_(
         formulation=formulation,
         seconds=clock.seconds(),
@@ -70,13 +69,28 @@ def _solve(instance: Instance, formulation: str, settings: Settings) -> Outcome:
 def _certified(
     instance: Instance, chosen: registry.Formulation, settings: Settings, clock: Clock
 ) -> Outcome:
+    """What a formulation answers, with a certificate where time is left for one, then the goals."""
+    from formulations.goals.seek import improve, kept_for_goals
+
+    wanted = settings.polish and chosen.proves != "nothing"  # baselines are told as they are
+    with clock.holding_back(kept_for_goals(instance, settings) if wanted else 0.0):
+        outcome = _proved(instance, chosen, settings, clock)
+    if outcome.objective is not None:  # what follows takes time, and adds nothing to the proof
+        _tell(outcome, clock)
+    if not wanted or clock.interrupted():
+        return outcome
+    return improve(instance, outcome, settings, clock)
+
+
+def _proved(
+    instance: Instance, chosen: registry.Formulation, settings: Settings, clock: Clock
+) -> Outcome:
     """What a formulation answers, with a certificate where time is left for one."""
     from formulations.result.certify import certify, kept_to_prove, seconds_to_check
 
     conducted = chosen.proves == "optimum or gap"  # it keeps time itself, or proves on the way
     with clock.holding_back(0.0 if conducted else kept_to_prove(instance, settings)):
         outcome = chosen.load()(instance, settings, clock)
-    outcome = _finished(instance, chosen, outcome, settings, clock)
     closed = outcome.certificate is not None and outcome.certified_bound == outcome.objective
     if not settings.certificate or closed or clock.interrupted():
         return outcome
@@ -88,29 +102,11 @@ def _certified(
     return certify(instance, outcome, left)
 
 
-def _finished(
-    instance: Instance,
-    chosen: registry.Formulation,
-    outcome: Outcome,
-    settings: Settings,
-    clock: Clock,
-) -> Outcome:
-    """The outcome with what the finishing pass makes of its plan.
-
-    Baselines are told as they are. Where the compiled loops are not there, the pass waits for them
-    only if the caller has named goals, as nothing else heeds these.
-    """
-    wanted = settings.polish and chosen.proves != "nothing" and not clock.interrupted()
-    if outcome.placement is None or outcome.objective is None or not wanted:
-        return outcome
-    from formulations.search.finish import finished
-    from formulations.search.loops import loaded, waited_for
-
-    there = clock.counts or loaded()
-    if not there and (settings.goals == DEFAULT_GOALS or not waited_for(clock.over)):
-        return outcome
-    plan = finished(instance, outcome.placement, settings.goals)
-    return with_plan(instance, outcome, plan, settings.goals.most(outcome.objective))
+def _tell(outcome: Outcome, clock: Clock) -> None:
+    """Put what is known on the trace, where that is news."""
+    told = {point.known for point in clock.trace[-1:]} | {(None, None)}
+    if (outcome.objective, outcome.bound) not in told:
+        clock.record(outcome.objective, outcome.bound, outcome.formulation)
 
 
 def _again(

@@ -8,9 +8,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from formulations.search.finish import finished
+
 from formulations import Instance, Placement
 from formulations.result.check import check, moved_bytes, moved_tables
-from formulations.search.finish import finished
 from formulations.settings import DEFAULT_GOALS, parse_goals
 from milp_planner import read_plan
 from milp_planner.drawing.units import show_amount, show_cost

@@ -56,6 +56,33 @@ class BoundSource:
     exact: bool
 
 
+@dataclass(frozen=True)
+class GoalReached:
+    """What a plan reaches in one of the goals after its objective.
+
+    Attributes
+    ----------
+    goal : str
+        Such as ``shards``.
+    scope : str
+        ``rank`` or ``machine`` of ``even_memory``, else empty.
+    value : int
+        Less is better: thousandths of the capacity of the fullest place, rounded up
+        (``even_memory``); units of use (``host_memory``); how many (``shards``, ``moves``);
+        units of cost (``total``).
+    bound : int or None
+        No plan within the objective, and as good in all goals before, is below it.
+    met : bool
+        Whether the value is as low as that, or low enough to count no more.
+    """
+
+    goal: str
+    scope: str
+    value: int
+    bound: int | None
+    met: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """The answer of one formulation on one Instance.
@@ -84,6 +111,10 @@ class Outcome:
         One sentence for people: why nothing was found, what was relaxed.
     detail : dict
         Anything a formulation adds (JSON values).
+    goals : tuple of GoalReached
+        The goals after the objective, in order; empty where none was pursued.
+    before_goals : int or None
+        Objective of the best plan, where the plan costs more for the sake of a goal.
     """
 
     status: Status
@@ -103,6 +134,8 @@ class Outcome:
     settings: dict[str, object] = field(default_factory=dict)
     note: str = ""
     detail: dict[str, object] = field(default_factory=dict)
+    goals: tuple[GoalReached, ...] = ()
+    before_goals: int | None = None
 
     @property
     def gap(self) -> float | None:

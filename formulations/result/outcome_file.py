@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,15 @@ from formulations.errors import InstanceError
 from formulations.instance import Instance, Objective, strict_json
 from formulations.instance.strict_json import Reader, shown
 from formulations.result.certificate import certificate_from_dict, certificate_to_dict
-from formulations.result.outcome import BoundSource, Outcome, Status, StoppedBy
+from formulations.result.outcome import BoundSource, GoalReached, Outcome, Status, StoppedBy
 from formulations.result.placement import Placement
-from formulations.settings import TracePoint
+from formulations.settings import GOALS, TracePoint
 
 _KEYS = {
     "status", "stopped_by", "objective", "objective_kind", "bound", "bound_source",
     "certified_bound", "gap", "objectives", "formulation", "seconds", "solver", "version",
     "settings", "note", "instance", "tables", "certificate", "trace", "detail",
+    "goals", "before_goals",
 }  # fmt: skip
 
 
@@ -50,6 +52,8 @@ def outcome_to_dict(instance: Instance, outcome: Outcome) -> dict[str, Any]:
         "certificate": None if certificate is None else certificate_to_dict(certificate),
         "trace": [[p.seconds, p.objective, p.bound, p.source] for p in outcome.trace],
         "detail": outcome.detail,
+        "goals": [asdict(goal) for goal in outcome.goals],
+        "before_goals": outcome.before_goals,
     }
 
 
@@ -100,6 +104,8 @@ def outcome_from_dict(instance: Instance, document: Any, what: str = "outcome") 
         settings=top.get("settings", dict, {}),
         note=top.get("note", str, ""),
         detail=top.get("detail", dict, {}),
+        goals=tuple(_goal(top, i, g) for i, g in enumerate(_list(top, "goals"))),
+        before_goals=_optional(top, "before_goals") if top.has("before_goals") else None,
     )
     _same_gap(top, outcome)
     return outcome
@@ -146,6 +152,20 @@ def _point(top: Reader, index: int, value: Any) -> TracePoint:
             top.is_a(found, int, key)
     top.is_a(source, str, key)
     return TracePoint(_seconds(top, seconds, key), objective, bound, source)
+
+
+def _list(top: Reader, key: str) -> list[Any]:
+    return top.items(key) if top.has(key) else []  # older files have none
+
+
+def _goal(top: Reader, index: int, value: Any) -> GoalReached:
+    reader = Reader(
+        value, f"{top.what}: goals[{index}]", {"goal", "scope", "value", "bound", "met"}
+    )
+    return GoalReached(
+        reader.choice("goal", list(GOALS)), reader.get("scope", str), reader.get("value", int),
+        _optional(reader, "bound"), reader.get("met", bool),
+    )  # fmt: skip
 
 
 def _same_gap(top: Reader, outcome: Outcome) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.fusion import mixed_groups
-from formulations.instance import Instance, IntArray
+from formulations.instance import Instance, IntArray, Scope
 from formulations.result.placement import Placement
 from formulations.search import anneal_data as data
 from formulations.search.anneal_data import lowered
@@ -183,37 +183,59 @@ class Annealer:
             span, heats, mix, limits,
         )  # fmt: skip
 
-    def tidy(self, preferences: IntArray, most: int, keep: bool = False) -> None:
-        """Let every table take the state it prefers most, then even out memory, within an
-        objective of ``most`` and all capacities; the state must be a plan.
+    def hold(self, instance: Instance) -> None:
+        """Take the limits of an instance that differs in capacities, and in how many tables may
+        move, at most; until the next start."""
+        limits = np.concatenate([part.ravel() for part in data.capacities(instance)])
+        own = self._lowered.view(data.LIMIT, len(limits), self.array)
+        kept = np.ones(len(limits), dtype=bool)  # all but what the target says
+        wide, ranks = int(self.array[data.WIDE]), instance.num_ranks
+        kept[: wide * ranks].reshape(ranks, wide)[:, : self._peaks] = False
+        if not self._peaks:
+            kept[int(self.array[data.CLUSTER_LOAD])] = False
+        own[kept] = limits[kept]
+        self._weight[kept] = self.capacity_weight / np.maximum(1.0, np.abs(limits[kept]))
+
+    def tidy(self, preferences: IntArray, most: int) -> None:
+        """Let every table take the state it prefers most, within an objective of ``most`` and all
+        capacities; the state must be a plan.
 
         Parameters
         ----------
         preferences : int64 array [2 × options]
             The least is the best: of every option, then of every option as in production.
         most : int
-        keep : bool
-            Whether evening memory leaves tables that are where they are in production.
         """
         choice, start = self._states(preferences)
-        weight, peaks, a = np.full(len(self._weight), 2 * self._kernels.BROKEN), self._peaks, data
-        ranks, machines, end = (
-            int(self.array[i]) for i in (a.RANKS, a.MACHINE_LOAD, a.CLUSTER_LOAD)
-        )
-        wide, wide_machine = int(self.array[a.WIDE]), int(self.array[a.MACHINE_WIDE])
-        step = 1.0 / max(1, abs(most))
-        for place in range(ranks):
-            weight[place * wide : place * wide + peaks] = step
-        weight[end if not peaks else len(weight) :][:1] = step
         options = self._lowered.view(data.OPTION, self._instance.num_tables, self.array)
         order = np.argsort(-preferences[options], kind="stable")
-        self._kernels.tidy(self.array, weight, order, start, choice, preferences, most)
+        self._kernels.tidy(
+            self.array, self._strict(most), order, start, choice, preferences, most
+        )  # fmt: skip
+
+    def even(self, order: IntArray, most: int, scope: Scope) -> None:
+        """Shards of tables, asked in this order, leave the rank or machine whose memory is fullest,
+        as long as that lowers how full it is, within an objective of ``most``."""
+        weight, a = self._strict(most), data
+        machines, end = (int(self.array[i]) for i in (a.MACHINE_LOAD, a.CLUSTER_LOAD))
+        wide, wide_machine = int(self.array[a.WIDE]), int(self.array[a.MACHINE_WIDE])
         room = self._lowered.view(data.LIMIT, len(weight), self.array).copy()
-        for low, high, step in [
-            *((f, machines, wide) for f in range(peaks, wide)),
-            *((machines + f, end, wide_machine) for f in range(wide_machine)),
-        ]:
-            self._kernels.even(self.array, weight, room, order, low, high, step, keep, most)
+        features = {
+            Scope.RANK: [(f, machines, wide) for f in range(self._peaks, wide)],
+            Scope.MACHINE: [(machines + f, end, wide_machine) for f in range(wide_machine)],
+        }
+        for low, high, step in features[scope]:
+            self._kernels.even(self.array, weight, room, order, low, high, step, most)
+
+    def _strict(self, most: int) -> NDArray[np.float64]:
+        """Weights under which capacities are never broken."""
+        weight, peaks = np.full(len(self._weight), 2 * self._kernels.BROKEN), self._peaks
+        wide, step = int(self.array[data.WIDE]), 1.0 / max(1, abs(most))
+        for place in range(int(self.array[data.RANKS])):
+            weight[place * wide : place * wide + peaks] = step
+        end = int(self.array[data.CLUSTER_LOAD])
+        weight[end if not peaks else len(weight) :][:1] = step
+        return weight
 
     def preference_sum(self, preferences: IntArray) -> int:
         """Sum over tables of the preferences of their states."""

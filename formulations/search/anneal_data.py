@@ -103,32 +103,21 @@ class Lowered:
         total = cost.sum(axis=1, keepdims=True)
         step = instance.objective == Objective.STEP_TIME
         summed = instance.objective == Objective.TOTAL
-        self.peaks = 0 if summed else cost.shape[1] if step else 1
+        self.peaks = peaks_of(instance)
         columns: dict[Scope, list[IntArray]] = {s: [] for s in Scope}
-        limits: dict[Scope, list[IntArray]] = {s: [] for s in Scope}
-        ranks = instance.num_ranks
         if summed:
             columns[Scope.CLUSTER].append(total)
-            limits[Scope.CLUSTER].append(np.zeros(1, dtype=np.int64))
         else:
             columns[Scope.RANK].append(cost if step else total)
-            limits[Scope.RANK] += [np.zeros(ranks, dtype=np.int64)] * self.peaks
         for index, resource in enumerate(instance.resources):
             columns[resource.scope].append(instance.shard_use[:, index : index + 1])
-            limits[resource.scope].append(resource.capacity)
         self.moves = -1
-        if instance.max_moved_tables is not None or instance.max_moved_bytes is not None:
-            self.moves = len(limits[Scope.CLUSTER])
-            for most in (instance.max_moved_tables, instance.max_moved_bytes):
-                limits[Scope.CLUSTER].append(np.asarray([2**61 if most is None else most]))
-                columns[Scope.CLUSTER].append(np.zeros_like(total))
+        if instance.limits_moves:
+            self.moves = sum(c.shape[1] for c in columns[Scope.CLUSTER])
+            columns[Scope.CLUSTER] += [np.zeros_like(total)] * 2
         empty = np.zeros((len(cost), 0), dtype=np.int64)
         self.entry = [np.concatenate([empty, *columns[s]], axis=1) for s in Scope]
-        places = {Scope.RANK: ranks, Scope.MACHINE: len(instance.machines), Scope.CLUSTER: 1}
-        self.capacity = [
-            np.stack(limits[s], axis=1) if limits[s] else np.zeros((places[s], 0), dtype=np.int64)
-            for s in Scope
-        ]
+        self.capacity = capacities(instance)
 
     def _numbers(self) -> dict[int, int]:
         ranks, machines, _ = (a.size for a in self.capacity)
@@ -334,6 +323,32 @@ def _shards(instance: Instance, blocks: IntArray) -> tuple[IntArray, IntArray]:
 
 def _starts(sizes: Sequence[int] | IntArray) -> IntArray:
     return np.append(0, np.cumsum(sizes)).astype(np.int64)
+
+
+def peaks_of(instance: Instance) -> int:
+    """Cost features of a rank."""
+    if instance.objective == Objective.TOTAL:
+        return 0
+    return len(instance.phases) if instance.objective == Objective.STEP_TIME else 1
+
+
+def capacities(instance: Instance) -> list[IntArray]:
+    """Limits of all loads, one array [places, features] a scope; 0 for the objective's."""
+    ranks = instance.num_ranks
+    limits: dict[Scope, list[IntArray]] = {s: [] for s in Scope}
+    limits[Scope.RANK] += [np.zeros(ranks, dtype=np.int64)] * peaks_of(instance)
+    if instance.objective == Objective.TOTAL:
+        limits[Scope.CLUSTER].append(np.zeros(1, dtype=np.int64))
+    for resource in instance.resources:
+        limits[resource.scope].append(resource.capacity)
+    if instance.limits_moves:
+        for most in (instance.max_moved_tables, instance.max_moved_bytes):
+            limits[Scope.CLUSTER].append(np.asarray([2**61 if most is None else most]))
+    places = {Scope.RANK: ranks, Scope.MACHINE: len(instance.machines), Scope.CLUSTER: 1}
+    return [
+        np.stack(limits[s], axis=1) if limits[s] else np.zeros((places[s], 0), dtype=np.int64)
+        for s in Scope
+    ]
 
 
 @lru_cache(maxsize=1)

@@ -1178,29 +1178,27 @@ def _fullest(a, room, low, high, wide):
 
 
 @kernel
-def _relieved(a, w, order, count, full, wide, keep, most):
+def _relieved(a, w, order, count, full, wide, most):
     """Whether a shard of any table leaves the place of a load."""
-    for n in range(count):
-        table = order[n]
-        home = a[a[HOME_OPTION] + table] == a[a[OPTION] + table] and not _away(a, table)
-        if not (keep and home) and _relieves(a, w, table, full, wide, most):
+    for n in range(count):  # noqa: SIM110 - compiled
+        if _relieves(a, w, order[n], full, wide, most):
             return True
     return False
 
 
 @kernel
-def _even(a, w, room, order, count, low, high, wide, keep, most):
+def _even(a, w, room, order, count, low, high, wide, most):
     for _ in range(4 * a[TABLES]):
         full = _fullest(a, room, low, high, wide)
         _aim_here(a)
-        if full < 0 or not _relieved(a, w, order, count, full, wide, keep, most):
+        if full < 0 or not _relieved(a, w, order, count, full, wide, most):
             break
     for i in range(low, high, wide):
         a[a[LIMIT] + i] = room[i]
 
 
 @entry
-def even(a, w, room, order, low, high, wide, keep, most):
+def even(a, w, room, order, low, high, wide, most):
     """Shards leave the place where a resource is fullest, as long as that lowers how full it is.
 
     Parameters
@@ -1211,12 +1209,10 @@ def even(a, w, room, order, low, high, wide, keep, most):
         Tables to ask, in turn.
     low, high, wide : int
         Loads of the resource: every ``wide``-th from ``low`` to ``high``.
-    keep : int
-        Whether tables stay that are where they are in production.
     most : int
         What the objective may be.
     """
-    _even(a.ctypes, w.ctypes, room.ctypes, order.ctypes, len(order), low, high, wide, keep, most)
+    _even(a.ctypes, w.ctypes, room.ctypes, order.ctypes, len(order), low, high, wide, most)
 
 
 @kernel

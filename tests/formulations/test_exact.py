@@ -7,11 +7,11 @@ import threading
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from formulations import exact
+import formulations
 from formulations.clock import Clock
 from formulations.errors import UnsupportedInstance
-from formulations.exact import Run
 from formulations.exact import solve as solve_exact
+from formulations.goals import seek
 from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.check import check
@@ -44,10 +44,10 @@ def test_equals_brute_force(instance: Instance) -> None:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instances())
-def test_hints_and_polish_keep_the_optimum(instance: Instance) -> None:
-    """Started from the oracle's plan, in any naming of ranks, and polished: still the optimum."""
+def test_hints_keep_the_optimum(instance: Instance) -> None:
+    """Started from the oracle's plan, in any naming of ranks: still the optimum."""
     truth = brute_force(instance)
-    outcome = solve(instance, hint=truth.placement, polish=True)
+    outcome = solve(instance, hint=truth.placement)
     assert outcome.objective == truth.objective
     if truth.placement is not None:
         before = check(instance, truth.placement).objectives
@@ -137,16 +137,16 @@ def _coprime(tables: int, options: int, room: int) -> Instance:
     return builder.build()
 
 
-def test_the_proof_is_told_before_polishing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the trace plan and bound meet, in true costs, when polishing begins."""
+def test_the_proof_is_told_before_the_goals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the trace plan and bound meet, in true costs, when the goals begin."""
     told = []
 
-    def polished(run: Run, outcome: Outcome, settings: Settings, clock: Clock) -> Outcome:
+    def improve(instance: Instance, outcome: Outcome, settings: Settings, clock: Clock) -> Outcome:
         told.append(clock.trace[-1].known)
         return outcome
 
-    monkeypatch.setattr(exact, "_polished", polished)
-    outcome = solve(_shards([3, 4, 5, 6, 7]))
+    monkeypatch.setattr(seek, "improve", improve)
+    outcome = formulations.solve(_shards([3, 4, 5, 6, 7]), "cpsat", Settings(workers=1))
     assert told == [(outcome.objective, outcome.objective)]
 
 

@@ -1,5 +1,5 @@
-"""Reading the options of a formulation, and goals as users write them for the finishing pass:
-names in order, a tolerance for the objective alone."""
+"""Reading the options of a formulation, and goals as users write them: names in order, what may be
+given up of the objective, and how full is even enough."""
 
 from __future__ import annotations
 
@@ -78,30 +78,41 @@ def test_what_is_given_is_read() -> None:
 def test_goals_that_are_not_named_follow_those_that_are() -> None:
     """Order and tolerance as written; the rest in its usual order."""
     goals = parse_goals("step_time:0.1%, moves, shards", "step_time")
-    assert goals.order == ("moves", "shards", "host_memory", "total", "even_memory")
+    assert goals.order == ("moves", "shards", "host_memory", "even_memory", "total")
     assert goals.tolerance == pytest.approx(0.001)
     assert goals.most(1_000_000) == 1_001_000
     assert parse_goals("shards", "step_time") == Goals(
-        ("shards", "host_memory", "total", "even_memory", "moves")
+        ("shards", "host_memory", "even_memory", "total", "moves"), 0.0
     )
     assert parse_goals("total:1%", "total").order == GOALS
+
+
+def test_how_full_is_even_enough_is_named_with_it() -> None:
+    """Every bit counts where even_memory is named; up to half does not where it is not."""
+    text = "even_memory:80%,shards"
+    assert parse_goals(text, "step_time").enough == pytest.approx(0.8)
+    assert parse_goals("even_memory,shards", "step_time").enough == 0.0
+    assert parse_goals("shards", "step_time").enough == 0.5
+    assert str(parse_goals(text, "step_time")) == (
+        "objective:0%,even_memory:80%,shards,host_memory,total,moves"
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         ("step_time:0.1", "a tolerance is a percentage such as 0.1%"),
-        ("moves:3%", "only the objective, step_time, has a tolerance"),
+        ("moves:3%", "only the objective, step_time, and even_memory take a percentage"),
         ("moves,step_time:1%", "the objective, step_time, comes first"),
         ("shard", "did you mean 'shards'"),
         ("moves,moves", "names one twice"),
-        ("even_memory,shards", "even_memory before shards is not supported"),
+        ("even_memory:5", "how full is even enough is a percentage such as 80%"),
         ("busiest_rank:1%", "unknown goal 'busiest_rank'"),
         ("", "unknown goal ''"),
     ],
 )
 def test_what_is_not_supported_is_refused_in_a_sentence(text: str, told: str) -> None:
-    """No tolerance but the objective's, no unknown name, no impossible order."""
+    """No percentage but of the objective and even_memory, no unknown name."""
     with pytest.raises(InstanceError, match="goals: ") as error:
         parse_goals(text, "step_time")
     assert told in str(error.value)

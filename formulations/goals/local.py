@@ -1,0 +1,129 @@
+"""Goals by compiled search: tables and shards change one after another, then many at once, by
+annealing towards a plan that is better in one goal and as good in all before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from formulations.goals.model import Task
+from formulations.goals.problem import Problem
+from formulations.instance import Instance, IntArray
+from formulations.instance.facts import total_use
+from formulations.result.check import check, compute_loads, objectives
+from formulations.result.placement import Placement
+from formulations.search.anneal import Annealer
+from formulations.settings import MOVES
+
+#: Shares of the objective by which a plan may be dearer on the way, as many tables in small steps
+#: may make it cheaper in the end: two thousand tables on every rank leave them one after another.
+SLACKS = (0.0, 1e-3, 1e-2)
+#: Temperatures of the first and the last move of a try, as penalties.
+HEATS = ((2e-3, 1e-5), (2e-2, 1e-5))
+#: Moves of a try, for every table.
+MOVES_A_TABLE = 2_000
+
+
+class Local:
+    """Compiled search for the goals of one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    seed : int
+    """
+
+    def __init__(self, problem: Problem, seed: int = 0) -> None:
+        self._problem, self._annealer = problem, Annealer(problem.instance, seed)
+        self._annealer.choose_from(problem.instance.allowed)
+
+    def tidied(self, task: Task) -> Placement:
+        """Every table takes the best state it can, by the aim and those after it."""
+        problem, instance = self._problem, self._problem.original
+        order, best = preferences(problem, task.aim or 0), task.plan
+        held = problem.within(task.limits)
+        worth = self._worth(task, best)
+        for slack in SLACKS:
+            self._annealer.load(task.plan, [task.most])
+            self._annealer.hold(held)
+            self._annealer.tidy(order, task.most + int(slack * abs(task.most)))
+            plan = self._annealer.placement()
+            if _fits(instance, held, plan, task.most) and self._worth(task, plan) < worth:
+                best, worth = plan, self._worth(task, plan)
+        return best
+
+    def evened(self, task: Task) -> Placement:
+        """Shards leave the fullest place one after another."""
+        problem, annealer = self._problem, self._annealer
+        assert task.aim is not None
+        aim, held = problem.aims[task.aim], problem.within(task.limits)
+        annealer.load(task.plan, [task.most])
+        annealer.hold(held)
+        use = total_use(problem.original)[task.plan.options].sum(axis=1)
+        assert aim.scope is not None
+        annealer.even(np.argsort(-use, kind="stable"), task.most, aim.scope)
+        plan = annealer.placement()
+        return plan if _fits(problem.original, held, plan, task.most) else task.plan
+
+    def annealed(
+        self, task: Task, least: int, most_moves: int, over: Callable[[], bool]
+    ) -> tuple[Placement, int]:
+        """Aim at ever lower values of the aim, from the plan at hand, until none is reached; the
+        plan, and the moves made."""
+        problem, annealer, plan = self._problem, self._annealer, task.plan
+        assert task.aim is not None
+        value, made, misses = task.value, 0, 0
+        step = max(1, (value - least) // 4)
+        moves = min(most_moves, MOVES_A_TABLE * problem.original.num_tables)
+        while value > least and misses < 2 * len(HEATS) and made < most_moves and not over():
+            limits = list(task.limits)
+            limits[task.aim] = max(least, value - step)
+            held = problem.within(limits)
+            annealer.load(plan, _target(problem.original, plan, task.most))
+            annealer.hold(held)
+            made += annealer.run(moves, HEATS[misses % len(HEATS)], over, least=task.most)
+            found = annealer.placement(best=True) if annealer.value is not None else plan
+            if found is not plan and _fits(problem.original, held, found, task.most):
+                plan, value, misses = found, problem.values(found)[task.aim], 0
+            else:
+                misses, step = misses + 1, max(1, step // 4)
+        return plan, made
+
+    def _worth(self, task: Task, plan: Placement) -> list[int]:
+        return self._problem.values(plan)[task.aim or 0 :]
+
+
+def _target(instance: Instance, plan: Placement, most: int) -> list[int]:
+    """What every phase may take: what it takes, and what the objective leaves in proportion."""
+    loads = compute_loads(instance, plan)
+    value = objectives(loads)[instance.objective.value]
+    if instance.objective != "step_time":
+        return [most]
+    peaks = loads.cost.max(axis=0).tolist()
+    spare = [(most - value) * peak // max(1, value) for peak in peaks]
+    spare[peaks.index(max(peaks))] += most - value - sum(spare)
+    return [peak + more for peak, more in zip(peaks, spare, strict=True)]
+
+
+def _fits(instance: Instance, held: Instance, plan: Placement, most: int) -> bool:
+    verdict = check(held, plan)
+    return verdict.feasible and verdict.objectives[instance.objective.value] <= most
+
+
+def preferences(problem: Problem, first: int = 0) -> IntArray:
+    """Rank of every option anywhere, then of every option as in production, by the aims from
+    ``first`` on that an option decides; int64 array [2 × options], the least is the best."""
+    instance = problem.instance
+    use = total_use(instance)
+    known = np.zeros(instance.num_tables, dtype=bool)
+    known[[now.table for now in instance.current]] = True
+    away = known[instance.table_of].astype(np.int64)
+    keys = [np.zeros(2 * instance.num_options, dtype=np.int64)]
+    for aim in problem.aims[first:]:
+        if aim.resource >= 0:
+            keys.append(np.tile(use[:, aim.resource], 2))
+        elif aim.goal == MOVES:
+            keys.append(np.append(away, np.zeros_like(away)))
+    ranks = np.unique(np.stack(keys, axis=1), axis=0, return_inverse=True)[1]
+    return ranks.reshape(-1).astype(np.int64)

@@ -1,0 +1,149 @@
+"""One goal by CP-SAT: the exact model with the objective and earlier goals as constraints; how low
+it can get at all, over pooled ranks; and neighbourhoods where the whole is too large."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations.clock import Clock, OutOfTime
+from formulations.cpsat import Answer, Asked, Found, Use, solve_cpsat
+from formulations.goals.problem import PARTS, Aim, Problem
+from formulations.instance import Instance
+from formulations.model.build import Model, Parts, build
+from formulations.model.fullest import fullest
+from formulations.model.loads import Row
+from formulations.model.partition import Partition, by_class, by_rank
+from formulations.model.placements import decode, fitted
+from formulations.presolve import Presolved
+from formulations.result.placement import Placement
+from formulations.search.context import Context
+from formulations.search.neighbourhoods import Descent
+from formulations.settings import Settings
+
+#: Columns up to which one solve without presolve gives plan and bound.
+SMALL = 3_000
+#: Share of the time for plans where plan and bound are asked for apart.
+FOR_PLANS = 0.6
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """An aim to be minimised.
+
+    Attributes
+    ----------
+    problem : Problem
+    aim : int
+        Which; None: the objective of the instance itself.
+    limits : tuple of (int or None)
+        What every aim may be.
+    most : int
+        What the objective may be.
+    presolved : Presolved
+    plan : Placement
+        Within all limits.
+    """
+
+    problem: Problem
+    aim: int | None
+    limits: tuple[int | None, ...]
+    most: int
+    presolved: Presolved
+    plan: Placement
+
+    @property
+    def value(self) -> int:
+        """Of the plan."""
+        assert self.aim is not None
+        return self.problem.values(self.plan)[self.aim]
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A plan, perhaps better than the task's, and a bound on the aim within the limits."""
+
+    plan: Placement
+    bound: int | None = None
+
+
+def by_model(task: Task, amount: float, settings: Settings, clock: Clock) -> Solved:
+    """The exact model from the plan at hand, for so many units of the clock."""
+    instance = task.problem.within(task.limits)
+    try:
+        model = _build(task, instance, by_rank(instance), clock)
+    except OutOfTime:
+        return Solved(task.plan)
+    values = fitted(model, task.plan, task.presolved.replacement)
+    if values is None:
+        return Solved(task.plan)
+    small = model.linear.num_columns <= SMALL
+
+    def ask(use: Use, share: float) -> Answer:
+        limits = clock.limits(share * amount, settings.seed, settings.workers)
+        answer = solve_cpsat(model.linear, limits, values, Asked(use))
+        clock.spend(answer.work)
+        return answer
+
+    answer = ask(Use.CLAIMS if small else Use.PLANS, 1.0 if small else FOR_PLANS)
+    plan = task.plan if answer.values is None else decode(model, answer.values)
+    if not small and not clock.over():
+        values = values if answer.values is None else answer.values
+        answer = ask(Use.CLAIMS, 1.0 - FOR_PLANS)
+    return Solved(plan, answer.bound)
+
+
+def pooled_bound(task: Task, amount: float, settings: Settings, clock: Clock) -> int | None:
+    """A value that no plan within the limits is below, from the model over pooled ranks."""
+    instance = task.problem.within(task.limits)
+    try:
+        model = _build(task, instance, by_class(instance), clock)
+    except OutOfTime:
+        return None
+    limits = clock.limits(amount, settings.seed, settings.workers)
+    answer = solve_cpsat(model.linear, limits)
+    clock.spend(answer.work)
+    return None if answer.status == Found.INFEASIBLE else answer.bound
+
+
+def _build(task: Task, instance: Instance, partition: Partition, clock: Clock) -> Model:
+    """The model with the aim as its objective."""
+    keep = task.presolved.kept.copy()
+    parts = Parts(keep=keep, limit=task.most, cuts=False, check=clock.check)
+    model = build(instance, partition, parts)
+    if task.aim is not None:
+        row = _row(model, task.problem.aims[task.aim], task)
+        model.linear.scale = 1  # of the objective alone, which is a constraint now
+        model.linear.minimise(row.column, row.coefficient)
+    return model
+
+
+def _row(model: Model, aim: Aim, task: Task) -> Row:
+    """An aim as a row over the columns of a model."""
+    instance = model.columns.candidates.instance
+    if aim.resource >= 0:
+        return model.loads.everything(instance.shard_use[:, aim.resource])
+    if aim.scope is None:
+        moving = model.columns.x[model.columns.candidates.moves]
+        return Row(-1, 1, moving, np.ones(len(moving), dtype=np.int64))
+    original = task.problem.original
+    here = [i for i, r in enumerate(original.resources) if r.scope == aim.scope]
+    return fullest(model, original, here, PARTS, aim.enough, max(aim.enough, task.value))
+
+
+def by_neighbourhoods(
+    task: Task, target: int, amount: float, settings: Settings, clock: Clock
+) -> Placement:
+    """Open part of the plan after part, so that less exceeds a target of the aim, for so many
+    units of the clock."""
+    assert task.aim is not None
+    limits = list(task.limits)
+    limits[task.aim] = target
+    context = Context(task.problem.within(limits), settings, clock, task.presolved.kept)
+    context.objective = -(2**62)  # what is found is no news: nothing is offered
+    descent = Descent(context, task.plan, settings.seed, cap=task.most)
+    end = clock.now() + amount
+    while descent.over > 0 and not clock.over() and clock.now() < end:
+        descent.step()
+    return descent.placement

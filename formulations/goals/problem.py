@@ -1,0 +1,207 @@
+"""Goals as resources of an Instance: what came before is a capacity, so every search heeds it.
+
+How much lies in host memory, how many shards there are and what all costs add up to are uses of
+a resource of the whole cluster; how full ranks are is their own capacities made smaller; moves are
+limited as moves are. "As good in all earlier goals" is then an Instance like any other, and the
+check, annealing, neighbourhoods and the exact model need to know nothing of goals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from formulations.instance import Instance, IntArray, Resource, Scope
+from formulations.instance.facts import own_cost, per_option, total_use
+from formulations.presolve import Presolved, presolve
+from formulations.reduce import bounds_at
+from formulations.result.certificate import Certificate
+from formulations.result.check import compute_loads, moved_tables
+from formulations.result.placement import Placement
+from formulations.settings import (
+    EVEN_MEMORY,
+    HOST_MEMORY,
+    MOVES,
+    SHARDS,
+    TOTAL,
+    Goals,
+)
+
+#: How full a place is, is counted in parts of this, rounded up.
+PARTS = 1000
+#: More than any sum of an instance: no limit.
+LOOSE = 2**61
+
+
+@dataclass(frozen=True)
+class Aim:
+    """One number to be minimised.
+
+    Attributes
+    ----------
+    goal : str
+        The goal it belongs to; ``even_memory`` has one for ranks and one for machines.
+    resource : int
+        Where it is a sum: its resource in the problem's Instance; else -1.
+    scope : Scope or None
+        Where it is how full the fullest place is: of which places.
+    enough : int
+        A value that no plan need be below.
+    """
+
+    goal: str
+    resource: int = -1
+    scope: Scope | None = None
+    enough: int = 0
+
+
+class Problem:
+    """The goals of one instance, in order.
+
+    Parameters
+    ----------
+    instance : Instance
+    goals : Goals
+
+    Attributes
+    ----------
+    aims : tuple of Aim
+        What of the goals this instance can have at all.
+    """
+
+    def __init__(self, instance: Instance, goals: Goals) -> None:
+        self.original = instance
+        aims, columns, resources = list[Aim](), [instance.shard_use], list(instance.resources)
+        for goal in goals.order:
+            values = _summed(instance, goal)
+            if goal == EVEN_MEMORY:
+                enough = round(goals.enough * PARTS)
+                scopes = {r.scope for r in instance.resources if r.capacity.any()}
+                aims += [Aim(goal, -1, s, enough) for s in (Scope.RANK, Scope.MACHINE)
+                         if s in scopes]  # fmt: skip
+            elif goal == MOVES and instance.current:
+                aims.append(Aim(goal))
+            elif values is not None and values.any():
+                aims.append(Aim(goal, len(resources)))
+                resources.append(Resource(f"goal {goal}", Scope.CLUSTER, np.asarray([LOOSE])))
+                columns.append(values[:, None])
+        self.aims = tuple(aims)
+        most = instance.max_moved_tables
+        if most is None and instance.current:
+            most = instance.num_tables
+        self.instance = replace(
+            instance, resources=tuple(resources), max_moved_tables=most,
+            shard_use=np.concatenate(columns, axis=1),
+        )  # fmt: skip
+
+    def values(self, plan: Placement) -> list[int]:
+        """What a plan reaches, aim by aim."""
+        use = compute_loads(self.instance, plan).use
+        return [self._value(aim, plan, use) for aim in self.aims]
+
+    def _value(self, aim: Aim, plan: Placement, use: list[IntArray]) -> int:
+        if aim.resource >= 0:
+            return int(use[aim.resource].sum())
+        if aim.scope is None:
+            return len(moved_tables(self.instance, plan))
+        shares = [
+            -(-PARTS * used // room)
+            for resource, here in zip(self.original.resources, use, strict=False)
+            if resource.scope == aim.scope
+            for used, room in zip(here.tolist(), resource.capacity.tolist(), strict=True)
+            if room
+        ]
+        return max(shares, default=0)
+
+    def within(self, limits: Sequence[int | None]) -> Instance:
+        """The instance of plans that exceed none of these values, aim by aim (None: no limit)."""
+        resources, moved = list(self.instance.resources), self.instance.max_moved_tables
+        for aim, limit in zip(self.aims, limits, strict=True):
+            if limit is None:
+                continue
+            if aim.resource >= 0:
+                held = replace(resources[aim.resource], capacity=np.asarray([limit]))
+                resources[aim.resource] = held
+            elif aim.scope is None:
+                moved = limit if moved is None else min(moved, limit)
+            else:
+                resources = [
+                    _shrunk(r, limit) if r.scope == aim.scope and i < self.count else r
+                    for i, r in enumerate(resources)
+                ]
+        return replace(self.instance, resources=tuple(resources), max_moved_tables=moved)
+
+    @property
+    def count(self) -> int:
+        """Resources of the original instance, which come first."""
+        return len(self.original.resources)
+
+    def presolved(self, most: int, certificate: Certificate | None) -> Presolved:
+        """Options that plans of an objective of at most ``most`` may need for their goals."""
+        found = presolve(self.instance)
+        keep = found.kept & (own_cost(self.original) <= most)
+        if certificate is not None and certificate.kind == "bound":
+            keep = keep & bounds_at(self.original, keep, certificate).below(most + 1)
+        return replace(found, kept=keep)
+
+    def least(self, aim: Aim) -> int:
+        """A value that no plan is below, from each table's own options alone."""
+        instance = self.instance
+        if aim.scope is None and aim.resource < 0:
+            return 0
+        allowed = np.where(instance.allowed, 0, LOOSE)
+        use = total_use(instance)
+        first = instance.table_options[:-1]
+        if not len(first):
+            return 0
+        if aim.resource >= 0:
+            cheapest = np.minimum.reduceat(_saturated(use[:, aim.resource], allowed), first)
+            return sum(cheapest.tolist())
+        found = aim.enough
+        for index, resource in enumerate(self.original.resources):
+            if resource.scope != aim.scope or not resource.capacity.any():
+                continue
+            room = sum(resource.capacity.tolist())
+            off = per_option(instance, np.where(instance.off_rank, 1, 0), np.maximum)
+            own = np.where(off > 0, 0, use[:, index])
+            whole = np.minimum.reduceat(_saturated(own, allowed), first)
+            shard = np.where(instance.off_rank, 0, instance.shard_use[:, index])
+            largest = _saturated(per_option(instance, shard, np.maximum), allowed)
+            one = int(np.minimum.reduceat(largest, first).max())
+            found = max(
+                found, -(-PARTS * sum(whole.tolist()) // room),
+                -(-PARTS * one // int(resource.capacity.max())),
+            )  # fmt: skip
+        return found
+
+
+def _saturated(values: IntArray, forbidden: IntArray) -> IntArray:
+    return np.where(forbidden > 0, LOOSE, values)
+
+
+def _shrunk(resource: Resource, parts: int) -> Resource:
+    rooms = [min(room, room * parts // PARTS) for room in resource.capacity.tolist()]
+    return replace(resource, capacity=np.asarray(rooms, dtype=np.int64))
+
+
+def _summed(instance: Instance, goal: str) -> IntArray | None:
+    """What each shard entry adds to a goal that is a sum; None where it is none."""
+    if goal == SHARDS:
+        return np.ones(len(instance.shard_use), dtype=np.int64)
+    if goal == TOTAL:
+        return instance.shard_cost.sum(axis=1)
+    if goal != HOST_MEMORY:
+        return None
+    host = [
+        (i, int(r.capacity.sum()))
+        for i, r in enumerate(instance.resources)
+        if r.scope != Scope.RANK and r.capacity.any()
+    ]
+    largest = max((room for _, room in host), default=1)
+    values = np.zeros(len(instance.shard_use), dtype=np.int64)
+    for index, room in host:
+        used = instance.shard_use[:, index]
+        values += used if room == largest else np.ceil(used * (largest / room)).astype(np.int64)
+    return values

@@ -1,0 +1,40 @@
+"""How full the fullest place is, as a column to be minimised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from formulations.instance import Instance
+from formulations.model.build import Model
+from formulations.model.loads import Row, distinct
+
+
+def fullest(
+    model: Model, instance: Instance, resources: Sequence[int], parts: int, low: int, high: int
+) -> Row:
+    """A column z from ``low`` to ``high`` with parts · Σ use ≤ z · capacity at every place of some
+    resources; the row that is z.
+
+    Over cells of several ranks it is a relaxation: their sums are held against their sum.
+
+    Parameters
+    ----------
+    instance : Instance
+        Whose capacities count: those of the model's may be smaller.
+    """
+    loads, linear, partition = model.loads, model.linear, model.columns.partition
+    z = int(linear.columns(1, high)[0])
+    linear.row(("fullest", "low"), [z], [-1], high=-low)
+    for index in resources:
+        resource, values = instance.resources[index], instance.shard_use[:, index]
+        room = partition.gathered(resource.scope, resource.capacity)
+        rows = distinct(loads.rows(values, *partition.places(resource.scope)), room)
+        name = ("fullest", resource.name)
+        for row in loads.with_even(loads.even(values), rows, name):
+            linear.row(
+                (*name, row.place), np.append(row.column, z),
+                np.append(parts * row.coefficient, -room[row.place]), high=0,
+            )  # fmt: skip
+    return Row(-1, 1, np.asarray([z]), np.ones(1, dtype=np.int64))

@@ -1,0 +1,191 @@
+"""Goals against brute force: the lexicographic optimum within the tolerance, or said to be open."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from math import ceil
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from formulations import Settings, solve
+from formulations.clock import Clock
+from formulations.goals import seek
+from formulations.goals.seek import improve
+from formulations.instance import Current, Instance, Scope, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.result.check import Loads, check, moved_tables
+from formulations.result.outcome import Outcome, Status, StoppedBy, found
+from formulations.result.placement import Placement
+from formulations.settings import GOALS, Goals
+from tests.formulations.brute_force import brute_force, table_placements
+from tests.formulations.strategies import instances
+
+LOOSE = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def plans(instance: Instance) -> Iterator[tuple[Placement, int, Loads]]:
+    """Every feasible plan, its objective and loads."""
+    ways = [
+        [(option, ranks) for option in instance.options_of(table)
+         for ranks in table_placements(instance, option)]
+        for table in range(instance.num_tables)
+    ]  # fmt: skip
+    for chosen in itertools.product(*ways):
+        plan = Placement(
+            np.asarray([option for option, _ in chosen], dtype=np.int64),
+            [[np.asarray(r, dtype=np.int64) for r in ranks] for _, ranks in chosen],
+        )
+        verdict = check(instance, plan)
+        if verdict.feasible and verdict.loads is not None:
+            yield plan, verdict.objectives[instance.objective.value], verdict.loads
+
+
+def worth(instance: Instance, goals: Goals, plan: Placement, loads: Loads) -> tuple[float, ...]:
+    """What a plan reaches, goal by goal, summed up here anew."""
+    shards = 0
+    for table, option in enumerate(plan.options.tolist()):
+        for block, ranks in zip(instance.blocks_of(option), plan.ranks[table], strict=True):
+            view = instance.block(block)
+            shards += view.count if view.where == Where.CLUSTER else len(ranks)
+    pairs = list(zip(instance.resources, loads.use, strict=True))
+    host = [(r, use) for r, use in pairs if r.scope != Scope.RANK and r.capacity.any()]
+    most = max((int(r.capacity.sum()) for r, _ in host), default=1)
+    share = sum(use.sum() * most / r.capacity.sum() for r, use in host)
+    found: dict[str, list[float]] = {
+        "host_memory": [share],
+        "shards": [shards],
+        "total": [int(loads.cost.sum() + loads.unplaced_cost.sum())],
+        "moves": [len(moved_tables(instance, plan))],
+        "even_memory": [_fullest(pairs, scope, goals.enough) for scope in ("rank", "machine")],
+    }
+    return tuple(value for goal in goals.order for value in found[goal])
+
+
+def _fullest(pairs: list[tuple[object, np.ndarray]], scope: str, enough: float) -> int:
+    shares = [
+        ceil(1000 * int(used) / int(room))
+        for r, use in pairs
+        if r.scope == scope  # type: ignore[attr-defined]
+        for used, room in zip(use, r.capacity, strict=True)  # type: ignore[attr-defined]
+        if room
+    ]
+    return max(round(1000 * enough), *shares) if shares else 0
+
+
+def one_memory(instance: Instance) -> bool:
+    """Whether at most one memory beyond ranks has room: shares of several are rounded."""
+    return sum(r.scope != Scope.RANK and bool(r.capacity.any()) for r in instance.resources) < 2
+
+
+@LOOSE
+@given(
+    instances(max_combinations=400, max_tables=3),
+    st.permutations(GOALS),
+    st.sampled_from([0.0, 0.2]),
+    st.sampled_from([0.0, 0.5]),
+    st.sampled_from([None, 20.0]),
+)
+def test_the_lexicographic_optimum_is_reached_or_open(
+    instance: Instance, order: list[str], tolerance: float, enough: float, work: float | None
+) -> None:
+    """From an optimal plan: as good as the best of all plans, in every goal that is told as met;
+    no bound above the best; CP-SAT alone and with compiled search before it."""
+    truth = brute_force(instance)
+    if truth.placement is None or truth.objective is None or not one_memory(instance):
+        return
+    goals = Goals(tuple(order), tolerance, enough)
+    asked = Settings(time_limit=None, work_limit=work, workers=1, goals=goals)
+    start = found(instance, "cpsat", truth.placement, StoppedBy.PROOF)
+    outcome = improve(instance, start, asked, Clock(asked))
+    assert outcome.placement is not None and outcome.objective is not None
+    most = goals.most(truth.objective)
+    assert outcome.objective <= most
+    verdict = check(instance, outcome.placement)
+    assert verdict.feasible and verdict.loads is not None
+    best = min(
+        worth(instance, goals, plan, loads)
+        for plan, value, loads in plans(instance)
+        if value <= most
+    )
+    assert worth(instance, goals, outcome.placement, verdict.loads) == best
+    assert all(goal.met for goal in outcome.goals)
+
+
+def cut_cheaply() -> Instance:
+    """A table alone on its rank, 96% full, or on all four ranks beside what these carry."""
+    builder = InstanceBuilder([[0, 1, 2, 3]], ["p"], [("hbm", "rank", 100)], "busiest_rank")
+    builder.add_table("large")
+    builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({"hbm": 96}, [99_997])])])
+    builder.add_option("cut", [Block(Where.EVERY_RANK, [Shard({"hbm": 24}, [1])])])
+    for index in range(4):
+        builder.add_table(f"small{index}")
+        builder.add_option("o", [Block([index], [Shard({"hbm": 3}, [100_000 * (index > 0) + 3])])])
+    return builder.build()
+
+
+def test_next_to_nothing_is_given_up_for_much_room() -> None:
+    """99% of a rank at 100,003; the table cut over all ranks costs 1 more and leaves 27%."""
+    instance = cut_cheaply()
+    exact = solve(instance, "cpsat", Settings(workers=1, goals=Goals(tolerance=0.0)))
+    assert (exact.status, exact.objective) == (Status.OPTIMAL, 100_003)
+    outcome = solve(instance, "cpsat", Settings(workers=1))
+    assert (outcome.objective, outcome.before_goals) == (100_004, 100_003)
+    assert outcome.status == Status.FEASIBLE and outcome.bound == 100_003
+    assert outcome.certified_bound is not None and outcome.certified_bound <= 100_003
+    fullest = next(g for g in outcome.goals if g.goal == "even_memory")
+    assert (fullest.value, fullest.met) == (270, True)
+
+
+def test_nothing_is_given_up_for_little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the cut leaves ranks nearly as full, the plan stays optimal."""
+    monkeypatch.setattr(seek, "WORTH", 750)
+    outcome = solve(cut_cheaply(), "cpsat", Settings(workers=1))
+    assert (outcome.status, outcome.objective, outcome.before_goals) == (
+        Status.OPTIMAL, 100_003, None,
+    )  # fmt: skip
+
+
+def test_what_time_does_not_prove_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any search a goal that could be better is told as open, not as met."""
+    monkeypatch.setattr(seek, "SHARE", 0.0)
+    monkeypatch.setattr(seek, "LEAST", 0.0)
+    instance = cut_cheaply()
+    truth = brute_force(instance)
+    assert truth.placement is not None
+    asked = Settings(workers=1, goals=Goals(enough=0.0))
+    outcome = improve(
+        instance, found(instance, "cpsat", truth.placement, StoppedBy.PROOF), asked, Clock(asked)
+    )
+    fullest = next(g for g in outcome.goals if g.goal == "even_memory")
+    assert (fullest.value, fullest.met, fullest.bound) == (990, False, 270)
+
+
+def test_bounds_of_earlier_goals_are_dropped_with_the_objective() -> None:
+    """Shards come first and are least at two values of the objective; nothing false is claimed."""
+    instance = cut_cheaply()
+    goals = Goals(("shards", "even_memory", "host_memory", "total", "moves"))
+    outcome = solve(instance, "cpsat", Settings(workers=1, goals=goals))
+    shards = next(g for g in outcome.goals if g.goal == "shards")
+    assert outcome.before_goals is None and (shards.value, shards.met) == (5, True)
+
+
+def test_moves_are_a_goal_against_todays_plan() -> None:
+    """Two ranks as good as each other: the table stays where production has it."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 9)], "busiest_rank")
+    builder.add_table("t")
+    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 5}, [7])])])
+    for rank in (0, 1):
+        instance = replace(builder.build(), current=(Current(0, 0, ((rank,),)),))
+        outcome = solve(instance, "cpsat", Settings(workers=1))
+        assert _ranks(outcome) == [rank]
+        assert outcome.goals[-1].goal == "moves" and outcome.goals[-1].value == 0
+
+
+def _ranks(outcome: Outcome) -> list[int]:
+    assert outcome.placement is not None
+    return outcome.placement.ranks[0][0].tolist()
