@@ -8,11 +8,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from formulations.search.finish import finished
-
-from formulations import Instance, Placement
+from formulations import Instance, Placement, Settings
+from formulations.clock import Clock
+from formulations.goals.seek import improve
 from formulations.result.check import check, moved_bytes, moved_tables
-from formulations.settings import DEFAULT_GOALS, parse_goals
+from formulations.result.outcome import StoppedBy, found
+from formulations.settings import DEFAULT_GOALS, Goals, parse_goals
 from milp_planner import read_plan
 from milp_planner.drawing.units import show_amount, show_cost
 from milp_planner.features.explain.moves import carried
@@ -31,6 +32,15 @@ def line(name: str, instance: Instance, placement: Placement, now: int, best: in
         f"| {name} | {len(moved):,} | {size} | {show_cost(value, instance.time_unit)} | "
         f"{(now - value) / (now - best):.0%} |"
     )
+
+
+def finished(instance: Instance, placement: Placement, goals: Goals) -> Placement:
+    """A plan after the goals."""
+    asked = Settings(goals=goals)
+    start = found(instance, "auto", placement, StoppedBy.TIME_LIMIT)
+    better = improve(instance, start, asked, Clock(asked)).placement
+    assert better is not None
+    return better
 
 
 def main() -> None:

@@ -25,8 +25,9 @@ from formulations.settings import Settings
 
 #: Options and placement variables up to which an aim is solved in the exact model.
 WHOLE_UP_TO = 40_000
-#: Share of the time already spent that all aims may take, and the least and most of it.
-SHARE, LEAST, MOST = 1.0, 2.0, 10.0
+#: Share of the time already spent that all aims may take, and the least and most of it; goals that
+#: a caller names may take the most.
+SHARE, LEAST, MOST = 1.0, 3.0, 10.0
 #: Share of the time limit kept for the goals, and the most units of it.
 KEEP, MOST_KEPT = 0.08, 5.0
 #: Units an option for what compiled loops do once, and the largest share of the limit for it.
@@ -94,7 +95,8 @@ class _Seek:
         self._known = [_Known() for _ in problem.aims]
         self._presolved: dict[int, Presolved] = {}
         self._local: Local | None = None
-        self._end = clock.now() + min(MOST, max(LEAST, SHARE * clock.now()))
+        named = settings.goals.named
+        self._end = clock.now() + (MOST if named else min(MOST, max(LEAST, SHARE * clock.now())))
 
     def run(self) -> None:
         """All aims in order."""

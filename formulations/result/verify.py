@@ -219,9 +219,10 @@ def _faults(outcome: Outcome) -> Iterator[tuple[str, bool]]:
     yield "it goes on after the end", late
     objectives = [p.objective for p in outcome.trace if p.objective is not None]
     if objectives:
-        best = min(objectives)
-        text = f"the best plan it reports costs {best}, the outcome's {outcome.objective}"
-        yield text, best != outcome.objective
+        best, given = min(objectives), outcome.before_goals
+        told = outcome.objective if given is None else given
+        text = f"the best plan it reports costs {best}, the outcome's {told}"
+        yield text, best != told
     bounds = [p.bound for p in outcome.trace if p.bound is not None]
     if bounds and outcome.status != Status.INFEASIBLE:
         high, bound = max(bounds), outcome.bound

@@ -146,9 +146,10 @@ GoalsOption = Annotated[
     str | None,
     option(
         "--goals NAMES",
-        "Secondary goals in order of priority, optionally preceded by how much of the objective may"
-        " be given up for them, as in step_time:0.1%,moves,shards. Default: host_memory, shards,"
-        " total, even_memory, moves.",
+        "Goals after the objective, in order, optionally preceded by how much of the objective may"
+        " be given up for them, as in step_time:0.1%,moves,even_memory:80% (up to 80% full is even"
+        " enough). Default: host_memory, even_memory:50%, shards, total, moves; next to nothing is"
+        " given up, and only where it gives a nearly full rank much room.",
     ),
 ]
 AllRowsOption = Annotated[

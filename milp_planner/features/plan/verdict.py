@@ -11,7 +11,7 @@ from rich.text import Text
 
 from formulations import Instance, Outcome
 from formulations.result.check import Loads, check, moved_bytes, moved_tables
-from formulations.result.outcome import certified_gap, standing
+from formulations.result.outcome import GoalReached, certified_gap, standing
 from formulations.result.placement import current_plan
 from milp_planner.drawing.charts import WIDTH, Drawing, Scale
 from milp_planner.drawing.units import (
@@ -24,6 +24,7 @@ from milp_planner.drawing.units import (
     show_time,
     time_unit,
 )
+from milp_planner.features.plan.goals import given_up, goal_lines
 from milp_planner.features.plan.ranks import RankRow, RanksInfo, Usage, by_memory
 from milp_planner.files import Facts
 
@@ -102,6 +103,10 @@ class VerdictInfo(Facts):
     moved_tables: int | None = None
     moved_bytes: int | None = None
     """From there to this plan; None without one of both."""
+    goals: tuple[GoalReached, ...] = ()
+    """What the plan reaches after its objective."""
+    before_goals: int | None = None
+    """Objective of the best plan, where this one costs more for the sake of a goal."""
 
     @property
     def certified_optimal(self) -> bool:
@@ -119,6 +124,19 @@ class VerdictInfo(Facts):
     def proved(self) -> bool:
         """Whether no plan is better: a bound derived in integers meets the objective."""
         return self.status == "optimal"
+
+    @property
+    def proved_before_goals(self) -> bool:
+        """Whether the best plan was proved optimal before something was given up."""
+        same = self.before_goals is not None and self.before_goals == self.bound
+        return same and bool(self.bound_exact)
+
+    @property
+    def after(self) -> list[str]:
+        """The goals after the objective, and what was given up for them, in words."""
+        proved = self.proved_before_goals
+        given = given_up(self.objective, self.before_goals, proved, self.time_unit)
+        return [*given, *goal_lines(self.goals, self.time_unit)]
 
     @property
     def fullest(self) -> tuple[Tightest, ...]:
@@ -158,6 +176,8 @@ def verdict_of(instance: Instance, outcome: Outcome) -> VerdictInfo:
         today=today.objectives[instance.objective.value] if today and today.feasible else None,
         moved_tables=None if moved is None else len(moved),
         moved_bytes=None if plan is None or moved is None else moved_bytes(instance, plan, moved),
+        goals=outcome.goals,
+        before_goals=outcome.before_goals,
     )
 
 
@@ -185,6 +205,7 @@ def draw_verdict(info: VerdictInfo, title: str = "") -> Panel:
     colour = COLOUR[info.status]
     lines = [_headline(info, colour), *map(Text, (*_proof(info), *_since(info)))]
     lines += [_tightest(place, info.time_unit) for place in info.fullest]
+    lines += map(Text, info.after)
     if info.note:
         lines.append(Text(info.note, style="dim"))
     if info.objective is not None:
@@ -208,7 +229,7 @@ def _headline(info: VerdictInfo, colour: str) -> Text:
 def _proof(info: VerdictInfo) -> list[str]:
     """What is certified, then what a solver proved beyond that, in words."""
     lines = []
-    if STOPPED[info.stopped_by]:
+    if STOPPED[info.stopped_by] and not info.proved_before_goals:
         lines.append(STOPPED[info.stopped_by])
     if info.certified_infeasible:
         lines.append("certified: no plan exists; verify re-derives it")

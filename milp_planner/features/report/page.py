@@ -139,7 +139,7 @@ def render(info: ReportInfo) -> str:
 def strip(info: VerdictInfo) -> list[Fact]:
     """Status, objective, what is certified and proved, the tightest places, time."""
     unit = info.time_unit
-    note = "; ".join(filter(None, (STOPPED[info.stopped_by], info.note)))
+    note = "; ".join(filter(None, (STOPPED[info.stopped_by], info.note, *info.after)))
     found = [Fact("status", info.standing, note, info.status)]
     if info.objective is not None:
         found.append(

@@ -1,0 +1,63 @@
+"""The goals after the objective, in words: what the plan reaches, and whether it could be less."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from formulations.goals.problem import PARTS
+from formulations.result.outcome import GoalReached
+from formulations.settings import EVEN_MEMORY, HOST_MEMORY, MOVES, SHARDS
+from milp_planner.drawing.units import show_amount, show_cost, show_gap
+
+
+def goal_lines(goals: Iterable[GoalReached], unit: str) -> list[str]:
+    """One line for all goals that say something; none where no goal does.
+
+    Parameters
+    ----------
+    goals : iterable of GoalReached
+    unit : str
+        Time unit of the instance: ``ps``, or plain numbers.
+    """
+    told = [
+        f"{_reached(goal, goal.value, unit)} ({_known(goal, unit)})"
+        for goal in goals
+        if goal.value or not goal.met
+    ]
+    return ["after that: " + ", ".join(told)] if told else []
+
+
+def given_up(objective: int | None, before: int | None, proved: bool, unit: str) -> list[str]:
+    """What a plan costs more than the best one for the sake of these goals."""
+    if objective is None or before is None:
+        return []
+    share = show_gap((objective - before) / max(1, abs(before)))
+    best = f"the best plan, {show_cost(before, unit, digits=6)}" + (
+        " (proved)" if proved else " found"
+    )
+    return [f"{share} above {best}: given up for the goals after the objective"]
+
+
+def _known(goal: GoalReached, unit: str) -> str:
+    if goal.met:
+        return "even enough" if goal.bound is None else "least"
+    if goal.bound is None:
+        return "open"
+    return f"open, at least {_amount(goal.goal, goal.bound, unit)}"
+
+
+def _reached(goal: GoalReached, value: int, unit: str) -> str:
+    amount = _amount(goal.goal, value, unit)
+    if goal.goal == EVEN_MEMORY:
+        return f"fullest {goal.scope} {amount}"
+    if goal.goal in (SHARDS, MOVES):
+        return f"{amount} {'shards' if goal.goal == SHARDS else 'tables moved'}"
+    return f"{'host memory' if goal.goal == HOST_MEMORY else goal.goal} {amount}"
+
+
+def _amount(goal: str, value: int, unit: str) -> str:
+    if goal == EVEN_MEMORY:
+        return f"{100 * value / PARTS:.1f}%"
+    if goal in (SHARDS, MOVES):
+        return f"{value:,}"
+    return show_amount(value, unit) if goal == HOST_MEMORY else show_cost(value, unit)
