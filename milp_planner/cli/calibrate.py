@@ -77,19 +77,20 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         float,
         option(
             "--max-spread SHARE",
-            "Refuse to fit if repeats spread by more than this (half their interquartile range "
-            "over the median; in a sweep its column spread, or half the range of repeats).",
+            "Repeats that spread by more than this (half their interquartile range over the "
+            "median) are repeated further, and left out if too uncertain even then; a sweep is "
+            "refused (its column spread, or half the range of repeats).",
             positive,
         ),
     ] = 0.25,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Measure this machine's memory tiers and write a hardware profile.
+    """Measure this machine's memory tiers and training steps and write a hardware profile.
 
-    Times lookups in every mode, training and launch overhead, and fits a profile for
-    plan --profile. Exit code 1, with nothing written, if the measurements are too noisy or
-    contradict each other.
+    Times lookups in every mode, launch overhead and whole training steps, and fits a profile for
+    plan --profile. What is too noisy, or contradicts the rest, is left out and named. Exit code 1,
+    with nothing written, if nothing is left.
     """
     measuring = given(context, "device", "quick", "threads", "seed")
     if raw is not None and measuring:

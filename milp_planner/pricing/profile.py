@@ -14,6 +14,7 @@ from milp_planner.errors import CHECK, BadInput
 from milp_planner.inputs.access import Share
 from milp_planner.inputs.problems import nearest
 from milp_planner.inputs.spec import Bandwidth, Spec, as_tuple
+from milp_planner.pricing.step_model import StepModel
 
 Positive = Annotated[float, Field(gt=0)]
 Spreadable = Literal[
@@ -99,6 +100,8 @@ class Profile(Spec):
     """x_eff of dynamicemb tables in mode HOST_ONLY."""
     uvm_caching: EfficiencyCurve
     """x_eff of TorchRec tables in mode CACHING."""
+    step: StepModel | None = None
+    """Terms of a measured step, which price the tables of their tier in place of bandwidths."""
     spread: dict[Spreadable, Annotated[float, Field(ge=0, lt=1)]] = Field(default_factory=dict)
     """Measured relative spread, 0.1 for ±10%, by field; fields without one: not measured."""
     origin: dict[str, str]

@@ -12,6 +12,7 @@ from milp_planner.pricing import exchange, lookup, storage
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, TableColumns
 from milp_planner.pricing.options import WHOLE_ROWS, Choice
 from milp_planner.pricing.popularity import rank_factors
+from milp_planner.pricing.step import priced_by_step, step_seconds
 from milp_planner.pricing.units import FloatArray, IntArray
 
 
@@ -278,6 +279,13 @@ def shard_seconds(
     forward *= np.where(whole, lookup.narrow_penalty(shards.columns, kernel), 1.0)
     forward += kernel.launch_seconds
     backward = lookup.backward_seconds(forward, weighted, kernel)
+    measured = priced_by_step(job, options)
+    if job.profile.step is not None and measured.any():
+        ids, rows_out = exchanged.ids, exchanged.rows_out
+        there, update = step_seconds(job, job.profile.step, options, shards, ids, rows_out)
+        update = update + np.where(weighted, kernel.weighted_multiple, 0.0) * there
+        forward = np.where(measured, there, forward)
+        backward = np.where(measured & (update > 0), update, backward)
     out, back = _exchange(job, options, shards, exchanged, bandwidth)
     prefetch = lookup.prefetch_seconds(misses, row, job.profile)
     seconds = np.stack([forward, out, backward, back, prefetch], axis=1)

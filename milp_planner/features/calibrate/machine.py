@@ -18,16 +18,19 @@ import numpy as np
 from milp_planner.errors import PlannerError
 
 if TYPE_CHECKING:
+    from milp_planner.features.calibrate.steps import StepSpec
     from milp_planner.features.calibrate.sweep import SweepPoint
 
 MAX_SPREAD = 0.25
 """Repeats may differ by this much, half their interquartile range over the median."""
+MORE = 4
+"""Times as many rounds at most as are planned, where repeats differ more."""
 Lap = Callable[[str], None]
 """Ends a named part of a probe's run: called with the part's name, it reads the clock."""
 
 
 class TooNoisy(PlannerError):
-    """Measurements that contradict themselves or each other: nothing is fitted to them."""
+    """Times that contradict themselves or each other: nothing is fitted to them."""
 
     exit_code = 1
 
@@ -74,6 +77,18 @@ class Sample:
         low, _, high = quantiles(self.seconds, n=4, method="inclusive")
         return (high - low) / 2 / self.median
 
+    @property
+    def uncertainty(self) -> float:
+        """Relative standard error of the median, as if the repeats were normally distributed.
+
+        The median's error is 1.253 σ/√n, and ``spread`` is 0.6745 σ.
+        """
+        return 1.253 / 0.6745 * self.spread / len(self.seconds) ** 0.5
+
+    def steady(self, limit: float) -> bool:
+        """Whether repeats spread by at most ``limit``, or are so many that half of it is enough."""
+        return self.spread <= limit or self.uncertainty <= limit / 2
+
     def part(self, name: str) -> float:
         """Median seconds of one part."""
         return median(self.parts[name])
@@ -84,26 +99,40 @@ def measure(
     rounds: int,
     now: Callable[[], float],
     *,
+    limit: float | None = None,
     warmups: int = 1,
     seed: int = 0,
-    on_step: Callable[[str], None] | None = None,
+    on_step: Callable[[str, int], None] | None = None,
 ) -> dict[str, Sample]:
     """A :class:`Sample` of every probe by its name, each timed once a round.
 
-    ``rounds`` timed ones follow ``warmups`` untimed ones. ``now`` is the clock in seconds; on an
-    accelerator it waits for queued work first. ``seed`` draws the order within each round;
-    ``on_step`` is called with a probe's name after each run.
+    Parameters
+    ----------
+    rounds, warmups
+        Timed ones, and untimed ones before them.
+    now
+        The clock in seconds; on an accelerator it waits for queued work first.
+    limit
+        Spread beyond which a probe has further rounds, up to :data:`MORE` times ``rounds`` in all.
+    seed
+        Of the order within each round.
+    on_step
+        Called after each run with the probe's name and how many runs are certain to follow.
     """
     order = np.random.default_rng(seed)
     taken: dict[str, list[tuple[float, dict[str, float]]]] = {p.name: [] for p in probes}
-    for number in range(-warmups, rounds):
-        for index in order.permutation(len(probes)):
-            probe = probes[index]
+    chosen = list(probes)
+    for number in range(-warmups, rounds if limit is None else MORE * rounds):
+        if limit is not None and number >= rounds:
+            chosen = [p for p in chosen if _sample(p.name, taken[p.name]).spread > limit]
+        for done, index in enumerate(order.permutation(len(chosen)), start=1):
+            probe = chosen[index]
             timed = _once(probe, number + warmups, now)
             if number >= 0:
                 taken[probe.name].append(timed)
             if on_step is not None:
-                on_step(probe.name)
+                left = max(rounds - 1 - number, 0) * len(chosen) + len(chosen) - done
+                on_step(probe.name, left)
     return {name: _sample(name, runs) for name, runs in taken.items()}
 
 
@@ -199,6 +228,13 @@ class Machine(Protocol):
 
     def lookup_training(self, dim: int) -> Probe:
         """A lookup in the large table, parts ``forward`` and ``backward`` (gradient, update)."""
+
+    def step(self, spec: StepSpec) -> Probe:
+        """A training step, parts ``lookup``, ``dense`` and ``update``."""
+
+    @property
+    def room(self) -> int:
+        """Elements that the tables of a step may have."""
 
     def copy(self) -> tuple[Probe, float] | None:
         """A plain copy from far to near and its bytes; None where no link lies between."""

@@ -2,53 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import yaml
 
-from milp_planner.features.calibrate.cuda_machine import MOVED_BYTES
-from milp_planner.features.calibrate.machine import Machine, Probe, Sample, TooNoisy, quiet
-from milp_planner.features.calibrate.sweep import Mode, Sweep, SweepPoint, fit_sweep, fitted_profile
-from milp_planner.pricing.profile import Profile, Spreadable, load_profile
+from milp_planner.features.calibrate.machine import Machine, Probe, Sample, TooNoisy
+from milp_planner.features.calibrate.step_fit import fit_steps
+from milp_planner.features.calibrate.steps import FITTED, StepSpec, draw_steps
+from milp_planner.features.calibrate.sweep import Sweep
+from milp_planner.features.calibrate.tiers import DIM, NARROW, TierProbes, fit_tiers
+from milp_planner.pricing.profile import Kernel, Profile, load_profile
 
-DIM = 256
-"""Floats of a row (1 KB): wide enough that memory and not dispatch is measured."""
-NARROW = (32, 64, 128)
-"""Narrower rows, for the penalties."""
 HITS = (0.25, 0.5, 0.75, 0.9, 0.97)
 """Shares of the lookups in the near tier at which the tiered modes are measured."""
 RATIOS = (0.1, 0.4, 0.7)
 """Cache ratios at which dynamicemb tables are measured."""
+STEPS, QUICK_STEPS = 120, 36
+"""Steps that are drawn and measured."""
+MOVED, QUICK_MOVED = 2**24, 2**22
+"""Bytes that the lookups of one of them may read."""
 
 
 @dataclass(frozen=True, eq=False)
 class MeasurementPlan:
     """Probes by what they are for."""
 
-    tiers: dict[tuple[str, float], Probe]
-    """By (mode, share of lookups in the near tier), at :data:`DIM` floats per row."""
-    widths: dict[int, Probe]
-    """HOST_ONLY on a CPU, HBM_ONLY on a GPU, by narrower row."""
-    launch: Probe
+    tiers: TierProbes
     lookup_training: Probe
-    copy: tuple[Probe, float] | None
-    """And its bytes; None where no link lies between the tiers."""
-    runtime: dict[tuple[str, float], Probe]
-    """dynamicemb tables by (mode, cache ratio), where the library is there."""
+    steps: dict[StepSpec, Probe]
     rounds: int
-    """Timed rounds."""
+    """Timed rounds of all but the steps."""
+    step_rounds: int
+    """Timed rounds of the steps, of which there are many."""
 
     @property
     def probes(self) -> list[Probe]:
-        """All of them."""
-        single = [self.launch, self.lookup_training]
-        copies = [self.copy[0]] if self.copy else []
-        lookups = [*self.tiers.values(), *self.widths.values()]
-        return [*lookups, *single, *copies, *self.runtime.values()]
+        """All of them but the steps."""
+        return [*self.tiers.probes, self.lookup_training]
 
 
-def measurement_plan(machine: Machine, quick: bool) -> MeasurementPlan:
+def measurement_plan(machine: Machine, quick: bool, seed: int = 0) -> MeasurementPlan:
     """Every probe of a calibration; ``quick``: fewer points and rounds, for a first look."""
     hits = HITS[1:2] if quick else HITS
     tiers = {("HBM_ONLY", 1.0): machine.lookup("HBM_ONLY", 1.0, DIM),
@@ -56,14 +50,20 @@ def measurement_plan(machine: Machine, quick: bool) -> MeasurementPlan:
     for mode in ("CACHING", "HYBRID"):
         tiers |= {(mode, hit): machine.lookup(mode, hit, DIM) for hit in hits}
     whole = ("HOST_ONLY", 0.0) if machine.device == "cpu" else ("HBM_ONLY", 1.0)
+    count, moved = (QUICK_STEPS, QUICK_MOVED) if quick else (STEPS, MOVED)
+    specs = draw_steps(FITTED, count, most=machine.room, moved=moved, seed=seed)
     return MeasurementPlan(
-        tiers=tiers,
-        widths={dim: machine.lookup(*whole, dim) for dim in NARROW},
-        launch=machine.launch(),
+        tiers=TierProbes(
+            lookups=tiers,
+            widths={dim: machine.lookup(*whole, dim) for dim in NARROW},
+            launch=machine.launch(),
+            copy=machine.copy(),
+            runtime=_runtime(machine, RATIOS[:1] if quick else RATIOS),
+        ),
         lookup_training=machine.lookup_training(DIM),
-        copy=machine.copy(),
-        runtime=_runtime(machine, RATIOS[:1] if quick else RATIOS),
+        steps={spec: machine.step(spec) for spec in specs},
         rounds=5 if quick else 31,
+        step_rounds=5 if quick else 11,
     )
 
 
@@ -74,23 +74,24 @@ def _runtime(machine: Machine, ratios: tuple[float, ...]) -> dict[tuple[str, flo
     return {key: probe for key, probe in probes.items() if probe is not None}
 
 
-APART = 1.2
-"""The near tier must be faster than the far one by this factor, or nothing separates them."""
-
-
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """A profile and what it was fitted to."""
 
     profile: Profile
-    sweep: Sweep
-    """Times of the tiers, in the form that ``calibrate --raw`` reads."""
+    sweep: Sweep | None
+    """Times of the tiers, in the form that ``calibrate --raw`` reads; None where the tiers were
+    left out."""
     samples: dict[str, Sample]
     """Every measured :class:`~milp_planner.features.calibrate.machine.Sample`."""
     facts: dict[str, object]
     """The machine."""
     seconds: float
     """Wall time of the measurement, what was prepared between its runs included."""
+    steps: tuple[StepSpec, ...] = ()
+    """Measured steps."""
+    left_out: tuple[str, ...] = field(default=())
+    """What was too noisy or contradictory to be fitted, a sentence each."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: everything measured and everything made of it."""
@@ -102,8 +103,10 @@ class Calibration:
         return {
             "machine": self.facts,
             "seconds": self.seconds,
+            "left_out": list(self.left_out),
             "profile": self.profile.to_dict(),
-            "sweep": self.sweep.to_dict(),
+            "sweep": None if self.sweep is None else self.sweep.to_dict(),
+            "steps": [spec.to_dict() for spec in self.steps],
             "samples": samples,
         }
 
@@ -116,135 +119,43 @@ def calibration(
     max_spread: float,
     seconds: float,
 ) -> Calibration:
-    """Fit a profile; TooNoisy when repeats spread too far, tiers look alike, times contradict."""
-    quiet([samples[probe.name] for probe in plan.probes], max_spread)
-    sweep = _sweep(name, machine, plan, samples)
-    profile = _profile(name, machine, plan, samples, sweep, max_spread)
-    runtime = _runtime_sweep(sweep, plan, samples)
-    if runtime is not None:
-        measured = {"name": name, "description": profile.description}
-        profile = fitted_profile(runtime, profile, max_spread).model_copy(update=measured)
-    return Calibration(profile, sweep, samples, machine.facts(), seconds)
+    """Fit a profile to all that is steady; the base's numbers stand for the rest.
 
-
-def _profile(
-    name: str,
-    machine: Machine,
-    plan: MeasurementPlan,
-    samples: dict[str, Sample],
-    sweep: Sweep,
-    max_spread: float,
-) -> Profile:
-    base, launch = load_profile("torchrec-default"), samples[plan.launch.name]
-    fit = fit_sweep(sweep, base, max_spread)
-    ends = (("HBM_ONLY", 1.0), ("HOST_ONLY", 0.0))
-    near, far = (samples[plan.tiers[end].name] for end in ends)
-    spread: dict[Spreadable, float] = {
-        "hbm": near.spread, "host_link": far.spread, "ddr": far.spread,
-        "launch_seconds": launch.spread, **fit.spread,
-    }  # fmt: skip
-    if "caching" in spread:
-        spread["uvm_caching"] = spread["caching"]
+    TooNoisy where neither the tiers nor the steps can be fitted.
+    """
+    base = load_profile("torchrec-default")
+    steady = {key: sample for key, sample in samples.items() if sample.steady(max_spread)}
+    left = [
+        f"{s.name}: its repeats spread by ±{s.spread:.0%} around {s.ms:.3g} ms"
+        for s in samples.values()
+        if s.name not in steady
+    ]
+    tiers = fit_tiers(name, machine, plan.tiers, steady, base)
+    tier: Literal["hbm", "ddr"] = "ddr" if machine.device == "cpu" else "hbm"
+    kept = {spec: steady[p.name] for spec, p in plan.steps.items() if p.name in steady}
+    steps = fit_steps(kept, tier, _steps_origin(machine, len(kept), len(plan.steps)))
+    left += [*tiers.left_out, *steps.left_out]
+    if tiers.sweep is None and steps.model is None:
+        raise TooNoisy(f"nothing could be fitted (is something else running?): {'; '.join(left)}")
+    training = steady.get(plan.lookup_training.name)
+    kernel: Kernel = tiers.fields["kernel"]
+    if training is not None:
+        multiple = round(training.part("backward") / training.part("forward"), 4)
+        kernel = kernel.model_copy(update={"backward_multiple": multiple})
     made = base.model_copy(
         update={
+            **tiers.fields,
             "name": name,
             "description": _description(machine),
-            "hbm": sweep.hbm,
-            "ddr": round(_bandwidth(machine, far, launch)),
-            "host_link": sweep.host_link,
-            "kernel": _kernel(machine, plan, samples, base),
-            "caching": fit.curves["CACHING"],
-            "hybrid": fit.curves["HYBRID"],
-            "host_only": fit.host_only,
-            "uvm_caching": fit.curves["CACHING"],
-            "spread": {key: round(min(value, 0.99), 4) for key, value in spread.items()},
-            "origin": _origin(machine, plan, samples),
+            "kernel": kernel,
+            "step": steps.model,
+            "origin": {**base.origin, **tiers.origin},
         }
     )
-    return Profile.from_dict(made.to_dict())
-
-
-def _points(
-    probes: dict[tuple[str, float], Probe], samples: dict[str, Sample], launch: float
-) -> list[SweepPoint]:
-    """Times by mode and x, launch overhead apart."""
-    points = []
-    for (mode, x), probe in probes.items():
-        taken = samples[probe.name]
-        ms, spread = 1e3 * (taken.median - launch), min(taken.spread, 1.0)
-        points.append(SweepPoint(mode=cast(Mode, mode), x=x, ms=ms, spread=spread))
-    return points
-
-
-def _runtime_sweep(tiers: Sweep, plan: MeasurementPlan, samples: dict[str, Sample]) -> Sweep | None:
-    """dynamicemb's own times over the cache ratio, against the measured bandwidths."""
-    if not plan.runtime:
-        return None
-    points = [point.to_dict() for point in _points(plan.runtime, samples, 0.0)]
-    fields = {**tiers.to_dict(), "over": {}, "moved_bytes": MOVED_BYTES, "points": points}
-    return Sweep.from_dict({**fields, "source": f"{tiers.source}; dynamicemb tables"})
-
-
-def _sweep(name: str, machine: Machine, plan: MeasurementPlan, samples: dict[str, Sample]) -> Sweep:
-    """The tiers' times without launch overhead, and the bandwidths they stand for."""
-    points = _points(plan.tiers, samples, samples[plan.launch.name].median)
-    points += [  # with every lookup in the near tier, both modes are that same call
-        point.model_copy(update={"mode": mode})
-        for point in points
-        if point.mode == "HBM_ONLY"
-        for mode in ("CACHING", "HYBRID")
-    ]
-    times = {(point.mode, point.x): point.ms for point in points}
-    near, far = times["HBM_ONLY", 1.0], times["HOST_ONLY", 0.0]
-    if far < APART * near:
-        raise TooNoisy(
-            f"{machine.near} take {near:.3g} ms and {machine.far} {far:.3g} ms: the tiers cannot "
-            "be told apart (is something else using the cache or the memory?)"
-        )
-    hbm = machine.load.priced_bytes(DIM) / near * 1e3
-    link = machine.load.priced_bytes(DIM) / far * 1e3
-    if machine.device != "cpu":  # rows cross the link once; ids and outputs stay on the device
-        link = machine.load.rows_bytes(DIM) / far * 1e3
-    return Sweep.from_dict(
-        {
-            "name": name,
-            "source": f"milp-planner calibrate on {machine.facts()['processor']}, torch "
-            f"{machine.facts()['torch']}: {machine.near} against {machine.far}",
-            "hbm": f"{hbm:.0f}B/s",
-            "host_link": f"{link:.0f}B/s",
-            "over": {"CACHING": "hit_ratio", "HYBRID": "hit_ratio"},
-            "points": [point.to_dict() for point in points],
-        }
-    )
-
-
-def _bandwidth(machine: Machine, sample: Sample, launch: Sample, dim: int = DIM) -> float:
-    """Bytes per second in the planner's account, launch overhead apart."""
-    return machine.load.priced_bytes(dim) / (sample.median - launch.median)
-
-
-def _kernel(
-    machine: Machine, plan: MeasurementPlan, samples: dict[str, Sample], base: Profile
-) -> Any:
-    launch, training = samples[plan.launch.name], samples[plan.lookup_training.name]
-    key = ("HOST_ONLY", 0.0) if machine.device == "cpu" else ("HBM_ONLY", 1.0)
-    wide = _bandwidth(machine, samples[plan.tiers[key].name], launch)
-    penalties = [
-        wide / _bandwidth(machine, samples[probe.name], launch, dim)
-        for dim, probe in plan.widths.items()
-    ]
-    limits = [*list(plan.widths)[1:], DIM]
-    return base.kernel.model_copy(
-        update={
-            "host_divisor": 1.0,
-            "dynamicemb_divisor": 1.0,
-            "backward_multiple": round(training.part("backward") / training.part("forward"), 4),
-            "narrow_penalties": tuple(
-                (limit, round(p, 4)) for limit, p in zip(limits, penalties, strict=True)
-            ),
-            "launch_seconds": launch.median,
-        }
-    )
+    return Calibration(
+        Profile.from_dict(made.to_dict()), tiers.sweep, samples, machine.facts(), seconds,
+        tuple(plan.steps), tuple(left),
+    )  # fmt: skip
 
 
 def _description(machine: Machine) -> str:
@@ -255,23 +166,13 @@ def _description(machine: Machine) -> str:
     )
 
 
-def _origin(machine: Machine, plan: MeasurementPlan, samples: dict[str, Sample]) -> dict[str, str]:
-    here = "milp-planner calibrate: "
-    wide = f"lookups of {DIM * 4}-byte rows, all bytes the planner charges over the time, {{}}"
-    link = "the same as ddr: no link lies between a CPU's tiers"
-    if plan.copy is not None:
-        copied = plan.copy[1] / samples[plan.copy[0].name].median
-        link = f"{here}rows gathered and sent over the time of both; "
-        link += f"a plain copy over the link alone reaches {copied / 1e9:.3g} GB/s"
-    return {
-        "hbm": here + wide.format(machine.near),
-        "ddr": here + wide.format("rows in host memory"),
-        "host_link": link,
-        "host_only": here + "rows in host memory alone",
-        "kernel": here + "launch_seconds, narrow_penalties, backward_multiple (sparse gradient "
-        "and SGD update over forward); divisors are 1, as measured bandwidths need none; the "
-        "others are TorchRec's constants, not measured",
-    }
+def _steps_origin(machine: Machine, kept: int, drawn: int) -> str:
+    return (
+        f"milp-planner calibrate: {kept} of {drawn} training steps of a small DLRM on "
+        f"{machine.facts()['processor']}, torch {machine.facts()['torch']}, "
+        f"{machine.facts().get('threads', 1)} threads: one embedding_bag a table with sparse "
+        "gradients; least squares of relative errors, no term negative"
+    )
 
 
 _HEAD = "# Hardware profile; see docs/pricing.md for what each number prices.\n"

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 
 from milp_planner.drawing.page import fitting_grid
 from milp_planner.errors import BadInput
-from milp_planner.features.calibrate.machine import MAX_SPREAD, Machine, measure
+from milp_planner.features.calibrate.machine import MAX_SPREAD, Machine, Probe, Sample, measure
 from milp_planner.features.calibrate.result import Calibration, calibration, measurement_plan
 from milp_planner.pricing.lookup import tiered_bandwidth
 from milp_planner.pricing.profile import EfficiencyCurve, Profile
@@ -39,27 +39,34 @@ def calibrate(
     quick : bool
         Fewer points and rounds.
     max_spread : float
-        Above this relative spread nothing is fitted.
+        Where repeats spread further, further rounds are run; what then still is too uncertain is
+        left out (:meth:`~milp_planner.features.calibrate.machine.Sample.steady`).
     seed : int
-        Of the order of measurements.
+        Of the order of measurements, and of the steps.
+
     Raises
     ------
     TooNoisy
-        When the measurements contradict themselves or each other.
+        When nothing can be fitted.
     """
     start = machine.now()
-    plan = measurement_plan(machine, quick)
-    total, done = len(plan.probes) * (plan.rounds + _WARMUPS), 0
+    plan = measurement_plan(machine, quick, seed)
+    later, done = len(plan.steps) * (plan.step_rounds + 1), 0
 
-    def step(probe: str) -> None:
+    def step(probe: str, left: int) -> None:
         nonlocal done
         done += 1
         if on_progress is not None:
-            on_progress(done, total, probe)
+            on_progress(done, done + left + later, probe)
 
-    samples = measure(
-        plan.probes, plan.rounds, machine.now, warmups=_WARMUPS, seed=seed, on_step=step
-    )
+    def times(probes: list[Probe], rounds: int, warmups: int) -> dict[str, Sample]:
+        return measure(
+            probes, rounds, machine.now, limit=max_spread, warmups=warmups, seed=seed, on_step=step
+        )
+
+    samples = times(plan.probes, plan.rounds, _WARMUPS)
+    later = 0
+    samples |= times([*plan.steps.values()], plan.step_rounds, 1)
     return calibration(name, machine, plan, samples, max_spread, machine.now() - start)
 
 
@@ -78,13 +85,17 @@ def find_machine(device: str, *, quick: bool, threads: int | None, seed: int) ->
 
 def draw(found: Calibration) -> list[RenderableType]:
     """Everything a person wants to know of a calibration, in a few lines."""
-    kernel = found.profile.kernel
-    return [
+    kernel, step = found.profile.kernel, found.profile.step
+    parts: list[RenderableType] = [
         found.profile.description,
         draw_curves(found.profile),
         f"launch {1e6 * kernel.launch_seconds:.3g} µs; backward {kernel.backward_multiple:.3g} × "
         "forward",
     ]
+    if step is not None:
+        errors = ", ".join(f"{part} {error:.1%}" for part, error in step.error.items())
+        parts.append(f"step model over {step.tier}, median error of its fit: {errors}")
+    return [*parts, *(f"left out: {each}" for each in found.left_out)]
 
 
 def draw_curves(profile: Profile) -> RenderableType:

@@ -26,6 +26,7 @@ from milp_planner.features.calibrate.machine import (
     last_level_cache,
     processor,
 )
+from milp_planner.features.calibrate.steps import StepSpec
 
 LAUNCHES = 200
 """Calls of the smallest lookup that one timing spans."""
@@ -130,6 +131,17 @@ class TorchMachine:
             return self._ids(self.load.bags, len(table), self._generator(number))
 
         return Probe(f"lookup training dim={dim}", prepare, run)
+
+    def step(self, spec: StepSpec) -> Probe:
+        """A training step on slices of the large table."""
+        from milp_planner.features.calibrate.torch_steps import step_probe
+
+        return step_probe(spec, self._large, self.device, self._seed)
+
+    @property
+    def room(self) -> int:
+        """A quarter of the large table: a step's optimizer state takes up to two thirds."""
+        return int(self._large.numel()) // 4
 
     def copy(self) -> tuple[Probe, float] | None:
         """None: on a CPU both tiers are the same memory."""

@@ -5,8 +5,66 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
+import numpy as np
+
 from milp_planner.features.calibrate.cuda_machine import MOVED_BYTES
-from milp_planner.features.calibrate.machine import Lap, Load, Probe
+from milp_planner.features.calibrate.machine import ELEMENT, Lap, Load, Probe
+from milp_planner.features.calibrate.step_fit import access_of
+from milp_planner.features.calibrate.steps import StepSpec
+from milp_planner.pricing.popularity import popularity
+from milp_planner.pricing.step import Stream, cache_hits
+from milp_planner.pricing.step_model import BatchTerms, StepModel, TableTerms
+from milp_planner.pricing.storage import state_multiple
+
+TRUTH = StepModel(
+    tier="ddr",
+    lookup=TableTerms(
+        seconds=2e-5, id_seconds=5e-9, byte_seconds=2e-11, output_byte_seconds=5e-11,
+        missed=((2.0**22, 6e-11), (2.0**26, 4e-11)), row_bytes=64,
+    ),
+    update={
+        "sgd": TableTerms(
+            seconds=5e-5, id_seconds=2e-8, byte_seconds=1e-10, missed=((2.0**24, 2e-10),),
+            row_bytes=64,
+        ),
+        "rowwise_adagrad": TableTerms(
+            seconds=1e-4, id_seconds=6e-8, byte_seconds=2e-10, missed=((2.0**22, 2e-10),),
+            row_bytes=64, distinct_seconds=2e-7,
+        ),
+        "adam": TableTerms(
+            seconds=2e-4, id_seconds=6e-8, byte_seconds=2e-10, missed=((2.0**22, 6e-10),),
+            row_bytes=64, distinct_seconds=2e-7, distinct_byte_seconds=1e-9,
+        ),
+    },
+    batch=BatchTerms(
+        seconds=4e-4, table_seconds=1e-5, sample_seconds=2e-7, column_seconds=4e-9,
+        spilled=(2.0**22, 5e-11),
+    ),
+    error={},
+    origin="made up",
+)  # fmt: skip
+
+
+def table_seconds(model: StepModel, spec: StepSpec) -> tuple[float, float]:
+    """Lookup and update of a step, table by table, by the sentences of :class:`TableTerms`."""
+    rows = [popularity(access_of(t), t.rows) for t in spec.tables]
+    bytes_ = [t.dim * ELEMENT for t in spec.tables]
+    streams = [
+        Stream(p, spec.batch * t.pooling, b * (1 + float(state_multiple(spec.optimizer, t.dim))))
+        for p, t, b in zip(rows, spec.tables, bytes_, strict=True)
+    ]
+    sums = [0.0, 0.0]
+    for which, terms in enumerate((model.lookup, model.update[spec.optimizer])):  # type: ignore[index]
+        for index, (p, b, stream) in enumerate(zip(rows, bytes_, streams, strict=True)):
+            ids = stream.lookups
+            distinct = p.distinct(ids)
+            sums[which] += terms.seconds + ids * (terms.id_seconds + b * terms.byte_seconds)
+            sums[which] += spec.batch * b * terms.output_byte_seconds
+            sums[which] += distinct * (terms.distinct_seconds + b * terms.distinct_byte_seconds)
+            for size, cost in terms.missed:
+                hit = cache_hits(streams, np.array([size]))[index, 0]
+                sums[which] += ids * (1 - hit) * (b + terms.row_bytes) * cost
+    return sums[0], sums[1]
 
 
 @dataclass
@@ -28,6 +86,9 @@ class FakeMachine:
     clock: float = 0.0
     random: Random = field(default_factory=lambda: Random(1))
     runs: list[str] = field(default_factory=list)
+    wild: tuple[str, ...] = ()
+    """Beginnings of the names of probes whose every run takes another time."""
+    room: int = 2**27
 
     def facts(self) -> dict[str, object]:
         return {"processor": "made up", "torch": "0", "device": self.device}
@@ -49,6 +110,12 @@ class FakeMachine:
 
     def lookup_training(self, dim: int) -> Probe:
         return self._probe("lookup training", forward=1e-2, backward=self.backward * 1e-2)
+
+    def step(self, spec: StepSpec) -> Probe:
+        """Its tables and its batch take what :data:`TRUTH` says of them."""
+        lookup, update = table_seconds(TRUTH, spec)
+        dense = TRUTH.batch.of(spec.batch, len(spec.tables), spec.columns) if TRUTH.batch else 0
+        return self._probe(spec.name, lookup=lookup, dense=dense, update=update)
 
     def copy(self) -> tuple[Probe, float] | None:
         """At four times the rate of rows that are gathered first."""
@@ -72,12 +139,15 @@ class FakeMachine:
         return self.link * share
 
     def _probe(self, name: str, seconds: float = 0.0, **parts: float) -> Probe:
+        wild = name.startswith(self.wild) if self.wild else False
+
         def run(_prepared: object, lap: Lap) -> None:
             self.runs.append(name)
+            times = self.random.uniform(0, 30) ** 2 if wild else 1.0
             for part, value in parts.items():
-                self._pass(value)
+                self._pass(times * value)
                 lap(part)
-            self._pass(seconds)
+            self._pass(times * seconds)
 
         return Probe(name, lambda _number: None, run)
 

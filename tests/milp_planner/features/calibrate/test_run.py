@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from milp_planner.features.calibrate.machine import TooNoisy
-from milp_planner.features.calibrate.result import DIM, measurement_plan, profile_text
+from milp_planner.features.calibrate.result import measurement_plan, profile_text
 from milp_planner.features.calibrate.run import calibrate
+from milp_planner.features.calibrate.tiers import DIM
 from milp_planner.inputs.strict_yaml import read_yaml
 from milp_planner.pricing import lookup
-from milp_planner.pricing.profile import Profile
+from milp_planner.pricing.profile import Profile, load_profile
 from tests.milp_planner.features.calibrate.fake import FakeMachine
 
 
@@ -32,7 +36,7 @@ def test_the_profile_prices_what_was_measured() -> None:
     machine = FakeMachine()
     found = calibrate(machine)
     load, profile = machine.load, found.profile
-    for (mode, hit), probe in measurement_plan(machine, False).tiers.items():
+    for (mode, hit), probe in measurement_plan(machine, False).tiers.lookups.items():
         x_eff = {"HBM_ONLY": np.array(1.0), "HOST_ONLY": np.array(profile.host_only)}.get(mode)
         if x_eff is None:
             x_eff = lookup.efficiency(getattr(profile, mode.lower()), np.array(hit))
@@ -51,18 +55,80 @@ def test_noise_reaches_the_profile_as_spread() -> None:
     assert profile.hbm == pytest.approx(20e9, rel=0.03)
 
 
+BASE = load_profile("torchrec-default")
+
+
 @pytest.mark.parametrize(
-    ("machine", "sentence"),
+    ("machine", "sentence", "kept", "base"),
     [
-        (FakeMachine(noise=0.95), "its repeats spread by"),
-        (FakeMachine(hbm=5.1e9), "the tiers cannot be told apart"),
-        (FakeMachine(cached_penalty=9.0), "contradict"),
+        (
+            FakeMachine(wild=("HBM_ONLY",)),
+            "the memory tiers: without HBM_ONLY 1.0 256",
+            (),
+            ("hbm", "ddr", "caching", "hybrid"),
+        ),
+        (FakeMachine(hbm=5.1e9), "the tiers cannot be told apart", (), ("hbm", "host_link")),
+        (
+            FakeMachine(cached_penalty=9.0),
+            "caching: .* contradict",
+            ("hbm", "hybrid"),
+            ("caching", "uvm_caching"),
+        ),
+        (
+            FakeMachine(wild=("HYBRID 0.5",)),
+            "HYBRID 0.5 256: its repeats spread by",
+            ("hybrid",),
+            (),
+        ),
+        (FakeMachine(wild=("launch",)), "launch: its repeats", (), ("kernel", "hbm")),
     ],
 )
-def test_noise_and_contradictions_are_refused(machine: FakeMachine, sentence: str) -> None:
-    """Nothing is fitted to repeats that differ, tiers that do not, or times that contradict."""
-    with pytest.raises(TooNoisy, match=sentence):
-        calibrate(machine)
+def test_noise_and_contradictions_are_left_out(
+    machine: FakeMachine, sentence: str, kept: tuple[str, ...], base: tuple[str, ...]
+) -> None:
+    """Named, with the base's numbers in their place; the rest is fitted, the steps too."""
+    found = calibrate(machine)
+    assert any(re.search(sentence, each) for each in found.left_out)
+    assert found.profile.step is not None
+    for name in kept:
+        assert getattr(found.profile, name) != getattr(BASE, name)
+    for name in base:
+        if name != "kernel":
+            assert getattr(found.profile, name) == getattr(BASE, name)
+        else:
+            assert found.profile.kernel.launch_seconds == BASE.kernel.launch_seconds
+
+
+def test_a_noisy_point_is_missing_from_its_curve_alone() -> None:
+    """HYBRID at half the hits is gone, the points around it and CACHING are not."""
+    profile = calibrate(FakeMachine(wild=("HYBRID 0.5",))).profile
+    assert [x for x, _ in profile.hybrid.points] == [0.0, 0.25, 0.75, 0.9, 0.97, 1.0]
+    assert [x for x, _ in profile.caching.points] == [0.0, 0.25, 0.5, 0.75, 0.9, 0.97, 1.0]
+
+
+def test_where_repeats_spread_further_rounds_follow() -> None:
+    """A noisy probe is run up to four times as often as a quiet one."""
+    machine = FakeMachine(wild=("HYBRID 0.5",))
+    calibrate(machine)
+    runs = Counter(machine.runs)
+    assert runs["HYBRID 0.5 256"] == 2 + 4 * 31
+    assert runs["HYBRID 0.75 256"] == 2 + 31
+
+
+def test_steps_that_are_too_noisy_are_left_out() -> None:
+    """Without Adam's steps there is no Adam, and it is said; the others are exact."""
+    adam = [s.name for s in measurement_plan(FakeMachine(), False).steps if s.optimizer == "adam"]
+    found = calibrate(FakeMachine(wild=tuple(adam[3:])))
+    assert found.profile.step is not None
+    assert set(found.profile.step.update) == {"sgd", "rowwise_adagrad"}
+    few = r"the step's adam: \d of the 12 steps it needs are left"
+    assert re.fullmatch(few, found.left_out[-1])
+
+
+def test_where_nothing_is_steady_nothing_is_written() -> None:
+    """One sentence names all of it."""
+    with pytest.raises(TooNoisy, match=r"nothing could be fitted .*HBM_ONLY .*step B"):
+        calibrate(FakeMachine(wild=("",)), quick=True)
 
 
 def test_a_calibration_repeats_exactly_on_an_exact_machine() -> None:

@@ -54,7 +54,7 @@ def test_every_round_runs_every_probe_once() -> None:
     """Interleaved: no probe runs a second time before all have run, and orders differ."""
     clock, order = Clock(), []
     probes = [clock.probe(name, [1.0] * 9) for name in "abcd"]
-    measure(probes, 8, clock.now, on_step=order.append)
+    measure(probes, 8, clock.now, on_step=lambda name, _: order.append(name))
     rounds = [tuple(order[i : i + 4]) for i in range(0, len(order), 4)]
     assert all(sorted(each) == list("abcd") for each in rounds)
     assert len(set(rounds)) > 1
@@ -66,7 +66,7 @@ def test_the_order_repeats_with_the_seed() -> None:
     for _ in range(2):
         clock, order = Clock(), []
         probes = [clock.probe(name, [1.0] * 4) for name in "abc"]
-        measure(probes, 3, clock.now, seed=7, on_step=order.append)
+        measure(probes, 3, clock.now, seed=7, on_step=lambda name, _, to=order: to.append(name))
         orders.append(order)
     assert orders[0] == orders[1]
 

@@ -1,0 +1,194 @@
+"""Measured steps turned into the terms of a profile's step model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, Literal
+
+import numpy as np
+
+from milp_planner.features.calibrate.machine import ELEMENT, Sample
+from milp_planner.features.calibrate.steps import StepSpec, StepTable
+from milp_planner.inputs.access import Unknown, Zipf
+from milp_planner.pricing.popularity import popularity
+from milp_planner.pricing.step import Stream, cache_hits
+from milp_planner.pricing.step_model import BatchTerms, StepModel, TableTerms
+from milp_planner.pricing.storage import state_multiple
+from milp_planner.pricing.units import FloatArray
+
+SIZES = tuple(2.0**power for power in (20, 22, 24, 26))
+"""Caches that tables may miss, bytes; the fit finds which matter."""
+ROW_BYTES = (0, 32, 64, 128, 256)
+"""Tried: bytes that starting a missed row costs."""
+SPILLS = tuple(2.0**power for power in range(18, 28))
+"""Tried: bytes of a cache that holds the joined embeddings."""
+FEWEST = 12
+"""Steps that a fit needs."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Terms of the step model, and what there were too few steps for."""
+
+    model: StepModel | None
+    left_out: tuple[str, ...]
+
+
+def fit_steps(
+    samples: Mapping[StepSpec, Sample], tier: Literal["hbm", "ddr"], origin: str
+) -> Fitted:
+    """Least squares of relative errors, every term at least 0, part by part.
+
+    Parameters
+    ----------
+    samples
+        Steps and their times, too noisy ones left away.
+    tier, origin
+        For :class:`StepModel`.
+    """
+    measured = {spec: _Moved.of(spec) for spec in samples}
+    steps = list(samples)
+    left: list[str] = []
+    error: dict[str, float] = {}
+
+    def seconds(part: str, chosen: Sequence[StepSpec]) -> FloatArray:
+        return np.array([samples[spec].part(part) for spec in chosen])
+
+    def enough(what: str, chosen: Sequence[StepSpec]) -> bool:
+        if len(chosen) < FEWEST:
+            left.append(f"the step's {what}: {len(chosen)} of the {FEWEST} steps it needs are left")
+        return len(chosen) >= FEWEST
+
+    if not enough("lookup", steps):
+        return Fitted(None, tuple(left))
+    lookup, error["lookup"] = _fit_table(
+        [measured[s] for s in steps], seconds("lookup", steps), False
+    )
+    update: dict[Any, TableTerms] = {}
+    for optimizer in sorted({spec.optimizer for spec in steps}):
+        mine = [spec for spec in steps if spec.optimizer == optimizer]
+        if enough(optimizer, mine):
+            found = _fit_table([measured[s] for s in mine], seconds("update", mine), True)
+            update[optimizer], error[optimizer] = found
+    batch, error["dense"] = _fit_batch(steps, seconds("dense", steps))
+    model = StepModel(
+        tier=tier, lookup=lookup, update=update, batch=batch, error=error, origin=origin
+    )
+    return Fitted(model, tuple(left))
+
+
+@dataclass(frozen=True, eq=False)
+class _Moved:
+    """What the tables of a step move; arrays [tables], ``missed`` [tables, sizes]."""
+
+    ids: FloatArray
+    row: FloatArray
+    output: FloatArray
+    distinct: FloatArray
+    missed: FloatArray
+
+    @staticmethod
+    def of(spec: StepSpec) -> _Moved:
+        known = [popularity(access_of(t), t.rows) for t in spec.tables]
+        ids = np.array([float(spec.batch * t.pooling) for t in spec.tables])
+        row = np.array([float(t.dim * ELEMENT) for t in spec.tables])
+        held = [
+            t.dim * ELEMENT * float(1 + state_multiple(spec.optimizer, t.dim)) for t in spec.tables
+        ]
+        streams = [Stream(*each) for each in zip(known, ids.tolist(), held, strict=True)]
+        distinct = np.array([k.distinct(n) for k, n in zip(known, ids.tolist(), strict=True)])
+        return _Moved(
+            ids, row, spec.batch * row, distinct, 1 - cache_hits(streams, np.array(SIZES))
+        )
+
+    def terms(self, row_bytes: float, update: bool) -> FloatArray:
+        """What each coefficient is multiplied by, summed over the tables."""
+        ids, row = self.ids, self.row
+        columns = [np.ones_like(ids), ids, ids * row, self.output]
+        columns += list((ids * (row + row_bytes))[None] * self.missed.T)
+        columns += [self.distinct, self.distinct * row] if update else []
+        return np.array([column.sum() for column in columns])
+
+
+def access_of(table: StepTable) -> Unknown | Zipf:
+    """The access statistics of a drawn table, as a model file has them."""
+    return Unknown() if table.alpha == 0 else Zipf(kind="zipf", alpha=table.alpha)
+
+
+def _fit_table(moved: list[_Moved], seconds: FloatArray, update: bool) -> tuple[TableTerms, float]:
+    """The best of all row costs, and its median relative error."""
+    fits = []
+    for row_bytes in ROW_BYTES:
+        terms = np.array([each.terms(row_bytes, update) for each in moved])
+        found, error = relative_fit(terms, seconds)
+        fits.append((error, row_bytes, found, float(median(abs(terms @ found / seconds - 1)))))
+    _, row_bytes, found, typical = min(fits, key=lambda fit: fit[0])
+    knees = found[4 : 4 + len(SIZES)]
+    table = TableTerms(
+        seconds=found[0], id_seconds=found[1], byte_seconds=found[2],
+        output_byte_seconds=found[3],
+        missed=tuple((size, cost) for size, cost in zip(SIZES, knees, strict=True) if cost > 0),
+        row_bytes=float(row_bytes),
+        distinct_seconds=found[-2] if update else 0.0,
+        distinct_byte_seconds=found[-1] if update else 0.0,
+    )  # fmt: skip
+    return table, typical
+
+
+def _fit_batch(steps: list[StepSpec], seconds: FloatArray) -> tuple[BatchTerms, float]:
+    fits = []
+    for cache in SPILLS:
+        terms = np.array(
+            [
+                [1.0, len(s.tables), s.batch, s.batch * s.columns,
+                 max(s.batch * s.columns * ELEMENT - cache, 0.0)]
+                for s in steps
+            ]
+        )  # fmt: skip
+        found, error = relative_fit(terms, seconds)
+        fits.append((error, cache, found, float(median(abs(terms @ found / seconds - 1)))))
+    _, cache, found, typical = min(fits, key=lambda fit: fit[0])
+    batch = BatchTerms(
+        seconds=found[0], table_seconds=found[1], sample_seconds=found[2],
+        column_seconds=found[3], spilled=(cache, found[4]),
+    )  # fmt: skip
+    return batch, typical
+
+
+def relative_fit(terms: FloatArray, seconds: FloatArray) -> tuple[FloatArray, float]:
+    """Coefficients of at least 0 that minimise the mean square of the relative errors, and it.
+
+    References
+    ----------
+    C. Lawson, R. Hanson, "Solving least squares problems", 1974, chapter 23 (algorithm NNLS).
+    """
+    scaled = terms / seconds[:, None]
+    size = np.linalg.norm(scaled, axis=0)
+    size[size == 0] = 1.0
+    found = _nonnegative(scaled / size, np.ones(len(seconds))) / size
+    return found, float(np.mean((scaled @ found - 1) ** 2))
+
+
+def _nonnegative(matrix: FloatArray, target: FloatArray) -> FloatArray:
+    """NNLS for columns of length 1: free the column that helps most, drop what turns negative."""
+    found = np.zeros(matrix.shape[1])
+    free = np.zeros(matrix.shape[1], np.bool_)
+    for _ in range(10 * matrix.shape[1]):
+        slope = np.where(free, -np.inf, matrix.T @ (target - matrix @ found))
+        if slope.max() <= 1e-10:
+            break
+        free[slope.argmax()] = True
+        while True:
+            wanted = np.zeros_like(found)
+            wanted[free] = np.linalg.lstsq(matrix[:, free], target, rcond=None)[0]
+            wrong = free & (wanted <= 0)
+            if not wrong.any():
+                found = wanted
+                break
+            share = (found[wrong] / (found[wrong] - wanted[wrong])).min()
+            found = found + share * (wanted - found)
+            free &= found > 1e-15
+            found[~free] = 0.0
+    return found

@@ -1,0 +1,173 @@
+"""Steps to measure: tables of a drawn size, width, pooling and skew, a batch, an optimizer."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_planner.features.calibrate.machine import ELEMENT
+
+OPTIMIZERS = ("sgd", "rowwise_adagrad", "adam")
+"""Optimizers that a calibration measures; the planner's others lie between them."""
+LEAST_BYTES = 2**16
+"""Of a drawn table."""
+
+
+@dataclass(frozen=True)
+class StepTable:
+    """One table and how a step reads it."""
+
+    rows: int
+    dim: int
+    pooling: int
+    """Ids of every bag."""
+    alpha: float
+    """Zipf exponent of the ids; 0: uniform."""
+
+    @property
+    def size(self) -> int:
+        """Elements of the weights."""
+        return self.rows * self.dim
+
+
+@dataclass(frozen=True)
+class StepSpec:
+    """One training step: lookups, a small DLRM above them, gradients and updates."""
+
+    tables: tuple[StepTable, ...]
+    batch: int
+    """Samples."""
+    optimizer: str
+    """Of the tables."""
+
+    @property
+    def name(self) -> str:
+        """Unique text."""
+        shapes: dict[StepTable, int] = {}
+        for table in self.tables:
+            shapes[table] = shapes.get(table, 0) + 1
+        parts = [f"{n} x {t.rows}x{t.dim} P{t.pooling} a{t.alpha:g}" for t, n in shapes.items()]
+        return f"step B{self.batch} {self.optimizer}: {', '.join(parts)}"
+
+    @property
+    def columns(self) -> int:
+        """Floats of a sample's joined embeddings."""
+        return sum(table.dim for table in self.tables)
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes of the rows that the lookups read."""
+        return sum(self.batch * t.pooling * t.dim * ELEMENT for t in self.tables)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """What steps are drawn from; sizes and batches evenly over their logarithm."""
+
+    tables: tuple[int, ...]
+    dims: tuple[int, ...]
+    poolings: tuple[int, ...]
+    alphas: tuple[float, ...]
+    optimizers: tuple[str, ...]
+    batches: tuple[int, int]
+    alike: bool
+    """Whether the tables of a step are equal."""
+
+
+FITTED = Ranges(
+    tables=(1, 2, 4), dims=(32, 64, 128, 256), poolings=(1, 2, 8, 20), alphas=(0.0, 0.9, 1.2),
+    optimizers=OPTIMIZERS, batches=(256, 8192), alike=True,
+)  # fmt: skip
+"""Steps that a profile is fitted to."""
+
+
+def draw_steps(
+    ranges: Ranges, count: int, *, most: int, moved: int, seed: int = 0
+) -> list[StepSpec]:
+    """A seeded sample, the optimizers in turn.
+
+    Parameters
+    ----------
+    most : int
+        Elements that all tables of a step may have.
+    moved : int
+        Bytes that its lookups may read.
+    """
+    generator = np.random.default_rng(seed)
+    found: list[StepSpec] = []
+    while len(found) < count:
+        spec = _draw(
+            ranges, generator, most, ranges.optimizers[len(found) % len(ranges.optimizers)]
+        )
+        fits = sum(t.size for t in spec.tables) <= most and spec.moved_bytes <= moved
+        if fits and spec not in found:
+            found.append(spec)
+    return found
+
+
+def _draw(ranges: Ranges, generator: np.random.Generator, most: int, optimizer: str) -> StepSpec:
+    number = int(generator.choice(ranges.tables))
+    different = 1 if ranges.alike else number
+
+    def table() -> StepTable:
+        dim = int(generator.choice(ranges.dims))
+        size = _even(generator, LEAST_BYTES, most * ELEMENT)
+        return StepTable(
+            max(size // (dim * ELEMENT), 2), dim, int(generator.choice(ranges.poolings)),
+            float(generator.choice(ranges.alphas)),
+        )  # fmt: skip
+
+    tables = [table() for _ in range(different)] * (number // different)
+    return StepSpec(tuple(tables), _even(generator, *ranges.batches), optimizer)
+
+
+def _even(generator: np.random.Generator, low: int, high: int) -> int:
+    """A whole number whose logarithm is uniform."""
+    return int(np.exp(generator.uniform(np.log(low), np.log(high))))
+
+
+def draw_ids(table: StepTable, count: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Rows asked for by Zipf's law; popular ones lie scattered over the table.
+
+    By rejection from the inverse of the integral of x^−alpha: exact, with no array over the rows.
+
+    References
+    ----------
+    W. Hörmann, G. Derflinger, "Rejection-inversion to generate variates from monotone discrete
+    distributions", ACM TOMACS 6(3), 1996, doi:10.1145/235025.235029.
+    """
+    if table.alpha == 0:
+        return generator.integers(table.rows, size=count)
+    power = 1.0 - table.alpha
+
+    def area(x: Any) -> Any:
+        return np.log(x) if power == 0 else (np.power(x, power) - 1) / power
+
+    def inverse(y: Any) -> Any:
+        return np.exp(y) if power == 0 else np.power(1 + y * power, 1 / power)
+
+    low, high = area(1.5) - 1.0, area(table.rows + 0.5)
+    ranks = np.zeros(count, np.int64)
+    left = np.arange(count)
+    while len(left):
+        drawn = generator.uniform(low, high, len(left))
+        rank = np.clip(np.rint(inverse(drawn)), 1, table.rows)
+        kept = drawn >= area(rank + 0.5) - np.power(rank, -table.alpha)
+        ranks[left[kept]] = rank[kept].astype(np.int64) - 1
+        left = left[~kept]
+    return ranks * _stride(table.rows) % table.rows
+
+
+def _stride(rows: int) -> int:
+    """An odd number near the golden section that shares no divisor with ``rows``."""
+    stride = int(rows * 0.618) | 1
+    while np.gcd(stride, rows) != 1:
+        stride += 2
+    return stride

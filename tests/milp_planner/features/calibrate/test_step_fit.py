@@ -1,0 +1,84 @@
+"""The step model on made-up times: its constants, its predictions, what there is too little for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from milp_planner.features.calibrate.machine import Sample
+from milp_planner.features.calibrate.step_fit import fit_steps, relative_fit
+from milp_planner.features.calibrate.steps import FITTED, Ranges, StepSpec, draw_steps
+from tests.milp_planner.features.calibrate.fake import TRUTH, table_seconds
+
+OTHERS = Ranges(
+    tables=(1, 3, 5), dims=(24, 48, 96, 192), poolings=(1, 3, 12), alphas=(0.0, 0.7, 1.05),
+    optimizers=("sgd", "rowwise_adagrad", "adam"), batches=(300, 7000), alike=False,
+)  # fmt: skip
+
+
+def made_up(specs: list[StepSpec], noise: float = 0.0) -> dict[StepSpec, Sample]:
+    """What the truth says each step takes, off by as much as ±noise."""
+    generator, samples = np.random.default_rng(5), {}
+    assert TRUTH.batch is not None
+    for spec in specs:
+        lookup, update = table_seconds(TRUTH, spec)
+        dense = TRUTH.batch.of(spec.batch, len(spec.tables), spec.columns)
+        off = 1 + noise * generator.uniform(-1, 1, 3)
+        parts = dict(zip(("lookup", "dense", "update"), off * (lookup, dense, update), strict=True))
+        samples[spec] = Sample(
+            spec.name, (sum(parts.values()),), {name: (value,) for name, value in parts.items()}
+        )
+    return samples
+
+
+@pytest.mark.parametrize(("noise", "within"), [(0.0, 0.005), (0.15, 0.08)])
+def test_steps_that_nobody_measured_are_predicted(noise: float, within: float) -> None:
+    """Other sizes, widths, poolings, skews and mixed tables: the median error over them."""
+    known = draw_steps(FITTED, 120, most=2**27, moved=2**24)
+    found = fit_steps(made_up(known, noise), "ddr", "made up").model
+    assert found is not None and found.batch is not None
+    errors = []
+    for spec in draw_steps(OTHERS, 60, most=2**27, moved=2**24, seed=1):
+        right, said = table_seconds(TRUTH, spec), table_seconds(found, spec)
+        errors += [b / a - 1 for a, b in zip(right, said, strict=True)]
+    assert np.median(np.abs(errors)) < within
+
+
+def test_exact_times_give_the_constants_back() -> None:
+    """Dispatch, knees and the batch's line, to a few percent."""
+    known = draw_steps(FITTED, 150, most=2**27, moved=2**24)
+    found = fit_steps(made_up(known), "hbm", "made up").model
+    assert found is not None and found.batch is not None and TRUTH.batch is not None
+    assert found.tier == "hbm"
+    assert found.lookup.seconds == pytest.approx(TRUTH.lookup.seconds, rel=0.02)
+    assert dict(found.lookup.missed) == pytest.approx(dict(TRUTH.lookup.missed), rel=0.02)
+    assert found.update["adam"].distinct_byte_seconds == pytest.approx(1e-9, rel=0.05)
+    assert found.batch.column_seconds == pytest.approx(TRUTH.batch.column_seconds, rel=0.02)
+    assert max(found.error.values()) < 1e-3
+
+
+def test_too_few_steps_are_not_fitted() -> None:
+    """Eleven of one optimizer leave it out, eleven in all leave out the model; both are said."""
+    known = draw_steps(FITTED, 90, most=2**24, moved=2**20)
+    adam = [spec for spec in known if spec.optimizer == "adam"][11:]
+    found = fit_steps(made_up([spec for spec in known if spec not in adam]), "ddr", "made up")
+    assert found.model is not None and set(found.model.update) == {"sgd", "rowwise_adagrad"}
+    assert found.left_out == ("the step's adam: 11 of the 12 steps it needs are left",)
+    none = fit_steps(made_up(known[:11]), "ddr", "made up")
+    assert none.model is None and "lookup: 11 of the 12" in none.left_out[0]
+
+
+@given(st.integers(0, 10**6))
+def test_no_coefficient_helps_by_being_moved(seed: int) -> None:
+    """The optimum over what is not negative: no small step along any coefficient is better."""
+    generator = np.random.default_rng(seed)
+    terms, seconds = generator.uniform(0, 1, (12, 5)), generator.uniform(0.5, 2, 12)
+    found, error = relative_fit(terms, seconds)
+    assert (found >= 0).all()
+    for index in range(5):
+        for step in (1e-4, -1e-4):
+            moved = found.copy()
+            moved[index] = max(moved[index] + step, 0.0)
+            assert np.mean((terms @ moved / seconds - 1) ** 2) >= error - 1e-12

@@ -1,0 +1,188 @@
+"""Prices by a step model: against its sentences, against a replayed cache, between optimizers."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+import pytest
+
+from milp_planner.features.calibrate.steps import FITTED, StepSpec, StepTable, draw_ids, draw_steps
+from milp_planner.inputs import Cluster, Model
+from milp_planner.pricing.options import Options
+from milp_planner.pricing.popularity import uniform, zipf
+from milp_planner.pricing.price import price
+from milp_planner.pricing.profile import Profile, load_profile
+from milp_planner.pricing.step import Stream, cache_hits
+from milp_planner.pricing.step_model import BatchTerms, StepModel, TableTerms
+from tests.milp_planner.features.calibrate.fake import TRUTH, table_seconds
+
+PS = 1e-12
+
+
+def profile_with(step: StepModel | None) -> Profile:
+    """TorchRec's numbers, and this model of a step."""
+    return load_profile("torchrec-default").model_copy(update={"step": step})
+
+
+def cluster(ranks: int = 1, hbm: str = "0B") -> Cluster:
+    """One machine."""
+    links = {"intra_machine": "10GB/s"} if ranks > 1 else None
+    fields = {"name": "c", "profile": "torchrec-default", "machines": 1, "ddr": "64GB", "hbm": hbm}
+    return Cluster.from_dict({**fields, "ranks_per_machine": ranks, "interconnect": links})
+
+
+def table_of(name: str, table: StepTable, optimizer: str, **more: Any) -> dict[str, Any]:
+    """The table as a model file has it, whole on one rank."""
+    access = {"kind": "zipf", "alpha": table.alpha} if table.alpha else "unknown"
+    return {
+        "name": name, "rows": table.rows, "dim": table.dim, "pooling_factor": table.pooling,
+        "optimizer": optimizer, "access": access,
+        "constraints": {"sharding_types": "table_wise"}, **more,
+    }  # fmt: skip
+
+
+def priced(spec: StepSpec, step: StepModel | None = TRUTH, **more: Any) -> Options:
+    """A step's tables on a machine without HBM, one option each."""
+    tables = [table_of(f"t{i}", t, spec.optimizer, **more) for i, t in enumerate(spec.tables)]
+    model = Model.from_dict(
+        {"name": "m", "workload": {"batch_per_rank": spec.batch}, "tables": tables}
+    )
+    return price(model, cluster(), profile_with(step))
+
+
+@pytest.mark.parametrize(
+    "spec", draw_steps(FITTED, 12, most=2**22, moved=2**20), ids=lambda s: s.name
+)
+def test_prices_are_what_the_terms_say(spec: StepSpec) -> None:
+    """Forward and backward of all tables add up to the sentences of the terms, by hand."""
+    cost = priced(spec).entries.cost
+    lookup, update = table_seconds(TRUTH, spec)
+    assert len(cost) == len(spec.tables)
+    assert cost[:, 0].sum() * PS == pytest.approx(lookup, rel=1e-6)
+    assert cost[:, 2].sum() * PS == pytest.approx(update, rel=1e-6)
+
+
+SPEC = StepSpec((StepTable(100_000, 64, 4, 1.05),), 2048, "adam")
+
+
+def test_an_optimizer_that_was_not_measured_lies_between() -> None:
+    """Adagrad keeps one copy of a row: halfway from row-wise Adagrad's 1/64 to Adam's two."""
+    spec = StepSpec(SPEC.tables, SPEC.batch, "adagrad")
+    (cost,) = priced(spec).entries.cost[:, 2].tolist()
+    parts = []
+    for name in ("rowwise_adagrad", "adam"):  # Adagrad's working set, the terms of each
+        alone = TRUTH.model_copy(update={"update": {name: TRUTH.update[name]}})  # type: ignore[index]
+        parts.append(float(priced(spec, alone).entries.cost[0, 2]))
+    share = (1 - 1 / 64) / (2 - 1 / 64)
+    assert cost == pytest.approx(parts[0] + share * (parts[1] - parts[0]), rel=1e-6)
+    assert parts[0] < cost < parts[1]
+
+
+def test_sgd_stands_for_none_alone() -> None:
+    """No optimizer is priced as SGD; where row-wise Adagrad is not measured, Adam stands for it."""
+    without = StepSpec(SPEC.tables, SPEC.batch, "none")
+    sgd = StepSpec(SPEC.tables, SPEC.batch, "sgd")
+    assert priced(without).entries.cost[0, 2] == priced(sgd).entries.cost[0, 2]
+    two = TRUTH.model_copy(
+        update={"update": {k: v for k, v in TRUTH.update.items() if k != "rowwise_adagrad"}}
+    )
+    rowwise = StepSpec(SPEC.tables, SPEC.batch, "rowwise_adagrad")
+    only = TRUTH.model_copy(update={"update": {"adam": TRUTH.update["adam"]}})
+    assert priced(rowwise, two).entries.cost[0, 2] == priced(rowwise, only).entries.cost[0, 2]
+
+
+def test_other_tables_push_rows_out_of_the_cache() -> None:
+    """The same table costs more beside another one; two alike cost the same each."""
+    alone = priced(SPEC).entries.cost[0, 0]
+    beside = priced(StepSpec(SPEC.tables * 2, SPEC.batch, "adam")).entries.cost[:, 0]
+    assert beside[0] == beside[1] > alone
+
+
+def test_what_was_not_measured_keeps_its_price() -> None:
+    """Replicated tables, and on GPUs all but HBM_ONLY, are priced as without a step model."""
+    model = Model.from_dict(
+        {
+            "name": "m",
+            "workload": {"batch_per_rank": 256},
+            "tables": [table_of("t", SPEC.tables[0], "adam", constraints={}, kind="torchrec")],
+        }
+    )
+    gpu = TRUTH.model_copy(update={"tier": "hbm"})
+    for where, step in ((cluster(2), TRUTH), (cluster(2, "80GiB"), gpu), (cluster(2), gpu)):
+        plain, found = (price(model, where, profile_with(each)) for each in (None, step))
+        changed = (plain.entries.cost[:, [0, 2]] != found.entries.cost[:, [0, 2]]).any(1)
+        option = np.repeat(np.arange(len(found)), np.diff(found.entries.first))
+        measured = [
+            step.tier == ("ddr" if where.cpu_only else "hbm")
+            and choice.mode == ("HOST_ONLY" if where.cpu_only else "HBM_ONLY")
+            and choice.sharding != "data_parallel"
+            for choice in found.choices
+        ]
+        assert changed.tolist() == [measured[index] for index in option]
+
+
+def test_inference_has_no_update() -> None:
+    """Forward alone; the rows are cached without optimizer state, so more of them fit."""
+    work = {"batch_per_rank": 2048, "mode": "inference"}
+    table = table_of("t", SPEC.tables[0], "adam")
+    model = Model.from_dict({"name": "m", "workload": work, "tables": [table]})
+    cost = price(model, cluster(), profile_with(TRUTH)).entries.cost
+    assert cost[0, 2] == 0
+    assert 0 < cost[0, 0] < priced(SPEC).entries.cost[0, 0]
+
+
+def replayed(tables: tuple[StepTable, ...], batch: int, size: int) -> list[float]:
+    """Hit ratios of one LRU cache of bytes under the steps' ids, the second half of 60 steps."""
+    generator, cache, used = np.random.default_rng(0), OrderedDict[tuple[int, int], int](), 0
+    hits, asked = np.zeros(len(tables)), np.zeros(len(tables))
+    for step in range(60):
+        for index, table in enumerate(tables):
+            for row in draw_ids(table, batch * table.pooling, generator).tolist():
+                key = (index, row)
+                if found := key in cache:
+                    cache.move_to_end(key)
+                else:
+                    cache[key] = table.dim * 4
+                    used += table.dim * 4
+                    while used > size:
+                        used -= cache.popitem(last=False)[1]
+                if step >= 30:
+                    hits[index] += found
+                    asked[index] += 1
+    return (hits / asked).tolist()
+
+
+def test_a_shared_cache_serves_what_a_replay_finds() -> None:
+    """Two tables of different rows, widths and skews in one cache: within 0.03 of LRU."""
+    tables = (StepTable(2_000, 16, 2, 0.9), StepTable(5_000, 8, 1, 0.0))
+    streams = [Stream(zipf(2_000, 0.9), 600.0, 64.0), Stream(uniform(5_000), 300.0, 32.0)]
+    for size in (2**13, 2**15, 2**17):
+        found = cache_hits(streams, np.array([float(size)]))[:, 0]
+        assert found == pytest.approx(replayed(tables, 300, size), abs=0.03)
+
+
+def test_everything_is_served_where_all_rows_fit() -> None:
+    """A cache of just all rows misses nothing; more of it never serves less."""
+    streams = [Stream(zipf(1_000, 1.0), 100.0, 64.0), Stream(uniform(500), 50.0, 32.0)]
+    sizes = np.array([1e2, 1e3, 1e4, 1_000 * 64 + 500 * 32, 1e9])
+    found = cache_hits(streams, sizes)
+    assert found[:, -2:] == pytest.approx(1.0, abs=1e-6)
+    assert (np.diff(found, axis=1) >= -1e-9).all()
+    assert (found >= 0).all()
+
+
+def test_a_batch_costs_its_terms() -> None:
+    """10 samples of 2 tables with 6 columns: 240 joined bytes, 140 beyond the cache."""
+    terms = BatchTerms(
+        seconds=1.0, table_seconds=2.0, sample_seconds=3.0, column_seconds=4.0, spilled=(100, 5.0)
+    )
+    assert terms.of(10, 2, 6) == 1 + 2 * 2 + 10 * (3 + 6 * 4) + 140 * 5
+    assert terms.of(1, 2, 6) == 1 + 4 + 3 + 24
+
+
+def test_knees_come_by_rising_size() -> None:
+    """A size twice, or a smaller one after a larger, is refused."""
+    with pytest.raises(ValueError, match="missed must come by rising size"):
+        TableTerms(missed=((2.0, 1.0), (2.0, 1.0)))
