@@ -25,9 +25,14 @@ CHECK, MOST_AFTERWARDS = READING + CHECKING, 0.3
 OPTIONS = {**exact.OPTIONS, **scale.OPTIONS}
 
 
+def chosen(instance: Instance) -> str:
+    """The formulation that does the work: ``cpsat`` where every shard's place is fixed."""
+    return "cpsat" if placement_variables(instance, presolve(instance)) == 0 else "scale"
+
+
 def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     """Solve with ``cpsat`` or with everything together; see ``formulations.solve``."""
-    if placement_variables(instance, presolve(instance)) == 0:
+    if chosen(instance) == "cpsat":
         with clock.holding_back(kept_to_prove(instance, settings)):
             return exact.solve(instance, settings, clock)
     kept = 0.0

@@ -16,7 +16,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     cluster: options.ClusterArgument,
     formulations: Annotated[
         str,
-        option("--formulations -f NAMES", "Formulations, comma-separated; default: all but auto."),
+        option("--formulations -f NAMES", "Formulations, comma-separated; default: all."),
     ] = "all",
     objective: Annotated[
         list[options.ObjectiveName] | None,
@@ -24,7 +24,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     ] = None,
     time_limit: Annotated[
         float, option("--time-limit SECONDS", "Wall-clock limit for each solve.", positive)
-    ] = 20.0,
+    ] = 10.0,
     seed: options.SeedOption = 0,
     workers: options.WorkersOption = None,
     settings: options.SettingOption = None,
@@ -37,6 +37,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     objectives, whether the solver-free check accepts it, and its gaps to the best bounds that any
     row certified and proved. A plan that ignores fusion groups is shown both as planned and as the
     runtime would run it, and the DP runs a second time with fusion groups taken into account.
+    A formulation starts from the plans that it made itself for the other objectives, and a solve
+    whose plan meets a bound that any row proved ends soon: its row says so.
     Settings name their formulation: --set dp.variant=first. `milp-planner report` draws the file
     that -o writes.
     """

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pulp
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from formulations import mip
 from formulations.clock import Clock
 from formulations.errors import InstanceError
 from formulations.instance import Instance, Where
@@ -106,3 +108,23 @@ def test_an_answer_that_rounding_breaks_is_not_handed_out(monkeypatch: pytest.Mo
     assert outcome.status == Status.UNKNOWN
     assert outcome.placement is None
     assert "rounding errors" in outcome.note
+
+
+def test_a_large_model_is_not_presolved_in_a_short_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HiGHS hears no limit while it presolves: a model too large for the time left, it does not."""
+    seen: list[str] = []
+    solver = pulp.HiGHS.callSolver
+
+    def looked(self: pulp.HiGHS, lp: pulp.LpProblem) -> None:
+        seen.append(lp.solverModel.getOptionValue("presolve")[1])
+        solver(self, lp)
+
+    monkeypatch.setattr(pulp.HiGHS, "callSolver", looked)
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 9)], "busiest_rank")
+    builder.add_table("t")
+    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 5}, [7])])])
+    assert solve(builder.build(), "highs", time_limit=60).objective == 7
+    monkeypatch.setattr(mip, "PRESOLVED", 0)
+    assert solve(builder.build(), "highs", time_limit=60).objective == 7
+    assert solve(builder.build(), "highs", time_limit=None).objective == 7
+    assert seen == ["choose", "off", "choose"]

@@ -7,19 +7,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from formulations import Instance, Objective, Outcome, Settings, registry, solve
+from formulations.auto import chosen
 from formulations.errors import InstanceError, UnsupportedInstance
 from formulations.interrupt import interruptible
 from formulations.result.check import check
 from formulations.result.outcome import gap_between
 from milp_planner.drawing.page import Shown
 from milp_planner.features.batch.curves import LowerBound, best_bound
+from milp_planner.features.compare.shared import Shared, ended
 from milp_planner.plans.compile import ClusterSource, ModelSource, compile_for
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-#: Every formulation but ``auto``, which only picks one of the others.
-DEFAULT = tuple(name for name in registry.FORMULATIONS if name != "auto")
+#: Every formulation.
+DEFAULT = tuple(registry.FORMULATIONS)
 OBJECTIVES = tuple(objective.value for objective in Objective)
 
 
@@ -94,6 +96,10 @@ def compare(
     on_start
         Called with formulation and objective before each solve.
 
+    Rows are fair, but nothing is done twice (:mod:`milp_planner.features.compare.shared`); where
+    ``auto`` is another formulation under another name, one solve gives both rows. Goals after the
+    objective are not pursued.
+
     Returns
     -------
     Comparison
@@ -122,18 +128,42 @@ def compare_instances(
     on_start: Callable[[str, str], None] | None = None,
 ) -> Comparison:
     """The same for Instances that exist already, one for each objective."""
-    own = _settings_of(formulations, settings)
+    own = _settings_of(formulations, replace(settings, polish=False))
     entries: list[Entry] = []
+    shared = Shared()
     for objective, instance in instances.items():
+        mine: dict[str, list[Entry]] = {}
         for name in formulations:
             if settings.stop.is_set():
                 break
-            if on_start is not None:
-                on_start(name, objective)
-            entries += _entries(instance, name, own[name])
-    bounds = {objective: _best_bound(entries, objective) for objective in instances}
+            twin = _twin(instance, name, mine, own)
+            if twin is not None:
+                mine[name] = [_renamed(row, name, twin) for row in mine[twin]]
+            else:
+                if on_start is not None:
+                    on_start(name, objective)
+                mine[name] = _entries(instance, name, own[name], shared)
+            entries += mine[name]
+    bounds = {o: _best_bound(entries, o, shared.bounds.get(o, ())) for o in instances}
     certified = {objective: _certified(entries, objective) for objective in instances}
     return Comparison(instances, tuple(entries), bounds, certified)
+
+
+def _twin(
+    instance: Instance, name: str, rows: dict[str, list[Entry]], own: dict[str, Settings]
+) -> str | None:
+    """A formulation with a row that is the same search under another name."""
+    pair = {"auto", chosen(instance)}
+    if name not in pair:
+        return None
+    other = next(iter(pair - {name}))
+    return other if other in rows and own[other].options == own[name].options else None
+
+
+def _renamed(row: Entry, name: str, twin: str) -> Entry:
+    outcome = None if row.outcome is None else row.outcome.with_(formulation=name)
+    note = f"the same solve as {twin}'s: on this instance both are one"
+    return replace(row, label=name, outcome=outcome, note=note)
 
 
 def _settings_of(formulations: Sequence[str], settings: Settings) -> dict[str, Settings]:
@@ -156,8 +186,10 @@ def settings_for(name: str, settings: Settings) -> Settings:
     return replace(settings, options=own)
 
 
-def _entries(instance: Instance, name: str, settings: Settings) -> list[Entry]:
+def _entries(instance: Instance, name: str, settings: Settings, shared: Shared) -> list[Entry]:
     """The rows of one formulation; for the DP also the variant that knows fusion groups."""
+    if registry.get(name).proves != "nothing":
+        return _rows(instance, name, name, settings, shared)
     rows = _rows(instance, name, name, settings)
     if name == "dp" and len(instance.fusion_groups) and rows[-1].outcome is not None:
         aware = replace(settings, options={**settings.options, "fusion_aware": True})
@@ -165,13 +197,19 @@ def _entries(instance: Instance, name: str, settings: Settings) -> list[Entry]:
     return rows
 
 
-def _rows(instance: Instance, name: str, label: str, settings: Settings) -> list[Entry]:
+def _rows(
+    instance: Instance, name: str, label: str, settings: Settings, shared: Shared | None = None
+) -> list[Entry]:
     """One plan; where it ignores fusion groups, as planned and as the runtime runs it."""
     asked = instance.objective.value
+    given = settings if shared is None else shared.settings(name, instance, settings)
     try:
-        outcome = solve(instance, name, settings)
+        outcome = solve(instance, name, given)
     except UnsupportedInstance as error:
         return [Entry(label, asked, None, None, {}, None, str(error))]
+    if shared is not None:
+        outcome = ended(outcome, settings.stop.is_set())
+        shared.take(name, instance, outcome)
     feasible = None
     if outcome.placement is not None:
         feasible = check(instance, outcome.placement).feasible
@@ -185,7 +223,9 @@ def _rows(instance: Instance, name: str, label: str, settings: Settings) -> list
     return [planned, replace(row, label=f"{label}, as run", note="" if feasible else row.note)]
 
 
-def _best_bound(entries: Sequence[Entry], objective: str) -> LowerBound | None:
+def _best_bound(
+    entries: Sequence[Entry], objective: str, others: Sequence[LowerBound] = ()
+) -> LowerBound | None:
     mine = [entry for entry in entries if entry.asked == objective]
     plans = [entry.objectives[objective] for entry in mine if entry.feasible]
     known = [
@@ -193,7 +233,7 @@ def _best_bound(entries: Sequence[Entry], objective: str) -> LowerBound | None:
         for outcome in (entry.outcome for entry in mine)
         if outcome is not None and outcome.bound is not None and outcome.bound_source is not None
     ]
-    return best_bound(known, min(plans, default=None))
+    return best_bound([*known, *others], min(plans, default=None))
 
 
 def _certified(entries: Sequence[Entry], objective: str) -> int | None:

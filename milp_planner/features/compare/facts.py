@@ -24,6 +24,7 @@ from milp_planner.inputs.problems import choice
 from milp_planner.plans.plan_file import read_document
 
 FORMAT = "milp-planner-comparison/1"
+SHARED = "auto, cpsat and scale start from the plans that they made for the objectives above."
 #: Statuses that are claims; :attr:`ComparisonRow.word` says on whose word.
 PROOFS = ("optimal", "infeasible")
 #: Columns that go on below where the terminal is too narrow, and how narrow they may become.
@@ -264,6 +265,8 @@ def draw_comparison(info: ComparisonInfo) -> RenderableType:
         title = Text(f"minimising {asked}: {MEANING[asked]}", style="bold")
         table = draw_grid(comparison_grid(info, asked), _LEAST, list(_LEAST))
         parts += [title, table, *notes, Text(info.origin(asked)), Text("")]
+    if len(info.bounds) > 1:
+        parts += [Text(SHARED, style="dim"), Text("")]
     return Group(*parts[:-1])
 
 

@@ -1,0 +1,106 @@
+"""What solves of one comparison may fairly take from each other.
+
+A formulation starts from the plans that it made itself for the other objectives. Bounds hold for
+everybody: a solve whose plan meets one that any row proved, for its own objective or for one that
+its own is never below, gets a little time to prove the same and ends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+
+from formulations import Instance, Objective, Outcome, Settings
+from formulations.result.check import check
+from formulations.result.outcome import StoppedBy
+from formulations.result.placement import Placement
+from formulations.search.context import Either
+from formulations.settings import TracePoint
+from milp_planner.features.batch.curves import LowerBound
+
+#: Σ over phases of the busiest rank is never below the busiest rank's sum over phases.
+BELOW = {Objective.STEP_TIME.value: (Objective.BUSIEST_RANK.value,)}
+ENDED = "its plan met a bound that another row proved, so it was ended"
+#: Share of the time limit that a solve goes on for then, and the most seconds of it.
+OWN_PROOF, MOST = 0.2, 2.0
+
+
+@dataclass
+class Shared:
+    """Plans and bounds of the rows so far."""
+
+    plans: dict[str, list[Placement]] = field(default_factory=dict)
+    """By formulation."""
+    bounds: dict[str, list[LowerBound]] = field(default_factory=dict)
+    """By objective; in integers only, those of other objectives included."""
+
+    def bound(self, objective: str) -> int | None:
+        """The largest bound on an objective that is known."""
+        return max((each.bound for each in self.bounds.get(objective, [])), default=None)
+
+    def take(self, name: str, instance: Instance, outcome: Outcome) -> None:
+        """Note what a row found."""
+        if outcome.placement is not None and check(instance, outcome.placement).feasible:
+            self.plans.setdefault(name, []).append(outcome.placement)
+        source, asked = outcome.bound_source, instance.objective.value
+        if outcome.bound is None or source is None or not source.exact:
+            return
+        self.bounds.setdefault(asked, []).append(LowerBound(outcome.bound, source.method, True))
+        for above, lower in BELOW.items():
+            if asked in lower:
+                by = f"{source.method} for {asked}, which it is never below,"
+                self.bounds.setdefault(above, []).append(LowerBound(outcome.bound, by, True))
+
+    def settings(self, name: str, instance: Instance, settings: Settings) -> Settings:
+        """Settings of the next row: where it starts from, and when it may end."""
+        known = self.bound(instance.objective.value)
+        hint = _best(instance, self.plans.get(name, ())) or settings.hint
+        if known is None:
+            return replace(settings, hint=hint)
+        own = min(MOST, OWN_PROOF * (settings.time_limit or MOST / OWN_PROOF))
+        met, tell = _Met(known, own), settings.on_progress
+
+        def note(point: TracePoint) -> None:
+            met.see(point)
+            if tell is not None:
+                tell(point)
+
+        stop = Either(settings.stop, met.ends)
+        return replace(settings, hint=hint, stop=stop, on_progress=note)
+
+
+@dataclass
+class _Met:
+    """When a plan as cheap as a bound was reported, and how long its solve goes on then."""
+
+    bound: int
+    seconds: float
+    since: float = inf
+
+    def see(self, point: TracePoint) -> None:
+        if point.objective is not None and point.objective <= self.bound:
+            self.since = min(self.since, time.monotonic())
+
+    def ends(self) -> bool:
+        return time.monotonic() > self.since + self.seconds
+
+
+def ended(outcome: Outcome, stopped: bool) -> Outcome:
+    """The outcome of a row, which says where another's bound ended it.
+
+    Parameters
+    ----------
+    stopped : bool
+        Whether the caller stopped the comparison.
+    """
+    if outcome.stopped_by != StoppedBy.INTERRUPTED or stopped:
+        return outcome
+    note = "; ".join(filter(None, (outcome.note, ENDED)))
+    return outcome.with_(stopped_by=StoppedBy.EXHAUSTED, note=note)
+
+
+def _best(instance: Instance, plans: Sequence[Placement]) -> Placement | None:
+    kind = instance.objective.value
+    return min(plans, key=lambda plan: check(instance, plan).objectives[kind], default=None)
