@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from formulations.diagnose.questions import EXACT_ALONE, Asker, lendable, use_as_cost, with_capacity
+from formulations.diagnose.questions import (
+    EXACT_ALONE,
+    Asker,
+    above_first,
+    lendable,
+    use_as_cost,
+    with_capacity,
+)
 from formulations.instance import Instance, Objective, Resource, Scope
 from formulations.presolve import placement_variables
 from formulations.result.check import check
@@ -71,7 +78,8 @@ def least_capacity(
     share : float
         Part of the asker's remaining time to spend.
     together : sequence of str
-        Resources of one scope that have one capacity between them; default: ``resource`` alone.
+        Resources of one scope whose capacities grow together, each with what it has above the
+        first, whose least capacity is the answer; default: ``resource`` alone.
     """
     question = _Question(instance, list(together) or [resource], asker, share)
     outcome, bound = question.fullest_place()
@@ -147,11 +155,12 @@ class _Question:
         return least, bound
 
     def fullest(self, placement: Placement) -> int:
-        """Largest use of the resources at any place; the plan may ignore their capacity."""
+        """Capacity of the first resource that a plan, which may ignore it, needs."""
         loads = check(self.instance, placement).loads
         assert loads is not None
+        above = above_first(self.instance, self.names)
         return max(
-            int(use.max())
+            int(use.max()) - above[resource.name]
             for resource, use in zip(self.instance.resources, loads.use, strict=True)
             if resource.name in self.names
         )

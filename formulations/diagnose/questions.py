@@ -124,21 +124,34 @@ def use_as_cost(
     return replace(lifted, phases=(resources[0],), objective=objective, shard_cost=use)
 
 
-def with_capacity(instance: Instance, resources: Collection[str], capacity: int) -> Instance:
-    """Every place of some resources has this capacity."""
+def above_first(instance: Instance, resources: Sequence[str]) -> dict[str, int]:
+    """By how much the largest capacity of each resource exceeds that of the first.
+
+    Resources that limit one memory at different moments differ by what is fixed then, and keep that
+    difference when the memory grows.
+    """
+    most = {r.name: int(r.capacity.max()) for r in instance.resources if r.name in resources}
+    return {name: most[name] - most[resources[0]] for name in resources}
+
+
+def with_capacity(instance: Instance, resources: Sequence[str], capacity: int) -> Instance:
+    """Every place of the first resource has this capacity, and others what they have above it."""
+    above = above_first(instance, resources)
     changed = tuple(
-        replace(r, capacity=np.full_like(r.capacity, capacity)) if r.name in resources else r
+        replace(r, capacity=np.full_like(r.capacity, max(0, capacity + above[r.name])))
+        if r.name in above
+        else r
         for r in instance.resources
     )
     return replace(instance, resources=changed)
 
 
 def lendable(instance: Instance, resources: Sequence[str], most: int) -> Instance:
-    """Minimise the uniform capacity of resources of one scope, up to ``most``.
+    """Minimise the uniform capacity of the first of some resources of one scope, up to ``most``.
 
-    Every place gets a capacity of 2^k − 1 ≥ ``most``; for each power of two below, one more table
-    either takes that much away at every place (free) or leaves it (at that cost). The optimum is
-    the least uniform capacity, exactly.
+    Every place gets a capacity of 2^k − 1 ≥ ``most`` (others: see :func:`with_capacity`); for each
+    power of two below, one more table either takes that much away at every place (free) or leaves
+    it (at that cost). The optimum is the least uniform capacity, exactly.
     """
     bits = max(1, most.bit_length())
     free = with_capacity(without_costs(instance, resources[0]), resources, 2**bits - 1)

@@ -28,8 +28,8 @@ def show_amount(amount: int | None, unit: str) -> str:
 
 
 def memory_name(resource: str) -> str:
-    """The memory that a resource limits: ``hbm:NAME``, one per collective, all limit the HBM."""
-    return resource.partition(":")[0]
+    """The memory that a resource limits: ``hbm@MOMENT``, ``hbm:COLLECTIVE`` limit the HBM."""
+    return resource.partition("@")[0].partition(":")[0]
 
 
 def time_unit(values: Iterable[int | None]) -> tuple[str, int]:

@@ -30,7 +30,11 @@ class _Access(Spec):
     unique_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
     """Measured share of distinct ids among the ids of one rank's batch; by default derived."""
     measured_skew: MeasuredSkew | None = None
-    """Measured row-wise load of the busiest rank; by default derived from the statistics."""
+    """Measured row-wise load of the busiest rank, on average; by default derived from the
+    statistics. Time follows it."""
+    peak_skew: MeasuredSkew | None = None
+    """The same in the worst batch; by default the average and six standard deviations. Memory
+    follows it."""
 
 
 class Unknown(_Access):

@@ -161,8 +161,14 @@ class Machine(Spec):
 class Reservations(Spec):
     """Memory the embeddings may not use; the defaults are TorchRec's."""
 
-    hbm_percent: Percent = Fraction(15)
-    """Percentage of every rank's HBM to reserve."""
+    hbm_percent: Percent | None = None
+    """Percentage of every rank's HBM to reserve, headroom included; by default 15 where the model
+    does not say what it needs outside the embeddings, else the headroom alone."""
+    outside_embeddings: Bytes | None = None
+    """HBM in use outside the embeddings and their exchange at the fullest moment of a step, as
+    measured on this cluster; goes before what the model says."""
+    min_headroom: Percent = Fraction(5)
+    """Percentage of every rank's HBM and of every machine's DDR that must stay free."""
     dense_parameter_bytes: Bytes = 0
     """Bytes of the dense parameters on one rank."""
     dense_multiple: Annotated[int, Field(ge=0, le=100)] = 6
@@ -172,7 +178,7 @@ class Reservations(Spec):
     hbm_bytes: Bytes = 0
     """Further HBM to reserve per rank."""
     ddr_percent: Percent = Fraction(0)
-    """Percentage of every machine's DDR to reserve."""
+    """Percentage of every machine's DDR to reserve, headroom included."""
     ddr_bytes: Bytes = 0
     """Further DDR to reserve per machine."""
 
@@ -263,31 +269,65 @@ class Cluster(Spec):
     def usable_hbm(self, model: Model) -> tuple[int, ...]:
         """HBM in bytes the embeddings of ``model`` may use, for each rank.
 
-        hbm · (100 − percent)/100 − dense_multiple · dense − kjt_multiple · 8 · batch · ids per
-        sample − further bytes − what this rank alone reserves, rounded down, never below 0; a
-        CPU-only rank has 0.
+        hbm · (100 − percent)/100 less everything of :meth:`fixed_hbm` and what this rank alone
+        reserves, rounded down, never below 0; a CPU-only rank has 0. The exchange is not in it:
+        see :func:`milp_planner.pricing.ledger.capacities`.
 
         References
         ----------
         TorchRec 1.8.0, ``HeuristicalStorageReservation`` (15%, 6×, 20×).
         """
-        fixed = self.fixed_hbm(model)
-        free = 1 - self.reservations.hbm_percent / 100
+        fixed = sum(self.fixed_hbm(model).values())
+        free = 1 - self.outside_percent(model) / 100
         return tuple(
             max(0, int(rank.hbm_bytes * free - fixed - rank.reserved_bytes)) for rank in self.ranks
         )
 
-    def fixed_hbm(self, model: Model) -> Fraction:
-        """HBM in bytes that every rank reserves besides a percentage and what is its own."""
+    def says_outside(self, model: Model) -> bool:
+        """Whether cluster or model say what a step needs outside the embeddings."""
+        return (
+            self.reservations.outside_embeddings is not None or model.outside_embeddings is not None
+        )
+
+    def outside_percent(self, model: Model) -> Fraction:
+        """Percentage of HBM that is reserved: as said, else TorchRec's 15 where the model does not
+        say what it needs outside the embeddings; the headroom at least."""
         held = self.reservations
+        assumed = Fraction(0 if self.says_outside(model) else 15)
+        percent = assumed if held.hbm_percent is None else held.hbm_percent
+        return max(percent, held.min_headroom)
+
+    def fixed_hbm(self, model: Model) -> dict[str, Fraction]:
+        """HBM in bytes that every rank reserves besides a percentage and what is its own.
+
+        By entry: ``dense`` (dense_multiple · dense_parameter_bytes, or parameter_multiple ·
+        parameter_bytes of the model), ``dense_activations`` (bytes a sample · samples),
+        ``measured`` (the measured peak), ``context``, ``batch`` (kjt_multiple · 8 · ids of the
+        rank's batch), ``further``.
+        """
+        held, said = self.reservations, model.outside_embeddings
+        batch = model.workload.batch_per_rank
         ids = sum((Fraction(t.lookups_per_sample) for t in model.tables), Fraction(0))
-        kjt = held.kjt_multiple * ID_BYTES * model.workload.batch_per_rank * ids
-        return held.dense_multiple * held.dense_parameter_bytes + held.hbm_bytes + kjt
+        found = {
+            "dense": Fraction(held.dense_multiple * held.dense_parameter_bytes),
+            "batch": held.kjt_multiple * ID_BYTES * batch * ids,
+            "further": Fraction(held.hbm_bytes),
+        }
+        measured = held.outside_embeddings
+        if measured is None and said is not None:
+            measured = said.measured_peak
+        if measured is not None:
+            found |= {"measured": Fraction(measured), "batch": Fraction(0)}
+        elif said is not None:
+            found["dense"] += said.parameter_multiple * said.parameter_bytes
+            found["dense_activations"] = Fraction(said.activation_bytes_per_sample * batch)
+            found["context"] = Fraction(said.context)
+        return found
 
     def usable_ddr(self) -> tuple[int, ...]:
         """DDR in bytes the embeddings may use, for each machine, rounded down, at least 0."""
         held = self.reservations
-        free = 1 - held.ddr_percent / 100
+        free = 1 - max(held.ddr_percent, held.min_headroom) / 100
         return tuple(
             max(0, int(machine.ddr_bytes * free - held.ddr_bytes)) for machine in self.machines
         )

@@ -16,11 +16,13 @@ from milp_planner.inputs.problems import (
     problem_at,
     problems_at,
 )
-from milp_planner.inputs.spec import Count, Spec, as_tuple
+from milp_planner.inputs.spec import Bytes, Count, Spec, as_tuple
 from milp_planner.inputs.table import TENTHS, Dtype, Name, RatioGrid, Table
 
 StorageModel = Literal["runtime", "torcheasyrec"]
 Fusion = Literal["honoured", "free"]
+Codec = Literal["stock", "low_memory"]
+Pipeline = Literal["none", "sparse_dist"]
 
 
 class Workload(Spec):
@@ -36,14 +38,21 @@ class Workload(Spec):
     """Element type of embeddings on the wire; a table may have its own."""
     exchange_dtype_backward: Dtype | None = None
     """Element type of gradients on the wire; by default as in the forward direction."""
-    codec_peak_factor: Annotated[float, Field(ge=1, le=16)] = 1.0
-    """Peak memory of the exchange codec as a multiple of its input."""
+    codec: Codec = "stock"
+    """How embeddings are cast to the wire's type: stock clamps a full copy first, low_memory casts
+    at once; nothing is cast where the wire has the table's own type."""
+    codec_peak_factor: Annotated[float, Field(ge=1, le=16)] | None = None
+    """Peak memory of the exchange codec as a multiple of its input; by default it follows from
+    codec and types."""
+    pipeline: Pipeline | None = None
+    """Batches in flight: none has one, sparse_dist two (by default, when training)."""
     prefetch_pipeline: bool = False
-    """Whether cache misses are fetched ahead of the step."""
+    """Whether cache misses are fetched ahead of the step; three batches are then in flight."""
     buffers: Literal["additive", "largest_collective"] = "additive"
     """Whether output buffers of all tables add up (conservative) or only one collective's."""
     storage_model: StorageModel = "runtime"
-    """Bytes as the dynamicemb runtime uses them, or as TorchEasyRec's planner counts them."""
+    """Bytes as the runtime uses them, moment by moment, or as the planners of TorchRec and
+    TorchEasyRec count them: rows, ids and outputs of an average batch."""
     fusion: Fusion = "honoured"
     """Whether fused tables must share one cache ratio, as the runtime makes them."""
     cache_ratios: RatioGrid = TENTHS
@@ -55,7 +64,30 @@ class Workload(Spec):
         return self.mode == "training"
 
 
-__all__ = ["Model", "Table", "Workload"]
+class OutsideEmbeddings(Spec):
+    """HBM that a rank needs besides embeddings, in words that people have at hand."""
+
+    measured_peak: Bytes | None = None
+    """HBM in use outside the embeddings and their exchange at the fullest moment of a step, as
+    measured; replaces all below, and the library's context too."""
+    parameter_bytes: Bytes = 0
+    """Bytes of the dense parameters on one rank."""
+    parameter_multiple: Annotated[int, Field(ge=1, le=100)] = 4
+    """Copies of them: weights, gradients, and two of Adam's states."""
+    activation_bytes_per_sample: Bytes = 0
+    """Bytes that the dense part keeps of each sample between forward and backward."""
+    context: Bytes = 2 * 2**30
+    """Bytes of the library's context and of communication buffers."""
+
+    @model_validator(mode="after")
+    def _measured_alone(self) -> OutsideEmbeddings:
+        others = ("parameter_bytes", "activation_bytes_per_sample", "context")
+        if self.measured_peak is not None and self.model_fields_set & set(others):
+            raise problem_at("replaces the other fields; allowed: it alone", "measured_peak")
+        return self
+
+
+__all__ = ["Model", "OutsideEmbeddings", "Table", "Workload"]
 
 
 class Model(Spec):
@@ -69,6 +101,8 @@ class Model(Spec):
     """What the model is, and what was assumed."""
     workload: Workload
     """How the tables are used."""
+    outside_embeddings: OutsideEmbeddings | None = None
+    """What the step needs besides embeddings; absent, a share of the HBM is assumed."""
     tables: Annotated[tuple[Table, ...], BeforeValidator(as_tuple)]
     """The embedding tables; an empty list if there are none."""
 

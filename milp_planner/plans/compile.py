@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -17,7 +17,9 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.files import load_cluster, load_model
 from milp_planner.inputs.problems import choice as nearest
 from milp_planner.pricing import price
+from milp_planner.pricing.ledger import MOMENTS, SHARD_ENTRIES, alive, binding
 from milp_planner.pricing.options import PHASES, Options
+from milp_planner.pricing.outside import capacities
 
 _WHERE = {
     "data_parallel": Where.EVERY_RANK,
@@ -42,11 +44,13 @@ def compile_instance(
     """The Instance of priced options.
 
     Resources are ``hbm`` (a rank) and ``ddr`` (a machine), with the capacities the cluster leaves
-    to embeddings. With ``buffers: largest_collective`` there is one HBM resource for each
-    collective, ``hbm:NAME``, of the same capacity: it counts the tables and the buffers of that
-    collective only, so that all of them together say *tables plus the largest collective's buffers
-    fit*, exactly. Not re-validated block by block: its arrays hold the format's rules by
-    construction, which tests assert with :func:`formulations.instance.validate.validate`.
+    to embeddings. Where several moments of a step may be the fullest, there is an HBM resource for
+    each, ``hbm@MOMENT``, which counts what is alive then (:mod:`milp_planner.pricing.ledger`).
+    With ``buffers: largest_collective`` there is one for each collective besides, such as
+    ``hbm@forward_exchange:NAME``: it counts the tables and the buffers of that collective only, so
+    that all of them together say *tables plus the largest collective's buffers fit*, exactly. Not
+    re-validated block by block: its arrays hold the format's rules by construction, which tests
+    assert with :func:`formulations.instance.validate.validate`.
     """
     resources, use = _resources(options)
     return Instance(
@@ -114,20 +118,41 @@ def _blocks(options: Options) -> dict[str, Any]:
 def _resources(options: Options) -> tuple[tuple[Resource, ...], IntArray]:
     """Resources with their capacities, and what every shard entry uses of each."""
     entries, cluster = options.entries, options.cluster
-    hbm = np.array(cluster.usable_hbm(options.model), dtype=np.int64)
     ddr = Resource("ddr", Scope.MACHINE, np.array(cluster.usable_ddr(), dtype=np.int64))
+    room, use = capacities(options.model, cluster), _hbm_use(options)
+    names = binding(use, {name: room[_moment(name)] for name in use})
+    found = [
+        Resource(_shortest(name, [*names]), Scope.RANK, np.array(each, dtype=np.int64))
+        for name, each in names.items()
+    ]
+    return (*found, ddr), np.stack([*(use[name] for name in names), entries.ddr], axis=1)
+
+
+def _hbm_use(options: Options) -> dict[str, IntArray]:
+    """HBM that every shard entry uses at each moment, or at each moment of each collective."""
+    ledger = options.entries.ledger
+    use = {moment: ledger @ alive(SHARD_ENTRIES, moment) for moment in MOMENTS}
     used = np.unique(options.collective[options.collective >= 0])
     if options.model.workload.buffers == "additive" or len(used) < 2:
-        use = np.stack([entries.hbm + entries.buffer, entries.ddr], axis=1)
-        return (Resource("hbm", Scope.RANK, hbm), ddr), use
-    option = np.repeat(np.arange(len(options)), np.diff(entries.first))
-    collective = options.collective[option]
-    columns = [
-        entries.hbm + np.where(np.isin(collective, (c, -1)), entries.buffer, 0) for c in used
-    ]
-    names = [f"hbm:{options.collectives[c]}" for c in used]
-    resources = (*(Resource(name, Scope.RANK, hbm) for name in names), ddr)
-    return resources, np.stack([*columns, entries.ddr], axis=1)
+        return use
+    option = np.repeat(np.arange(len(options)), np.diff(options.entries.first))
+    collective, always = options.collective[option], options.entries.hbm
+    return {
+        f"{moment}:{options.collectives[c]}": np.where(np.isin(collective, (c, -1)), held, always)
+        for moment, held in use.items()
+        for c in used
+    }
+
+
+def _moment(name: str) -> str:
+    return name.partition(":")[0]
+
+
+def _shortest(name: str, names: Sequence[str]) -> str:
+    """``hbm``, ``hbm@MOMENT`` or ``hbm@MOMENT:COLLECTIVE``; the moment only where there are two."""
+    moment, colon, collective = name.partition(":")
+    several = len({_moment(each) for each in names}) > 1
+    return "hbm" + (f"@{moment}" if several else "") + colon + collective
 
 
 def _current(options: Options, production: Production) -> Iterator[Current]:

@@ -112,6 +112,9 @@ class ShardColumns:
     rows: IntArray
     columns: IntArray
     load: FloatArray
+    """Lookups over the mean of all shards, on average."""
+    peak: FloatArray
+    """The same in the worst batch."""
 
 
 def choice_code(choice: Choice, ranks: int) -> tuple[int, int, int, int, int]:

@@ -21,6 +21,7 @@ from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import DistType, Mode, ShardingType, Table
 from milp_planner.pricing.exchange import Links
+from milp_planner.pricing.ledger import DENSE, FORWARD, SHARD_ENTRIES, alive
 from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.units import IntArray
 
@@ -129,10 +130,9 @@ class Entries:
     rows: IntArray
     columns: IntArray
     """Of each shard; int64 array [entries]."""
-    hbm: IntArray
-    """Bytes of HBM, exchange buffer excluded; int64 array [entries]."""
-    buffer: IntArray
-    """Bytes of HBM of the exchange buffer (output, at the codec's peak); int64 array [entries]."""
+    ledger: IntArray
+    """Bytes of HBM by entry, see :data:`milp_planner.pricing.ledger.SHARD_ENTRIES`; int64 array
+    [entries, 9]."""
     ddr: IntArray
     """Int64 array [entries]."""
     cost: IntArray
@@ -142,8 +142,18 @@ class Entries:
     """
     incoming: IntArray
     outgoing: IntArray
-    """Bytes of ids and of embeddings of one step, these in the table's own element type; int64
-    array [entries]."""
+    """Bytes of ids and of embeddings of one step on average, these in the table's own element type;
+    int64 array [entries]."""
+
+    @property
+    def hbm(self) -> IntArray:
+        """Bytes of HBM always there: rows, what is kept with them, ids; int64 array [entries]."""
+        return self.ledger @ alive(SHARD_ENTRIES, DENSE)
+
+    @property
+    def buffer(self) -> IntArray:
+        """Further bytes of HBM in the forward exchange, at the codec's peak; int64 [entries]."""
+        return self.ledger @ alive(SHARD_ENTRIES, FORWARD) - self.hbm
 
 
 @dataclass(frozen=True, eq=False)

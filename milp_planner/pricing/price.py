@@ -15,6 +15,7 @@ from milp_planner.inputs.table import Table
 from milp_planner.pricing.enumeration import Enumeration, enumerations_of, site_of
 from milp_planner.pricing.exchange import Links, links_of
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, choice_code, job_of
+from milp_planner.pricing.ledger import DENSE
 from milp_planner.pricing.lookup import bandwidths, hits_of
 from milp_planner.pricing.options import (
     Entries,
@@ -23,6 +24,7 @@ from milp_planner.pricing.options import (
     fusion_of,
     level_denominator,
 )
+from milp_planner.pricing.outside import capacities
 from milp_planner.pricing.profile import Profile, load_profile
 from milp_planner.pricing.shards import exchanged_by, offsets, shard_bytes, shard_seconds, shards_of
 from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, picoseconds
@@ -139,7 +141,7 @@ def check_sizes(job: Job) -> None:
     slots = np.maximum(rows / job.ranks, tables.bucket.astype(np.float64)) + tables.bucket
     row = np.maximum(tables.runtime_row, tables.planner_row) + 64.0
     stored = np.where(tables.dynamic, slots * row, rows * tables.dim * tables.element * state)
-    width = 8.0 + tables.dim * np.maximum(tables.element, 4) * workload.codec_peak_factor
+    width = 8.0 + tables.dim * np.maximum(tables.element, 4) * (workload.codec_peak_factor or 2.5)
     moved = job.traffic.raw_ids * job.ranks * width
     problems: list[Problem] = []
     for what, amount in (
@@ -197,7 +199,7 @@ def fits_somewhere(options: Options) -> BoolArray:
     infeasible plan and not a missing table.
     """
     entries, cluster = options.entries, options.cluster
-    hbm, ddr = cluster.usable_hbm(options.model), cluster.usable_ddr()
+    hbm, ddr = capacities(options.model, cluster)[DENSE], cluster.usable_ddr()
     everywhere = np.array([c.sharding in ("row_wise", "data_parallel") for c in options.choices])
     option = np.repeat(np.arange(len(options)), np.diff(entries.first))
     limit = np.where(everywhere[option], min(hbm), max(hbm))

@@ -7,13 +7,22 @@ from typing import NamedTuple
 
 import numpy as np
 
+from milp_planner.inputs.model import Workload
 from milp_planner.inputs.table import Table
 from milp_planner.pricing import exchange, lookup, storage
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, TableColumns
+from milp_planner.pricing.ledger import (
+    MOMENTS,
+    SHARD_ENTRIES,
+    SHARD_NAMES,
+    alive,
+    batches_in_flight,
+    send_share,
+)
 from milp_planner.pricing.options import WHOLE_ROWS, Choice
 from milp_planner.pricing.popularity import rank_factors
 from milp_planner.pricing.step import priced_by_step, step_seconds
-from milp_planner.pricing.units import FloatArray, IntArray
+from milp_planner.pricing.units import FloatArray, IntArray, ceil_div
 
 
 def offsets(lengths: Sequence[int] | IntArray) -> IntArray:
@@ -53,6 +62,7 @@ def shards_of(
         rows=_joined([split.rows for split in splits])[source],
         columns=np.where(final, last[option], width[option]),
         load=np.concatenate([np.empty(0), *(split.load for split in splits)])[source],
+        peak=np.concatenate([np.empty(0), *(split.peak for split in splits)])[source],
     )
 
 
@@ -80,9 +90,21 @@ def _splits(
 
 def _split(job: Job, index: int, ranks: int, dist_type: str | None) -> RowSplit:
     table, lookups = job.model.tables[index], float(job.traffic.dedup_lookups[index])
+    ids = float(job.traffic.ids[index])
+    batch = Batch(lookups, ids * job.ranks, ids / job.workload.batch_per_rank)
     if dist_type is not None:
-        return dynamicemb_split(table, ranks, dist_type, lookups)
-    return whole(table) if ranks == 1 else torchrec_split(table, ranks, lookups)
+        return dynamicemb_split(table, ranks, dist_type, batch)
+    return whole(table) if ranks == 1 else torchrec_split(table, ranks, batch)
+
+
+class Batch(NamedTuple):
+    """What decides how the ids of a step fall on ranks."""
+
+    dedup_lookups: float
+    """Ids of one rank's batch if each distinct id is exchanged once, else 0."""
+    ids: float
+    """Ids of the global batch."""
+    ids_a_sample: float
 
 
 class RowSplit(NamedTuple):
@@ -93,50 +115,84 @@ class RowSplit(NamedTuple):
     rows: IntArray
     """Rows of each of them; int64 array [runs]."""
     load: FloatArray
-    """Lookups of each of them over the mean of all; float array [runs]."""
+    """Lookups of each of them over the mean of all, on average; float array [runs]."""
+    peak: FloatArray
+    """The same in the worst batch; float array [runs]."""
 
 
 def whole(table: Table) -> RowSplit:
     """All rows in one shard."""
-    return RowSplit(np.ones(1, np.int64), np.array([table.rows]), np.ones(1))
+    return RowSplit(np.ones(1, np.int64), np.array([table.rows]), np.ones(1), np.ones(1))
 
 
-def torchrec_split(table: Table, ranks: int, dedup_lookups: float) -> RowSplit:
+def torchrec_split(table: Table, ranks: int, batch: Batch) -> RowSplit:
     """TorchRec's blocks of ceil(rows / ranks): full ones, one that may be shorter, empty ones."""
     block = -(-table.rows // ranks)
-    factors = rank_factors(table.access, table.rows, ranks, "continuous", dedup_lookups)
-    if len(factors) > 1:
+    load, peak = _loads(table, ranks, "continuous", batch)
+    if len(load) > 1:
         rows = np.clip(table.rows - block * np.arange(ranks, dtype=np.int64), 0, block)
-        return _runs(rows, np.array(factors))
+        return _runs(rows, load, peak)
     full, part = divmod(table.rows, block)
     sizes = [(full, block), (1, part)] if part else [(full, block)]
     empty = ranks - sum(count for count, _ in sizes)
     runs = np.array([*sizes, (empty, 0)] if empty else sizes, dtype=np.int64)
-    return RowSplit(runs[:, 0], runs[:, 1], np.full(len(runs), factors[0]))
+    each = np.ones(len(runs))
+    return RowSplit(runs[:, 0], runs[:, 1], load[0] * each, peak[0] * each)
 
 
-def dynamicemb_split(table: Table, ranks: int, dist_type: str, dedup_lookups: float) -> RowSplit:
+def dynamicemb_split(table: Table, ranks: int, dist_type: str, batch: Batch) -> RowSplit:
     """Equal shards: every rank is given room for ceil(rows / ranks) rows, whatever the rule."""
     room = -(-table.rows // ranks)
-    statistics = (table.access, table.rows, ranks, dist_type, dedup_lookups)
-    factors = np.array(rank_factors(*statistics, table.index_type))
-    if len(factors) == 1:
-        return RowSplit(np.ones(1, np.int64), np.array([room]), factors)
-    return _runs(np.full(ranks, room), factors)
+    load, peak = _loads(table, ranks, dist_type, batch)
+    if len(load) == 1:
+        return RowSplit(np.ones(1, np.int64), np.array([room]), load, peak)
+    return _runs(np.full(ranks, room), load, peak)
 
 
-def _runs(rows: IntArray, load: FloatArray) -> RowSplit:
-    change = np.flatnonzero((np.diff(rows) != 0) | (np.diff(load) != 0)) + 1
-    starts = np.concatenate(([0], change))
+def _loads(table: Table, ranks: int, dist_type: str, batch: Batch) -> tuple[FloatArray, FloatArray]:
+    """Lookups of each rank over the mean, on average and in the worst batch.
+
+    The latter by the table's ``peak_skew``, else by :func:`worst_batch`.
+    """
+    access, ids = table.access, table.index_type if dist_type != "continuous" else "int64"
+    statistics = (table.rows, ranks, dist_type, batch.dedup_lookups, ids)
+    load = np.array(rank_factors(access, *statistics))
+    if access.peak_skew is None:
+        return load, worst_batch(load, ranks, batch)
+    worst = access.model_copy(update={"measured_skew": access.peak_skew})
+    peak = np.array(rank_factors(worst, *statistics))
+    even = max(len(load), len(peak))  # a measured skew is one factor for all ranks
+    load, peak = (np.broadcast_to(each, even) for each in (load, peak))
+    return load, np.maximum(load, peak)
+
+
+def worst_batch(load: FloatArray, ranks: int, batch: Batch) -> FloatArray:
+    """Lookups of each rank over the mean in the worst batch, where nobody measured it.
+
+    Samples are independent; at worst all ids of a sample go to one rank. A rank with m ids on
+    average then has a standard deviation of at most sqrt(m · ids a sample), and six of them are
+    added, which a normal variable exceeds once in 10⁹ steps. Never more than all ids.
+    """
+    mean = np.maximum(load * batch.ids / ranks, 1e-9)
+    worst = load * (1 + DEVIATIONS * np.sqrt(batch.ids_a_sample / mean))
+    return np.asarray(np.minimum(worst, np.maximum(load, float(ranks))))
+
+
+DEVIATIONS = 6.0
+"""Standard deviations between an average batch and the worst."""
+
+
+def _runs(rows: IntArray, load: FloatArray, peak: FloatArray) -> RowSplit:
+    alike = (np.diff(rows) == 0) & (np.diff(load) == 0) & (np.diff(peak) == 0)
+    starts = np.concatenate(([0], np.flatnonzero(~alike) + 1))
     repeat = np.diff(np.append(starts, len(rows)))
-    return RowSplit(repeat, rows[starts], load[starts])
+    return RowSplit(repeat, rows[starts], load[starts], peak[starts])
 
 
 class ShardBytes(NamedTuple):
     """int64 arrays [entries]; see :class:`milp_planner.pricing.options.Entries`."""
 
-    hbm: IntArray
-    buffer: IntArray
+    ledger: IntArray
     ddr: IntArray
     move: IntArray
     incoming: IntArray
@@ -146,11 +202,14 @@ class ShardBytes(NamedTuple):
 class Exchanged(NamedTuple):
     """What a shard receives and returns in one step of all ranks; float arrays [entries].
 
-    ``ids`` and ``rows_out`` are means with skew and deduplication, the ``plain`` ones without.
+    ``ids`` and ``rows_out`` are means with skew and deduplication, the ``peak`` ones those of the
+    worst batch, the ``plain`` ones without either.
     """
 
     ids: FloatArray
     rows_out: FloatArray
+    peak_ids: FloatArray
+    peak_rows_out: FloatArray
     plain_ids: FloatArray
     plain_rows_out: FloatArray
 
@@ -165,85 +224,122 @@ def exchanged_by(job: Job, options: OptionColumns, shards: ShardColumns) -> Exch
     table, traffic = options.table, job.traffic
     replicated = options.is_sharding("data_parallel")
     senders = np.where(replicated, 1.0, job.ranks / options.group_ranks)
-    ids = traffic.ids[table] * senders * shards.load
+    ids, worst = (traffic.ids[table] * senders * each for each in (shards.load, shards.peak))
     plain = traffic.raw_ids[table] * senders
     bags = traffic.outputs[table] * np.where(replicated, 1, job.ranks)
     pooled = job.tables.pooled[table]
-    return Exchanged(ids, np.where(pooled, bags, ids), plain, np.where(pooled, bags, plain))
+    out, most, raw = (np.where(pooled, bags, each) for each in (ids, worst, plain))
+    return Exchanged(ids, out, worst, most, plain, raw)
 
 
 def shard_bytes(
     job: Job, options: OptionColumns, shards: ShardColumns, exchanged: Exchanged
 ) -> ShardBytes:
-    """HBM, exchange buffer, DDR and moved bytes of every shard entry.
+    """The ledger, DDR and moved bytes of every shard entry.
 
     ``options`` holds one row per entry; a shard without rows needs nothing. On a cluster without
-    HBM everything is charged to DDR.
+    HBM everything is charged to DDR, the exchange as of its fullest moment.
     """
-    hbm, ddr, move = _torchrec(job.tables, options, shards)
+    ledger, ddr, move = _torchrec(job.tables, options, shards)
     dynamic = np.flatnonzero(job.tables.dynamic[options.table])
     if len(dynamic):
         model = job.workload.storage_model
-        hbm[dynamic], ddr[dynamic], move[dynamic] = _dynamicemb(
+        ledger[dynamic], ddr[dynamic], move[dynamic] = _dynamicemb(
             job.tables, options.at(dynamic), shards.rows[dynamic], model
         )
-    inputs, output, buffer = _buffers(job, options, shards, exchanged)
-    present = shards.rows > 0
-    traffic = np.where(present, inputs, 0), np.where(present, output, 0)
-    hbm, buffer = np.where(present, hbm + inputs, 0), np.where(present, buffer, 0)
-    ddr = np.where(present, ddr, 0)
-    if job.site.cpu_only:
-        zero = np.zeros_like(hbm)
-        return ShardBytes(zero, zero, ddr + hbm + buffer, move, *traffic)
-    return ShardBytes(hbm, buffer, ddr, move, *traffic)
-
-
-def _buffers(
-    job: Job, options: OptionColumns, shards: ShardColumns, exchanged: Exchanged
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Input buffer, output, and output buffer at the codec's peak.
-
-    Nothing is encoded on a single rank or for a replicated table. TorchEasyRec knows neither
-    skew, nor deduplication, nor the codec.
-    """
-    ids, rows_out, factor = exchanged.ids, exchanged.rows_out, job.workload.codec_peak_factor
-    encoded = ~options.is_sharding("data_parallel") & (job.ranks > 1)
-    if job.workload.storage_model == "torcheasyrec":
-        dynamic = job.tables.dynamic[options.table]
-        ids = np.where(dynamic, exchanged.plain_ids, ids)
-        rows_out = np.where(dynamic, exchanged.plain_rows_out, rows_out)
-        encoded &= ~dynamic
+    _exchange_entries(job, options, shards, exchanged, ledger)
+    ledger[shards.rows <= 0] = 0
+    ddr = np.where(shards.rows > 0, ddr, 0)
     element = job.tables.element[options.table]
+    sent = storage.output_bytes(exchanged.rows_out, shards.columns, element)
+    present = shards.rows > 0
+    traffic = [np.where(present, n, 0) for n in (storage.input_bytes(exchanged.ids), sent)]
+    if job.site.cpu_only:
+        fullest = np.max([ledger @ alive(SHARD_ENTRIES, moment) for moment in MOMENTS], axis=0)
+        return ShardBytes(np.zeros_like(ledger), ddr + fullest, move, *traffic)
+    return ShardBytes(ledger, ddr, move, *traffic)
+
+
+def _exchange_entries(
+    job: Job,
+    options: OptionColumns,
+    shards: ShardColumns,
+    exchanged: Exchanged,
+    ledger: IntArray,
+) -> None:
+    """Fill in ids, output, encoding and gradients; see :data:`SHARD_ENTRIES`.
+
+    Where nothing is exchanged (a single rank, a replicated table) the output is the activation that
+    every rank holds anyway. TorchEasyRec knows ids and outputs only, without skew, deduplication
+    or codec.
+    """
+    table, workload = options.table, job.workload
+    element, literal = job.tables.element[table], workload.storage_model == "torcheasyrec"
+    replicated = options.is_sharding("data_parallel")
+    exchanges = ~replicated & (job.ranks > 1)
+    plain = literal & job.tables.dynamic[table]
+    ids = np.where(plain, exchanged.plain_ids, exchanged.ids if literal else exchanged.peak_ids)
+    worst = exchanged.rows_out if literal else exchanged.peak_rows_out
+    rows_out = np.where(plain, exchanged.plain_rows_out, worst)
     output = storage.output_bytes(rows_out, shards.columns, element)
-    peak = np.ceil(output * factor).astype(np.int64)
-    return storage.input_bytes(ids), output, np.where(encoded, peak, output)
+    encoding = _coded(output, job.tables.wire[table], element, workload)
+    put = dict(zip(SHARD_NAMES, ledger.T, strict=True))
+    if literal:
+        put["inputs"][:] = storage.input_bytes(ids)
+        put["output"][:] = output
+        put["encoding"][:] = np.where(exchanges & ~plain, encoding, 0)
+        return
+    put["inputs"][:] = batches_in_flight(workload) * storage.input_bytes(ids)
+    put["output"][:] = np.where(exchanges, output, 0)
+    put["encoding"][:] = np.where(exchanges, encoding, 0)
+    if workload.trains:
+        wire = job.tables.wire_backward[table]
+        coded = ceil_div(output * np.where(wire == element, 0, wire), element)
+        put["gradients"][:] = np.where(exchanges, output + coded, 0)
+        put["dense_gradients"][:] = np.where(replicated, put["weights"], 0)
+
+
+def _coded(output: IntArray, wire: IntArray, element: IntArray, workload: Workload) -> IntArray:
+    """What the codec holds beside its input; a stated peak factor counts instead."""
+    if workload.codec_peak_factor is not None:
+        held = np.ceil(output * (workload.codec_peak_factor - 1)).astype(np.int64)
+        return np.where(wire == element, 0, held)
+    over, under = send_share(wire, element, workload.codec == "stock")
+    return ceil_div(output * over, under)
 
 
 def _torchrec(
     tables: TableColumns, options: OptionColumns, shards: ShardColumns
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """HBM, DDR and moved bytes by TorchRec's formulas."""
+    """Ledger of the rows, DDR and moved bytes by TorchRec's formulas."""
     table = options.table
     over, under = tables.state_over[table], tables.state_under[table]
     element = tables.element[table]
     weights = storage.torchrec_weights(shards.rows, shards.columns, element)
-    full = weights + storage.torchrec_state(weights, over, under)
-    hbm = np.where(options.is_mode("HBM_ONLY"), full, 0)
-    ddr = full - hbm
+    state = storage.torchrec_state(weights, over, under)
+    ledger = np.zeros((len(table), len(SHARD_NAMES)), dtype=np.int64)
+    put = dict(zip(SHARD_NAMES, ledger.T, strict=True))
+    whole = options.is_mode("HBM_ONLY")
+    put["weights"][:], put["state"][:] = np.where(whole, weights, 0), np.where(whole, state, 0)
+    ddr = np.where(whole, 0, weights + state)
     cached = np.flatnonzero(options.is_mode("CACHING") & ~tables.dynamic[table])
     if len(cached):
-        whole = tables.rows[table[cached]], tables.dim[table[cached]]
+        size = tables.rows[table[cached]], tables.dim[table[cached]]
         shape = shards.rows[cached], shards.columns[cached]
         ratio = options.over[cached], options.under[cached]
-        part, index = storage.torchrec_cache(shape, whole, element[cached], ratio)
-        hbm[cached] = part + storage.torchrec_state(part, over[cached], under[cached]) + index
-    return hbm, ddr, full
+        part, index = storage.torchrec_cache(shape, size, element[cached], ratio)
+        put["weights"][cached], put["cache_index"][cached] = part, index
+        put["state"][cached] = storage.torchrec_state(part, over[cached], under[cached])
+    return ledger, ddr, weights + state
 
 
 def _dynamicemb(
     tables: TableColumns, options: OptionColumns, rows: IntArray, storage_model: str
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """HBM, DDR and moved bytes of dynamicemb shards; an external store takes the cached rows."""
+    """The same of dynamicemb shards; an external store takes the cached rows.
+
+    Values in HBM are weights and state in the proportion of a row, padding being state.
+    """
     table = options.table
     runtime = storage_model == "runtime"
     value = (tables.runtime_row if runtime else tables.planner_row)[table]
@@ -251,7 +347,13 @@ def _dynamicemb(
     caching = options.is_mode("CACHING")
     found = tiers(rows, value, tables.bucket[table], (options.over, options.under), caching)
     ddr = np.where(caching & tables.external[table], 0, found.ddr)
-    return found.hbm + tables.counter[table], ddr, rows * value
+    ledger = np.zeros((len(table), len(SHARD_NAMES)), dtype=np.int64)
+    put = dict(zip(SHARD_NAMES, ledger.T, strict=True))
+    row = tables.dim[table] * tables.element[table]
+    put["weights"][:] = storage.ceil_div_product(found.values_hbm, row, value)
+    put["state"][:] = found.values_hbm - put["weights"]
+    put["metadata"][:] = found.hbm - found.values_hbm + tables.counter[table]
+    return ledger, ddr, rows * value
 
 
 def shard_seconds(

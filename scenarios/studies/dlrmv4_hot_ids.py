@@ -25,6 +25,7 @@ import numpy as np
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.files import load_cluster, load_model
 from milp_planner.pricing import Options, price
+from milp_planner.pricing.ledger import SHARD_NAMES
 
 GIB = 2**30
 CAPACITY = 288 * GIB
@@ -138,10 +139,10 @@ def _hot(model: Model, options: Options, column_wise: tuple[str, ...]) -> Hot:
         for index, table in enumerate(model.tables)
     ]
     [row_bytes] = {table.dim * table.element_bytes for table in model.tables}
-    buffers = options.entries.buffer[entries].sum()
+    returned = options.entries.ledger[entries, SHARD_NAMES.index("output")].sum()
     return Hot(
         tables=int(options.entries.hbm[entries].sum()),
-        rows=float(buffers / (row_bytes * model.workload.codec_peak_factor)),
+        rows=float(returned / row_bytes),
         row_bytes=row_bytes,
     )
 

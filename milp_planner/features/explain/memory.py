@@ -1,7 +1,7 @@
 """What memory buys: the staircase of one tier.
 
-A tier is every resource with the same name before a colon: the HBM resources ``hbm:NAME``, one for
-each collective, limit the same memory and change together.
+A tier is every resource that limits the same memory: ``hbm@MOMENT`` and ``hbm:COLLECTIVE`` are the
+HBM at a moment of a step, or in a collective, and change together.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from formulations import Instance, Outcome, Placement, reduce
+from formulations.diagnose.questions import above_first, with_capacity
 from formulations.instance import IntArray, Resource
 from formulations.result.certificate import Certificate
 from formulations.result.check import compute_loads
+from milp_planner.drawing.units import memory_name
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Answer, Budget, solve_grid
 from milp_planner.files import Facts
@@ -25,7 +27,7 @@ def tiers_of(instance: Instance) -> dict[str, list[int]]:
     """Indices of the resources of each tier, in the instance's order."""
     found: dict[str, list[int]] = {}
     for index, resource in enumerate(instance.resources):
-        found.setdefault(resource.name.partition(":")[0], []).append(index)
+        found.setdefault(memory_name(resource.name), []).append(index)
     return found
 
 
@@ -38,7 +40,7 @@ def resources_of(instance: Instance, tier: str) -> list[int]:
 
 
 def first_of(instance: Instance, tier: str) -> Resource:
-    """The first resource of a tier: scope and capacity (bytes at every place) are those of all."""
+    """The first resource of a tier: scope and number of places are those of all."""
     return instance.resources[resources_of(instance, tier)[0]]
 
 
@@ -48,14 +50,19 @@ def with_more(instance: Instance, tier: str, extra: int) -> Instance:
 
 
 def uniform(instance: Instance, tier: str, capacity: int) -> Instance:
-    """The same with exactly ``capacity`` bytes at every place of a tier."""
-    return _changed(instance, tier, lambda now: np.full_like(now, capacity))
+    """The same with exactly ``capacity`` bytes at every place of a tier's first resource, and of
+    the others what they have above it."""
+    names = [instance.resources[i].name for i in resources_of(instance, tier)]
+    return with_capacity(instance, names, capacity)
 
 
 def peak(instance: Instance, placement: Placement, tier: str) -> int:
-    """What a plan uses of a tier at its fullest place, in bytes."""
+    """Capacity of a tier's first resource that a plan needs at its fullest place, in bytes."""
     use = compute_loads(instance, placement).use
-    return max(int(use[i].max()) for i in resources_of(instance, tier))
+    indices = resources_of(instance, tier)
+    names = [instance.resources[i].name for i in indices]
+    above = above_first(instance, names)
+    return max(int(use[i].max()) - above[n] for i, n in zip(indices, names, strict=True))
 
 
 def _changed(instance: Instance, tier: str, how: Callable[[IntArray], IntArray]) -> Instance:

@@ -230,9 +230,9 @@ def with_advice(outcome: Outcome, model: Model, cluster: Cluster) -> Outcome:
     advice: dict[str, Any] = {}
     for entry in diagnosis["capacities"]:
         if entry["least"] is not None and entry["resource"] in ("hbm", "ddr"):
-            advice[entry["resource"]] = memory_for(
-                entry["resource"], entry["least"], model, cluster
-            )
+            exchange = max(cluster.usable_hbm(model)) - max(entry["capacity"])
+            usable = entry["least"] + (exchange if entry["resource"] == "hbm" else 0)
+            advice[entry["resource"]] = memory_for(entry["resource"], usable, model, cluster)
     return outcome.with_(detail={**outcome.detail, "diagnosis": {**diagnosis, "advice": advice}})
 
 
@@ -243,12 +243,14 @@ def memory_for(tier: str, usable: int, model: Model, cluster: Cluster) -> int | 
     round. Where ranks reserve different amounts of their own, the largest counts.
     """
     held = cluster.reservations
-    percent = held.hbm_percent if tier == "hbm" else held.ddr_percent
+    near = tier == "hbm"
+    percent = cluster.outside_percent(model) if near else max(held.ddr_percent, held.min_headroom)
     free = 1 - percent / 100
     if free == 0:
         return None
     fixed = Fraction(held.ddr_bytes)
-    if tier == "hbm":
-        fixed = cluster.fixed_hbm(model) + max(rank.reserved_bytes for rank in cluster.ranks)
+    if near:
+        own = max(rank.reserved_bytes for rank in cluster.ranks)
+        fixed = sum(cluster.fixed_hbm(model).values(), Fraction(own))
     memory = math.ceil((usable + fixed) / free)
     return memory if memory < MAX_VALUE else None

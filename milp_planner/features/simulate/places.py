@@ -11,6 +11,7 @@ from milp_planner.features.simulate.table import TableRun
 from milp_planner.inputs.cluster import ID_BYTES
 from milp_planner.plans.placement import PlacedShard, Plan
 from milp_planner.pricing.exchange import wire_bytes
+from milp_planner.pricing.ledger import batches_in_flight, send_share
 from milp_planner.pricing.options import TIERED
 from milp_planner.pricing.storage import (
     BUCKET_BYTES,
@@ -135,8 +136,15 @@ def _buffers(
     ids = float(run.ids[:, part].max())
     rows = ids if job.table.output == "sequence" else bags * job.senders
     returned = rows * (shard.columns[1] - shard.columns[0]) * job.table.element_bytes
-    encoded = job.placed.sharding_type != "data_parallel" and plan.instance.num_ranks > 1
-    return ID_BYTES * ids, returned * (workload.codec_peak_factor if encoded else 1.0)
+    in_flight = batches_in_flight(workload) * ID_BYTES * ids
+    if job.placed.sharding_type == "data_parallel" or plan.instance.num_ranks == 1:
+        return in_flight, 0.0
+    factor = workload.codec_peak_factor
+    if factor is None:
+        wire, element = np.array(wire_bytes(workload, job.table)[0]), job.table.element_bytes
+        over, under = send_share(wire, np.array(element), workload.codec == "stock")
+        factor = 1.0 + float(over / under)
+    return in_flight, returned * factor
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,6 +73,7 @@ def test_multiples_can_be_switched_off() -> None:
     """Multiples and percentage of 0 reserve nothing."""
     held = {
         "hbm_percent": 0,
+        "min_headroom": 0,
         "dense_parameter_bytes": 100,
         "dense_multiple": 0,
         "kjt_multiple": 0,
@@ -88,8 +89,8 @@ def test_cpu_only() -> None:
 
 
 def test_usable_ddr_by_hand() -> None:
-    """Nothing of DDR is reserved by default; 12.5% and 1000 bytes of a million leave 874,000."""
-    assert Cluster.from_dict(cluster()).usable_ddr() == (1_000_000,) * 2
+    """5% of headroom by default; 12.5% and 1000 bytes of a million leave 874,000."""
+    assert Cluster.from_dict(cluster()).usable_ddr() == (950_000,) * 2
     held = {"ddr_percent": "12.5%", "ddr_bytes": 1000}
     assert Cluster.from_dict(cluster(reservations=held)).usable_ddr() == (874_000,) * 2
 
@@ -105,7 +106,7 @@ def test_reserving_more_never_leaves_more(hbm: int, percent: int, further: int) 
         for size in (0, further)
     )
     assert 0 <= more <= less <= hbm
-    assert less == hbm * (100 - percent) // 100
+    assert less == hbm * (100 - max(percent, 5)) // 100
 
 
 def test_single_rank_needs_no_interconnect() -> None:
@@ -151,3 +152,22 @@ def test_mistakes(data: dict[str, Any], sentence: str) -> None:
     """Each mistake is one sentence."""
     with pytest.raises(BadInput, match=f"^{sentence}"):
         Cluster.from_dict(data)
+
+
+def test_outside_embeddings_replace_the_assumed_share() -> None:
+    """15% where nobody says; measured: that and the headroom; in parts: 4 · dense, and context."""
+    read = Cluster.from_dict(cluster(hbm="100GiB", reservations={"kjt_multiple": 0}))
+    gib = 2**30
+    says = [
+        (None, 85),
+        ({"measured_peak": "20GiB"}, 75),
+        ({"parameter_bytes": "2GiB", "activation_bytes_per_sample": 0}, 95 - 8 - 2),
+        ({"parameter_bytes": "1GiB", "context": "0GiB", "parameter_multiple": 3}, 92),
+    ]
+    for said, left in says:
+        given = Model.from_dict({**model(table()), "outside_embeddings": said})
+        assert read.usable_hbm(given) == (left * gib,) * 4
+    here = Cluster.from_dict(
+        cluster(hbm="100GiB", reservations={"outside_embeddings": "30GiB", "min_headroom": 10})
+    )
+    assert here.usable_hbm(given) == (60 * gib,) * 4

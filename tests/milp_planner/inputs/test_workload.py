@@ -20,7 +20,7 @@ def test_defaults() -> None:
     assert read.storage_model == "runtime"
     assert read.fusion == "honoured"
     assert read.cache_ratios == TENTHS
-    assert read.codec_peak_factor == 1.0
+    assert (read.codec, read.codec_peak_factor, read.pipeline) == ("stock", None, None)
     assert not read.dedup
 
 

@@ -17,6 +17,7 @@ from formulations.result.placement import Placement
 from milp_planner.inputs import Cluster
 from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import price
+from milp_planner.pricing.ledger import MOMENTS, SHARD_ENTRIES, SHARD_NAMES, alive
 from tests.milp_planner.pricing.build import cluster, model, uneven_cluster
 
 TABLES = st.fixed_dictionaries(
@@ -95,7 +96,7 @@ def test_loads_of_a_placement_are_its_prices(
     chosen = [random.choice(options.of(t)) for t in range(len(tables))]
     loads = check(instance, first_places(instance, chosen)).loads
     assert loads is not None
-    cost, hbm, ddr = np.zeros(5), 0, 0
+    cost, held, ddr = np.zeros(5), np.zeros(len(SHARD_NAMES), dtype=np.int64), 0
     for option in chosen:
         lo, hi = options.entries.first[option : option + 2]
         choice = options.choices[option]
@@ -107,19 +108,25 @@ def test_loads_of_a_placement_are_its_prices(
         times = options.entries.repeat[lo:hi] if hi - lo > 1 else np.array([positions])
         times = times * (choice.columns if choice.sharding == "grid_shard" and hi - lo > 1 else 1)
         cost += (options.entries.cost[lo:hi] * times[:, None]).sum(axis=0)
-        hbm += int(((options.entries.hbm + options.entries.buffer)[lo:hi] * times).sum())
+        held += (options.entries.ledger[lo:hi] * times[:, None]).sum(axis=0)
         ddr += int((options.entries.ddr[lo:hi] * times).sum())
     assert loads.cost.sum(axis=0).tolist() == cost.tolist()
-    assert [int(use.sum()) for use in loads.use] == [hbm, ddr]
+    sums = {moment: int(held @ alive(SHARD_ENTRIES, moment)) for moment in MOMENTS}
+    *near, far = zip(instance.resources, loads.use, strict=True)
+    assert far[1].sum() == ddr
+    for resource, use in near:
+        moment = resource.name.partition("@")[2]
+        assert int(use.sum()) == sums[moment] if moment else int(use.sum()) in sums.values()
 
 
 def test_resources_are_what_the_cluster_leaves() -> None:
     """HBM a rank after its reservation, DDR a machine."""
     site = cluster(2, 4, reservations={"hbm_percent": 15, "kjt_multiple": 0})
+    received = 2 * 512 * 64 * 4  # activations and their gradients, in the dense part
     hbm, ddr = compiled({}, site=site).resources
     assert (hbm.name, hbm.scope, ddr.name, ddr.scope) == ("hbm", Scope.RANK, "ddr", Scope.MACHINE)
-    assert hbm.capacity.tolist() == [80 * 2**30 * 85 // 100] * 8
-    assert ddr.capacity.tolist() == [10**12] * 2
+    assert hbm.capacity.tolist() == [80 * 2**30 * 85 // 100 - received] * 8
+    assert ddr.capacity.tolist() == [95 * 10**10] * 2
 
 
 def test_places_of_every_sharding_type() -> None:
@@ -156,11 +163,13 @@ def test_pinned_ranks_become_lists() -> None:
 def test_largest_collective_is_one_resource_a_collective() -> None:
     """The peak is the largest collective's: each resource counts all tables, its own buffers."""
     seq = {"rows": 8000, "output": "sequence", "sequence_length": 10}
-    instance = compiled(seq, {"rows": 4000}, buffers="largest_collective")
+    even = {"kind": "unknown", "peak_skew": {"max_over_mean": 1.0, "ranks": 8}}
+    tables = {**seq, "access": even}, {"rows": 4000, "access": even}
+    instance = compiled(*tables, buffers="largest_collective")
     names = [r.name for r in instance.resources]
     assert len(names) == 7
     assert "hbm:torchrec/sequence/row_wise" in names
-    additive = compiled(seq, {"rows": 4000})
+    additive = compiled(*tables)
     chosen = [instance.option_index(t, "row_wise/HBM_ONLY") for t in (0, 1)]
     peaks = check(instance, first_places(instance, chosen)).loads
     total = check(additive, first_places(additive, chosen)).loads
@@ -168,10 +177,10 @@ def test_largest_collective_is_one_resource_a_collective() -> None:
     assert total is not None
     use = {name: int(peaks.use[i][0]) for i, name in enumerate(names)}
     first, second = 512 * 10 * 64 * 4, 512 * 8 * 64 * 4
-    tables = int(total.use[0][0]) - first - second
-    assert use["hbm:torchrec/sequence/row_wise"] == tables + first
-    assert use["hbm:torchrec/pooled/row_wise"] == tables + second
-    assert use["hbm:torchrec/pooled/table_wise"] == tables
+    tables_only = int(total.use[0][0]) - first - second
+    assert use["hbm:torchrec/sequence/row_wise"] == tables_only + first
+    assert use["hbm:torchrec/pooled/row_wise"] == tables_only + second
+    assert use["hbm:torchrec/pooled/table_wise"] == tables_only
 
 
 def test_one_collective_needs_no_further_resources() -> None:

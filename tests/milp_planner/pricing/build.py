@@ -26,7 +26,7 @@ def cluster(machines: int = 1, ranks: int = 8, **fields: Any) -> Cluster:
         "ddr": "1TB",
         "profile": "torchrec-default",
         "interconnect": {"intra_machine": "400GB/s", "inter_machine": "50GB/s"},
-        "reservations": {"hbm_percent": 0, "kjt_multiple": 0},
+        "reservations": {"hbm_percent": 0, "kjt_multiple": 0, "min_headroom": 0},
     }
     return Cluster.from_dict({**data, **fields})
 

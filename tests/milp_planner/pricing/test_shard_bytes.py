@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from milp_planner.pricing import price
@@ -9,8 +11,9 @@ from milp_planner.pricing.storage import OVERFLOW_SLOTS
 from tests.milp_planner.pricing.build import cluster, entry, model, priced
 
 DYN = {"kind": "dynamicemb", "rows": 8192, "dim": 128, "optimizer": "adam"}
-IN, OUT = 512 * 8, 512 * 8 * 128 * 4
-"""Row-wise buffers of one rank: 512 ids received; a pooled output for each of 8 · 512 samples."""
+IN, OUT = 2 * math.ceil(8 * (512 + 6 * 512**0.5)), 512 * 8 * 128 * 4
+"""Row-wise, of one rank: two batches of 512 ids and six deviations of sqrt(512); a pooled output
+for each of 8 · 512 samples."""
 
 
 def test_dynamicemb_modes_on_eight_ranks() -> None:
@@ -48,7 +51,7 @@ def test_torcheasyrec_storage_is_the_published_formula() -> None:
     options = priced(DYN, storage_model="torcheasyrec", codec_peak_factor=2.5)
     e = options.entries
     hybrid = entry(options, "row_wise/HYBRID/0.5/roundrobin")
-    assert e.hbm[hybrid] == 512 * 1536 + 17 * 1024 + 4 * 8 + IN
+    assert e.hbm[hybrid] == 512 * 1536 + 17 * 1024 + 4 * 8 + 512 * 8
     assert (e.ddr[hybrid], e.buffer[hybrid]) == (512 * 1536, OUT)
 
 
@@ -61,28 +64,33 @@ def test_inference_keeps_no_optimizer_state() -> None:
     assert options.entries.ddr[whole] == 1000 * 64 * 4
 
 
-def test_codec_peak_multiplies_the_output_buffer() -> None:
-    """2.5 times the buffer where something is exchanged: not for replicas, not on one rank."""
-    options = priced({}, codec_peak_factor=2.5)
+def test_stated_codec_peak_multiplies_the_output_buffer() -> None:
+    """3 times the buffer where something is encoded: not in fp32, for replicas, on one rank."""
+    options = priced({}, codec_peak_factor=3.0, exchange_dtype="fp16")
     sent = 512 * 8 * 64 * 4
-    assert options.entries.buffer[entry(options, "table_wise/HBM_ONLY")] == 2.5 * sent
-    assert options.entries.buffer[entry(options, "data_parallel/HBM_ONLY")] == sent / 8
-    alone = priced({}, ranks=1, codec_peak_factor=2.5)
-    assert alone.entries.buffer[entry(alone, "table_wise/HBM_ONLY")] == sent / 8
+    assert options.entries.buffer[entry(options, "table_wise/HBM_ONLY")] == 3 * sent
+    assert options.entries.buffer[entry(options, "data_parallel/HBM_ONLY")] == 0
+    plain = priced({}, codec_peak_factor=3.0)
+    assert plain.entries.buffer[entry(plain, "table_wise/HBM_ONLY")] == sent
+    alone = priced({}, ranks=1, codec_peak_factor=3.0, exchange_dtype="fp16")
+    assert alone.entries.buffer[entry(alone, "table_wise/HBM_ONLY")] == 0
 
 
 def test_hot_rows_swell_the_buffers_of_sequences() -> None:
-    """At 2.8 times the mean, ids and embeddings of a row-wise sequence take 2.8 times the room."""
-    skew = {"kind": "unknown", "measured_skew": {"max_over_mean": 2.8, "ranks": 8}}
+    """At 2.8 times the mean, a row-wise sequence's embeddings take 2.8 times the room."""
+    skew = {"max_over_mean": 2.8, "ranks": 8}
+    hot = {"kind": "unknown", "peak_skew": skew}
     seq = {"rows": 8000, "output": "sequence", "sequence_length": 100}
-    options = priced({**seq, "access": skew}, seq)
-    hot, even = (entry(options, "row_wise/HBM_ONLY", t) for t in (0, 1))
+    even = {"kind": "unknown", "peak_skew": {"max_over_mean": 1.0, "ranks": 8}}
+    options = priced({**seq, "access": hot}, {**seq, "access": even})
+    high, low = (entry(options, "row_wise/HBM_ONLY", t) for t in (0, 1))
     e, ids = options.entries, 512 * 100
-    assert e.buffer[even] == ids * 64 * 4
-    assert e.buffer[hot] == pytest.approx(2.8 * ids * 64 * 4)
-    assert e.hbm[hot] - e.hbm[even] == pytest.approx(1.8 * ids * 8)
+    assert e.buffer[low] == ids * 64 * 4
+    assert e.buffer[high] == pytest.approx(2.8 * ids * 64 * 4)
+    assert e.hbm[high] - e.hbm[low] == pytest.approx(2 * 1.8 * ids * 8)
     cut, other = (entry(options, "column_wise:2/HBM_ONLY", t) for t in (0, 1))
     assert e.buffer[cut] == e.buffer[other] == 8 * ids * 32 * 4
+    assert (e.cost[high] == e.cost[low]).all()  # time follows the average
 
 
 def test_hot_rows_leave_pooled_outputs_alone() -> None:
@@ -102,7 +110,8 @@ def test_known_hot_id_fills_its_owner_only() -> None:
     at = entry(options, "row_wise/HBM_ONLY")
     assert options.entries.repeat[at : at + 3].tolist() == [3, 1, 4]
     mean = 512 * 100 * 64 * 4
-    expected = [pytest.approx(f * mean) for f in (0.5, 4.5, 0.5)]
+    deviations = [(f, 600 * (100 * f * 512 * 100) ** 0.5 / 100 / 51_200) for f in (0.5, 4.5, 0.5)]
+    expected = [pytest.approx((f + more) * mean) for f, more in deviations]
     assert options.entries.buffer[at : at + 3].tolist() == expected
 
 
@@ -111,7 +120,7 @@ def test_without_hbm_everything_is_ddr() -> None:
     options = price(model(DYN), cluster(1, 8, hbm=0))
     at = entry(options, "row_wise/HOST_ONLY/roundrobin")
     assert options.entries.hbm[at] == options.entries.buffer[at] == 0
-    assert options.entries.ddr[at] == 1024 * (1536 + 21) + 4 * 8 + IN + OUT
+    assert options.entries.ddr[at] == 1024 * (1536 + 21) + 4 * 8 + IN + OUT  # as of an exchange
 
 
 def test_empty_shards_need_nothing() -> None:

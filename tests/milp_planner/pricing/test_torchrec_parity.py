@@ -134,7 +134,11 @@ def ours(machines: int, width: int) -> Options:
     model = Model.from_dict(
         {
             "name": "parity",
-            "workload": {"batch_per_rank": BATCH, "cache_ratios": ["0.3"]},
+            "workload": {
+                "batch_per_rank": BATCH,
+                "cache_ratios": ["0.3"],
+                "storage_model": "torcheasyrec",
+            },
             "tables": tables,
         }
     )

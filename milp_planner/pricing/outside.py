@@ -1,0 +1,96 @@
+"""What every rank's HBM holds wherever tables lie, and what is left for shards at each moment."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.model import Model
+from milp_planner.pricing.job import table_columns, traffic_of
+from milp_planner.pricing.ledger import MOMENTS, RANK_ENTRIES, RANK_NAMES, send_share
+
+
+def exchange_bytes(model: Model, ranks: int) -> dict[str, int]:
+    """Bytes of every entry of :data:`RANK_ENTRIES` on one rank, the same for every placement.
+
+    Σ over tables of embeddings of the rank's own batch · dim · (element, or bytes on the wire);
+    on a single rank nothing is on the wire. Distinct embeddings only, where ids are deduplicated.
+    Inference has no gradients.
+    """
+    if model.workload.storage_model == "torcheasyrec":
+        return dict.fromkeys(RANK_NAMES, 0)
+    tables, traffic = table_columns(model), traffic_of(model, ranks, needs_distinct=False)
+    cells = traffic.outputs * tables.dim
+    element, clamps = tables.element, model.workload.codec == "stock"
+    kept = math.ceil(float((cells * element).sum()))
+    coded = ranks > 1
+    received = np.where(tables.wire == element, 0, tables.wire) * coded
+    over, under = send_share(tables.wire_backward, element, clamps)
+    sent = over * coded * element / under
+    trains = model.workload.trains
+    return {
+        "activations": kept,
+        "received": math.ceil(float((cells * received).sum())),
+        "activation_gradients": kept * trains,
+        "sent_gradients": math.ceil(float((cells * sent).sum())) * trains,
+    }
+
+
+class Reserved(NamedTuple):
+    """What is outside the embeddings on one rank: entries in bytes, for the ledger's picture."""
+
+    entries: dict[str, int]
+    assumed: str | None
+    """What was assumed because nobody said, in a sentence."""
+
+
+def outside(model: Model, cluster: Cluster, hbm: int, own: int = 0) -> Reserved:
+    """What a rank with so much HBM keeps for everything else, entry by entry.
+
+    Parameters
+    ----------
+    model : Model
+    cluster : Cluster
+    hbm : int
+        Bytes of the rank's HBM.
+    own : int
+        Bytes that this rank alone reserves.
+    """
+    held = cluster.reservations
+    percent = cluster.outside_percent(model)
+    fixed = cluster.fixed_hbm(model)
+    found = {name: math.ceil(amount) for name, amount in fixed.items() if amount}
+    if own:
+        found["rank"] = own
+    if not cluster.says_outside(model):
+        found["assumed"] = math.ceil(hbm * max(Fraction(0), percent - held.min_headroom) / 100)
+    found["headroom"] = math.ceil(hbm * min(percent, held.min_headroom) / 100)
+    assumed = None
+    if not cluster.says_outside(model) and held.hbm_percent is None and not cluster.cpu_only:
+        assumed = (
+            f"outside the embeddings, {float(percent):g}% of each rank's HBM is assumed, as by "
+            "TorchRec; say what you know under outside_embeddings in the model"
+        )
+    return Reserved({name: amount for name, amount in found.items() if amount}, assumed)
+
+
+def capacities(model: Model, cluster: Cluster) -> dict[str, tuple[int, ...]]:
+    """HBM in bytes that shards may use at each moment, for each rank; never below 0."""
+    usable = cluster.usable_hbm(model)
+    if model.workload.storage_model == "torcheasyrec" or cluster.cpu_only:
+        return dict.fromkeys(MOMENTS, usable)
+    exchange = exchange_bytes(model, cluster.num_ranks)
+    return {
+        moment: tuple(max(0, room - fixed) for room in usable)
+        for moment in MOMENTS
+        for fixed in [at_moment(exchange, moment)]
+    }
+
+
+def at_moment(exchange: dict[str, int], moment: str) -> int:
+    """Bytes of the ranks' entries that are alive at a moment."""
+    return sum(exchange[entry.name] for entry in RANK_ENTRIES if moment in entry.moments)

@@ -1,0 +1,181 @@
+"""The ledger: every entry by hand, moments, and what they leave."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from milp_planner.inputs import Workload
+from milp_planner.plans.compile import compile_instance
+from milp_planner.pricing.ledger import (
+    BACKWARD,
+    DENSE,
+    FORWARD,
+    MOMENTS,
+    SHARD_NAMES,
+    UPDATE,
+    batches_in_flight,
+    binding,
+)
+from milp_planner.pricing.outside import at_moment, capacities, exchange_bytes, outside
+from tests.milp_planner.pricing.build import cluster, entry, model, priced
+
+EVEN = {"kind": "unknown", "peak_skew": {"max_over_mean": 1.0, "ranks": 8}}
+#: 1,000 ids a rank in sequences of two, rows of 64 floats, row-wise Adagrad.
+SEQ = {
+    "rows": 8000, "output": "sequence", "sequence_length": 2, "optimizer": "rowwise_adagrad",
+    "access": EVEN,
+}  # fmt: skip
+FP16 = {"batch_per_rank": 500, "exchange_dtype": "fp16"}
+
+
+def entries(name: str, **workload: object) -> dict[str, int]:
+    """The ledger of an option's first shard, without zeros."""
+    options = priced(SEQ, **{**FP16, **workload})
+    row = options.entries.ledger[entry(options, name)]
+    return {n: int(v) for n, v in zip(SHARD_NAMES, row, strict=True) if v}
+
+
+def test_row_wise_in_hbm() -> None:
+    """1,000 rows a rank; 1,000 ids return rows; fp16 and its clamp: 2.5 forward, 1.5 back."""
+    output = 1000 * 64 * 4
+    assert entries("row_wise/HBM_ONLY") == {
+        "weights": 1000 * 64 * 4,
+        "state": 1000 * 4,
+        "inputs": 2 * 8 * 1000,
+        "output": output,
+        "encoding": output // 2 + output,
+        "gradients": output + output // 2,
+    }
+
+
+def test_low_memory_codec_makes_no_copy_to_clamp() -> None:
+    """1.5 times the output at the peak instead of 2.5; without a codec the output alone."""
+    output = 1000 * 64 * 4
+    assert entries("row_wise/HBM_ONLY", codec="low_memory")["encoding"] == output // 2
+    plain = entries("row_wise/HBM_ONLY", exchange_dtype="fp32")
+    assert "encoding" not in plain
+    assert plain["gradients"] == output
+
+
+def test_cached_and_host_tables() -> None:
+    """Caching: half the rows, their state, 4 bytes a row and 16 a slot; on the host: no rows."""
+    cached = entries("row_wise/CACHING/0.5")
+    assert (cached["weights"], cached["state"]) == (500 * 64 * 4, 500 * 4)
+    assert cached["cache_index"] == 4 * 1000 + 16 * 500
+    assert entries("row_wise/HOST_ONLY").keys() == {"inputs", "output", "encoding", "gradients"}
+
+
+def test_replicas_hold_dense_gradients_and_send_nothing() -> None:
+    """A replica's output is the activation every rank holds; its gradient is as large as it."""
+    assert entries("data_parallel/HBM_ONLY") == {
+        "weights": 8000 * 64 * 4,
+        "state": 8000 * 4,
+        "inputs": 2 * 8 * 1000,
+        "dense_gradients": 8000 * 64 * 4,
+    }
+
+
+def test_dynamicemb_metadata_is_an_entry() -> None:
+    """Adam: a third of a row's 1,536 bytes are weights; 21 bytes a slot and 4 a bucket."""
+    table = {"kind": "dynamicemb", "rows": 8192, "dim": 128, "optimizer": "adam", "access": EVEN}
+    options = priced(table)
+    row = options.entries.ledger[entry(options, "row_wise/HBM_ONLY/roundrobin")]
+    found = dict(zip(SHARD_NAMES, row.tolist(), strict=True))
+    assert (found["weights"], found["state"]) == (1024 * 512, 1024 * 1024)
+    assert found["metadata"] == 1024 * 21 + 4 * 8
+
+
+def test_inference_has_no_gradients() -> None:
+    """Ids, rows and the forward exchange."""
+    found = entries("row_wise/HBM_ONLY", mode="inference")
+    assert found.keys() == {"weights", "inputs", "output", "encoding"}
+    assert found["inputs"] == 8 * 1000
+
+
+def test_what_every_rank_receives() -> None:
+    """1,000 embeddings of 256 bytes; half on the wire; gradients at 1.5 times with a clamp."""
+    size = 1000 * 64 * 4
+    read = model(SEQ, **FP16)
+    assert exchange_bytes(read, 8) == {
+        "activations": size,
+        "received": size // 2,
+        "activation_gradients": size,
+        "sent_gradients": size + size // 2,
+    }
+    alone = exchange_bytes(read, 1)
+    assert (alone["activations"], alone["received"], alone["sent_gradients"]) == (size, 0, 0)
+    rooms = capacities(read, cluster())
+    whole = 80 * 2**30
+    assert [rooms[moment][0] for moment in MOMENTS] == [
+        whole - size - size // 2, whole - 2 * size, whole - 2 * size - size // 2, whole,
+    ]  # fmt: skip
+
+
+def test_deduplicated_batches_receive_distinct_rows() -> None:
+    """With a quarter of the ids distinct, a quarter is received."""
+    access = {**EVEN, "unique_fraction": 0.25}
+    less = exchange_bytes(model({**SEQ, "access": access}, dedup=True, **FP16), 8)
+    assert less["activations"] == 250 * 64 * 4
+
+
+def test_batches_in_flight() -> None:
+    """One without a pipeline, two as TorchRec trains, three with prefetch."""
+
+    def flying(**fields: object) -> int:
+        return batches_in_flight(Workload.from_dict({"batch_per_rank": 1, **fields}))
+
+    assert flying() == flying(pipeline="sparse_dist") == 2
+    assert flying(pipeline="none") == flying(mode="inference") == 1
+    assert flying(prefetch_pipeline=True) == 3
+
+
+def test_outside_says_what_it_assumed() -> None:
+    """15% of which 5 are headroom, in a sentence; nothing is assumed where the model says."""
+    site = cluster(reservations={"kjt_multiple": 0})
+    found = outside(model(SEQ), site, 100_000)
+    assert found.entries == {"assumed": 10_000, "headroom": 5_000}
+    assert found.assumed is not None
+    assert "15%" in found.assumed
+    said = model(SEQ).model_copy(update={"outside_embeddings": None})
+    stated = cluster(reservations={"kjt_multiple": 0, "outside_embeddings": 7_000})
+    assert outside(said, stated, 100_000, own=11) == (
+        {"measured": 7_000, "rank": 11, "headroom": 5_000}, None,
+    )  # fmt: skip
+
+
+ROOMS = st.integers(0, 2000)
+USES = st.lists(st.integers(0, 3), min_size=3, max_size=3)
+
+
+@given(st.lists(st.tuples(USES, ROOMS), min_size=1, max_size=4))
+def test_moments_left_imply_the_others(moments: list[tuple[list[int], int]]) -> None:
+    """What fits at the moments left fits at all, and one is left; nothing is tighter by 1/200."""
+    use = {str(i): np.array(u) for i, (u, _) in enumerate(moments)}
+    room = {str(i): (r, r + 1) for i, (_, r) in enumerate(moments)}
+    left = binding(use, room)
+    assert left
+    rng = np.random.default_rng(0)
+    for times in rng.integers(0, 500, (50, 3)):
+        inside = all(times @ use[m] <= r[0] for m, r in left.items())
+        if inside:
+            assert all(times @ use[m] <= room[m][0] for m in use)
+    for moment, each in left.items():
+        assert all(a >= b - b // 200 for a, b in zip(each, room[moment], strict=True))
+
+
+def test_moments_are_named_in_the_instance() -> None:
+    """Where owners need more forward and every rank more backward, both are resources."""
+    heavy = {"batch_per_rank": 2**20, "exchange_dtype": "fp16"}
+    instance = compile_instance(priced(SEQ, **heavy))
+    names = [r.name for r in instance.resources]
+    assert names == [f"hbm@{FORWARD}", f"hbm@{BACKWARD}", "ddr"]
+    exchange = exchange_bytes(model(SEQ, **heavy), 8)
+    for resource in instance.resources[:2]:
+        moment = resource.name.partition("@")[2]
+        room = 80 * 2**30 - at_moment(exchange, moment)
+        assert room - room // 200 <= resource.capacity[0] <= room
+    assert at_moment(exchange, UPDATE) == 0 < at_moment(exchange, DENSE)
+    assert pytest.approx(2.5) == exchange["sent_gradients"] / exchange["activations"] + 1
