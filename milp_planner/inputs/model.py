@@ -81,8 +81,11 @@ class OutsideEmbeddings(Spec):
 
     @model_validator(mode="after")
     def _measured_alone(self) -> OutsideEmbeddings:
-        others = ("parameter_bytes", "activation_bytes_per_sample", "context")
-        if self.measured_peak is not None and self.model_fields_set & set(others):
+        if self.measured_peak is None:
+            return self
+        fields = type(self).model_fields.items()
+        changed = [name for name, each in fields if getattr(self, name) != each.default]
+        if changed != ["measured_peak"]:
             raise problem_at("replaces the other fields; allowed: it alone", "measured_peak")
         return self
 

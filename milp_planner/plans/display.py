@@ -99,7 +99,7 @@ def _used(plan: Plan, name: str, memory: str) -> int:
     totals: dict[str, int] = {}
     for shard in plan.shards(name):
         for resource, amount in shard.use.items():
-            if resource.partition(":")[0] == memory:
+            if memory_name(resource) == memory:
                 totals[resource] = totals.get(resource, 0) + amount
     return max(totals.values(), default=0)
 

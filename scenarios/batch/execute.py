@@ -12,6 +12,7 @@ from formulations import Instance, Outcome, Settings, solve
 from formulations.errors import UnsupportedInstance
 from formulations.result.check import check
 from formulations.result.outcome import standing
+from milp_planner.drawing.units import memory_name
 from milp_planner.plans.compile import compile_for
 from milp_planner.plans.placement import decode
 from milp_planner.plans.plan_file import plan_to_dict
@@ -103,7 +104,7 @@ def _answer(instance: Instance, outcome: Outcome) -> dict[str, Any]:
 
 
 def headroom(instance: Instance, outcome: Outcome) -> dict[str, float]:
-    """For every resource the least share of its capacity that the plan leaves free anywhere.
+    """For every memory the least share of its capacity that the plan leaves free anywhere, ever.
 
     A place without capacity has none to leave and does not count; empty without a plan.
     """
@@ -112,12 +113,13 @@ def headroom(instance: Instance, outcome: Outcome) -> dict[str, float]:
     loads = check(instance, outcome.placement).loads
     if loads is None:
         return {}
-    free = {}
+    free: dict[str, float] = {}
     for resource, use in zip(instance.resources, loads.use, strict=True):
         capacity = resource.capacity
         shares = [1 - int(u) / int(c) for u, c in zip(use, capacity, strict=True) if c > 0]
         if shares:
-            free[resource.name] = min(shares)
+            name = memory_name(resource.name)
+            free[name] = min(free.get(name, 1.0), *shares)
     return free
 
 

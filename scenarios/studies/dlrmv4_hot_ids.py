@@ -139,10 +139,11 @@ def _hot(model: Model, options: Options, column_wise: tuple[str, ...]) -> Hot:
         for index, table in enumerate(model.tables)
     ]
     [row_bytes] = {table.dim * table.element_bytes for table in model.tables}
-    returned = options.entries.ledger[entries, SHARD_NAMES.index("output")].sum()
+    priced = options.entries
+    ids = priced.ledger[entries, SHARD_NAMES.index("inputs")] - priced.incoming[entries]
     return Hot(
-        tables=int(options.entries.hbm[entries].sum()),
-        rows=float(returned / row_bytes),
+        tables=int((priced.hbm[entries] - ids).sum()),
+        rows=float(priced.outgoing[entries].sum() / row_bytes),
         row_bytes=row_bytes,
     )
 

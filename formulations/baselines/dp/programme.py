@@ -174,7 +174,9 @@ def make_axes(instance: Instance, facts: OptionFacts, names: Sequence[str]) -> t
     """The two budgets that the dynamic programme knows.
 
     The second axis is host memory, which ranks of one machine share: given per rank, one shard is
-    still compared with its machine's sum (as published). An option that needs a resource of which
+    still compared with its machine's sum (as published). Resources ``NAME@…`` limit one memory at
+    different moments; its axis counts the most an option uses at any, and the least capacity. An
+    option that needs a resource of which
     there is none is dropped; the original has no rule for it, since its enumerator makes none.
 
     Raises
@@ -185,7 +187,7 @@ def make_axes(instance: Instance, facts: OptionFacts, names: Sequence[str]) -> t
     known = [r.name for r in instance.resources]
     if not 1 <= len(names) <= 2 or len(set(names)) != len(names):
         raise UnsupportedInstance(f"dp has one or two axes, found {list(names)}")
-    extra = [n for n in known if n not in names]
+    extra = [n for n in known if n not in names and n.partition("@")[0] not in names]
     if extra:
         raise UnsupportedInstance(
             f"dp knows the axes {', '.join(names)}, and this instance also limits "
@@ -197,20 +199,20 @@ def make_axes(instance: Instance, facts: OptionFacts, names: Sequence[str]) -> t
 
 
 def _axis(instance: Instance, facts: OptionFacts, known: list[str], name: str, host: bool) -> Axis:
-    if name not in known:
+    indices = [i for i, n in enumerate(known) if name and name in (n, n.partition("@")[0])]
+    if not indices:
         nothing = np.zeros(instance.num_options, dtype=np.int64)
         return Axis(0, 0, nothing, nothing)
-    index = known.index(name)
-    resource = instance.resources[index]
-    pools = resource.capacity
-    if host and resource.scope == Scope.RANK:
+    capacity = np.min([instance.resources[i].capacity for i in indices], axis=0)
+    pools = capacity
+    if host and instance.resources[indices[0]].scope == Scope.RANK:
         pools = np.zeros(len(instance.machines), dtype=np.int64)
-        np.add.at(pools, instance.machine_of, resource.capacity)
+        np.add.at(pools, instance.machine_of, capacity)
     return Axis(
-        total=int(resource.capacity.sum()),
+        total=int(capacity.sum()),
         largest=int(pools.max(initial=0)),
-        use=facts.use[:, index],
-        peak=facts.peak[:, index],
+        use=facts.use[:, indices].max(axis=1),
+        peak=facts.peak[:, indices].max(axis=1),
     )
 
 

@@ -233,7 +233,9 @@ class BalancedPartitioner(Partitioner):
 
     def __init__(self, instance: Instance) -> None:
         super().__init__(instance, SortBy.PERF)
-        hbm = [r.name == "hbm" and r.scope == Scope.RANK for r in instance.resources]
+        hbm = [
+            r.name.partition("@")[0] == "hbm" and r.scope == Scope.RANK for r in instance.resources
+        ]
         if True not in hbm:
             raise UnsupportedInstance("memory_balanced needs a resource 'hbm' of every rank")
         self._hbm = hbm.index(True)

@@ -18,6 +18,8 @@ from milp_planner.drawing.page import Cell, Grid, Part, Section, draw_grid, sent
 from milp_planner.drawing.units import listed, memory_name, show_amount
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
+from milp_planner.pricing.ledger import MOMENTS
+from milp_planner.pricing.outside import at_moment, exchange_bytes
 
 
 @dataclass(frozen=True)
@@ -230,10 +232,18 @@ def with_advice(outcome: Outcome, model: Model, cluster: Cluster) -> Outcome:
     advice: dict[str, Any] = {}
     for entry in diagnosis["capacities"]:
         if entry["least"] is not None and entry["resource"] in ("hbm", "ddr"):
-            exchange = max(cluster.usable_hbm(model)) - max(entry["capacity"])
-            usable = entry["least"] + (exchange if entry["resource"] == "hbm" else 0)
+            fixed = _exchange(model, cluster, max(entry["capacity"]))
+            usable = entry["least"] + (fixed if entry["resource"] == "hbm" else 0)
             advice[entry["resource"]] = memory_for(entry["resource"], usable, model, cluster)
     return outcome.with_(detail={**outcome.detail, "diagnosis": {**diagnosis, "advice": advice}})
+
+
+def _exchange(model: Model, cluster: Cluster, capacity: int) -> int:
+    """Bytes that every rank's share of the exchange takes from what embeddings may use."""
+    if capacity:
+        return max(cluster.usable_hbm(model)) - capacity
+    held = exchange_bytes(model, cluster.num_ranks)
+    return max(at_moment(held, moment) for moment in MOMENTS)
 
 
 def memory_for(tier: str, usable: int, model: Model, cluster: Cluster) -> int | None:

@@ -50,9 +50,8 @@ CODEC, DEDUP, HBM = "QCOMM_LOWMEM_CODEC", "EC_INDEX_DEDUP", "HBM_CAP_GB"
 VARIABLES = (*PLACING, BATCH, FORWARD, BACKWARD, CODEC, DEDUP, HBM)
 
 WIRE = ("fp32", "bf16", "fp16")
-STOCK_CODEC, LOW_MEMORY_CODEC, NO_CODEC = 2.5, 1.5, 1.0
-"""Peak over input: full fp32 temporary for the clamp; cast first; nothing to encode."""
-_PEAKS = {"0": STOCK_CODEC, "1": LOW_MEMORY_CODEC}
+_CODECS = {"0": "stock", "1": "low_memory"}
+"""Full fp32 temporary for the clamp; cast first."""
 _FLAGS = {"0": False, "1": True}
 _DEFAULT = re.compile(r"\$\{(\w+)(?::?-([^}]*))?\}")
 
@@ -91,7 +90,7 @@ def notes(plan: Plan) -> list[str]:
         found.append(f"{HBM} counts in whole GiB, of which a rank has none")
     if FORWARD not in said or BACKWARD not in said:
         found.append(f"the exchange in {work.exchange_dtype} has no value there")
-    if CODEC not in said and not _plain(work):
+    if work.codec_peak_factor is not None and not _plain(work):
         found.append(
             f"a codec that needs {work.codec_peak_factor:g} times its input has no value there"
         )
@@ -117,12 +116,11 @@ def workload(text: str, model: Model) -> dict[str, Any]:
     for name, field in ((FORWARD, "exchange_dtype"), (BACKWARD, "exchange_dtype_backward")):
         if name in variables:
             changes[field] = one_of(variables[name].strip().lower(), WIRE, name)
-    for name, field, meaning in ((DEDUP, "dedup", _FLAGS), (CODEC, "codec_peak_factor", _PEAKS)):
+    for name, field, meaning in ((DEDUP, "dedup", _FLAGS), (CODEC, "codec", _CODECS)):
         if name in variables:
             changes[field] = one_of(variables[name].strip(), meaning, name)
-    after = model.workload.model_copy(update=changes)
-    if ({FORWARD, BACKWARD, CODEC} & set(variables)) and _plain(after):
-        changes["codec_peak_factor"] = NO_CODEC
+    if "codec" in changes:
+        changes["codec_peak_factor"] = None
     return changes
 
 
@@ -197,9 +195,8 @@ def _priced_for(plan: Plan) -> dict[str, str]:
     for name, dtype in ((FORWARD, work.exchange_dtype), (BACKWARD, backward)):
         if dtype in WIRE:
             found[name] = dtype
-    codecs = {peak: flag for flag, peak in _PEAKS.items()}
-    if work.codec_peak_factor in codecs:
-        found[CODEC] = codecs[work.codec_peak_factor]
+    if work.codec_peak_factor is None and not _plain(work):
+        found[CODEC] = {codec: flag for flag, codec in _CODECS.items()}[work.codec]
     found[DEDUP] = str(int(work.dedup))
     whole = min(rank.hbm_bytes for rank in plan.cluster.ranks) // 2**30
     return {**found, HBM: str(whole)} if whole else found

@@ -98,7 +98,7 @@ def test_a_dlrmv4_environment_is_read_whole(cli: Cli, tmp_path: Path) -> None:
     assert "hbm: 90GiB" in done.err and "not read: SEED" in done.err
     assert "workload exchange_dtype: bf16" in done.out
     written = yaml.safe_load((tmp_path / "m.yaml").read_text())
-    assert written["workload"]["codec_peak_factor"] == 1.5
+    assert written["workload"]["codec"] == "low_memory"
     pins = {t["name"]: t["constraints"].get("pin") or {} for t in written["tables"]}
     assert pins["uid"]["sharding_type"] == "row_wise"
     assert not pins["album_id"].get("sharding_type")

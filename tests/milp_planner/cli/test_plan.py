@@ -83,8 +83,9 @@ def test_infeasible_is_an_answer(cli: Cli, tmp_path: Path) -> None:
     detail = read_plan(tmp_path / "plan.json").outcome.detail["diagnosis"]
     ddr = next(c for c in detail["capacities"] if c["resource"] == "ddr")  # type: ignore[index]
     assert ddr["proved"]
+    advice = detail["advice"]["ddr"]  # type: ignore[index]
     for lack, code in ((0, 0), (1, 1)):
-        (tmp_path / "more.yaml").write_text(cluster.replace("128MiB", str(ddr["least"] - lack)))
+        (tmp_path / "more.yaml").write_text(cluster.replace("128MiB", str(advice - lack)))
         assert cli("plan", "model.yaml", "more.yaml", "-f", "cpsat", "--json").code == code
 
 

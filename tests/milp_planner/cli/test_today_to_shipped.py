@@ -158,8 +158,8 @@ def test_every_error_at_once_and_none_in_silence(cli: Cli, tmp_path: Path) -> No
 def test_a_batch_is_read_as_it_ran(cli: Cli, tmp_path: Path) -> None:
     """Sizes as sizes, plans kept, a gap for heuristics, and dist_type swept."""
     (tmp_path / "suite.yaml").write_text(
-        "name: s\nmodels: [dlrmv4-yambda5b]\nclusters: [8xh100]\nformulations: [greedy, cpsat]\n"
-        "sweep: {hbm: [80GiB], dist_type: [roundrobin, continuous]}\n"
+        "name: s\nmodels: [dlrmv4-yambda5b]\nclusters: [8xmi350x]\nformulations: [greedy, cpsat]\n"
+        "sweep: {hbm: [288GiB, 120GiB], dist_type: [roundrobin, continuous]}\n"
         "objectives: total\ntime_limit: 5\nassertions: [{name: proved, optimal: true}]\n"
     )
     run = ("batch", "suite.yaml", "-o", "out", "--workers", "1", "--plans")
@@ -170,4 +170,4 @@ def test_a_batch_is_read_as_it_ran(cli: Cli, tmp_path: Path) -> None:
     assert {r["dist_type"] for r in rows} == {"roundrobin", "continuous"}
     assert all(r["gap"] is not None for r in rows)
     assert len(list((tmp_path / "out").rglob("plans/*.json"))) == len(rows)
-    assert "80 GiB" in cli(*run).out and "85899345920" not in cli(*run).out
+    assert "120 GiB" in cli(*run).out and "128849018880" not in cli(*run).out

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from formulations import Block, InstanceBuilder, Settings, Shard, Status, Where, solve
 from milp_planner import plan
+from milp_planner.drawing.units import memory_name
 from milp_planner.features.plan.shortage import memory_for, with_advice, with_diagnosis
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import compile_for
@@ -64,8 +65,8 @@ def test_no_memory_is_enough_when_all_is_reserved() -> None:
 
 @pytest.mark.parametrize("tier", ["hbm", "ddr"])
 def test_shipped_model_on_too_small_a_cluster(tier: str) -> None:
-    """DLRMv4 on one A10: the advice makes a plan, one byte less is proved to have none."""
-    model, small = find_model("dlrmv4-yambda5b"), find_cluster("1xa10")
+    """DCNv2 on a small A10: the advice makes a plan, one byte less is proved to have none."""
+    model, small = find_model("mlperf-dlrm-dcnv2"), _small_a10()
     found = plan(model, small, settings=LIMITS)
     assert found.outcome.status == Status.INFEASIBLE
     diagnosis: Any = found.outcome.detail["diagnosis"]
@@ -83,9 +84,17 @@ def test_shipped_model_on_too_small_a_cluster(tier: str) -> None:
     assert status(memory - 1) == Status.INFEASIBLE
 
 
+def _small_a10() -> Cluster:
+    """One A10 whose machine has 8 GiB of DDR."""
+    return Cluster.from_dict({**find_cluster("1xa10").to_dict(), "machines": [_MACHINE]})
+
+
+_MACHINE = {**find_cluster("1xa10").to_dict()["machines"][0], "ddr": 8 * 2**30}
+
+
 def test_the_tables_to_drop_are_enough() -> None:
-    """DLRMv4 on one A10 without the tables named has a plan."""
-    model, small = find_model("dlrmv4-yambda5b"), find_cluster("1xa10")
+    """DCNv2 on a small A10 without the tables named has a plan."""
+    model, small = find_model("mlperf-dlrm-dcnv2"), _small_a10()
     diagnosis: Any = plan(model, small, settings=LIMITS).outcome.detail["diagnosis"]
     assert diagnosis["drop"]["proved"] and diagnosis["drop"]["tables"]
     document = model.to_dict()
@@ -120,17 +129,18 @@ def test_memories_of_several_collectives_grow_together() -> None:
     model = Model.from_dict(builders.model(*tables, buffers="largest_collective"))
 
     def small(memory: int) -> Cluster:
-        held = {"hbm_percent": 0, "kjt_multiple": 0}
+        held = {"hbm_percent": 0, "kjt_multiple": 0, "min_headroom": 0}
         return Cluster.from_dict(builders.cluster(hbm=memory, ddr=0, reservations=held))
 
-    compiled = compile_for(model, small(100_000), "step_time")
-    assert sum(r.name.startswith("hbm:") for r in compiled.instance.resources) > 1
+    compiled = compile_for(model, small(200_000), "step_time")
+    assert sum(memory_name(r.name) == "hbm" for r in compiled.instance.resources) > 1
     outcome = solve(compiled.instance, "cpsat", LIMITS)
     outcome = with_diagnosis(compiled.instance, outcome, LIMITS)
     outcome = with_advice(outcome, compiled.model, compiled.cluster)
     diagnosis: Any = outcome.detail["diagnosis"]
     hbm, _ = diagnosis["capacities"]
     assert hbm["resource"] == "hbm" and hbm["proved"]
-    for memory, expected in ((diagnosis["advice"]["hbm"], True), (hbm["least"] - 1, False)):
+    advised = diagnosis["advice"]["hbm"]
+    for memory, expected in ((advised, True), (advised - 1, False)):
         instance = compile_for(model, small(memory), "step_time").instance
         assert (solve(instance, "cpsat", LIMITS).placement is not None) == expected

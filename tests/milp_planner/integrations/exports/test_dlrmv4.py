@@ -107,17 +107,23 @@ def test_tables_it_cannot_place() -> None:
         ({"BATCH_SIZE": "1024"}, {"batch_per_rank": 1024}),
         (
             {"SPARSE_A2A_FWD": "fp16", "SPARSE_A2A_BWD": "bf16", "QCOMM_LOWMEM_CODEC": "0"},
-            {"exchange_dtype": "fp16", "exchange_dtype_backward": "bf16", "codec_peak_factor": 2.5},
+            {
+                "exchange_dtype": "fp16",
+                "exchange_dtype_backward": "bf16",
+                "codec": "stock",
+                "codec_peak_factor": None,
+            },
         ),
         (
             {"SPARSE_A2A_FWD": "fp16", "QCOMM_LOWMEM_CODEC": "1"},
-            {"exchange_dtype": "fp16", "codec_peak_factor": 1.5},
+            {"exchange_dtype": "fp16", "codec": "low_memory", "codec_peak_factor": None},
         ),
         (
             {"SPARSE_A2A_FWD": "fp32", "SPARSE_A2A_BWD": "fp32", "QCOMM_LOWMEM_CODEC": "0"},
             {
                 "exchange_dtype": "fp32", "exchange_dtype_backward": "fp32",
-                "codec_peak_factor": 1.0,
+                "codec": "stock",
+                "codec_peak_factor": None,
             },
         ),
         ({"EC_INDEX_DEDUP": "1"}, {"dedup": True}),
@@ -179,8 +185,8 @@ def test_what_is_not_read_is_said() -> None:
     "changes",
     [
         {},
-        {"exchange_dtype": "fp16", "codec_peak_factor": 2.5, "dedup": True},
-        {"exchange_dtype": "fp16", "exchange_dtype_backward": "bf16", "codec_peak_factor": 1.5},
+        {"exchange_dtype": "fp16", "codec": "stock", "dedup": True},
+        {"exchange_dtype": "fp16", "exchange_dtype_backward": "bf16", "codec": "low_memory"},
     ],
 )
 def test_written_and_read_back(changes: dict[str, Any]) -> None:
