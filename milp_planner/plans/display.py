@@ -16,6 +16,7 @@ from milp_planner.errors import BadInput
 from milp_planner.pricing.hit_ratios import Source, hit_ratios, policy_of
 from milp_planner.pricing.options import BY_COLUMN, TIERED
 from milp_planner.pricing.storage import held_ratio
+from milp_planner.pricing.units import FloatArray
 
 if TYPE_CHECKING:
     from milp_planner.plans.placement import Plan
@@ -153,13 +154,16 @@ def draw_plan(plan: Plan) -> Any:
         below += height
     times.set_ylabel("ms")
     times.set_title(f"{plan.model.name} on {plan.cluster.name}: time of every rank", loc="left")
+    shares: dict[str, FloatArray] = {}  # of several moments or collectives, the fullest
     for resource, use in zip(instance.resources, verdict.loads.use, strict=True):
         share = 100 * use / np.maximum(1, resource.capacity)
         if resource.scope == Scope.MACHINE:
             share = share[instance.machine_of]
         if resource.scope != Scope.CLUSTER:
             label = f"{memory_name(resource.name).upper()} of the {resource.scope.value}"
-            memory.plot(ranks, share, ".-", drawstyle="steps-mid", label=label)
+            shares[label] = np.maximum(share, shares.get(label, 0.0))
+    for label, share in shares.items():
+        memory.plot(ranks, share, ".-", drawstyle="steps-mid", label=label)
     memory.set(ylabel="% full", xlabel="rank", ylim=(0, 105))
     memory.xaxis.get_major_locator().set_params(integer=True)
     for axis in (times, memory):
