@@ -229,6 +229,7 @@ class _Seek:
         full = known.limit or 0
         if full <= ROOMY or self._over():
             return
+        self._end = max(self._end, self._clock.now() + 2 * LEAST)  # a full rank deserves time
         self.most = self._objective + int(GIVEN * abs(self._objective))
         self._known[index] = _Known()
         self._aim(index)

@@ -92,7 +92,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     limit). If why finds a better plan than PLAN, it is written next to PLAN.
     """
     from milp_planner.cli import explain_asked
-    from milp_planner.features.explain.answers import Asked, answer
+    from milp_planner.features.explain.answers import Answers, Asked, answer
     from milp_planner.features.explain.budget import Budget
     from milp_planner.plans.plan_file import read_plan, write_plan
     from scenarios import catalog
@@ -122,10 +122,14 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         spread=spread,
         draws=draws,
     )
-    work = Work("explaining")
-    answers = work.run(
-        lambda: answer(read, questions, asked, Budget(work.settings(settings), formulation))
-    )
+    work, so_far = Work("explaining"), list[Answers]()
+    budget = Budget(work.settings(settings), formulation)
+    try:
+        answers = work.run(lambda: answer(read, questions, asked, budget, so_far.append))
+    except KeyboardInterrupt:  # the second one: what is answered is not lost
+        if not so_far:
+            raise
+        answers = so_far[-1]
     if output is not None and answers.replanned is not None:
         write_plan(answers.replanned, output)
     if steps is not None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from formulations.result.check import check
 from formulations.result.outcome import StoppedBy, found
+from formulations.result.placement import Placement
 from milp_planner.drawing.page import Shown
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
@@ -22,7 +24,12 @@ from milp_planner.features.explain.smallest import (
 )
 from milp_planner.features.explain.why import WhyInfo, why
 from milp_planner.features.plan.ranks import SlowestInfo, slowest_of
-from milp_planner.features.plan.shortage import ShortageInfo, shortage_of, with_diagnosis
+from milp_planner.features.plan.shortage import (
+    ShortageInfo,
+    memory_for,
+    shortage_of,
+    with_diagnosis,
+)
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.placement import Plan, placed_tables
 from milp_planner.today.rows import TodaySource
@@ -84,6 +91,8 @@ class Answers(Shown):
     steps: Sequence[Plan] | None = None
     sensitivity: SensitivityInfo | None = None
     why_not: ShortageInfo | None = None
+    unasked: tuple[str, ...] = ()
+    """Questions that were not asked because the caller stopped before."""
 
     def drawing(self) -> RenderableType:
         """Every answer there is, one after another."""
@@ -104,16 +113,22 @@ class Answers(Shown):
 
 
 ANSWERS = tuple(
-    each.name for each in fields(Answers) if each.name not in ("replanned", "better", "steps")
+    each.name
+    for each in fields(Answers)
+    if each.name not in ("replanned", "better", "steps", "unasked")
 )
 """Fields that files hold, which plans that were found are no part of."""
 
 
-def answer(plan: Plan, questions: Sequence[str], asked: Asked, budget: Budget) -> Answers:
+def answer(
+    plan: Plan, questions: Sequence[str], asked: Asked, budget: Budget,
+    on_answer: Callable[[Answers], None] | None = None,
+) -> Answers:  # fmt: skip
     """Ask several questions about a plan, sharing the time equally.
 
-    None named: *why* and the staircase, or *why-not* without a plan. BadInput for a question that
-    cannot be asked of this plan.
+    None named: *why* and the staircase, or *why-not* without a plan. When the settings' stop is set
+    the question at hand is answered as far as it got, and no other is asked. ``on_answer`` gets all
+    answers so far after each. BadInput for a question that cannot be asked of this plan.
     """
     placed = plan.outcome.placement is not None
     names = list(dict.fromkeys(questions)) or (["why", "staircase"] if placed else ["why-not"])
@@ -124,22 +139,30 @@ def answer(plan: Plan, questions: Sequence[str], asked: Asked, budget: Budget) -
         raise BadInput("explain moves: needs the plan run today (--today PLAN)")
     answers: dict[str, Any] = {}
     for index, name in enumerate(names):
-        answers |= _one(name, plan, asked, budget.part(1 / (len(names) - index)))
+        if budget.settings.stop.is_set():
+            answers["unasked"] = tuple(names[index:])
+            break
+        fresh = _one(name, plan, asked, budget.part(1 / (len(names) - index)))
+        if _worse(fresh.get("better"), answers.get("better")):
+            del fresh["better"]
+        answers |= fresh
+        if on_answer is not None:
+            on_answer(Answers(**answers, unasked=tuple(names[index + 1 :])))
     return Answers(**answers)
 
 
+def _worse(fresh: Plan | None, known: Plan | None) -> bool:
+    """Whether a plan that turned up is no better than one that did before."""
+    if fresh is None or known is None:
+        return False
+    return (fresh.outcome.objective or 0) >= (known.outcome.objective or 0)
+
+
 def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
-    instance, outcome = plan.instance, plan.outcome
     if name == "why":
         return _why(plan, asked, budget)
     if name == "staircase":
-        tiers = _memory(plan)
-        return {
-            "staircase": tuple(
-                staircase(instance, outcome, tier, asked.extras, budget.part(1 / (len(tiers) - i)))
-                for i, tier in enumerate(tiers)
-            )
-        }
+        return _staircase(plan, asked, budget)
     if name == "smallest":
         return _smallest(plan, asked, budget)
     if name == "replan":
@@ -163,14 +186,42 @@ def _why(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
     answers: dict[str, Any] = {"why": info}
     if not asked.tables and plan.instance.num_ranks > 1:
         answers["slowest"] = slowest_of(plan)
-    if better is not None:
-        bound, source = plan.outcome.bound, plan.outcome.bound_source
-        outcome = found(
-            plan.instance, budget.formulation, better, StoppedBy.EXHAUSTED, bound, source
-        )
-        tables = placed_tables(plan.model, plan.cluster, plan.instance, better)
-        answers["better"] = replace(plan, outcome=outcome, tables=tables)
-    return answers
+    return answers | _better(plan, better, budget)
+
+
+def _better(plan: Plan, better: Placement | None, budget: Budget) -> dict[str, Any]:
+    """A better plan that turned up, as a plan."""
+    if better is None:
+        return {}
+    bound, source = plan.outcome.bound, plan.outcome.bound_source
+    outcome = found(plan.instance, budget.formulation, better, StoppedBy.EXHAUSTED, bound, source)
+    tables = placed_tables(plan.model, plan.cluster, plan.instance, better)
+    return {"better": replace(plan, outcome=outcome, tables=tables)}
+
+
+def _staircase(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
+    """One of each tier; plans of one start the next."""
+    tiers, outcome = _memory(plan), plan.outcome
+    infos, best = [], None
+    for index, tier in enumerate(tiers):
+        part = budget.part(1 / (len(tiers) - index))
+        info, better = staircase(plan.instance, outcome, tier, asked.extras, part)
+        steps = [replace(s, device=_device(plan, tier, s.smallest)) for s in info.steps]
+        infos.append(replace(info, steps=tuple(steps)))
+        if better is not None:
+            best = better
+            value = check(plan.instance, better).objectives[plan.instance.objective.value]
+            outcome = outcome.with_(placement=better, objective=value)
+    now = plan.outcome.objective
+    infos = [replace(info, now=now) for info in infos]
+    return {"staircase": tuple(infos)} | _better(plan, best, budget)
+
+
+def _device(plan: Plan, tier: str, usable: int | None) -> int | None:
+    """Memory with reservations of which tables may use so much; None of other resources."""
+    if usable is None or tier not in ("hbm", "ddr"):
+        return None
+    return memory_for(tier, usable, plan.model, plan.cluster)
 
 
 def _memory(plan: Plan) -> list[str]:
@@ -185,6 +236,7 @@ def _smallest(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
         least_memory(plan.instance, tier, budget.part(1 / (parts - i)), asked.target, grain=2**20)
         for i, tier in enumerate(tiers)
     )
+    least = tuple(replace(info, memory=_device(plan, info.tier, info.least)) for info in least)
     answers: dict[str, Any] = {"smallest": least}
     links = plan.cluster.interconnect
     alike = len(set(plan.cluster.machines)) == 1

@@ -19,14 +19,26 @@ from formulations.result.outcome import gap_between, nothing
 LEAST = 0.05
 
 
+def best_known(outcome: Outcome) -> int:
+    """What a plan must beat to be better than an outcome's, which has one: that may have given some
+    of its objective up for a goal."""
+    assert outcome.objective is not None
+    given = outcome.before_goals
+    return outcome.objective if given is None else min(given, outcome.objective)
+
+
 class Budget:
     """Solves Instances with one formulation of the registry within one time limit.
 
-    The settings' ``time_limit`` covers everything asked through this object.
+    The settings' ``time_limit`` covers everything asked through this object; no single solve takes
+    more than ``each`` seconds.
     """
 
-    def __init__(self, settings: Settings | None = None, formulation: str = "auto") -> None:
-        self.settings = settings or Settings()
+    def __init__(
+        self, settings: Settings | None = None, formulation: str = "auto",
+        each: float | None = None,
+    ) -> None:  # fmt: skip
+        self.settings, self.each = settings or Settings(), each
         self.formulation = registry.get(formulation).name
         limit = self.settings.time_limit
         self._end = None if limit is None else time.monotonic() + limit
@@ -43,7 +55,12 @@ class Budget:
         """A budget of its own with a share of the time left, at least 0.1 s."""
         left = self.left()
         limit = None if left is None else max(0.1, left * share)
-        return Budget(replace(self.settings, time_limit=limit), self.formulation)
+        return Budget(replace(self.settings, time_limit=limit), self.formulation, self.each)
+
+    def no_longer_than(self, seconds: float) -> Budget:
+        """The same time left, of which no single solve takes more than this."""
+        settings = replace(self.settings, time_limit=self.left())
+        return Budget(settings, self.formulation, seconds)
 
     def solve(
         self, instance: Instance, share: float = 1.0, hint: Placement | None = None
@@ -57,6 +74,8 @@ class Budget:
             return nothing(self.formulation, stopped, "no time was left for this solve")
         left = self.left()
         limit = None if left is None else max(LEAST, left * share)
+        if self.each is not None:
+            limit = self.each if limit is None else min(limit, self.each)
         settings = replace(
             self.settings, time_limit=limit, hint=hint, polish=False, certificate=False
         )

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from milp_planner.drawing.page import Cell, Grid, draw_grid, fitting_grid
-from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap
+from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap, show_seconds
 from milp_planner.features.explain.moves import draw_moves
 from milp_planner.features.explain.replan import change_text, draw_replan
 from milp_planner.features.plan.ranks import draw_slowest
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from milp_planner.features.explain.why import Alternative, WhyInfo
 
 MOST_TABLES = 20
+#: Whose bytes are meant: not the device's.
+AFTER = "after reservations"
 
 
 def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
@@ -44,6 +46,8 @@ def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
         value = getattr(answers, name)
         values = value if isinstance(value, tuple) else (value,)
         parts += [draw(each) for each in values if each is not None]
+    if answers.unasked:
+        parts.append(Text(f"interrupted before: {', '.join(answers.unasked)}", style="bold yellow"))
     spaced = [item for part in parts for item in (part, Text(""))]
     return Group(*spaced[:-1])
 
@@ -67,7 +71,8 @@ def _draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
     elif hidden:
         notes.append(f"… and {hidden} more tables (--all shows them, --table NAME one)")
     costs = [o.cost for table in info.tables for o in table.alternatives if o.cost is not None]
-    if (best := min(costs, default=info.objective)) < info.objective:
+    known = info.objective if info.best is None else info.best
+    if (best := min(costs, default=known)) < known:
         notes.append(f"a better plan turned up: {show_cost(best, info.time_unit)}")
     title = Text(
         "why: every table's option, the best others, and what they would cost now", style="bold"
@@ -100,7 +105,10 @@ def reason(info: WhyInfo, other: Alternative) -> str:
     if parts:
         return ", ".join(parts)
     if other.cost is not None and other.cost < info.objective:
-        return "better than this plan"
+        given = info.best is not None and other.cost >= info.best
+        return (
+            "no slower; the plan gave this up for its goals" if given else "better than this plan"
+        )
     if other.cost is not None and other.cost == info.objective:
         return "equally good" if other.status == "optimal" else "as good, as far as known"
     if other.status == "optimal" and other.cost is not None:
@@ -113,9 +121,27 @@ def reason(info: WhyInfo, other: Alternative) -> str:
 
 def draw_staircase(info: StaircaseInfo) -> RenderableType:
     """A row per capacity; the relaxation's price below."""
-    where = "in all" if info.scope == "cluster" else f"of each {info.scope}"
-    title = Text(f"what more {info.tier} {where} buys", style="bold")
-    return Group(title, draw_grid(staircase_grid(info)), Text(slope_text(info), style="dim"))
+    title = Text(f"what more {info.tier} {place_text(info.scope)} buys", style="bold")
+    return Group(
+        title, draw_grid(staircase_grid(info)),
+        *(Text(text, style="dim") for text in staircase_notes(info)),
+    )  # fmt: skip
+
+
+def place_text(scope: str) -> str:
+    """Where a capacity is, in words."""
+    return "in all" if scope == "cluster" else f"of each {scope}"
+
+
+def staircase_notes(info: StaircaseInfo) -> list[str]:
+    """What the steps are worth, then the price of a byte."""
+    notes = ["capacity: what tables may use, after reservations; device: reservations included"]
+    if any(s.status == "feasible" for s in info.steps):
+        notes.append(
+            f"feasible: the best plan found in at most {show_seconds(info.searched)} each; "
+            "a longer search may find a better one, none below what is certified"
+        )
+    return [*notes, slope_text(info)]
 
 
 def staircase_grid(info: StaircaseInfo) -> Grid:
@@ -124,14 +150,16 @@ def staircase_grid(info: StaircaseInfo) -> Grid:
     return Grid.of(
         f"stairs-{info.tier}",
         f"{info.tier} staircase", f"{info.tier.upper()} of each {info.scope}",
-        ("#more", "#capacity", f"#{info.objective_kind}", "#change", "#gap", "status",
-         "#relaxed ≥"),
+        ("#more", "#capacity", "#device", f"#{info.objective_kind}", "#change", "#gap",
+         "status", "#certified ≥"),
         [
             [
                 Cell(("+" if s.extra > 0 else "") + show_amount(s.extra, unit), s.extra),
                 Cell(show_amount(s.smallest, unit), s.smallest),
+                Cell(show_amount(s.device, unit), s.device),
                 Cell(show_cost(s.objective, unit), s.objective), change_text(s.objective, info.now),
-                Cell(show_gap(s.gap), s.gap), s.status, Cell(show_cost(s.relaxed, unit), s.relaxed),
+                Cell(show_gap(s.gap), s.gap), s.status,
+                Cell(show_cost(s.certified, unit), s.certified),
             ]
             for s in info.steps
         ],
@@ -146,19 +174,27 @@ def slope_text(info: StaircaseInfo) -> str:
         return f"relaxation: {info.slope:.4g} a unit more at every place, near the plan"
     each = show_cost(round(abs(info.slope) * 2**30), "ps")
     sign = "−" if info.slope < 0 else ""
-    return (
-        f"the relaxation's price: {sign}{each} for each GiB more at every place, near this plan; "
-        "the steps above are what plans really reach"
-    )
+    return f"the relaxation's price: {sign}{each} for each GiB more at every place, near this plan"
 
 
 def _draw_least(info: LeastInfo) -> RenderableType:
     """One sentence: the least memory of a tier."""
     aim = "any plan" if info.target is None else f"{info.objective_kind} ≤ " + show_cost(
         info.target, info.time_unit)  # fmt: skip
-    text = Text(f"least {info.tier} of each {info.scope} for {aim}: ", style="bold")
+    text = Text(f"least {info.tier} {place_text(info.scope)} for {aim}: ", style="bold")
     found = "" if info.least is None or info.impossible else show_amount(info.least, info.time_unit)
-    return text.append(f"{found}{', ' if found else ''}{least_text(info)}")
+    text.append(f"{found}{f' ({AFTER}), ' if found else ''}{least_text(info)}")
+    return Group(text, *map(Text, memory_text(info)))
+
+
+def memory_text(info: LeastInfo) -> list[str]:
+    """What the device must have, as the infeasible report words it."""
+    if info.memory is None:
+        return []
+    return [
+        f"in the cluster's file: {info.tier}: {info.memory} for each {info.scope} "
+        f"({show_amount(info.memory, 'ps')}, reservations included)"
+    ]
 
 
 def least_text(info: LeastInfo) -> str:

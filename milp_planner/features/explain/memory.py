@@ -6,7 +6,7 @@ HBM at a moment of a step, or in a collective, and change together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,13 +14,17 @@ import numpy as np
 from formulations import Instance, Outcome, Placement, reduce
 from formulations.diagnose.questions import above_first, with_capacity
 from formulations.instance import IntArray, Resource
+from formulations.instance.facts import total_use
 from formulations.result.certificate import Certificate
 from formulations.result.check import compute_loads
 from milp_planner.drawing.units import memory_name
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.budget import Answer, Budget, solve_grid
+from milp_planner.features.explain.budget import Answer, Budget, best_known, solve_grid
 from milp_planner.files import Facts
 from milp_planner.inputs.problems import choice
+
+#: Seconds that the search for a step may take, however quickly the plan was found.
+ONE = 2.0
 
 
 def tiers_of(instance: Instance) -> dict[str, list[int]]:
@@ -91,6 +95,11 @@ class Step:
     everywhere and tight at best near the plan's own capacity."""
     seconds: float | None
     """None where the neighbours answered it."""
+    certified: int | None = None
+    """The largest bound here that a certificate proves: of the plan, or of the same multipliers at
+    this capacity or a larger one."""
+    device: int | None = None
+    """Memory of the place with reservations, of which ``smallest`` is what tables may use."""
 
 
 @dataclass(frozen=True)
@@ -109,13 +118,20 @@ class StaircaseInfo(Facts):
     steps: tuple[Step, ...]
     """Ascending."""
 
+    @property
+    def searched(self) -> float:
+        """Seconds of the longest search for a step."""
+        return max((s.seconds for s in self.steps if s.seconds is not None), default=0.0)
+
 
 def staircase(
     instance: Instance, outcome: Outcome, tier: str, extras: Sequence[int], budget: Budget
-) -> StaircaseInfo:
+) -> tuple[StaircaseInfo, Placement | None]:
     """Re-solve with so many bytes more (or fewer) at every place of a tier; 0 is added.
 
-    The outcome's placement starts the solves, its certificate gives the slope.
+    The outcome's placement starts the solves, its certificate gives the slope. No step is searched
+    longer than the plan might have been. With the staircase comes the plan of step 0, where it beats the
+    outcome's.
     """
     resource = first_of(instance, tier)
     smallest = int(resource.capacity.min())
@@ -126,19 +142,58 @@ def staircase(
     certificate = usable_certificate(outcome.certificate)
     relaxed = {e: relaxed_bound(with_more(instance, tier, e), certificate) for e in grid}
     proved = [(extra, bound) for extra, bound in relaxed.items() if bound is not None]
-    if outcome.bound is not None:
-        proved.append((0, outcome.bound))
-    answers = solve_grid(grid, lambda at: with_more(instance, tier, at), budget, known, proved)
+    proved += [(at, outcome.bound) for at in _as_now(instance, tier, grid) if outcome.bound]
+    limited = budget.no_longer_than(_search(outcome))
+    answers = solve_grid(grid, lambda at: with_more(instance, tier, at), limited, known, proved)
+    certified = _certified(outcome, relaxed)
     names = [instance.resources[i].name for i in resources_of(instance, tier)]
-    return StaircaseInfo(
+    info = StaircaseInfo(
         tier=tier,
         scope=resource.scope.value,
         objective_kind=instance.objective.value,
         time_unit=instance.time_unit,
         now=outcome.objective,
         slope=None if certificate is None else reduce.slope(instance, certificate, names),
-        steps=tuple(_step(instance, tier, at, a, relaxed[at]) for at, a in answers.items()),
+        steps=tuple(
+            _step(instance, tier, at, a, (relaxed[at], certified[at])) for at, a in answers.items()
+        ),
     )
+    here, now = answers[0].objective, outcome.objective
+    better = here is not None and now is not None and here < best_known(outcome)
+    return info, answers[0].placement if better else None
+
+
+def _search(outcome: Outcome) -> float:
+    """Seconds that a plan was given, or took."""
+    given = outcome.settings.get("time_limit")
+    return max(ONE, outcome.seconds, float(given) if isinstance(given, int | float) else 0.0)
+
+
+def _as_now(instance: Instance, tier: str, grid: Sequence[int]) -> list[int]:
+    """Where a bound of the plan's own capacity holds: there, and above where all tables at their
+    largest would fit already."""
+    columns = resources_of(instance, tier)
+    largest = np.zeros(len(columns), dtype=np.int64)
+    use = total_use(instance)[:, columns]
+    for table in range(instance.num_tables):
+        options = instance.options_of(table)
+        largest += use[options.start : options.stop].max(axis=0)
+    enough = all(
+        most <= instance.resources[i].capacity.min()
+        for i, most in zip(columns, largest.tolist(), strict=True)
+    )
+    return [at for at in grid if at == 0 or (at > 0 and enough)]
+
+
+def _certified(outcome: Outcome, relaxed: Mapping[int, int | None]) -> dict[int, int | None]:
+    """The best certified bound at every capacity: one for more memory holds for less."""
+    best: int | None = None
+    found: dict[int, int | None] = {}
+    for extra in sorted(relaxed, reverse=True):
+        here = [relaxed[extra], outcome.certified_bound if extra <= 0 else None, best]
+        best = max((bound for bound in here if bound is not None), default=None)
+        found[extra] = best
+    return found
 
 
 def usable_certificate(certificate: Certificate | None) -> Certificate | None:
@@ -147,7 +202,9 @@ def usable_certificate(certificate: Certificate | None) -> Certificate | None:
     return certificate if usable else None
 
 
-def _step(instance: Instance, tier: str, extra: int, answer: Answer, relaxed: int | None) -> Step:
+def _step(
+    instance: Instance, tier: str, extra: int, answer: Answer, bounds: tuple[int | None, int | None]
+) -> Step:
     there = with_more(instance, tier, extra)
     return Step(
         extra=extra,
@@ -156,8 +213,9 @@ def _step(instance: Instance, tier: str, extra: int, answer: Answer, relaxed: in
         objective=answer.objective,
         bound=None if answer.infeasible else answer.bound,
         gap=answer.gap,
-        relaxed=relaxed,
+        relaxed=bounds[0],
         seconds=answer.seconds,
+        certified=None if answer.infeasible else bounds[1],
     )
 
 

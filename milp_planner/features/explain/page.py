@@ -16,8 +16,8 @@ from milp_planner.features.explain.draw import (
     reason,
     remarks,
     sensitivity_grid,
-    slope_text,
     staircase_grid,
+    staircase_notes,
 )
 from milp_planner.features.explain.memory import StaircaseInfo
 from milp_planner.features.explain.moves import (
@@ -61,7 +61,11 @@ def _staircase_section(infos: tuple[StaircaseInfo, ...]) -> Section:
     for info in infos:
         drawing = draw_staircase(info)
         if drawing is not None:
-            parts.append(Part(drawing.title, drawing.render(), sentence(slope_text(info))))
+            parts.append(
+                Part(
+                    drawing.title, drawing.render(), " ".join(map(sentence, staircase_notes(info)))
+                )
+            )
         parts.append(Part(table=staircase_grid(info)))
     keys = (
         Key("mark objective", "proved best at this capacity"),

@@ -216,9 +216,10 @@ def replan_grid(info: ReplanInfo) -> Grid:
 
 
 def change_text(value: int | None, now: int | None) -> str:
-    """How much more or less than now, in percent."""
+    """How much more or less than now, in percent; ≈ where that is 0.0%."""
     if value is None or now is None:
         return UNKNOWN
     if value == now:
         return "="
-    return f"{100 * (value - now) / max(1, abs(now)):+.1f}%"
+    percent = 100 * (value - now) / max(1, abs(now))
+    return f"{percent:+.1f}%" if abs(percent) >= 0.05 else "≈"

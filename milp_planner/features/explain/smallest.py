@@ -35,6 +35,8 @@ class LeastInfo:
     """Proved: no capacity up to ``searched`` reaches the target."""
     searched: int
     """The largest capacity tried."""
+    memory: int | None = None
+    """Memory with reservations of which ``least`` is what tables may use."""
 
     @property
     def proved(self) -> bool:

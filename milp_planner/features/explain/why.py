@@ -13,7 +13,7 @@ from formulations.presolve import usable
 from formulations.proof.prove import symmetric_lp
 from formulations.reduce import forced_bounds
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.budget import Budget
+from milp_planner.features.explain.budget import Budget, best_known
 from milp_planner.features.explain.swap import Shortage, swap
 from milp_planner.features.plan.tables import Piles, piles, tables_of
 from milp_planner.files import Facts
@@ -31,7 +31,8 @@ class Alternative:
     bound: int | None
     """No plan with it costs less; None when no plan has it at all."""
     bound_from: str
-    """``certificate`` (re-derived in integers from the plan's multipliers) or ``re-solved``."""
+    """``certificate`` (re-derived in integers from the plan's multipliers), ``re-solved``, or
+    ``the plan`` (its own bound, which holds for every plan)."""
     cost: int | None
     """Of the best plan found that uses it, everything else placed anew."""
     status: str
@@ -60,6 +61,10 @@ class TableWhy:
     """How many options it has in all."""
 
 
+#: Seconds that one alternative is re-solved for, at most: of what the plan took, and in any case.
+SHARE, ONE = 0.05, 0.5
+
+
 @dataclass(frozen=True)
 class WhyInfo(Facts):
     """Every table asked about."""
@@ -74,6 +79,8 @@ class WhyInfo(Facts):
     """As asked; all of the instance, or of more than ``MOST`` the costliest."""
     left: int = 0
     """Tables of the instance that were not asked about."""
+    best: int | None = None
+    """Objective of the best plan known before, where this plan gave some of it up for a goal."""
 
 
 def why(
@@ -99,8 +106,9 @@ def why(
     bounds = _bounds(instance, outcome)
     whole = piles(instance, outcome.placement, range(instance.num_tables))
     left = len(asked) * count
+    budget = budget.no_longer_than(max(ONE, SHARE * outcome.seconds))
     found: list[TableWhy] = []
-    better = _Better(outcome.objective)
+    better = _Better(best_known(outcome))
     for table in asked:
         others = _best(instance, outcome.placement, bounds, table)[:count]
         rows = []
@@ -117,7 +125,7 @@ def why(
         found.append(TableWhy(instance.table_names[table], chosen, tuple(rows), size))
     info = WhyInfo(
         instance.objective.value, instance.time_unit, outcome.objective, outcome.bound,
-        tuple(found), instance.num_tables - len(found),
+        tuple(found), instance.num_tables - len(found), outcome.before_goals,
     )  # fmt: skip
     return info, better.placement
 
@@ -197,6 +205,12 @@ def _alternative(
         alone = forbidden_by(instance, option, budget, share)
         return Alternative(
             name, None, "certificate", None, Status.INFEASIBLE.value, None, lacks, clashes, alone,
+        )  # fmt: skip
+    known = max((b for b in (bound, outcome.proved_bound) if b is not None), default=None)
+    if beside is not None and known is not None and beside <= known:  # nothing is left to solve
+        return Alternative(
+            name, known, "certificate" if known == bound else "the plan", beside,
+            Status.OPTIMAL.value, beside, lacks, clashes, (),
         )  # fmt: skip
     pins = (*(p for p in instance.pins if p.table != table), Pin(table, option))
     again = budget.solve(replace(instance, pins=pins), share, hint)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from milp_planner.cli.explain_asked import parse_sizes, parse_time
+from milp_planner.cli.work import Work
 from milp_planner.errors import BadInput
 from tests.milp_planner.cli.conftest import CLUSTER, Cli
 
@@ -140,3 +143,19 @@ def test_sizes_and_times() -> None:
     assert parse_time("3s") == 3 * 10**12
     with pytest.raises(BadInput):
         parse_time("0ms")
+
+
+def test_a_second_interrupt_keeps_what_is_answered(
+    cli: Cli, planned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job is abandoned after the first question: its answer is printed nevertheless."""
+    run = Work.run
+
+    def abandoned(self: Work, job: Callable[[], Any]) -> Any:
+        run(self, job)
+        self.interrupted = True
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Work, "run", abandoned)
+    done = cli("explain", planned, "--ask", "why", "--json", *FAST)
+    assert done.code == 130 and "why" in done.json

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from formulations import InstanceError
+from formulations import BoundSource, InstanceError
+from formulations.instance import Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.result.outcome import StoppedBy, found
+from formulations.result.placement import Placement
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.answers import Answers, Asked, answer
 from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.call import answers_to_dict, read_answers
+from milp_planner.features.explain.why import why
 from milp_planner.plans.placement import Plan
 from tests.milp_planner.features import plans
+from tests.milp_planner.features.plan.test_ranks import drawn
 
 PLAN = plans.small()
 Two = tuple[Answers, Answers]
@@ -69,3 +77,47 @@ def test_other_files_are_refused_in_a_sentence(two: Two, tmp_path: Path) -> None
     twice = [_written(tmp_path / f"{i}.json", two[0]) for i in range(2)]
     with pytest.raises(BadInput, match="and so does"):
         read_answers(twice, PLAN)
+
+
+def test_what_was_answered_before_a_stop_is_kept() -> None:
+    """The question at hand is answered as far as it got; those after it are named, not asked."""
+    limits = replace(plans.LIMITS, stop=threading.Event())
+    told: list[Answers] = []
+
+    def stop(answers: Answers) -> None:
+        told.append(answers)
+        limits.stop.set()
+
+    names = ("why", "staircase", "smallest")
+    answers = answer(PLAN, names, Asked(), Budget(limits, "cpsat"), stop)
+    assert answers.why is not None and answers.staircase is None
+    assert answers.unasked == ("staircase", "smallest")
+    assert told[0].why == answers.why and told[0].unasked == ("staircase", "smallest")
+    assert "interrupted before: staircase, smallest" in drawn(answers.drawing())
+    assert list(answers.to_dict()) == list(replace(answers, unasked=()).to_dict())
+
+
+def test_nothing_is_solved_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An alternative as good as a plan that is proved optimal needs no solve of its own."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 9)], "busiest_rank")
+    builder.add_table("t")
+    for name in ("a", "b"):
+        builder.add_option(name, [Block(Where.ANY_RANK, [Shard({"hbm": 5}, [7])])])
+    instance = builder.build()
+    plan = Placement(np.asarray([0]), [[np.asarray([0])]])
+    outcome = found(instance, "cpsat", plan, StoppedBy.PROOF, 7, BoundSource("cpsat", True))
+    budget = Budget(plans.LIMITS, "cpsat")
+    monkeypatch.setattr(Budget, "solve", None)
+    info, _ = why(instance, outcome, budget)
+    (other,) = info.tables[0].alternatives
+    assert (other.status, other.cost, other.bound) == ("optimal", 7, 7)
+
+
+def test_least_memory_says_what_the_device_needs() -> None:
+    """As an infeasible plan is answered: after reservations, and what the file must say."""
+    answers = _answers("smallest")
+    assert answers.smallest is not None
+    least = next(each for each in answers.smallest if each.tier == "hbm")
+    assert least.least is not None and least.memory is not None and least.memory >= least.least
+    text = drawn(answers.drawing())
+    assert "after reservations" in text and "reservations included" in text

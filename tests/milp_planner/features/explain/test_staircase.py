@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations import Instance, Settings, Status, solve
+from formulations.result.check import check
+from formulations.result.outcome import StoppedBy, found
 from milp_planner.errors import BadInput
+from milp_planner.features.explain.budget import Budget
+from milp_planner.features.explain.draw import draw_staircase, staircase_notes
 from milp_planner.features.explain.memory import staircase, with_more
+from milp_planner.plans.compile import compile_for
+from scenarios.catalog import find_cluster, find_model
 from tests.formulations.examples import two_modes
 from tests.milp_planner.features.explain.quick import quick, small, truth
+from tests.milp_planner.features.plan.test_ranks import drawn
 
 EXTRAS = (-4, -1, 2, 6)
 
@@ -21,7 +30,7 @@ def test_every_step_is_the_optimum_at_its_capacity(instance: Instance, data: st.
     """Objective, bound and infeasibility of every step are those of enumeration there."""
     tier = data.draw(st.sampled_from([r.name for r in instance.resources]))
     plan = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
-    info = staircase(instance, plan, tier, EXTRAS, quick())
+    info, _ = staircase(instance, plan, tier, EXTRAS, quick())
     assert {s.extra for s in info.steps} >= {0}
     for step in info.steps:
         best = truth(with_more(instance, tier, step.extra)).objective
@@ -35,7 +44,7 @@ def test_the_headline_staircase_by_hand() -> None:
     """Two tables of HYBRID 9 (hbm 8, ddr 2) or CACHING 3 (hbm 4, ddr 10): 18, 12 and 6."""
     instance = two_modes(hbm=12, ddr=12)
     plan = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
-    info = staircase(instance, plan, "ddr", (-8, -4, 8), quick())
+    info, _ = staircase(instance, plan, "ddr", (-8, -4, 8), quick())
     assert [(s.extra, s.objective) for s in info.steps] == [(-8, None), (-4, None), (0, 12), (8, 6)]
     assert info.steps[0].status == "infeasible"
     assert info.now == 12
@@ -47,7 +56,7 @@ def test_the_slope_is_the_price_of_a_byte_everywhere() -> None:
     instance = two_modes()
     plan = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
     assert plan.certificate is not None
-    slopes = [staircase(instance, plan, tier, (), quick()).slope for tier in ("ddr", "hbm")]
+    slopes = [staircase(instance, plan, tier, (), quick())[0].slope for tier in ("ddr", "hbm")]
     assert slopes == [pytest.approx(-6 / 8), 0]
 
 
@@ -55,7 +64,7 @@ def test_equal_ends_need_no_solve_between() -> None:
     """Where both ends have the same proved objective, the middle was not solved."""
     instance = two_modes(hbm=100, ddr=100)
     plan = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
-    info = staircase(instance, plan, "hbm", range(0, 50, 10), quick())
+    info, _ = staircase(instance, plan, "hbm", range(0, 50, 10), quick())
     assert {s.objective for s in info.steps} == {6}
     assert sum(s.seconds is not None for s in info.steps) <= 2
 
@@ -73,5 +82,64 @@ def test_what_the_plan_proved_is_not_asked_again() -> None:
     instance = two_modes()
     outcome = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
     assert outcome.status == Status.OPTIMAL
-    (step,) = staircase(instance, outcome, "hbm", [0], quick(0.0)).steps
+    (step,) = staircase(instance, outcome, "hbm", [0], quick(0.0))[0].steps
     assert (step.status, step.bound, step.seconds) == ("optimal", outcome.objective, None)
+
+
+def test_more_memory_is_never_worse() -> None:
+    """A plan that fits with less is one with more, also where no time is left to search; a better
+    one for what there is now comes with the answer."""
+    instance = two_modes(hbm=100, ddr=12)
+    poor = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
+    info, _ = staircase(instance, poor, "ddr", range(-8, 13, 4), quick())
+    values = [s.objective for s in info.steps if s.objective is not None]
+    assert values == [18, 18, 12, 12, 6, 6]
+    slack = two_modes(hbm=100, ddr=100)
+    known = found(slack, "cpsat", poor.placement, StoppedBy.TIME_LIMIT)
+    info, better = staircase(slack, known, "hbm", (-90, 8), quick())
+    assert info.now == poor.objective and better is not None
+    assert check(slack, better).objectives["total"] == 6
+
+
+def test_steps_are_shown_with_what_is_certified() -> None:
+    """At less memory than now, what is certified of the plan holds; at more, its multipliers."""
+    instance = two_modes(hbm=100, ddr=12)
+    plan = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
+    info, _ = staircase(instance, plan, "ddr", (-2, 8), quick())
+    assert plan.certified_bound == 12
+    less, now = (s.certified for s in info.steps[:2])
+    assert now == 12 and less is not None and 12 <= less <= 18
+    last = info.steps[-1]
+    assert last.certified == last.relaxed and last.certified <= 6
+    certified = [s.certified for s in info.steps]
+    assert certified == sorted(certified, reverse=True)
+    text = drawn(draw_staircase(info))
+    assert "certified ≥" in text and "really reach" not in text and "after reservations" in text
+
+
+def test_an_open_step_is_told_as_open() -> None:
+    """Where no time is left the table does not say that nothing better exists."""
+    instance = two_modes(hbm=12, ddr=12)
+    plan = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
+    info, _ = staircase(instance, plan, "ddr", (8,), quick(0.0))
+    assert info.steps[-1].status == "feasible"
+    assert "a longer search may find a better one" in " ".join(staircase_notes(info))
+
+
+MODELS = (("kuairand-27k", "8xh100"), ("criteo-kaggle", "1xa10"), ("dlrmv4-yambda5b", "8xmi350x"))
+
+
+@pytest.mark.parametrize(("model", "cluster"), MODELS)
+def test_no_step_is_above_what_plan_finds(model: str, cluster: str) -> None:
+    """Three models that ship: with 10 GB less or more, a fresh search of the same time finds no
+    better plan than the step."""
+    instance = compile_for(find_model(model), find_cluster(cluster), "step_time").instance
+    asked = Settings(time_limit=6, workers=2, polish=False)
+    plan = solve(instance, "auto", asked)
+    extras = (-(10**10), 10**10)
+    info, _ = staircase(instance, plan, "hbm", extras, Budget(replace(asked, time_limit=30)))
+    for step in info.steps:
+        fresh = solve(with_more(instance, "hbm", step.extra), "auto", asked)
+        assert step.objective is not None or fresh.objective is None
+        if step.objective is not None and fresh.objective is not None:
+            assert step.objective <= fresh.objective
