@@ -130,8 +130,8 @@ def staircase(
     """Re-solve with so many bytes more (or fewer) at every place of a tier; 0 is added.
 
     The outcome's placement starts the solves, its certificate gives the slope. No step is searched
-    longer than the plan might have been. With the staircase comes the plan of step 0, where it beats the
-    outcome's.
+    longer than the plan might have been. With the staircase comes the plan of step 0, where it
+    beats the outcome's.
     """
     resource = first_of(instance, tier)
     smallest = int(resource.capacity.min())
