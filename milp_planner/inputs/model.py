@@ -20,6 +20,7 @@ from milp_planner.inputs.spec import Bytes, Count, Spec, as_tuple
 from milp_planner.inputs.table import TENTHS, Dtype, Name, RatioGrid, Table
 
 StorageModel = Literal["runtime", "torcheasyrec"]
+CostModel = Literal["law", "torcheasyrec", "torcheasyrec_first"]
 Fusion = Literal["honoured", "free"]
 Codec = Literal["stock", "low_memory"]
 Pipeline = Literal["none", "sparse_dist"]
@@ -53,6 +54,9 @@ class Workload(Spec):
     storage_model: StorageModel = "runtime"
     """Bytes as the runtime uses them, moment by moment, or as the planners of TorchRec and
     TorchEasyRec count them: rows, ids and outputs of an average batch."""
+    cost_model: CostModel = "law"
+    """Times of dynamicemb lookups by the profile's law of the tiers, or by the rules of
+    TorchEasyRec's planner as merged or as first written, for comparison."""
     fusion: Fusion = "honoured"
     """Whether fused tables must share one cache ratio, as the runtime makes them."""
     cache_ratios: RatioGrid = TENTHS

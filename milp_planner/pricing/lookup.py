@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from milp_planner.pricing import torcheasyrec
 from milp_planner.pricing.hit_ratios import (
     Source,
     has_statistics,
@@ -27,18 +28,23 @@ from milp_planner.pricing.storage import held_ratio
 from milp_planner.pricing.units import BoolArray, FloatArray, Numbers
 
 
-def efficiency(curve: EfficiencyCurve, argument: FloatArray) -> FloatArray:
-    """x_eff of a tiered table: straight lines between the curve's points, level outside.
-
-    ``argument`` is whatever the curve is given over.
-    """
-    points = np.array(curve.points, dtype=np.float64)
-    return np.interp(argument, points[:, 0], points[:, 1])
-
-
 def tiered_bandwidth(profile: Profile, x_eff: FloatArray) -> FloatArray:
     """Bandwidth of a table that lives in two tiers: x_eff · HBM + (1 − x_eff) · host link."""
     return x_eff * profile.hbm + (1.0 - x_eff) * profile.host_link
+
+
+def curve_bandwidth(profile: Profile, curve: EfficiencyCurve, argument: FloatArray) -> FloatArray:
+    """Bandwidth of a tiered table on a curve, bytes per second, before any divisor.
+
+    ``argument`` is whatever the curve is given over. Over the hit ratio h times add up, so between
+    points the time of a byte is on a straight line: with points at 0 and 1 only, h · path + (1 − h)
+    · host. Other curves are straight lines in x_eff. Level outside the points.
+    """
+    points = np.array(curve.points, dtype=np.float64)
+    if curve.over != "hit_ratio":
+        return tiered_bandwidth(profile, np.interp(argument, points[:, 0], points[:, 1]))
+    at = tiered_bandwidth(profile, points[:, 1])
+    return np.asarray(1.0 / np.interp(argument, points[:, 0], 1.0 / at))
 
 
 def narrow_penalty(columns: Numbers, kernel: Kernel) -> FloatArray:
@@ -64,10 +70,16 @@ def forward_seconds(
     return (read + ids * row_bytes + output_bytes) / bandwidth
 
 
-def backward_seconds(forward: FloatArray, weighted: BoolArray, kernel: Kernel) -> FloatArray:
-    """Backward lookup: 2 · forward, and 1.1 · forward more for the gradient of the weights."""
-    extra = np.where(weighted, kernel.weighted_multiple, 0.0)
-    return forward * (kernel.backward_multiple + extra)
+def backward_seconds(
+    forward: FloatArray, weighted: BoolArray, state: FloatArray, kernel: Kernel
+) -> FloatArray:
+    """Backward lookup: 2 · forward, and 1.1 · forward more for the gradient of the weights.
+
+    ``state``: copies of a row that the optimizer of a dynamicemb table keeps as state, 0 for other
+    tables; each takes the profile's multiple longer.
+    """
+    update = kernel.backward_multiple * (1.0 + kernel.dynamicemb_state_multiple * state)
+    return forward * (update + np.where(weighted, kernel.weighted_multiple, 0.0))
 
 
 def prefetch_seconds(misses: FloatArray, row_bytes: Numbers, profile: Profile) -> FloatArray:
@@ -103,7 +115,7 @@ def hits_of(job: Job, columns: OptionColumns) -> Hits:
     served, unique = ratio.copy(), ratio.copy()
     source: list[Source] = ["none"] * len(ratio)
     starts = np.searchsorted(columns.table, np.arange(len(tables) + 1))
-    for mode in ("CACHING", *(["HYBRID"] if job.profile.hybrid.follows_hits else [])):
+    for mode in _modes_that_ask(job):
         tiered = columns.is_mode(mode)
         for index in np.flatnonzero(stats):
             span = np.arange(starts[index], starts[index + 1])[
@@ -124,6 +136,13 @@ def hits_of(job: Job, columns: OptionColumns) -> Hits:
     return Hits(served, unique, cover, stats[columns.table], source)
 
 
+def _modes_that_ask(job: Job) -> tuple[str, ...]:
+    """Modes whose prices ask for hit ratios."""
+    if job.workload.cost_model != "law":
+        return "CACHING", "HYBRID", "HBM_ONLY"
+    return ("CACHING", "HYBRID") if job.profile.hybrid.follows_hits else ("CACHING",)
+
+
 def _held(job: Job, columns: OptionColumns) -> FloatArray:
     """Share of the rows that HBM has slots for: x, rounded up to buckets in dynamicemb tables."""
     of, x = columns.table, (columns.over, columns.under)
@@ -134,30 +153,60 @@ def _held(job: Job, columns: OptionColumns) -> FloatArray:
 def bandwidths(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
     """Lookup bandwidth of every option, bytes per second; float array [options].
 
-    x_eff · HBM + (1 − x_eff) · host link, divided for kernels that read host memory and for
-    dynamicemb. With a prefetch pipeline a cache holds a step's rows before the step, so it reads
-    at HBM's bandwidth (fetching is priced as a phase of its own). Without HBM: DDR.
+    That of the mode's tier or, between tiers, of its curve (:func:`curve_bandwidth`), divided for
+    kernels that read host memory and for dynamicemb. A tiered dynamicemb table is never slower than
+    in host memory alone. With a prefetch pipeline a cache holds a step's rows before the step, so
+    that every lookup hits (fetching is priced as a phase of its own): dynamicemb's still costs its
+    path, TorchRec's reads as HBM does. Without HBM: DDR.
     """
     profile, kernel = job.profile, job.profile.kernel
     dense = np.where(options.is_sharding("data_parallel"), kernel.dense_share, 1.0)
     if job.site.cpu_only:
         return dense * profile.ddr
-    caching, in_hbm = options.is_mode("CACHING"), options.is_mode("HBM_ONLY")
     dynamic = job.tables.dynamic[options.table]
+    reached = np.where(dynamic, _dynamicemb(job, options, hits), _torchrec(job, options, hits))
+    return reached * dense
+
+
+def _torchrec(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
+    """Of TorchRec's tables: HBM, its cache's curve or the host link."""
+    profile, prefetch = job.profile, job.workload.prefetch_pipeline
+    cached = _between(profile, profile.uvm_caching, options, hits)
+    cached = (
+        np.full_like(cached, profile.hbm * 1.0)
+        if prefetch
+        else cached / profile.kernel.host_divisor
+    )
+    tiers = np.where(
+        options.is_mode("CACHING"), cached, profile.host_link / profile.kernel.host_divisor
+    )
+    return np.where(options.is_mode("HBM_ONLY"), profile.hbm, tiers)
+
+
+def _dynamicemb(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
+    """Of dynamicemb's tables, by the profile or by the rules of TorchEasyRec's planner."""
+    profile, model = job.profile, job.workload.cost_model
+    if model != "law":
+        x_eff = torcheasyrec.efficiency(options, hits.ratio, hits.known, model)
+        return tiered_bandwidth(profile, x_eff) / torcheasyrec.DIVISOR
+    host = float(tiered_bandwidth(profile, np.array(profile.host_only)))
+    reached = np.full(len(options.table), host)
+    for mode, curve in (("CACHING", profile.caching), ("HYBRID", profile.hybrid)):
+        value = _between(profile, curve, options, hits)
+        if mode == "CACHING" and job.workload.prefetch_pipeline:
+            value = np.full_like(value, tiered_bandwidth(profile, np.array(curve.points[-1][1])))
+        reached = np.where(options.is_mode(mode), np.maximum(value, host), reached)
+    reached = np.where(options.is_mode("HBM_ONLY"), profile.hbm, reached)
+    return reached / profile.kernel.dynamicemb_divisor
+
+
+def _between(
+    profile: Profile, curve: EfficiencyCurve, options: OptionColumns, hits: Hits
+) -> FloatArray:
+    """Bandwidth on a curve, or with x_eff = hit ratio where the profile says so."""
     ratio = options.over / options.under
-    x = np.where(dynamic, profile.host_only, 0.0)
-    x = np.where(options.is_mode("HYBRID"), _x_eff(profile.hybrid, ratio, hits), x)
-    x = np.where(caching & dynamic, _x_eff(profile.caching, ratio, hits), x)
-    x = np.where(caching & ~dynamic, _x_eff(profile.uvm_caching, ratio, hits), x)
-    fast = in_hbm | (caching & job.workload.prefetch_pipeline)
-    divisor = np.where(fast, 1.0, kernel.host_divisor)
-    divisor = np.where(dynamic, kernel.dynamicemb_divisor, divisor)
-    return tiered_bandwidth(profile, np.where(fast, 1.0, x)) * dense / divisor
-
-
-def _x_eff(curve: EfficiencyCurve, ratio: FloatArray, hits: Hits) -> FloatArray:
     argument = {"cache_ratio": ratio, "hit_ratio": hits.ratio, "batch_cover": hits.cover}
-    fitted = efficiency(curve, argument[curve.over])
+    fitted = curve_bandwidth(profile, curve, argument[curve.over])
     if curve.given_statistics == "hit_ratio":
-        return np.where(hits.known, hits.ratio, fitted)
+        return np.where(hits.known, tiered_bandwidth(profile, hits.ratio), fitted)
     return fitted

@@ -24,15 +24,21 @@ Point = Annotated[tuple[Annotated[float, Field(ge=0)], Share], BeforeValidator(a
 
 
 class EfficiencyCurve(Spec):
-    """How much of HBM's bandwidth a tiered table reaches: x_eff over what drives it."""
+    """How much of HBM's bandwidth a tiered table reaches: x_eff over what drives it.
+
+    Over the hit ratio this is the law of the tiers: what a lookup takes at hit ratio 1 (its path,
+    which every lookup pays) and what misses add, up to the last tier's time at hit ratio 0.
+    """
 
     over: Literal["cache_ratio", "hit_ratio", "batch_cover"] = "cache_ratio"
     """What the first number of a point is: the cache ratio x, the share of lookups served from
     HBM, or the rows of the HBM tier divided by the distinct rows one step touches."""
     points: Annotated[tuple[Point, ...], BeforeValidator(as_tuple), Field(min_length=1)]
-    """Pairs (argument, x_eff) by rising argument; straight lines between, level outside."""
+    """Pairs (argument, x_eff) by rising argument; level outside. Between points of a curve over the
+    hit ratio the time is on a straight line (hits and misses add up), else x_eff is."""
     given_statistics: Literal["same_curve", "hit_ratio"] = "same_curve"
-    """Where the table has access statistics: the same curve, or x_eff = the hit ratio itself."""
+    """Where the table has access statistics: the same curve, or x_eff = the hit ratio itself (as
+    TorchRec has it)."""
     origin: str
     """Where the points come from."""
 
@@ -58,6 +64,9 @@ class Kernel(Spec):
     """Divides the bandwidth of TorchRec's kernels that read host memory (UVM, UVM caching)."""
     dynamicemb_divisor: Positive = 10.0
     """Divides the bandwidth of every dynamicemb lookup."""
+    dynamicemb_state_multiple: Annotated[float, Field(ge=0)] = 0.0
+    """Further backward time of a dynamicemb table for each copy of a row that its optimizer keeps
+    as state (Adam: 2), over that of a table without state."""
     backward_multiple: Positive = 2.0
     """Backward compute time over forward compute time."""
     weighted_multiple: Positive = 1.1

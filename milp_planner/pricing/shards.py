@@ -380,7 +380,7 @@ def shard_seconds(
     forward = lookup.forward_seconds(exchanged.ids, written, row, weighted, bandwidth)
     forward *= np.where(whole, lookup.narrow_penalty(shards.columns, kernel), 1.0)
     forward += kernel.launch_seconds
-    backward = lookup.backward_seconds(forward, weighted, kernel)
+    backward = lookup.backward_seconds(forward, weighted, _state(job)[table], kernel)
     measured = priced_by_step(job, options)
     if job.profile.step is not None and measured.any():
         ids, rows_out = exchanged.ids, exchanged.rows_out
@@ -396,6 +396,16 @@ def shard_seconds(
     if not job.workload.prefetch_pipeline:
         seconds[:, 4] = 0.0
     return seconds
+
+
+def _state(job: Job) -> FloatArray:
+    """Copies of a row that the optimizers of dynamicemb tables keep; float array [tables].
+
+    TorchEasyRec's planner does not ask for the optimizer.
+    """
+    tables = job.tables
+    counted = tables.dynamic & (job.workload.cost_model == "law")
+    return np.where(counted, tables.state_over / tables.state_under, 0.0)
 
 
 def _exchange(

@@ -11,7 +11,7 @@ from milp_planner.pricing.exchange import links_of
 from milp_planner.pricing.job import Job, OptionColumns, job_of
 from milp_planner.pricing.lookup import bandwidths, hits_of
 from milp_planner.pricing.price import _option_columns
-from milp_planner.pricing.profile import load_profile
+from milp_planner.pricing.profile import Profile, load_profile
 from milp_planner.pricing.shards import offsets
 from tests.milp_planner.pricing.build import cluster, model
 
@@ -49,34 +49,55 @@ def test_torchrec_kernels() -> None:
     assert values["row_wise/CACHING/0.3"] == pytest.approx(mixed)
 
 
-def test_dynamicemb_on_the_published_curve() -> None:
-    """x_eff = 0.283 and 0.113 at x = 0.3, all divided by ten."""
-    values = found(job("a10", DYN))
+def missing(*points: tuple[float, float]) -> dict[str, object]:
+    """A dynamicemb table whose miss rate is known at some cache ratios."""
+    curve = {"kind": "miss_rate", "points": [list(point) for point in points]}
+    return {**DYN, "rows": 10 * 8192, "access": curve}
+
+
+def test_a_tiers_time_is_its_path_and_its_misses() -> None:
+    """On a10 at hit ratio 0.8: 0.8 of the path's time and 0.2 of host memory's; ten times each."""
+    values = found(job("a10", missing((0.3, 0.2), (1.0, 0.0))))
+
+    def seconds(x_eff: float) -> float:
+        return 10 / ((x_eff * 897 + (1 - x_eff) * 32) * GIB)
+
     assert values["row_wise/HBM_ONLY/roundrobin"] == pytest.approx(89.7 * GIB)
-    for mode, x_eff in (("CACHING/0.3", 0.283), ("HYBRID/0.3", 0.113), ("HOST_ONLY", 0.11)):
-        expected = (x_eff * 897 + (1 - x_eff) * 32) / 10 * GIB
-        assert values[f"row_wise/{mode}/roundrobin"] == pytest.approx(expected)
+    assert 1 / values["row_wise/HOST_ONLY/roundrobin"] == pytest.approx(seconds(0.11))
+    for mode, path in (("CACHING", 0.3102), ("HYBRID", 0.1162)):
+        expected = 0.8 * seconds(path) + 0.2 * seconds(0.11)
+        assert 1 / values[f"row_wise/{mode}/0.3/roundrobin"] == pytest.approx(expected)
 
 
-def test_statistics_replace_the_fit_where_the_profile_says_so() -> None:
-    """TorchEasyRec: x_eff = 1 − miss rate when a curve is known, in both tiered modes."""
-    curve = {"kind": "miss_rate", "points": [[0.3, 0.2], [1.0, 0.0]]}
-    values = found(job("a10", {**DYN, "rows": 10 * 8192, "access": curve}))
-    expected = (0.8 * 897 + 0.2 * 32) / 10 * GIB
-    assert values["row_wise/CACHING/0.3/roundrobin"] == pytest.approx(expected)
-    assert values["row_wise/HYBRID/0.3/roundrobin"] == pytest.approx(expected)
+def test_torcheasyrecs_rules_are_literal() -> None:
+    """0.28 + 0.01 x and 0.11 + 0.01 x over ten; statistics override both, even at ratio 1."""
+    plain = found(job("h100", DYN, cost_model="torcheasyrec"))
+    for name, x_eff in (("CACHING/0.3", 0.283), ("HYBRID/0.3", 0.113), ("HBM_ONLY", 1.0)):
+        expected = (x_eff * 3350 + (1 - x_eff) * 64) / 10 * 1e9
+        assert plain[f"row_wise/{name}/roundrobin"] == pytest.approx(expected)
+    table = missing((0.3, 0.95), (1.0, 0.1))
+    for rules, low in (("torcheasyrec", 0.05), ("torcheasyrec_first", 0.113)):
+        known = found(job("h100", table, cost_model=rules))
+        for name, x_eff in (("CACHING/0.3", low), ("HYBRID/0.3", low), ("HBM_ONLY", 0.9)):
+            expected = (x_eff * 3350 + (1 - x_eff) * 64) / 10 * 1e9
+            assert known[f"row_wise/{name}/roundrobin"] == pytest.approx(expected)
 
 
 def test_batch_cover_is_cache_rows_over_distinct_rows() -> None:
-    """On h100 a cache of 0.4 of the rows, in buckets half of them, over the rows of a step."""
-    work = job("h100", {**DYN, "rows": 8192 * 8, "pooling_factor": 8.0})
+    """A cache of 0.4 of the rows, in buckets half of them, over the rows of a step."""
+    site = cluster(1, 8, profile="h100")
+    shipped = load_profile("h100").to_dict()
+    curve = {"over": "batch_cover", "points": [[0.0, 0.1], [1.0, 0.2]], "origin": "made up"}
+    profile = Profile.from_dict({**shipped, "caching": curve})
+    made = model({**DYN, "rows": 8192 * 8, "pooling_factor": 8.0})
+    work = job_of(made, site, profile, links_of(site))
     touched = float(work.traffic.distinct[0]) / (8192 * 8)
     columns, names = option_columns(work)
     cover = hits_of(work, columns).cover[names.index("row_wise/CACHING/0.4/roundrobin")]
     assert cover == pytest.approx(4 * 1024 / 8192 / touched)
-    x_eff = np.interp(cover, [0, 0.8, 1.0], [0.0318, 0.0722, 0.1623])
+    x_eff = np.interp(cover, [0, 1.0], [0.1, 0.2])
     value = found(work)["row_wise/CACHING/0.4/roundrobin"]
-    assert value == pytest.approx((x_eff * 3350e9 + (1 - x_eff) * 64e9) / 2.26)
+    assert value == pytest.approx((x_eff * 3350e9 + (1 - x_eff) * 64e9) / 1.95)
 
 
 def test_prefetch_lets_a_cache_read_at_hbm_speed() -> None:
@@ -84,6 +105,14 @@ def test_prefetch_lets_a_cache_read_at_hbm_speed() -> None:
     values = found(job("torchrec-default", {}, prefetch_pipeline=True))
     assert values["table_wise/CACHING/0.1"] == 897 * GIB
     assert values["table_wise/HOST_ONLY"] == pytest.approx(3.2 * GIB)
+
+
+def test_prefetch_spares_dynamicemb_the_misses_but_not_the_path() -> None:
+    """Every lookup hits: x_eff 0.1615 at any ratio on h100."""
+    values = found(job("h100", DYN, prefetch_pipeline=True))
+    path = (0.1615 * 3350e9 + 0.8385 * 64e9) / 1.95
+    for ratio in ("0.1", "0.9"):
+        assert values[f"row_wise/CACHING/{ratio}/roundrobin"] == pytest.approx(path)
 
 
 def test_without_hbm_lookups_read_ddr() -> None:

@@ -9,13 +9,15 @@ from tests.milp_planner.pricing.build import cluster, model
 
 
 def test_distinct_rows_are_computed_only_where_a_price_needs_them() -> None:
-    """The h100 curve and a prefetch pipeline do, the a10 curve does not."""
-    site = cluster()
-    for profile, prefetch, needed in (("a10", False, False), ("a10", True, True),
-                                      ("h100", False, True)):  # fmt: skip
-        job = job_of(
-            model({}, prefetch_pipeline=prefetch), site, load_profile(profile), links_of(site)
-        )
+    """A prefetch pipeline and a curve over batch cover do, the shipped curves do not."""
+    site, shipped = cluster(), load_profile("a10")
+    covered = shipped.caching.model_copy(update={"over": "batch_cover"})
+    for profile, prefetch, needed in (
+        (shipped, False, False),
+        (shipped, True, True),
+        (shipped.model_copy(update={"caching": covered}), False, True),
+    ):
+        job = job_of(model({}, prefetch_pipeline=prefetch), site, profile, links_of(site))
         assert (job.traffic.distinct[0] > 0) == needed
 
 

@@ -19,9 +19,11 @@ def test_forward_is_bytes_over_bandwidth() -> None:
 
 
 def test_backward_is_twice_forward_and_more_with_weights() -> None:
-    """Factor 2, and 3.1 for weighted tables."""
-    found = lookup.backward_seconds(np.array([1.0, 1.0]), np.array([False, True]), Kernel())
-    assert found == pytest.approx([2.0, 3.1])
+    """Factor 2, 3.1 for weighted tables; 2 · 1.2 with two copies of a row as state at 0.1 each."""
+    kernel = Kernel(dynamicemb_state_multiple=0.1)
+    weighted, state = np.array([False, True, False]), np.array([0.0, 0.0, 2.0])
+    found = lookup.backward_seconds(np.ones(3), weighted, state, kernel)
+    assert found == pytest.approx([2.0, 3.1, 2.4])
 
 
 def test_narrow_rows_are_penalised() -> None:

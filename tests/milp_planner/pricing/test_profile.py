@@ -5,11 +5,9 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from milp_planner.errors import BadInput
-from milp_planner.pricing.lookup import efficiency, tiered_bandwidth
 from milp_planner.pricing.profile import EfficiencyCurve, load_profile, profile_names
 
 
@@ -23,38 +21,22 @@ def test_every_shipped_profile_names_its_origins(name: str) -> None:
     assert type(profile).from_dict(profile.to_dict()) == profile
 
 
-def test_a10_reproduces_the_published_times() -> None:
-    """CACHING and HYBRID against HBM_ONLY: 2.63 and 5.44 ms over 0.80 ms, within 8%."""
-    profile = load_profile("a10")
-    for curve, published in ((profile.caching, 2.63), (profile.hybrid, 5.44)):
-        x_eff = efficiency(curve, np.array([0.1]))
-        slower = profile.hbm / tiered_bandwidth(profile, x_eff)
-        assert float(slower[0]) == pytest.approx(published / 0.80, rel=0.08)
+@pytest.mark.parametrize("name", profile_names())
+def test_every_shipped_profile_follows_the_law(name: str) -> None:
+    """dynamicemb's tiers run over the hit ratio from HOST_ONLY's x_eff up to their path."""
+    profile = load_profile(name)
+    for curve in (profile.caching, profile.hybrid):
+        (none, least), (all_, path) = curve.points
+        assert (curve.over, none, all_) == ("hit_ratio", 0.0, 1.0)
+        assert profile.host_only == least < path < 1
 
 
-def test_a10_curve_is_the_published_line() -> None:
-    """x_eff = 0.28 + 0.01 x under CACHING and 0.11 + 0.01 x under HYBRID."""
-    profile, x = load_profile("a10"), np.array([0.1, 0.5, 0.9])
-    assert efficiency(profile.caching, x) == pytest.approx(0.28 + 0.01 * x)
-    assert efficiency(profile.hybrid, x) == pytest.approx(0.11 + 0.01 * x)
-
-
-def test_h100_reproduces_the_published_benchmark() -> None:
-    """All five times of dynamicemb's H100 benchmark (Adam) come back within 1%."""
-    profile = load_profile("h100")
-    ids, row = 1_048_576, 128 * 4
-    moved = 3 * (ids * 8 + 2 * ids * row)
-
-    def milliseconds(x_eff: float) -> float:
-        bandwidth = float(tiered_bandwidth(profile, np.array(x_eff)))
-        return 1e3 * moved * profile.kernel.dynamicemb_divisor / bandwidth
-
-    caching, hybrid = profile.caching, profile.hybrid
-    assert milliseconds(1.0) == pytest.approx(2.19, rel=0.01)
-    assert milliseconds(float(efficiency(caching, np.array(1.0)))) == pytest.approx(12.28, rel=0.01)
-    assert milliseconds(float(efficiency(caching, np.array(0.8)))) == pytest.approx(24.33, rel=0.01)
-    assert milliseconds(float(efficiency(hybrid, np.array(0.1)))) == pytest.approx(33.31, rel=0.01)
-    assert milliseconds(profile.host_only) == pytest.approx(43.51, rel=0.01)
+def test_only_torchrecs_own_profile_averages_bandwidths() -> None:
+    """TorchRec's cache: x_eff = hit ratio where prices shall be TorchRec's, else times add up."""
+    for name in profile_names():
+        curve = load_profile(name).uvm_caching
+        theirs = name == "torchrec-default"
+        assert (curve.over == "cache_ratio") == theirs == (curve.given_statistics == "hit_ratio")
 
 
 def test_a_missing_file_gets_profiles_only(tmp_path: Path) -> None:

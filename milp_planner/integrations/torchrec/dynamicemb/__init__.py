@@ -13,8 +13,16 @@ from milp_planner.integrations.torchrec.dynamicemb.enumerator import (
     Decision,
     DynamicEmbEnumerator,
     decisions,
+    torcheasyrec_efficiency,
     with_dynamicemb,
     write_options,
 )
 
-__all__ = ["Decision", "DynamicEmbEnumerator", "decisions", "with_dynamicemb", "write_options"]
+__all__ = [
+    "Decision",
+    "DynamicEmbEnumerator",
+    "decisions",
+    "torcheasyrec_efficiency",
+    "with_dynamicemb",
+    "write_options",
+]

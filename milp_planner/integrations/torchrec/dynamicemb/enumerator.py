@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -25,6 +25,7 @@ from torchrec.distributed.planner.types import (
 )
 from torchrec.distributed.types import (
     CacheParams,
+    CacheStatistics,
     EmbeddingModuleShardingPlan,
     ModuleSharder,
     ParameterSharding,
@@ -43,7 +44,7 @@ from milp_planner.integrations.torchrec.dynamicemb.marks import (
     ratio_of,
 )
 from milp_planner.integrations.torchrec.rating import OncePerSize
-from milp_planner.pricing import lookup
+from milp_planner.pricing import lookup, torcheasyrec
 from milp_planner.pricing.profile import Profile, load_profile
 from milp_planner.pricing.storage import (
     admission_counter,
@@ -102,16 +103,34 @@ def _published() -> Profile:
     return load_profile("torchrec-default")
 
 
-def efficiency(ratio: Fraction, caching: bool) -> float:
-    """Share x_eff of HBM's bandwidth that a lookup reaches: 1 at ratio 1, else the profile's curve.
+def efficiency(ratio: Fraction, caching: bool, stats: CacheStatistics | None = None) -> float:
+    """Share x_eff of HBM's bandwidth that a lookup reaches, by profile ``torchrec-default``.
 
-    Source: alibaba/TorchEasyRec, PR 508, fitted on one A10; docs/pricing.md says how little it
-    transfers.
+    1 at ratio 1, where the runtime uses another kernel; else the law of the tiers at the hit ratio,
+    which is 1 − ``stats.expected_miss_rate(ratio)``, or the ratio itself without statistics.
     """
     if ratio >= 1:
         return 1.0
-    curve = _published().caching if caching else _published().hybrid
-    return float(lookup.efficiency(curve, np.array(float(ratio))))
+    profile = _published()
+    curve = profile.caching if caching else profile.hybrid
+    reached = float(lookup.curve_bandwidth(profile, curve, np.array(1.0 - miss(ratio, stats))))
+    return (reached - profile.host_link) / (profile.hbm - profile.host_link)
+
+
+def torcheasyrec_efficiency(
+    ratio: Fraction, caching: bool, stats: CacheStatistics | None = None
+) -> float:
+    """The same by the rules of TorchEasyRec's planner, which its statistics override."""
+    x = np.array(float(ratio))
+    if stats is not None:
+        return float(torcheasyrec.measured(x, np.array(miss(ratio, stats)), "torcheasyrec"))
+    return float(torcheasyrec.fitted(x, np.array(caching)))
+
+
+def miss(ratio: Fraction, stats: CacheStatistics | None) -> float:
+    """Share of the lookups that a cache of the ratio misses, within 0 to 1."""
+    expected = 1.0 - float(ratio) if stats is None else stats.expected_miss_rate(float(ratio))
+    return min(max(expected, 0.0), 1.0)
 
 
 def bandwidth(effective: float, hbm: float, host_link: float) -> float:
@@ -124,6 +143,8 @@ def _array(value: int) -> np.ndarray:
     return np.array(value, dtype=np.int64)
 
 
+Effective = Callable[[Fraction, bool, CacheStatistics | None], float]
+"""From ratio, caching and statistics to the share of HBM's bandwidth that a lookup reaches."""
 TENTHS = tuple(Fraction(tenth, 10) for tenth in range(1, 11))
 
 
@@ -133,8 +154,9 @@ class DynamicEmbEnumerator(EmbeddingEnumerator):
     A table whose constraint says ``use_dynamicemb`` gets, in place of TorchRec's, one option for
     ``caching`` off and on at every ratio: row-wise over all ranks, kernel ``customized_kernel``,
     ``cache_params.load_factor`` the ratio, and a copy of its ``dynamicemb_options`` with
-    ``caching`` set, as TorchEasyRec's enumerator yields them. A ``load_factor`` in the constraint
-    fixes the ratio.
+    ``caching`` set, as TorchEasyRec's enumerator yields them. ``cache_params`` of the constraint
+    are kept in every option, statistics included; a ``load_factor`` there fixes the ratio. A tuple
+    of one, as TorchEasyRec makes it, is read as its element.
 
     HBM and DDR are those of the runtime (or TorchEasyRec's count) with TorchRec's own input and
     output buffers; times are TorchRec's own row-wise formula at the bandwidth of the mode.
@@ -146,12 +168,13 @@ class DynamicEmbEnumerator(EmbeddingEnumerator):
     ratios : sequence of Fraction
         Default tenths, as TorchEasyRec tries; 0 adds HOST_ONLY, which it cannot express.
     effective : callable
-        From ratio and caching to the share of HBM's bandwidth a lookup reaches.
+        From ratio, caching and statistics (or None) to the share of HBM's bandwidth a lookup
+        reaches: :func:`efficiency`, or :func:`torcheasyrec_efficiency`.
 
     Raises
     ------
     BadInput
-        For ratios outside 0 to 1.
+        For ratios outside 0 to 1, and ``cache_params`` that are none.
     """
 
     def __init__(
@@ -163,7 +186,7 @@ class DynamicEmbEnumerator(EmbeddingEnumerator):
         *,
         ratios: Sequence[Fraction] = TENTHS,
         storage: StorageModel = "runtime",
-        effective: Callable[[Fraction, bool], float] = efficiency,
+        effective: Effective = efficiency,
     ) -> None:
         given = dict(constraints or {})
         dynamic = {n: c for n, c in given.items() if getattr(c, "use_dynamicemb", False)}
@@ -173,6 +196,7 @@ class DynamicEmbEnumerator(EmbeddingEnumerator):
             raise BadInput(f"ratios: found {list(map(str, ratios))}; allowed: from 0 to 1")
         self._board = topology
         self._dynamic: dict[str, DynamicConstraint] = dynamic
+        self._params = {name: _cache_params(name, c.cache_params) for name, c in dynamic.items()}
         self._ratios, self._model, self._effective = tuple(ratios), storage, effective
 
     def enumerate(
@@ -213,7 +237,8 @@ class DynamicEmbEnumerator(EmbeddingEnumerator):
 
     def _variants(self, base: ShardingOption, buffer: int) -> Iterator[ShardingOption]:
         constraint = self._dynamic[base.name]
-        fixed = getattr(constraint.cache_params, "load_factor", None)
+        params = self._params[base.name]
+        fixed = params.load_factor
         ratios = self._ratios if fixed is None else (Fraction(fixed).limit_denominator(1000),)
         for caching in (False, True):
             for ratio in ratios:
@@ -224,7 +249,7 @@ class DynamicEmbEnumerator(EmbeddingEnumerator):
                 option.dynamicemb_options = copy.deepcopy(constraint.dynamicemb_options)
                 option.dynamicemb_options.caching = caching
                 option.compute_kernel = KERNEL
-                option.cache_params = CacheParams(load_factor=float(ratio))
+                option.cache_params = replace(params, load_factor=float(ratio))
                 hbm, ddr = table_bytes(
                     rows_of(option), option.dynamicemb_options, ratio, caching, self._model
                 )
@@ -236,7 +261,9 @@ class DynamicEmbEnumerator(EmbeddingEnumerator):
         """TorchRec's own estimate of a fused row-wise table in memory as fast as the mode's."""
         at: dict[float, list[Any]] = {}
         for option in variants:
-            share = self._effective(ratio_of(option), option.dynamicemb_options.caching)
+            share = self._effective(
+                ratio_of(option), option.dynamicemb_options.caching, option.cache_params.stats
+            )
             speed = bandwidth(share, self._board.hbm_mem_bw, self._board.hbm_to_ddr_mem_bw)
             at.setdefault(speed, []).append(option)
         for speed, options in at.items():
@@ -264,6 +291,22 @@ def _as_fused(option: ShardingOption) -> ShardingOption:
     fused.compute_kernel, fused.cache_params = "fused", None
     fused.shards = [copy.copy(shard) for shard in option.shards]
     return fused
+
+
+def _cache_params(name: str, given: Any) -> CacheParams:
+    """Those of a constraint; BadInput for anything but ``CacheParams``, alone or in a tuple of one.
+
+    TorchEasyRec's ``build_dynamicemb_constraints`` makes a tuple of them by a stray comma, which
+    without unwrapping would turn a fixed ratio into a sweep.
+    """
+    found = given[0] if isinstance(given, tuple) and len(given) == 1 else given
+    if found is None:
+        return CacheParams()
+    if not isinstance(found, CacheParams):
+        raise BadInput(
+            f"table {name!r}: cache_params: found {type(found).__name__}; allowed: CacheParams"
+        )
+    return found
 
 
 def _plain(constraint: Any) -> ParameterConstraints:

@@ -37,10 +37,12 @@ def test_the_profile_prices_what_was_measured() -> None:
     found = calibrate(machine)
     load, profile = machine.load, found.profile
     for (mode, hit), probe in measurement_plan(machine, False).tiers.lookups.items():
-        x_eff = {"HBM_ONLY": np.array(1.0), "HOST_ONLY": np.array(profile.host_only)}.get(mode)
-        if x_eff is None:
-            x_eff = lookup.efficiency(getattr(profile, mode.lower()), np.array(hit))
-        rate = lookup.tiered_bandwidth(profile, x_eff)
+        x_eff = {"HBM_ONLY": 1.0, "HOST_ONLY": profile.host_only}.get(mode)
+        rate = (
+            lookup.curve_bandwidth(profile, getattr(profile, mode.lower()), np.array(hit))
+            if x_eff is None
+            else lookup.tiered_bandwidth(profile, np.array(x_eff))
+        )
         row = np.array(DIM * 4.0)
         out = load.bags * row
         priced = lookup.forward_seconds(np.array(float(load.ids)), out, row, np.array(False), rate)

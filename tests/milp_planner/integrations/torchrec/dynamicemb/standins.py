@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.types import ParameterConstraints, ShardingOption, Storage
-from torchrec.distributed.types import CacheParams, ParameterSharding
+from torchrec.distributed.types import CacheParams, CacheStatistics, ParameterSharding
 from torchrec.modules.embedding_configs import EmbeddingBagConfig
 from torchrec.modules.embedding_modules import EmbeddingBagCollection
 from torchrec.optim import RowWiseAdagrad
@@ -64,6 +64,27 @@ class DynamicEmbParameterSharding(ParameterSharding):
     """dynamicemb's sharding: TorchRec's, and the options."""
 
     dynamicemb_options: DynamicEmbTableOptions = field(default_factory=DynamicEmbTableOptions)
+
+
+class Misses(CacheStatistics):
+    """Statistics with one miss rate below ratio 1."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+    @property
+    def expected_lookups(self) -> float:
+        """Of a step."""
+        return 1000.0
+
+    @property
+    def cacheability(self) -> float:
+        """Of no consequence here."""
+        return self.rate
+
+    def expected_miss_rate(self, clf: float) -> float:
+        """The one."""
+        return self.rate
 
 
 def dynamic(ratio: float | None = None, **options: Any) -> DynamicEmbParameterConstraints:

@@ -13,9 +13,10 @@ from milp_planner.integrations.torchrec.dynamicemb.enumerator import (
     counter_bytes,
     efficiency,
     table_bytes,
+    torcheasyrec_efficiency,
 )
 
-from .standins import DynamicEmbTableOptions, KVCounter
+from .standins import DynamicEmbTableOptions, KVCounter, Misses
 
 
 @pytest.mark.parametrize(
@@ -63,8 +64,23 @@ def test_admission_counter_reads_its_own_bucket() -> None:
 
 
 def test_bandwidth_of_a_mode() -> None:
-    """A tenth of the mix; all of HBM only at ratio 1; CACHING is faster than HYBRID."""
+    """A tenth of the mix; all of HBM at ratio 1; at a half, the mean time of path and host."""
     assert bandwidth(efficiency(Fraction(1), True), 900.0, 30.0) == 90.0
-    assert efficiency(Fraction(1, 2), True) == pytest.approx(0.285)
-    assert efficiency(Fraction(1, 2), False) == pytest.approx(0.115)
     assert bandwidth(0.285, 900.0, 30.0) == pytest.approx((0.285 * 900 + 0.715 * 30) / 10)
+    for caching, path in ((True, 0.3102), (False, 0.1162)):
+        rates = [x * 897 + (1 - x) * 32 for x in (0.11, path)]
+        mean = 2 / sum(1 / rate for rate in rates)
+        found = efficiency(Fraction(1, 2), caching)
+        assert found == pytest.approx((mean - 32) / (897 - 32))
+
+
+def test_statistics_decide_the_hit_ratio() -> None:
+    """1 − expected miss rate in place of the ratio; TorchEasyRec's rule takes it for x_eff."""
+    stats = Misses(0.2)
+    half = efficiency(Fraction(4, 5), True), efficiency(Fraction(1, 10), True, stats)
+    assert half[0] == pytest.approx(half[1])
+    assert torcheasyrec_efficiency(Fraction(1, 10), True, stats) == pytest.approx(0.8)
+    assert torcheasyrec_efficiency(Fraction(1), False, stats) == pytest.approx(0.8)
+    assert torcheasyrec_efficiency(Fraction(1, 2), True) == pytest.approx(0.285)
+    assert torcheasyrec_efficiency(Fraction(1, 2), False) == pytest.approx(0.115)
+    assert torcheasyrec_efficiency(Fraction(1), False) == 1.0

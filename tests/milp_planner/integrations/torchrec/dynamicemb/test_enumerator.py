@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import pytest
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.types import ParameterConstraints
+from torchrec.distributed.types import CacheAlgorithm, CacheParams
+from torchrec.types import DataType
 
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec.dynamicemb import DynamicEmbEnumerator
-from milp_planner.integrations.torchrec.dynamicemb.enumerator import rows_of, table_bytes
+from milp_planner.integrations.torchrec.dynamicemb.enumerator import (
+    efficiency,
+    rows_of,
+    table_bytes,
+)
 from milp_planner.integrations.torchrec.dynamicemb.marks import fusion, label, mode_of
 
 from ..models import Case
-from .standins import KVCounter, dynamic, mixed_case
+from .standins import KVCounter, Misses, dynamic, mixed_case
 
 SHAPES = {"plain": (4000, 64), "hot": (100_000, 64), "cold": (1_000_000, 64)}
 
@@ -87,13 +94,42 @@ def test_times_are_torchrecs_formula_at_the_modes_bandwidth() -> None:
     for option in options:
         perf = option.shards[0].perf
         whole = options[9].shards[0].perf
-        share = {False: 0.11, True: 0.28}[option.dynamicemb_options.caching]
-        share += 0.01 * option.cache_params.load_factor
-        share = 1.0 if option.cache_params.load_factor == 1 else share
+        ratio = Fraction(option.cache_params.load_factor).limit_denominator(10)
+        share = efficiency(ratio, option.dynamicemb_options.caching)
         mixed = share * board.hbm_mem_bw + (1 - share) * board.hbm_to_ddr_mem_bw
         assert perf.fwd_compute == pytest.approx(whole.fwd_compute * board.hbm_mem_bw / mixed)
         assert perf.fwd_comms == whole.fwd_comms
         assert perf.bwd_compute == pytest.approx(2 * perf.fwd_compute)
+
+
+def test_every_field_of_cache_params_survives() -> None:
+    """Statistics, algorithm, reserved memory and precision are in every option, and priced."""
+    params = CacheParams(
+        algorithm=CacheAlgorithm.LFU, reserved_memory=1.5, precision=DataType.FP16,
+        prefetch_pipeline=True, stats=Misses(0.01),
+    )  # fmt: skip
+    known, plain = dynamic(), case()
+    known.cache_params = params
+    options, others = enumerated(case(cold=known))["cold"], enumerated(plain)["cold"]
+    assert len(options) == 20
+    for option, other in zip(options, others, strict=True):
+        kept = replace(option.cache_params, load_factor=None)
+        assert kept == params and kept.stats is params.stats
+        cheaper = option.shards[0].perf.fwd_compute < other.shards[0].perf.fwd_compute
+        assert cheaper == (option.cache_params.load_factor < 0.99)
+
+
+def test_a_tuple_of_one_fixes_the_ratio_too() -> None:
+    """What TorchEasyRec's build_dynamicemb_constraints makes is no sweep; two are a mistake."""
+    wrapped = dynamic(ratio=0.3)
+    wrapped.cache_params = (wrapped.cache_params,)  # type: ignore[assignment]
+    assert [label(o) for o in enumerated(case(hot=wrapped))["hot"]] == [
+        "row_wise/HYBRID/0.3",
+        "row_wise/CACHING/0.3",
+    ]
+    wrapped.cache_params = (CacheParams(), CacheParams())  # type: ignore[assignment]
+    with pytest.raises(BadInput, match=r"'hot': cache_params: found tuple; allowed: CacheParams"):
+        enumerated(case(hot=wrapped))
 
 
 def test_tables_fuse_by_their_grouped_key() -> None:

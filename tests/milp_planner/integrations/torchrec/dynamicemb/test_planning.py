@@ -21,7 +21,10 @@ from milp_planner.integrations.torchrec.dynamicemb import (
     with_dynamicemb,
     write_options,
 )
-from milp_planner.integrations.torchrec.dynamicemb.enumerator import rows_of
+from milp_planner.integrations.torchrec.dynamicemb.enumerator import (
+    rows_of,
+    torcheasyrec_efficiency,
+)
 from milp_planner.integrations.torchrec.dynamicemb.marks import fusion, is_dynamic, label
 from milp_planner.pricing.storage import runtime_value_bytes
 
@@ -164,7 +167,11 @@ def test_equals_the_dp_where_it_is_exact(megabytes: tuple[int, int]) -> None:
         hosts=(2, 2),
     )
     enumerator = DynamicEmbEnumerator(
-        case.topology, case.batch_size, case.constraints, storage="torcheasyrec"
+        case.topology,
+        case.batch_size,
+        case.constraints,
+        storage="torcheasyrec",
+        effective=torcheasyrec_efficiency,
     )
     planner = planner_for(case, enumerator, ddr="machine", fusion="free")
     problem = planner.prepare(case.module, case.sharders)
