@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from milp_planner.pricing.exchange import links_of
 from milp_planner.pricing.job import job_of
 from milp_planner.pricing.lookup import hits_of
 from milp_planner.pricing.price import _enumerations, _option_columns
+from milp_planner.pricing.profile import load_profile
 from milp_planner.pricing.shards import offsets
 
 CLUSTER = {"name": "c", "machines": 1, "ranks_per_machine": 2, "hbm": "80GiB", "ddr": "2TB",
@@ -52,11 +55,15 @@ def test_at_most_three_tables_are_named() -> None:
     assert warning.endswith(": t0, t1, t2 and 2 more")
 
 
-def test_prices_that_no_hit_ratio_enters_need_no_word() -> None:
-    """The h100 curves are over other things; a prefetch makes misses count again."""
+def test_prices_that_no_hit_ratio_enters_need_no_word(tmp_path: Path) -> None:
+    """Curves over the cache ratio ask for none; a prefetch makes misses count again."""
+    level = {"over": "cache_ratio", "points": [[0.0, 0.2]], "origin": "made up"}
+    own = load_profile("h100").to_dict() | {"name": "own", "caching": level, "hybrid": level}
+    (tmp_path / "own.json").write_text(json.dumps(own))
     tables = [("CACHING", 2.0, 0.2), ("HYBRID", 2.0, 0.2)]
-    assert hit_sources(planned(tables, "h100")) == {}
-    assert hit_sources(planned(tables, "h100", prefetch_pipeline=True)) == {"t0": "table"}
+    mine = str(tmp_path / "own.json")
+    assert hit_sources(planned(tables, mine)) == {}
+    assert hit_sources(planned(tables, mine, prefetch_pipeline=True)) == {"t0": "table"}
 
 
 SMALL = [(mode, rows) for mode in ("HYBRID", "CACHING") for rows in (4_000, 10_000, 40_000)]
