@@ -180,8 +180,18 @@ class Context:
     ) -> Limits:
         """Limits for one solve of about ``amount`` units of the clock, within what is left; it
         ends as well when all is over."""
-        stop = Either(self.settings.stop, self.over)
+        stop = self.stop_when(self.over)
         return replace(self.clock.limits(amount, seed, workers), gap=gap, stop=stop)
+
+    def stop_when(self, over: Callable[[], bool]) -> threading.Event:
+        """The caller's stop flag, or also set when a question says so.
+
+        A question is asked from time to time on the wall, so where work is counted none is asked:
+        at which step it would end a solve, and how much work that would have spent, is chance.
+        """
+        if self.clock.counts:
+            return self.settings.stop
+        return Either(self.settings.stop, over)
 
 
 @dataclass

@@ -17,7 +17,7 @@ from formulations.model.placements import decode, encode
 from formulations.model.symmetry import renamed
 from formulations.result.outcome import BoundSource
 from formulations.result.placement import Placement
-from formulations.search.context import Context, Either
+from formulations.search.context import Context
 
 _SOURCE = BoundSource("cpsat", exact=True)
 
@@ -47,7 +47,7 @@ def solve_whole(
     parts = Parts(_with(best, context), limit=upper, ordered=True, check=context.clock.check)
     model = build(context.instance, by_rank(context.instance), parts)
     hint = None if best is None else renamed(model.columns.candidates, best)
-    stop = Either(context.settings.stop, lambda: stale(mine) or context.over())
+    stop = context.stop_when(lambda: stale(mine) or context.over())
     limits = replace(context.limits(work, context.settings.seed, workers), stop=stop)
 
     def take(placement: Placement) -> None:
