@@ -1,5 +1,6 @@
 # make demo   plan, compare and verify on a fresh machine (no torch)
-# make test   install what the tests need and run them; optional parts skip visibly
+# make test   install what the tests need and run them, a process a core; optional parts skip visibly
+# make test-all   the slow ones too, as CI does with every optional part
 # make docs   regenerate docs/cli.md and docs/schemas
 # make site   the documentation as a web site, in site/
 # make lint   what CI checks beside the tests
@@ -7,12 +8,12 @@
 PYTHON ?= python3
 VENV ?= .venv
 OUT ?= out/demo
-PYTEST_ARGS ?=
+PYTEST_ARGS ?= -n auto
 BIN := $(VENV)/bin
 PLANNER := $(BIN)/milp-planner
 SOURCES := $(shell find milp_planner formulations cuda_routing scenarios -type f ! -name '*.pyc')
 
-.PHONY: demo test lint docs site unseen clean
+.PHONY: demo test test-all lint docs site unseen clean
 
 demo: $(VENV)/.installed
 	mkdir -p $(OUT)
@@ -28,6 +29,9 @@ demo: $(VENV)/.installed
 	@echo "Files: $(OUT)/mi350x.json  $(OUT)/b200-tight.json  $(OUT)/compare.json"
 
 test: $(VENV)/.tests-installed
+	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+
+test-all: $(VENV)/.tests-installed
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: $(VENV)/.dev-installed

@@ -18,6 +18,7 @@ from tests.formulations.fuzz.judge import wrongs
 DRAWS, WORK = 3, 20.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "objective"), list(product(Where, Objective)), ids=lambda kind: kind.name.lower()
 )

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 import yaml
 
 from milp_planner import read_plan
@@ -97,6 +98,7 @@ def test_assertions_are_judged(tmp_path: Path) -> None:
     assert len(batch.judgements[0].broken) == 1
 
 
+@pytest.mark.slow
 def test_killed_three_times_and_resumed(tmp_path: Path) -> None:
     """Ten scenarios, killed hard at random three times: the answers of an undisturbed run."""
     ten = suite(seeds=[0, 1, 2, 3, 4], formulations=["cpsat"])
