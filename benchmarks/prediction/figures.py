@@ -150,8 +150,8 @@ def draw(result: dict[str, Any]) -> None:
         pairs = [[1e3 * sum(r[by][p] for p in STEP) for r in chosen]
                  for by in ("measured", "predicted")]  # fmt: skip
         left.plot(*pairs, marker, markersize=3, label=name.split(",")[0])
-    low, high = left.get_xlim()
-    span = np.array([max(low, 1e-3), high])
+    times = [1e3 * sum(r["measured"].values()) for r in rows]
+    span = np.array([min(times), max(times)])
     left.plot(span, span, color="black", linewidth=0.8)
     left.fill_between(span, span / 1.25, span * 1.25, color="black", alpha=0.08, label="± 25%")
     left.set(xscale="log", yscale="log", xlabel="measured step, ms", ylabel="predicted step, ms")
