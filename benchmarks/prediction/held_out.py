@@ -8,6 +8,7 @@ from milp_planner.features.calibrate.steps import Ranges, StepSpec, StepTable
 from milp_planner.inputs import Cluster, Model
 from milp_planner.pricing.price import price
 from milp_planner.pricing.profile import Profile
+from milp_planner.pricing.step import stand_ins
 
 HELD_OUT = Ranges(
     tables=(1, 3, 6), dims=(24, 48, 96, 192), poolings=(1, 3, 5, 12), alphas=(0.3, 0.7, 1.05),
@@ -23,14 +24,19 @@ PS = 1e-12
 
 
 def predicted(spec: StepSpec, profile: Profile) -> dict[str, float]:
-    """Seconds of the parts of a step: prices of its tables, and the batch's terms where known."""
+    """Seconds of the parts of a step: prices of its tables, and what is no table's where known."""
     tables = [_table(f"t{i}", table, spec.optimizer) for i, table in enumerate(spec.tables)]
     model = {"name": "step", "workload": {"batch_per_rank": spec.batch}, "tables": tables}
     cost = price(Model.from_dict(model), Cluster.from_dict(CLUSTER), profile).entries.cost
     parts = {"lookup": PS * float(cost[:, 0].sum()), "update": PS * float(cost[:, 2].sum())}
-    if profile.step is not None and profile.step.batch is not None:
-        parts["dense"] = profile.step.batch.of(spec.batch, len(spec.tables), spec.columns)
-    return parts
+    step = profile.step
+    if step is None or step.batch is None:
+        return parts
+    parts["lookup"] += step.lookup.step_seconds
+    update = {str(name): terms for name, terms in step.update.items()}
+    for name, share in stand_ins(spec.optimizer, spec.tables[0].dim, list(update)):
+        parts["update"] += share * update[name].step_seconds
+    return {**parts, "dense": step.batch.of(spec.batch, len(spec.tables), spec.columns)}
 
 
 def _table(name: str, table: StepTable, optimizer: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from milp_planner.features.calibrate.steps import StepSpec, draw_steps
 from milp_planner.features.calibrate.torch_machine import cpu_machine
 from milp_planner.pricing.profile import Profile, load_profile
 
-COUNT, ROUNDS, SEED = 80, 11, 38
+COUNT, ROUNDS, SEED = 80, 11, 39
 PARTS = ("lookup", "update", "dense")
 
 

@@ -97,13 +97,13 @@ def update_weights(job: Job, step: StepModel) -> dict[str, FloatArray]:
     if not job.workload.trains or not measured:
         return weights
     for index, table in enumerate(tables):
-        for name, share in _between(job.model.optimizer_of(table), table.dim, list(measured)):
+        for name, share in stand_ins(job.model.optimizer_of(table), table.dim, list(measured)):
             weights[name][index] = share
     return weights
 
 
-def _between(optimizer: str, dim: int, measured: list[str]) -> list[tuple[str, float]]:
-    """Measured optimizers that stand for one, with their shares."""
+def stand_ins(optimizer: str, dim: int, measured: list[str]) -> list[tuple[str, float]]:
+    """Measured optimizers that stand for one, with their shares (:func:`update_weights`)."""
     optimizer = "sgd" if optimizer == "none" else optimizer
     if optimizer in measured:
         return [(optimizer, 1.0)]

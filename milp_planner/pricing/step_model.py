@@ -19,6 +19,9 @@ class TableTerms(Spec):
 
     seconds: Term = 0.0
     """Dispatch: once a table and step."""
+    step_seconds: Term = 0.0
+    """Dispatch: once a step, however many tables there are. In no plan's price, as it is the same
+    under every plan; in a predicted step."""
     id_seconds: Term = 0.0
     """For every id."""
     byte_seconds: Term = 0.0

@@ -104,12 +104,12 @@ class _Moved:
         )
 
     def terms(self, row_bytes: float, update: bool) -> FloatArray:
-        """What each coefficient is multiplied by, summed over the tables."""
+        """What each coefficient is multiplied by: the step itself, then sums over the tables."""
         ids, row = self.ids, self.row
         columns = [np.ones_like(ids), ids, ids * row, self.output]
         columns += list((ids * (row + row_bytes))[None] * self.missed.T)
         columns += [self.distinct, self.distinct * row] if update else []
-        return np.array([column.sum() for column in columns])
+        return np.array([1.0, *(column.sum() for column in columns)])
 
 
 def access_of(table: StepTable) -> Unknown | Zipf:
@@ -125,10 +125,10 @@ def _fit_table(moved: list[_Moved], seconds: FloatArray, update: bool) -> tuple[
         found, error = relative_fit(terms, seconds)
         fits.append((error, row_bytes, found, float(median(abs(terms @ found / seconds - 1)))))
     _, row_bytes, found, typical = min(fits, key=lambda fit: fit[0])
-    knees = found[4 : 4 + len(SIZES)]
+    knees = found[5 : 5 + len(SIZES)]
     table = TableTerms(
-        seconds=found[0], id_seconds=found[1], byte_seconds=found[2],
-        output_byte_seconds=found[3],
+        step_seconds=found[0], seconds=found[1], id_seconds=found[2], byte_seconds=found[3],
+        output_byte_seconds=found[4],
         missed=tuple((size, cost) for size, cost in zip(SIZES, knees, strict=True) if cost > 0),
         row_bytes=float(row_bytes),
         distinct_seconds=found[-2] if update else 0.0,

@@ -19,7 +19,8 @@ from milp_planner.pricing.storage import state_multiple
 TRUTH = StepModel(
     tier="ddr",
     lookup=TableTerms(
-        seconds=2e-5, id_seconds=5e-9, byte_seconds=2e-11, output_byte_seconds=5e-11,
+        seconds=2e-5, step_seconds=4e-5, id_seconds=5e-9, byte_seconds=2e-11,
+        output_byte_seconds=5e-11,
         missed=((2.0**22, 6e-11), (2.0**26, 4e-11)), row_bytes=64,
     ),
     update={
@@ -32,8 +33,9 @@ TRUTH = StepModel(
             row_bytes=64, distinct_seconds=2e-7,
         ),
         "adam": TableTerms(
-            seconds=2e-4, id_seconds=6e-8, byte_seconds=2e-10, missed=((2.0**22, 6e-10),),
-            row_bytes=64, distinct_seconds=2e-7, distinct_byte_seconds=1e-9,
+            seconds=2e-4, step_seconds=1e-4, id_seconds=6e-8, byte_seconds=2e-10,
+            missed=((2.0**22, 6e-10),), row_bytes=64, distinct_seconds=2e-7,
+            distinct_byte_seconds=1e-9,
         ),
     },
     batch=BatchTerms(
@@ -45,8 +47,11 @@ TRUTH = StepModel(
 )  # fmt: skip
 
 
-def table_seconds(model: StepModel, spec: StepSpec) -> tuple[float, float]:
-    """Lookup and update of a step, table by table, by the sentences of :class:`TableTerms`."""
+def table_seconds(model: StepModel, spec: StepSpec, once: bool = True) -> tuple[float, float]:
+    """Lookup and update of a step, table by table, by the sentences of :class:`TableTerms`.
+
+    With what is once a step, or (``once`` false) without, as a plan prices it.
+    """
     rows = [popularity(access_of(t), t.rows) for t in spec.tables]
     bytes_ = [t.dim * ELEMENT for t in spec.tables]
     streams = [
@@ -55,6 +60,7 @@ def table_seconds(model: StepModel, spec: StepSpec) -> tuple[float, float]:
     ]
     sums = [0.0, 0.0]
     for which, terms in enumerate((model.lookup, model.update[spec.optimizer])):  # type: ignore[index]
+        sums[which] += terms.step_seconds if once else 0.0
         for index, (p, b, stream) in enumerate(zip(rows, bytes_, streams, strict=True)):
             ids = stream.lookups
             distinct = p.distinct(ids)

@@ -53,6 +53,7 @@ def test_exact_times_give_the_constants_back() -> None:
     assert found is not None and found.batch is not None and TRUTH.batch is not None
     assert found.tier == "hbm"
     assert found.lookup.seconds == pytest.approx(TRUTH.lookup.seconds, rel=0.02)
+    assert found.lookup.step_seconds == pytest.approx(TRUTH.lookup.step_seconds, rel=0.02)
     assert dict(found.lookup.missed) == pytest.approx(dict(TRUTH.lookup.missed), rel=0.02)
     assert found.update["adam"].distinct_byte_seconds == pytest.approx(1e-9, rel=0.05)
     assert found.batch.column_seconds == pytest.approx(TRUTH.batch.column_seconds, rel=0.02)
