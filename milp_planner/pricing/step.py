@@ -25,14 +25,16 @@ HALVINGS = 48
 def priced_by_step(job: Job, options: OptionColumns) -> BoolArray:
     """Which shard entries the profile's step model prices; bool array like the options' columns.
 
-    Tables that lie where the measured ones lay, none that is replicated (its gradient is dense).
+    Tables that lie where the measured ones lay; none that is replicated (its gradient is dense),
+    nor one that another planner's cost model prices.
     """
     step = job.profile.step
     none = np.zeros(len(options.table), np.bool_)
     if step is None or job.site.cpu_only != (step.tier == "ddr"):
         return none
     there = options.is_mode("HOST_ONLY" if step.tier == "ddr" else "HBM_ONLY")
-    return there & ~options.is_sharding("data_parallel")
+    literal = job.tables.dynamic & (job.workload.cost_model != "law")
+    return there & ~options.is_sharding("data_parallel") & ~literal[options.table]
 
 
 def step_seconds(
