@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -17,6 +18,7 @@ from milp_planner.plans.compile import compile_for
 from milp_planner.plans.placement import decode
 from milp_planner.plans.plan_file import plan_to_dict
 from scenarios import catalog
+from scenarios.batch.placements import heard, told
 from scenarios.batch.scenario import Scenario, versions
 
 FAILED, NOT_COVERED = "failed", "not_covered"
@@ -35,8 +37,8 @@ def execute(scenario: Scenario, key: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        Plain JSON values; ``error`` is None, or type, message and traceback; ``plan`` the document
-        of a plan.json, where the scenario keeps it.
+        Plain JSON values; ``error`` is None, or type, message and traceback; ``placement`` the plan
+        as text; ``plan`` the document of a plan.json, where the scenario keeps it.
     """
     try:
         if scenario.key() != key:
@@ -71,9 +73,13 @@ def _solve(scenario: Scenario) -> dict[str, Any]:
     compiled = compile_for(*scenario.inputs(), scenario.objective)
     instance = compiled.instance
     priced = time.perf_counter() - start
-    outcome = solve(instance, scenario.formulation, scenario.settings())
+    hint = heard(scenario.hint) if scenario.hint else None
+    settings = replace(scenario.settings(), hint=hint)
+    outcome = solve(instance, scenario.formulation, settings)
     samples = compiled.model.workload.batch_per_rank * instance.num_ranks
     found = {"pricing_seconds": priced, "samples": samples, **_answer(instance, outcome)}
+    if outcome.placement is not None:
+        found["placement"] = told(outcome.placement)
     if scenario.keeps_plan and outcome.placement is not None:
         plan = decode(compiled.options, instance, outcome.with_(formulation=scenario.formulation))
         found["plan"] = plan_to_dict(plan)

@@ -10,7 +10,7 @@ import multiprocessing
 import signal
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext
 from typing import Any
@@ -30,7 +30,9 @@ class LostProcess(RuntimeError):
     """A process ended, or had to be ended, before it answered."""
 
 
-def run_local(tasks: Sequence[Task], workers: int) -> Iterator[dict[str, Any]]:
+def run_local(
+    tasks: Sequence[Task], workers: int, started: Callable[[Task], Task] = lambda task: task
+) -> Iterator[dict[str, Any]]:
     """Records in the order in which they are finished.
 
     Parameters
@@ -38,6 +40,8 @@ def run_local(tasks: Sequence[Task], workers: int) -> Iterator[dict[str, Any]]:
     tasks
     workers : int
         Processes side by side.
+    started : callable
+        Says of a task, when its turn comes, what it starts from.
     """
     context = multiprocessing.get_context("spawn")
     pending = deque(tasks)
@@ -47,7 +51,7 @@ def run_local(tasks: Sequence[Task], workers: int) -> Iterator[dict[str, Any]]:
         while pending or any(process.task for process in pool):
             for process in pool:
                 if process.task is None and pending:
-                    process.give(pending.popleft())
+                    process.give(started(pending.popleft()))
             yield from _collect(pool, context)
     finally:
         for process in pool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -16,7 +16,10 @@ AHEAD = 4
 
 
 def run_on_ray(
-    tasks: Sequence[Task], workers: int, address: str | None = None
+    tasks: Sequence[Task],
+    workers: int,
+    address: str | None = None,
+    started: Callable[[Task], Task] = lambda task: task,
 ) -> Iterator[dict[str, Any]]:
     """Records in the order in which they are finished.
 
@@ -29,6 +32,8 @@ def run_on_ray(
         Cores of a Ray started here; a running cluster uses all it has.
     address : str, optional
         Of a running cluster; default: a Ray is started here and stopped at the end.
+    started : callable
+        Says of a task, when its turn comes, what it starts from.
 
     Raises
     ------
@@ -36,25 +41,27 @@ def run_on_ray(
         When Ray is not installed.
     """
     ray = _ray()
-    started = not ray.is_initialized()
-    if started:
+    ours = not ray.is_initialized()
+    if ours:
         limits = {} if address else {"num_cpus": workers, "include_dashboard": False}
         ray.init(address=address or "local", log_to_driver=False, logging_level="error", **limits)
     try:
-        yield from _drive(ray, tasks)
+        yield from _drive(ray, tasks, started)
     finally:
-        if started:
+        if ours:
             ray.shutdown()
 
 
-def _drive(ray: Any, tasks: Sequence[Task]) -> Iterator[dict[str, Any]]:
+def _drive(
+    ray: Any, tasks: Sequence[Task], started: Callable[[Task], Task]
+) -> Iterator[dict[str, Any]]:
     solve = ray.remote(num_cpus=1, max_retries=0)(execute)
     window = max(1, AHEAD * int(ray.cluster_resources().get("CPU", 1)))
     pending = iter(tasks)
     running: dict[Any, Task] = {}
     try:
         while True:
-            for key, scenario in islice(pending, window - len(running)):
+            for key, scenario in map(started, islice(pending, window - len(running))):
                 running[solve.remote(scenario, key)] = (key, scenario)
             if not running:
                 return

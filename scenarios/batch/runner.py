@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,15 +12,20 @@ from typing import Any, Literal
 from formulations.settings import available_cores
 from milp_planner.features.batch.info import AssertionInfo
 from milp_planner.files import write_json
+from milp_planner.plans.plan_file import read_plan
 from scenarios.batch.assertions import check_assertions, judge
 from scenarios.batch.execute import FAILED
 from scenarios.batch.local import Task, run_local
+from scenarios.batch.placements import told
 from scenarios.batch.record import check_record
 from scenarios.batch.scenario import expand
+from scenarios.batch.sharing import Plans
 from scenarios.batch.store import Record, Store
 from scenarios.batch.suite import Suite
 
 Engine = Literal["local", "ray"]
+#: How often scenarios are solved again from better plans: those found then may be better again.
+AGAIN = 3
 SUITE_FILE = "suite.json"
 """The suite as read, next to the results."""
 
@@ -90,6 +95,9 @@ def run_batch(  # noqa: PLR0913 - the keywords of a public call
 ) -> Batch:
     """Solve what a folder has no result of yet.
 
+    Scenarios of the same inputs start from each other's plans for other objectives, and are solved
+    again where such a plan is better (:mod:`scenarios.batch.sharing`).
+
     Scenarios that failed (an error, a process that died) are tried again; whatever has an answer
     is kept. An interruption (``KeyboardInterrupt``) ends the solves that run and keeps the rest.
 
@@ -135,19 +143,50 @@ def run_batch(  # noqa: PLR0913 - the keywords of a public call
         todo = [task for task in tasks if not _settled(records.get(task[0]))]
         kept = len(tasks) - len(todo)
         tell(None, kept, len(tasks))
-        answers = _engine(engine, todo, workers or available_cores(), address)
-        try:
-            for record in answers:
-                record = {"suite": suite.name, **_with_plan_kept(record, Path(output))}
-                store.append(record)
-                records[record["key"]] = record
-                solved += 1
-                tell(record, kept + solved, len(tasks))
-        except KeyboardInterrupt:
-            interrupted = True
-        finally:
-            answers.close()
+        plans_so_far = _plans(tasks, records, Path(output))
+        rounds = _rounds(suite, plans_so_far, todo, records)
+        for number, (few, started) in enumerate(rounds):
+            answers = _engine(engine, few, workers or available_cores(), address, started)
+            try:
+                for record in answers:
+                    plans_so_far.take(record, record.pop("placement", None))
+                    record = {"suite": suite.name, **_with_plan_kept(record, Path(output))}
+                    store.append(record)
+                    records[record["key"]] = record
+                    solved += number == 0
+                    tell(record, kept + solved, len(tasks))
+            except KeyboardInterrupt:
+                interrupted = True
+                break
+            finally:
+                answers.close()
     return Batch(suite, tasks, records, solved, interrupted)
+
+
+def _rounds(
+    suite: Suite, known: Plans, todo: Sequence[Task], records: Mapping[str, Record]
+) -> Iterator[tuple[Sequence[Task], Callable[[Task], Task]]]:
+    """What to solve, and where each starts: all that is missing, then whatever a plan is better
+    than that was made for another objective. (Counted work is to come out the same however long
+    the others take: only what is solved again starts from plans then.)"""
+    counted = suite.work_limit is not None
+    yield todo, (lambda task: task) if counted else known.started
+    for _ in range(AGAIN):
+        beaten = list(known.beaten(records))
+        if not beaten:
+            return
+        yield beaten, known.started
+
+
+def _plans(tasks: Sequence[Task], records: Mapping[str, Record], folder: Path) -> Plans:
+    """Plans of the records that are there, as far as the folder keeps them."""
+    known = Plans(tasks)
+    for key, record in records.items():
+        path = folder / str(record.get("plan"))
+        if record.get("plan") is not None and path.is_file() and known.shared(key):
+            placement = read_plan(path).outcome.placement
+            known.take(record, None if placement is None else told(placement))
+    return known
 
 
 def _with_plan_kept(record: Record, folder: Path) -> Record:
@@ -161,12 +200,15 @@ def _with_plan_kept(record: Record, folder: Path) -> Record:
     return {**record, "plan": name}
 
 
-def _engine(engine: Engine, todo: Sequence[Task], workers: int, address: str | None) -> Any:
+def _engine(
+    engine: Engine, todo: Sequence[Task], workers: int, address: str | None,
+    started: Callable[[Task], Task],
+) -> Any:  # fmt: skip
     if engine == "ray":
         from scenarios.batch.on_ray import run_on_ray
 
-        return run_on_ray(todo, workers, address)
-    return run_local(todo, workers)
+        return run_on_ray(todo, workers, address, started)
+    return run_local(todo, workers, started)
 
 
 def _settled(record: Record | None) -> bool:

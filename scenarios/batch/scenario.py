@@ -55,6 +55,9 @@ class Scenario:
         Settings of this formulation.
     keeps_plan : bool
         Whether the plan is handed back too; the key does not depend on it.
+    hint : str
+        A plan to start from, as :func:`scenarios.batch.placements.told` puts it; empty: none. The
+        key does not depend on it.
     """
 
     model: str
@@ -72,6 +75,7 @@ class Scenario:
     certificate: bool
     options: tuple[tuple[str, Any], ...]
     keeps_plan: bool = False
+    hint: str = ""
 
     def inputs(self) -> tuple[Model, Cluster]:
         """Model and cluster, read and varied.

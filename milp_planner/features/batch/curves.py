@@ -11,6 +11,9 @@ from formulations.result.outcome import gap_between
 from milp_planner.drawing.units import show_axis
 
 Record = Mapping[str, Any]
+#: Objectives that an objective is never below: Σ over phases of the busiest rank, and the busiest
+#: rank's sum over phases.
+BELOW = {"step_time": ("busiest_rank",)}
 SOLVED = ("optimal", "infeasible")
 """Statuses that are proofs."""
 
@@ -40,9 +43,10 @@ class Row:
     gap: float | None
     """Of the scenario's own bound."""
     best: int | None
-    """The least objective that any scenario found for the same inputs and objective."""
+    """The least objective of any plan found for the same inputs, whatever it was minimised for."""
     best_bound: int | None
-    """The largest bound that any proved for them and no plan refutes."""
+    """The largest bound that any scenario proved for the same inputs and objective, or for another
+    that this one is never below, and that no plan refutes."""
     best_certified: int | None
     """The largest bound that the certificate of any proves for them."""
     seconds: float | None
@@ -92,13 +96,19 @@ class Row:
 def rows_of(records: Sequence[Record]) -> tuple[Row, ...]:
     """One row per record, in their order."""
     groups: dict[str, list[Record]] = defaultdict(list)
+    inputs: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         groups[_of(record)].append(record)
+        inputs[_inputs_of(record)].append(record)
     known = {}
     for name, group in groups.items():
-        best = min(_known(group, "objective"), default=None)
+        kind, others = group[0]["objective_kind"], inputs[_inputs_of(group[0])]
+        values = [(r.get("objectives") or {}).get(kind) for r in others]
+        plans = [*_known(group, "objective"), *(v for v in values if v is not None)]
+        best = min(plans, default=None)
         sure = max(_known(group, "certified_bound"), default=None)
-        known[name] = best, _best_bound(group, best), sure
+        below = [r for r in others if r["objective_kind"] in BELOW.get(kind, ())]
+        known[name] = best, _best_bound([*group, *below], best), sure
     return tuple(_row(record, *known[_of(record)]) for record in records)
 
 
@@ -141,6 +151,10 @@ def _row(record: Record, best: int | None, bound: int | None, certified: int | N
 
 def _of(record: Record) -> str:
     return _instance(record["model"], record["cluster"], record["axes"], record["objective_kind"])
+
+
+def _inputs_of(record: Record) -> str:
+    return _instance(record["model"], record["cluster"], record["axes"], "any objective")
 
 
 def _instance(model: str, cluster: str, axes: Mapping[str, Any], objective: str) -> str:

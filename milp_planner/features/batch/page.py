@@ -73,7 +73,9 @@ def _certified(info: BatchInfo) -> list[Fact]:
         return []
     if not known:
         return [Fact("certified gap", UNKNOWN, "nothing is certified")]
-    note = f"median of {len(known):,} plans; worst {show_gap(max(known))}; 0 in {known.count(0):,}"
+    note = f"median of {len(known):,} plans; worst {show_gap(max(known))}"
+    if known.count(0):
+        note += f"; 0 in {known.count(0):,}"
     if len(known) < len(gaps):
         note += f"; {len(gaps) - len(known):,} without"
     return [Fact("certified gap", show_gap(median(known)), note)]

@@ -12,16 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from formulations import Instance, Objective, Outcome, Settings
+from formulations import Instance, Outcome, Settings
 from formulations.result.check import check
 from formulations.result.outcome import StoppedBy
 from formulations.result.placement import Placement
 from formulations.search.context import Either
 from formulations.settings import TracePoint
-from milp_planner.features.batch.curves import LowerBound
+from milp_planner.features.batch.curves import BELOW, LowerBound
 
-#: Σ over phases of the busiest rank is never below the busiest rank's sum over phases.
-BELOW = {Objective.STEP_TIME.value: (Objective.BUSIEST_RANK.value,)}
 ENDED = "its plan met a bound that another row proved, so it was ended"
 #: Share of the time limit that a solve goes on for then, and the most seconds of it.
 OWN_PROOF, MOST = 0.2, 2.0

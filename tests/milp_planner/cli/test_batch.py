@@ -98,7 +98,7 @@ def test_an_interruption_is_exit_130(
 
     whole = runner.run_local
 
-    def stopped(tasks: Sequence[Task], workers: int) -> Iterator[dict[str, Any]]:
+    def stopped(tasks: Sequence[Task], workers: int, *_: object) -> Iterator[dict[str, Any]]:
         yield next(whole(tasks, workers))
         signal.raise_signal(signal.SIGTERM)
 

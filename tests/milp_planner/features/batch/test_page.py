@@ -53,7 +53,7 @@ def test_what_is_certified_comes_first() -> None:
     text = render_batch(batch_of("s", "", 3, records))
     strip = text[: text.index('<h2 id="summary">')]
     assert strip.index(">certified gap<") < strip.index(">optimal<")
-    assert "median of 2 plans; worst 25%; 0 in 0; 1 without" in strip
+    assert "median of 2 plans; worst 25%; 1 without" in strip
     body = text[text.index('<table id="scenarios"') :]
     assert "optimal by cpsat" in body and "certified to" not in body
     assert body.index(">certified gap<") < body.index(">gap<") < body.index(">bound<")

@@ -47,3 +47,14 @@ def test_contradictions_are_told() -> None:
     none = record(status="infeasible", objective=None, formulation="mip")
     refuted = contradictions(rows_of([record(objective=9), none]))
     assert len(refuted) == 1 and "mip proved it infeasible" in refuted[0]
+
+
+def test_best_and_bound_come_from_every_objective_of_the_inputs() -> None:
+    """A plan for the step time beats the busiest rank's own; that one's bound holds for both."""
+    busiest = record(objective_kind="busiest_rank", objective=20, bound=9)
+    step = record(objective_kind="step_time", objective=12, bound=5)
+    busiest["objectives"] = {"busiest_rank": 20, "step_time": 21}
+    step["objectives"] = {"busiest_rank": 11, "step_time": 12}
+    first, second = rows_of([busiest, step])
+    assert (first.best, first.best_bound) == (11, 9) and (first.above_best or 0) > 0
+    assert (second.best, second.best_bound) == (12, 9)

@@ -1,0 +1,78 @@
+"""What scenarios of the same inputs take from each other: plans made for another objective.
+
+A scenario starts from the best of them for its own objective; one that was solved before a better
+one was there is solved again from it. What is compared stays apart: seeds, settings and
+formulations for the same objective share nothing; ``auto`` takes every plan, other formulations
+that prove take those that they made themselves, baselines none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from formulations import registry
+from scenarios.batch.local import Task
+from scenarios.batch.scenario import Scenario
+from scenarios.batch.store import Record
+
+
+class Plans:
+    """Plans of a batch by their inputs.
+
+    Parameters
+    ----------
+    tasks : iterable of (key, Scenario)
+    """
+
+    def __init__(self, tasks: Iterable[Task]) -> None:
+        self._scenarios = dict(tasks)
+        self._known: dict[str, list[tuple[Scenario, Mapping[str, int], str]]] = {}
+
+    def take(self, record: Record, placement: str | None) -> None:
+        """Note the plan of a record."""
+        scenario = self._scenarios.get(record["key"])
+        if scenario is not None and placement is not None and record.get("objectives"):
+            mine = self._known.setdefault(_inputs(scenario), [])
+            mine.append((scenario, record["objectives"], placement))
+
+    def started(self, task: Task) -> Task:
+        """The task, from the best plan that it may take."""
+        key, scenario = task
+        best = self._best(scenario)
+        return task if best is None else (key, replace(scenario, hint=best[1]))
+
+    def shared(self, key: str) -> bool:
+        """Whether a scenario with this key has another objective beside it."""
+        mine = self._scenarios[key]
+        return any(
+            _inputs(other) == _inputs(mine) and other.objective != mine.objective
+            for other in self._scenarios.values()
+        )
+
+    def beaten(self, records: Mapping[str, Record]) -> Iterator[Task]:
+        """Tasks whose records a plan that they may take is better than."""
+        for key, scenario in self._scenarios.items():
+            best, record = self._best(scenario), records.get(key)
+            value = None if record is None else record.get("objective")
+            if best is not None and value is not None and best[0] < value:
+                yield key, scenario
+
+    def _best(self, scenario: Scenario) -> tuple[int, str] | None:
+        """The least objective of a plan that a scenario may take, and the plan."""
+        if registry.get(scenario.formulation).proves not in ("optimum", "optimum or gap"):
+            return None
+        found = [
+            (values[scenario.objective], placement)
+            for other, values, placement in self._known.get(_inputs(scenario), ())
+            if other.objective != scenario.objective
+            and scenario.formulation in ("auto", other.formulation)
+        ]
+        return min(found, default=None)
+
+
+def _inputs(scenario: Scenario) -> str:
+    """Equal for scenarios of the same model, cluster and constraints."""
+    parts = (scenario.model, scenario.cluster, scenario.folder, scenario.axes, scenario.only_tables,
+             scenario.hot_ids)  # fmt: skip
+    return repr(parts)

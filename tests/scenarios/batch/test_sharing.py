@@ -1,0 +1,95 @@
+"""Scenarios of the same inputs share plans: none is beaten by what another found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from scenarios.batch import runner
+from scenarios.batch.execute import execute
+from scenarios.batch.local import Task
+from scenarios.batch.placements import heard, told
+from scenarios.batch.runner import run_batch
+from scenarios.batch.scenario import expand
+from scenarios.batch.sharing import Plans
+from scenarios.batch.store import Record
+from tests.scenarios.batch.small import suite
+
+KINDS = ("busiest_rank", "step_time")
+
+
+def here(tasks: Sequence[Task], workers: int, started: Callable[[Task], Task]) -> Iterator[Record]:
+    """In this process; a busiest rank without a plan to start from ends twice as busy."""
+    for key, scenario in map(started, list(tasks)):
+        record = execute(scenario, key)
+        if scenario.objective == "busiest_rank" and not scenario.hint:
+            record["objective"] *= 2
+            record["objectives"] = {k: 2 * v for k, v in record["objectives"].items()}
+        yield record
+
+
+def beaten(results: Sequence[Record]) -> list[Record]:
+    """Records above what a plan of the same inputs makes of their objective."""
+    return [
+        mine
+        for mine in results
+        for other in results
+        if (mine["model"], mine["cluster"], mine["axes"])
+        == (other["model"], other["cluster"], other["axes"])
+        and other["objectives"][mine["objective_kind"]] < mine["objective"]
+    ]
+
+
+def test_no_row_is_beaten_by_its_neighbour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The busiest rank's row is solved first, and badly: it is solved again from the step time's
+    plan; a second call finds nothing left to do."""
+    monkeypatch.setattr(runner, "run_local", here)
+    asked = suite(objectives=list(KINDS), formulations=["auto"])
+    batch = run_batch(asked, tmp_path, workers=1)
+    assert beaten(batch.results) == [] and batch.solved == len(batch.results)
+    again = run_batch(asked, tmp_path, workers=1)
+    assert again.solved == 0 and again.results == batch.results
+    assert all("placement" not in record for record in batch.results)
+
+
+def test_a_stored_plan_beats_a_stored_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans kept in the folder count when a batch goes on, too."""
+    monkeypatch.setattr(runner, "run_local", here)
+    monkeypatch.setattr(runner, "AGAIN", 0)
+    asked = suite(objectives=list(KINDS), formulations=["auto"])
+    assert beaten(run_batch(asked, tmp_path, workers=1, plans=True).results)
+    monkeypatch.setattr(runner, "AGAIN", 3)
+    assert beaten(run_batch(asked, tmp_path, workers=1, plans=True).results) == []
+
+
+def test_who_takes_whose_plans() -> None:
+    """auto takes all made for another objective, cpsat its own, greedy none; nobody one for the
+    same objective or of other inputs."""
+    asked = suite(objectives=list(KINDS), formulations=["auto", "cpsat", "greedy"])
+    tasks = [(scenario.key(), scenario) for scenario in expand(asked)]
+    plans = Plans(tasks)
+    key, first = next(t for t in tasks if (t[1].formulation, t[1].objective) == ("cpsat", KINDS[0]))
+    plans.take({"key": key, "objectives": {kind: 7 for kind in KINDS}}, "a plan")
+    took = [
+        (s.formulation, s.objective, s.axes == first.axes and s.cluster == first.cluster)
+        for _, s in map(plans.started, tasks)
+        if s.hint
+    ]
+    assert sorted(took) == [("auto", KINDS[1], True), ("cpsat", KINDS[1], True)]
+
+
+def test_a_plan_travels_as_text() -> None:
+    """Options and ranks come back as they were; the key of a scenario does not change."""
+    from dataclasses import replace
+
+    from tests.milp_planner.features.example import placement
+
+    plan = placement()
+    back = heard(told(plan))
+    assert back.options.tolist() == plan.options.tolist()
+    tables = range(len(plan.options))
+    assert [back.to_lists(t) for t in tables] == [plan.to_lists(t) for t in tables]
+    scenario = expand(suite())[0]
+    assert replace(scenario, hint=told(plan)).key() == scenario.key()
