@@ -18,6 +18,7 @@ from benchmarks.pages import command
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PAGE = ROOT / "docs" / "trust" / "calibration.md"
+MULTIPLES = ("backward_multiple", "dense_update_multiple")
 
 
 def environment(raw: dict[str, Any]) -> str:
@@ -54,7 +55,7 @@ def tiers(raw: dict[str, Any]) -> str:
     ]
     lines = ["| number | measured | spread |", "|---|---|---|"]
     lines += [f"| {what} | {value} | ±{spread.get(name, 0):.1%} |" for what, value, name in rows]
-    lines.append(f"| `backward_multiple` | {kernel['backward_multiple']:.3g} | |")
+    lines += [f"| `{name}` | {kernel[name]:.3g} | |" for name in MULTIPLES]
     for limit, penalty in kernel["narrow_penalties"]:
         lines.append(f"| `narrow_penalties` below {limit} columns | {penalty:.3g} | |")
     return "\n".join(lines)

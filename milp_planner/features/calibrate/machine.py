@@ -229,6 +229,9 @@ class Machine(Protocol):
     def lookup_training(self, dim: int) -> Probe:
         """A lookup in the large table, parts ``forward`` and ``backward`` (gradient, update)."""
 
+    def dense_update(self) -> tuple[Probe, float]:
+        """Update of a whole table by a gradient of its shape, and the table's bytes."""
+
     def step(self, spec: StepSpec) -> Probe:
         """A training step, parts ``lookup``, ``dense`` and ``update``."""
 

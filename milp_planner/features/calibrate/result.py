@@ -30,6 +30,8 @@ class MeasurementPlan:
 
     tiers: TierProbes
     lookup_training: Probe
+    dense_update: tuple[Probe, float]
+    """And the bytes of its table."""
     steps: dict[StepSpec, Probe]
     rounds: int
     """Timed rounds of all but the steps."""
@@ -39,7 +41,7 @@ class MeasurementPlan:
     @property
     def probes(self) -> list[Probe]:
         """All of them but the steps."""
-        return [*self.tiers.probes, self.lookup_training]
+        return [*self.tiers.probes, self.lookup_training, self.dense_update[0]]
 
 
 def measurement_plan(machine: Machine, quick: bool, seed: int = 0) -> MeasurementPlan:
@@ -61,6 +63,7 @@ def measurement_plan(machine: Machine, quick: bool, seed: int = 0) -> Measuremen
             runtime=_runtime(machine, RATIOS[:1] if quick else RATIOS),
         ),
         lookup_training=machine.lookup_training(DIM),
+        dense_update=machine.dense_update(),
         steps={spec: machine.step(spec) for spec in specs},
         rounds=5 if quick else 31,
         step_rounds=5 if quick else 11,
@@ -137,11 +140,8 @@ def calibration(
     left += [*tiers.left_out, *steps.left_out]
     if tiers.sweep is None and steps.model is None:
         raise TooNoisy(f"nothing could be fitted (is something else running?): {'; '.join(left)}")
-    training = steady.get(plan.lookup_training.name)
-    kernel: Kernel = tiers.fields["kernel"]
-    if training is not None:
-        multiple = round(training.part("backward") / training.part("forward"), 4)
-        kernel = kernel.model_copy(update={"backward_multiple": multiple})
+    memory = {"hbm": base.hbm, "ddr": base.ddr, **tiers.fields}[tier]
+    kernel = _multiples(tiers.fields["kernel"], plan, steady, memory)
     made = base.model_copy(
         update={
             **tiers.fields,
@@ -156,6 +156,23 @@ def calibration(
         Profile.from_dict(made.to_dict()), tiers.sweep, samples, machine.facts(), seconds,
         tuple(plan.steps), tuple(left),
     )  # fmt: skip
+
+
+def _multiples(
+    kernel: Kernel, plan: MeasurementPlan, steady: dict[str, Sample], memory: float
+) -> Kernel:
+    """Backward over forward, and passes over a replicated table, where they were steady.
+
+    A pass is priced at ``memory`` bytes a second, times the share of it that dense kernels reach.
+    """
+    update: dict[str, float] = {}
+    if (training := steady.get(plan.lookup_training.name)) is not None:
+        update["backward_multiple"] = round(training.part("backward") / training.part("forward"), 4)
+    probe, size = plan.dense_update
+    if (dense := steady.get(probe.name)) is not None:
+        passes = dense.median * memory * kernel.dense_share / size
+        update["dense_update_multiple"] = round(passes, 4)
+    return kernel.model_copy(update=update)
 
 
 def _description(machine: Machine) -> str:

@@ -220,6 +220,7 @@ def _origin(machine: Machine, probes: TierProbes, steady: dict[str, Sample]) -> 
         "host_link": link,
         "host_only": here + "rows in host memory alone",
         "kernel": here + "launch_seconds, narrow_penalties, backward_multiple (sparse gradient "
-        "and SGD update over forward); divisors are 1, as measured bandwidths need none; the "
-        "others are TorchRec's constants, not measured",
+        "and SGD update over forward), dense_update_multiple (gradient of a whole table and SGD); "
+        "divisors are 1, as measured bandwidths need none; the others are TorchRec's constants, "
+        "not measured",
     }

@@ -32,6 +32,8 @@ LAUNCHES = 200
 """Calls of the smallest lookup that one timing spans."""
 WIDEST = 256
 """Floats of the widest row."""
+DENSE_ROWS = 2**17
+"""Rows of the widest that a replicated table has: 128 MiB."""
 FAR_BYTES = 2_000_000 * WIDEST * ELEMENT
 
 
@@ -131,6 +133,25 @@ class TorchMachine:
             return self._ids(self.load.bags, len(table), self._generator(number))
 
         return Probe(f"lookup training dim={dim}", prepare, run)
+
+    def dense_update(self) -> tuple[Probe, float]:
+        """What a replicated table costs: a gradient of all rows, cleared, scattered and applied."""
+        torch, rows = self._torch, min(self.room // WIDEST, DENSE_ROWS)
+        table = self._large[: rows * WIDEST].view(rows, WIDEST).detach().requires_grad_()
+        offsets = self._offsets(self.load.bags, 1)
+        optimizer = torch.optim.SGD([table], lr=1e-9)
+
+        def prepare(number: int) -> Any:
+            ids = torch.randint(rows, (self.load.bags,), generator=self._generator(number))
+            out = torch.nn.functional.embedding_bag(ids.to(self.device), table, offsets, mode="sum")
+            return out, torch.ones_like(out)
+
+        def run(drawn: Any, _lap: Lap) -> None:
+            drawn[0].backward(drawn[1])
+            optimizer.step()
+            table.grad = None
+
+        return Probe("dense update", prepare, run), float(rows * WIDEST * ELEMENT)
 
     def step(self, spec: StepSpec) -> Probe:
         """A training step on slices of the large table."""

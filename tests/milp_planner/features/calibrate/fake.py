@@ -117,6 +117,11 @@ class FakeMachine:
     def lookup_training(self, dim: int) -> Probe:
         return self._probe("lookup training", forward=1e-2, backward=self.backward * 1e-2)
 
+    def dense_update(self) -> tuple[Probe, float]:
+        """Six passes over a table at the memory that its tables lie in."""
+        rate = self.link if self.device == "cpu" else self.hbm
+        return self._probe("dense update", 6 * 2.0**20 / rate), 2.0**20
+
     def step(self, spec: StepSpec) -> Probe:
         """Its tables and its batch take what :data:`TRUTH` says of them."""
         lookup, update = table_seconds(TRUTH, spec)
@@ -149,7 +154,7 @@ class FakeMachine:
 
         def run(_prepared: object, lap: Lap) -> None:
             self.runs.append(name)
-            times = self.random.uniform(0, 30) ** 2 if wild else 1.0
+            times = 10 ** self.random.uniform(-4, 4) if wild else 1.0
             for part, value in parts.items():
                 self._pass(times * value)
                 lap(part)

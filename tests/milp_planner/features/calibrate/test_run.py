@@ -27,6 +27,7 @@ def test_the_machines_constants_come_back() -> None:
     assert profile.ddr == profile.host_link == pytest.approx(machine.link, rel=1e-6)
     assert kernel.launch_seconds == pytest.approx(machine.launch_seconds)
     assert kernel.backward_multiple == pytest.approx(machine.backward, rel=1e-3)
+    assert kernel.dense_update_multiple == pytest.approx(6 * kernel.dense_share, rel=1e-3)
     assert kernel.narrow_penalties == ((64, 1.5), (128, 1.5), (256, 1.5))
     assert set(profile.spread.values()) == {0.0}
 
@@ -123,7 +124,7 @@ def test_steps_that_are_too_noisy_are_left_out() -> None:
     found = calibrate(FakeMachine(wild=tuple(adam[3:])))
     assert found.profile.step is not None
     assert set(found.profile.step.update) == {"sgd", "rowwise_adagrad"}
-    few = r"the step's adam: \d of the 12 steps it needs are left"
+    few = r"the step's adam: 3 of the 12 steps it needs are left"
     assert re.fullmatch(few, found.left_out[-1])
 
 
@@ -162,6 +163,14 @@ def test_the_profile_reads_back_from_its_text() -> None:
     """The YAML that is written is the profile, to the last digit."""
     profile = calibrate(FakeMachine(noise=0.01)).profile
     assert Profile.from_dict(read_yaml(profile_text(profile), "here").data) == profile
+
+
+def test_a_gpus_steps_price_its_own_memory() -> None:
+    """Tables in HBM are priced by its steps, and a dense update passes over HBM."""
+    profile = calibrate(FakeMachine(device="cuda")).profile
+    assert profile.step is not None and profile.step.tier == "hbm"
+    assert profile.kernel.dense_update_multiple == pytest.approx(3.0, rel=1e-3)
+    assert calibrate(FakeMachine(wild=("dense",))).profile.kernel.dense_update_multiple == 9.22
 
 
 def test_a_gpus_link_is_what_fetching_rows_reaches_and_its_copy_is_told() -> None:
