@@ -87,13 +87,14 @@ def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     from milp_planner.features.plan.ranks import draw_slowest, slowest_of
     from milp_planner.features.plan.tables import MOST_TABLES
     from milp_planner.plans.display import hit_warnings, width_warnings
+    from milp_planner.plans.hot_ranks import hot_warnings
 
     parts = drawn(plan.instance, plan.outcome, everything)
     yield next(parts)
     if len(plan.tables) > MOST_TABLES:  # what is cut short begins with what matters
         yield draw_slowest(slowest_of(plan))
     yield from parts
-    yield from (*hit_warnings(plan), *width_warnings(plan))
+    yield from (*hot_warnings(plan), *hit_warnings(plan), *width_warnings(plan))
 
 
 def solve(  # noqa: PLR0913 - one parameter an option is how Typer declares a command

@@ -193,7 +193,18 @@ def _notes(info: SimulationInfo) -> list[str]:
         )
     if any(t.exchange_part < 1 for t in info.tables):
         notes.append("Large batches: the exchange was simulated with part of each rank's lookups.")
-    lost = sum(t.lost for t in info.tables)
-    if lost >= 1:
-        notes.append(f"{lost:,.0f} rows a step are pushed out of full buckets and lost.")
-    return notes
+    return [*notes, *_lost(info)]
+
+
+def _lost(info: SimulationInfo) -> list[str]:
+    """Which tables lose rows, the worst first, and what keeps them."""
+    from milp_planner.drawing.units import listed
+
+    lost = sorted((t for t in info.tables if t.lost >= 1), key=lambda t: -t.lost)
+    if not lost:
+        return []
+    named = listed([f"{table.name} {table.lost:,.0f}" for table in lost], 6)
+    return [
+        f"Rows a step that are pushed out of full buckets and lost: {named}. Fewer are lost with a "
+        "larger bucket_capacity, or with more rows (the table's capacity) than different ids."
+    ]

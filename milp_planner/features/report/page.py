@@ -43,6 +43,7 @@ from milp_planner.features.plan.verdict import (
     verdict_of,
 )
 from milp_planner.files import Facts, write_atomically
+from milp_planner.plans.hot_ranks import hot_warnings
 from milp_planner.plans.placement import Plan
 
 
@@ -66,6 +67,8 @@ class ReportInfo:
     """The best plan and bound known over time, ending with what the solve returned."""
     answers: Answers
     """Explanations asked for."""
+    uneven: tuple[str, ...]
+    """Why ranks may be less even than they look."""
     fingerprint: str
     """Of the Instance."""
 
@@ -96,6 +99,7 @@ def report_of(plan: Plan, answers: Answers | None = None) -> ReportInfo:
         shortage=shortage_of(plan.outcome.detail),
         trace=_trace(plan.outcome),
         answers=answers or Answers(),
+        uneven=tuple(hot_warnings(plan)),
         fingerprint=instance.fingerprint,
     )
 
@@ -220,7 +224,7 @@ def _time_section(info: ReportInfo) -> Section | None:
     )
     more = (Key("p0 waits", "pale: others are slower"), Key("room", "waiting"))
     parts = (Part("", drawing.render(), drawing.about), Part(table=_rank_grid(ranks)))
-    return Section("time", "Time", text, (*keys, *more), parts)
+    return Section("time", "Time", text, (*keys, *more), parts, info.uneven)
 
 
 def _rank_grid(info: RanksInfo) -> Grid:

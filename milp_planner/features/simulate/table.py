@@ -12,10 +12,11 @@ from milp_planner.features.simulate.streams import Drawn, drawn, scattered
 from milp_planner.features.simulate.tiers import Shape, Step, Tiers
 from milp_planner.inputs.table import Table
 from milp_planner.plans.display import hit_ratio_of
+from milp_planner.plans.hot_ranks import row_ranks
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.hybrid import long_run
 from milp_planner.pricing.job import Traffic
-from milp_planner.pricing.options import BY_MACHINE, TIERED
+from milp_planner.pricing.options import TIERED
 from milp_planner.pricing.popularity import hot_ids, popularity, rank_factors
 from milp_planner.pricing.storage import hbm_slots, runtime_value_bytes, state_multiple
 from milp_planner.pricing.units import FloatArray, IntArray
@@ -105,12 +106,7 @@ class TableJob:
 def job_of(plan: Plan, index: int, traffic: Traffic) -> TableJob:
     """The job of one table of a plan."""
     table, placed = plan.model.tables[index], plan.tables[index]
-    everyone = plan.cluster.num_ranks
-    ranks = 1
-    if placed.sharding_type == "row_wise":
-        ranks = everyone
-    elif placed.sharding_type in BY_MACHINE:
-        ranks = len(plan.instance.machines[int(plan.instance.machine_of[placed.ranks[0][0]])])
+    everyone, ranks = plan.cluster.num_ranks, row_ranks(plan, index)
     raw = float(traffic.raw_ids[index])
     hit, source = float(placed.mode == "HBM_ONLY"), "none"
     if placed.mode in TIERED:

@@ -41,3 +41,16 @@ def test_where_all_is_checked_nothing_is_said(cli: Cli, inputs: Path) -> None:
     asked = cli("explain", "plan.json", "--ask", "why", "--time-limit", 5)
     assert (told.code, asked.code) == (0, 0)
     assert "Hit ratios" not in told.out + asked.out
+
+
+def test_ranks_that_only_look_even_are_told_of(cli: Cli, inputs: Path) -> None:
+    """By ``plan``, ``explain`` and the page, where the ids of hot rows are not known."""
+    (inputs / "hot.yaml").write_text(MODEL + TABLE.format(name="hot", ratio=0.2))
+    told = cli("plan", "hot.yaml", "hits.yaml", "-f", "greedy")
+    asked = cli("explain", "plan.json", "--ask", "why", "--time-limit", 5)
+    for done in (told, asked):
+        assert "every rank is charged the load of the hottest one: hot (" in " ".join(
+            done.out.split()
+        )
+    assert cli("report", "plan.json", "-o", "page.html").code == 0
+    assert "every rank is charged the load" in (inputs / "page.html").read_text()

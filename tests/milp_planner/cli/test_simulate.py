@@ -57,3 +57,23 @@ def test_published_skew_reaches_tables_without_statistics(cli: Cli, planned: Pat
     plain = cli("simulate", planned, "--batches", 2, "--json").json
     skewed = cli("simulate", planned, "--batches", 2, "--skew", "dlrm-2022", "--json").json
     assert skewed["tables"][2]["unique_fraction"] < plain["tables"][2]["unique_fraction"]
+
+
+def test_lost_rows_have_a_table_and_a_remedy(cli: Cli, tmp_path: Path) -> None:
+    """The hash table loses rows and is named, the array is not; larger buckets lose fewer."""
+    text = (
+        "name: m\nworkload: {batch_per_rank: 4096}\ntables:\n"
+        "  - {name: hashed, rows: 40k, dim: 16, kind: dynamicemb, bucket_capacity: BUCKET}\n"
+        "  - {name: array, rows: 40k, dim: 16}\n"
+    )
+    lost = []
+    for bucket in ("128", "2048"):
+        (tmp_path / "lost.yaml").write_text(text.replace("BUCKET", bucket))
+        assert cli("plan", "lost.yaml", "cluster.yaml", "-f", "greedy", "-o", "l.json").code == 0
+        shown = " ".join(cli("simulate", "l.json", "--batches", 4).out.split())
+        told = "pushed out of full buckets and lost: hashed "
+        assert told in shown and "larger bucket_capacity" in shown
+        assert "array" not in shown[shown.index(told) :]
+        tables = cli("simulate", "l.json", "--batches", 4, "--json").json["tables"]
+        lost.append(next(t["lost"] for t in tables if t["name"] == "hashed"))
+    assert lost[1] < lost[0] / 2
