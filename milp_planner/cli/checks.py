@@ -22,21 +22,28 @@ def check(
 
     Prints one line per problem: file and line, field, what was found, what is allowed. Exit code 2
     if there are any. Values that cannot be read (1e6, a field written twice) are reported before
-    fields are checked. --json prints a list of objects with file, line, field and message; it is
-    empty if there are no problems.
+    fields are checked. Where there are no problems, warns of what is surely or likely not meant: a
+    table that fits nowhere, a share in place of a percentage, a size in another unit. --json prints
+    a list of objects with level (problem or warning), file, line, field and message.
     """
     from dataclasses import asdict
 
     import milp_planner
+    from milp_planner.features.plan.doubts import doubts
 
     problems = milp_planner.check(model, cluster, profile=profile)
+    warnings = () if problems else doubts(model, cluster, profile=profile)
     if json:
-        console.emit_json([asdict(problem) for problem in problems])
-    elif problems:
+        levels = [*(("problem", p) for p in problems), *(("warning", w) for w in warnings)]
+        console.emit_json([{"level": level, **asdict(found)} for level, found in levels])
+    else:
         for problem in problems:
             print(printable(str(problem)))
-    else:
-        console.out().print(f"no problems in {model} and {cluster}")
+        for warning in warnings:
+            print(printable(f"warning: {warning}"))
+        if not problems:
+            count = f", {len(warnings)} warning{'s' * (len(warnings) > 1)}" if warnings else ""
+            console.out().print(f"no problems in {model} and {cluster}{count}")
     if problems:
         raise typer.Exit(2)
 

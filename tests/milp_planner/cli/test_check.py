@@ -26,5 +26,22 @@ def test_every_problem_is_a_line(cli: Cli, tmp_path: Path) -> None:
     assert done.code == 2 and len(lines) == 7
     assert lines[0].startswith("model.yaml:4: tables[0].dime: unknown field; did you mean")
     listed = cli("check", "model.yaml", "cluster.yaml", "--json")
-    assert listed.code == 2 and listed.json[0].keys() == {"message", "field", "file", "line"}
+    keys = {"level", "message", "field", "file", "line"}
+    assert listed.code == 2 and listed.json[0].keys() == keys
+    assert {each["level"] for each in listed.json} == {"problem"}
     assert listed.json[6]["file"] == "cluster.yaml" and listed.json[6]["line"] == 7
+
+
+def test_what_is_likely_not_meant_is_a_warning(cli: Cli, tmp_path: Path) -> None:
+    """Exit code 0, for ``plan`` accepts it; with file, line and field as problems have them."""
+    (tmp_path / "model.yaml").write_text(MODEL.replace("rows: 1M", "rows: 40000M"))
+    odd = CLUSTER.replace("hbm_percent: 10", "hbm_percent: 0.15")
+    (tmp_path / "cluster.yaml").write_text(odd)
+    done = cli("check", "model.yaml", "cluster.yaml")
+    first, second, last = done.out.splitlines()
+    assert done.code == 0 and last == "no problems in model.yaml and cluster.yaml, 2 warnings"
+    assert first.startswith("warning: model.yaml:4: tables[0].rows: table users fits nowhere: ")
+    assert second.endswith("reserves 0.15%; did you mean 15?")
+    listed = cli("check", "model.yaml", "cluster.yaml", "--json").json
+    assert [each["level"] for each in listed] == ["warning", "warning"]
+    assert listed[1]["field"] == "reservations.hbm_percent" and listed[1]["file"] == "cluster.yaml"

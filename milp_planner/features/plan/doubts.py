@@ -1,0 +1,125 @@
+"""What is allowed in a model and a cluster, and yet surely or likely not meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from formulations import Instance
+from formulations.instance.facts import option_facts
+from milp_planner.drawing.units import show_bytes
+from milp_planner.errors import Problem
+from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.files import read_document
+from milp_planner.inputs.problems import Loc, show_path
+from milp_planner.plans.compile import (
+    ClusterSource,
+    ModelSource,
+    compile_instance,
+    to_cluster,
+    to_model,
+)
+from milp_planner.pricing import price
+from milp_planner.pricing.profile import load_profile
+
+LARGEST_HBM = 2**40
+"""Bytes of HBM beyond what any accelerator has (the largest on sale have 288 GB)."""
+Doubt = tuple[str, Loc]
+"""A sentence, and the field it is about."""
+
+
+def doubts(
+    model: ModelSource, cluster: ClusterSource, *, profile: str | None = None
+) -> tuple[Problem, ...]:
+    """What :func:`milp_planner.plan` would accept, though no plan or a useless one comes of it.
+
+    Parameters
+    ----------
+    model, cluster, profile
+        As of :func:`milp_planner.check`, which found no problem in them.
+
+    Returns
+    -------
+    tuple of Problem
+        Tables, or all of them together, that fit nowhere, first; these are certain. Then values
+        that look like another unit or a share in place of a percentage.
+    """
+    tables, place = to_model(model), to_cluster(cluster)
+    instance = compile_instance(price(tables, place, load_profile(profile or place.profile)))
+    found = [_placed(cluster, *each) for each in _of_cluster(place)]
+    return (*(_placed(model, *each) for each in _too_large(tables, place, instance)), *found)
+
+
+def _placed(source: object, sentence: str, path: Loc) -> Problem:
+    """With file and line where the source is a YAML file that has the field."""
+    field = show_path(path)
+    if not isinstance(source, str | Path) or not Path(source).is_file():
+        return Problem(sentence, field)
+    file, line = read_document(Path(source)).place(path)
+    return Problem(sentence, field, file, line)
+
+
+def _too_large(model: Model, cluster: Cluster, instance: Instance) -> Iterator[Doubt]:
+    """Tables whose every option needs more of a memory than the whole cluster has, or all tables.
+
+    Whatever HBM a table does without it needs of DDR, so that the least of both added up counts.
+    """
+    use = option_facts(instance).use
+    room = np.array([int(resource.capacity.sum()) for resource in instance.resources])
+    there = (
+        f"{cluster.name} has {show_bytes(int(room[0]))} of HBM and {show_bytes(int(room[-1]))} of "
+        "DDR after reservations"
+    )
+    least = np.zeros(len(room) - 1, dtype=np.int64)  # the last resource is DDR
+    for index, table in enumerate(model.tables):
+        mine = use[instance.table_options[index] : instance.table_options[index + 1]]
+        least += (mine[:, :-1] + mine[:, -1:]).min(axis=0)
+        if not (mine > room).any(axis=1).all():
+            continue
+        sentence = (
+            f"table {table.name} fits nowhere: it has {show_bytes(table.weight_bytes)} of weights, "
+            f"and {there}"
+        )
+        yield sentence, ("tables", index, "rows")
+        return
+    over = least > room[:-1] + room[-1]
+    if over.any():
+        needed = show_bytes(int(least[over].max()))
+        sentence = f"the tables fit nowhere: together they need {needed} at least, and {there}"
+        yield sentence, ("tables",)
+
+
+def _of_cluster(cluster: Cluster) -> Iterator[Doubt]:
+    held = cluster.reservations
+    for name, percent in (("hbm_percent", held.hbm_percent), ("ddr_percent", held.ddr_percent)):
+        if 0 < percent < 1:
+            meant = f"did you mean {float(100 * percent):g}?"
+            sentence = f"found {float(percent):g}, which reserves {float(percent):g}%; {meant}"
+            yield sentence, ("reservations", name)
+    yield from _of_memory(cluster)
+    links = cluster.interconnect
+    inside, between = (links.intra_machine, links.inter_machine) if links else (0, None)
+    if between is not None and between > inside:
+        sentence = (
+            f"found {show_bytes(inside)} a second within a machine, less than the "
+            f"{show_bytes(between)} between machines; are the two swapped?"
+        )
+        yield sentence, ("interconnect", "intra_machine")
+
+
+def _of_memory(cluster: Cluster) -> Iterator[Doubt]:
+    """Sizes that no machine has."""
+    hbm = max(rank.hbm_bytes for rank in cluster.ranks)
+    if hbm > LARGEST_HBM:
+        yield f"found {show_bytes(hbm)} a rank, more than any accelerator has", ("hbm",)
+    pairs = ((m.ddr_bytes, max(rank.hbm_bytes for rank in m.ranks)) for m in cluster.machines)
+    for ddr, most in pairs:
+        if ddr < most:
+            sentence = (
+                f"found {show_bytes(ddr)} of host memory, less than the {show_bytes(most)} of HBM "
+                "of one rank; is it the memory of the machine?"
+            )
+            yield sentence, ("ddr",)
+            return
