@@ -10,7 +10,7 @@ from typing import get_args
 
 from formulations import InstanceError
 from formulations.instance import strict_json
-from milp_planner.errors import BadInput
+from milp_planner.errors import BadInput, Problem
 from milp_planner.inputs.problems import choice, one_of
 from milp_planner.inputs.quantities import parse_ratio
 from milp_planner.inputs.strict_yaml import csv_lines, read_text
@@ -25,6 +25,8 @@ TodaySource = Plan | str | Path | Mapping[str, PinSpec]
 COLUMNS = ("table", "mode", "ratio", "sharding_type", "ranks", "dist_type", "column_width")
 #: Columns a CSV may leave out.
 OPTIONAL = ("ratio", "ranks", "dist_type", "column_width")
+#: Wrong rows of a CSV that are listed before they are counted.
+MOST_WRONG = 20
 _ALIASES = {"cache_ratio": "ratio", "sharding": "sharding_type", "sharding type": "sharding_type"}
 
 
@@ -129,14 +131,24 @@ def _of_pin(name: str, pin: PinSpec) -> CurrentTable:
 def read_csv(path: Path) -> list[CurrentTable]:
     """Rows of a CSV with the columns ``table, mode, ratio, sharding_type, ranks``.
 
+    BadInput names every wrong row, a line each.
+
     Ranks are written as ``0-3,6`` (quoted), ``0 1 2`` or ``all``; ``dist_type`` and
     ``column_width`` may be added.
     """
     rows = [(line, cells) for line, cells in csv_lines(path) if not cells[0].startswith("#")]
     if not rows:
         raise BadInput(f"{path}: has no header; needs {', '.join(COLUMNS[:5])}")
-    header = _header(rows[0][1], path)
-    return [_row(header, cells, f"{path}:{line}") for line, cells in rows[1:]]
+    header, found, wrong = _header(rows[0][1], path), [], []
+    for line, cells in rows[1:]:
+        try:
+            found.append(_row(header, cells, f"{path}:{line}"))
+        except BadInput as error:
+            wrong.append(str(error))
+    if wrong:
+        more = [f"{path}: and {len(wrong) - MOST_WRONG} more rows"] * (len(wrong) > MOST_WRONG)
+        raise BadInput("\n".join([*wrong[:MOST_WRONG], *more]), [Problem(each) for each in wrong])
+    return found
 
 
 def parse_ranks(text: str, where: str) -> tuple[int, ...] | None:

@@ -16,7 +16,7 @@ from formulations import Instance, Placement, Scope
 from formulations.instance import IntArray
 from formulations.result.check import Loads
 from formulations.result.outcome import gap_between, standing
-from milp_planner.drawing.units import show_bytes, show_cost, show_gap, show_share
+from milp_planner.drawing.units import show_amount, show_bytes, show_cost, show_gap, show_share
 from milp_planner.features.audit.call import Audit
 from milp_planner.features.explain.moves import MovesInfo, moves_rows, stuck_text
 from milp_planner.features.plan.tables import piles, tables_of
@@ -236,7 +236,16 @@ def draw_audit(info: AuditInfo, title: str) -> RenderableType:
 
 
 def _violations(info: AuditInfo) -> Iterator[str]:
-    yield from info.violations[:MOST]
+    """In units that people read; the check's own sentences (in --json) have bytes."""
+    full = {
+        f"{place.resource} of {place.at.removeprefix('the ')}:": f"{place.resource} of {place.at}: "
+        f"{show_amount(place.used, info.time_unit)} of "
+        f"{show_amount(place.capacity, info.time_unit)}, {place.room(info.time_unit)}"
+        for place in info.overfull
+    }
+    for violation in info.violations[:MOST]:
+        where = violation.partition(":")[0] + ":"
+        yield full.get(where, violation)
     if len(info.violations) > MOST:
         yield f"… and {len(info.violations) - MOST} more (--json lists them all)"
 

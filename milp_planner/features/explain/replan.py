@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -12,7 +13,7 @@ from formulations import Instance, Placement
 from formulations.result.check import check, moved_bytes, moved_tables
 from formulations.result.outcome import BoundSource, StoppedBy, found
 from milp_planner.drawing.page import Cell, Grid, draw_grid
-from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap
+from milp_planner.drawing.units import UNKNOWN, listed, show_amount, show_cost, show_gap
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Answer, Budget, solve_grid
 from milp_planner.features.explain.moves import carried, moves_of
@@ -30,6 +31,8 @@ from milp_planner.today.matching import compile_today
 from milp_planner.today.rows import TodaySource
 
 LIMITS = ("tables", "bytes")
+#: Moved tables that the terminal names; --json has all.
+MOST_NAMED = 12
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class ReplanStep:
     objective: int | None
     bound: int | None
     gap: float | None
+    moved: tuple[str, ...] = ()
+    """Names of the tables that move."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +177,8 @@ def _step(instance: Instance, limit: int, answer: Answer) -> ReplanStep:
     tables, size = _moved(instance, answer.placement)
     return ReplanStep(
         limit=limit,
-        moved_tables=tables,
+        moved=tuple(instance.table_names[t] for t in tables or ()),
+        moved_tables=None if tables is None else len(tables),
         moved_bytes=size,
         status=answer.status,
         objective=answer.objective,
@@ -181,11 +187,12 @@ def _step(instance: Instance, limit: int, answer: Answer) -> ReplanStep:
     )
 
 
-def _moved(instance: Instance, placement: Placement | None) -> tuple[int | None, int | None]:
+def _moved(instance: Instance, placement: Placement | None) -> tuple[list[int] | None, int | None]:
+    """Which tables move, and their bytes."""
     if placement is None:
         return None, None
-    tables = moved_tables(instance, placement)
-    return len(tables), moved_bytes(instance, placement, tables)
+    tables = [int(table) for table in moved_tables(instance, placement)]
+    return tables, moved_bytes(instance, placement, tables)
 
 
 def draw_replan(info: ReplanInfo) -> RenderableType:
@@ -193,7 +200,12 @@ def draw_replan(info: ReplanInfo) -> RenderableType:
     now = "no longer fits" if info.now is None else show_cost(info.now, info.time_unit)
     title = Text(f"re-plan: the plan in production: {now}", style="bold")
     new = [Text(f"new tables, free to place: {', '.join(info.new_tables[:12])}")]
-    return Group(title, draw_grid(replan_grid(info)), *(new if info.new_tables else []))
+    told = []
+    for before, step in pairwise((None, *info.steps)):
+        if step is not None and step.moved and (before is None or before.moved != step.moved):
+            limit = show_amount(step.limit, info.time_unit) if info.by == "bytes" else step.limit
+            told.append(Text(f"of {limit} that may, these move: {listed(step.moved, MOST_NAMED)}"))
+    return Group(title, draw_grid(replan_grid(info)), *told, *(new if info.new_tables else []))
 
 
 def replan_grid(info: ReplanInfo) -> Grid:

@@ -94,7 +94,7 @@ def _too_large(model: Model, cluster: Cluster, instance: Instance) -> Iterator[D
 def _of_cluster(cluster: Cluster) -> Iterator[Doubt]:
     held = cluster.reservations
     for name, percent in (("hbm_percent", held.hbm_percent), ("ddr_percent", held.ddr_percent)):
-        if 0 < percent < 1:
+        if percent is not None and 0 < percent < 1:
             meant = f"did you mean {float(100 * percent):g}?"
             sentence = f"found {float(percent):g}, which reserves {float(percent):g}%; {meant}"
             yield sentence, ("reservations", name)

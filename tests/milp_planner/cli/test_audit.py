@@ -57,6 +57,7 @@ def test_an_overfull_plan_names_place_and_tables(cli: Cli) -> None:
     assert worst["used"] > worst["capacity"] and worst["tables"][0]["table"] == "items"
     text = _audit(cli, CSV, cluster="small.yaml").out
     assert "DOES NOT FIT" in text and "to blame: rank 0, hbm" in text and "as if it fitted" in text
+    assert str(worst["used"]) not in text and "hbm of rank 0: " in text and "MiB too much" in text
 
 
 def test_a_ratio_off_the_grid_is_priced(cli: Cli) -> None:

@@ -78,6 +78,18 @@ def test_wrong_rows(csv: Path, row: str, words: str) -> None:
         read_csv(csv)
 
 
+def test_every_wrong_row_is_told_at_once(csv: Path) -> None:
+    """Two of three rows, each with its line; what is beyond the first twenty is counted."""
+    csv.write_text(f"{HEAD}\na,CACHING,1.5,row_wise,\nb,HBM_ONLY,,row_wise,\nc,HBM,,row_wise,\n")
+    with pytest.raises(BadInput) as caught:
+        read_csv(csv)
+    first, second = str(caught.value).splitlines()
+    assert "p.csv:2" in first and "p.csv:4" in second and len(caught.value.problems) == 2
+    csv.write_text(HEAD + "\nc,HBM,,row_wise," * 23)
+    with pytest.raises(BadInput, match="and 3 more rows"):
+        read_csv(csv)
+
+
 def test_an_empty_file_says_what_it_needs(csv: Path) -> None:
     """No header: the columns are named."""
     csv.write_text("\n# nothing\n")
@@ -92,11 +104,11 @@ _CELLS = st.text(alphabet='abc,0123456789-%/."\n #;éall', max_size=60)
 @given(_CELLS, st.booleans())
 @example("a,CACHING,\n", True)
 def test_no_text_is_a_traceback(csv: Path, text: str, headed: bool) -> None:
-    """Whatever stands in the file: rows, or BadInput in one line."""
+    """Whatever stands in the file: rows, or BadInput with a sentence a row."""
     csv.write_text((HEAD + "\n" if headed else "") + text)
     try:
         rows = read_csv(csv)
     except BadInput as error:
-        assert "\n" not in str(error)
+        assert all(line.startswith(str(csv)) for line in str(error).splitlines())
     else:
         assert all(row.mode for row in rows)

@@ -13,7 +13,7 @@ from milp_planner import plan
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.moves import carried
-from milp_planner.features.explain.replan import limited, replan, trade_off
+from milp_planner.features.explain.replan import draw_replan, limited, replan, trade_off
 from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations.exports import with_pins
 from milp_planner.plans.placement import Plan
@@ -24,6 +24,7 @@ from tests.milp_planner.features.explain.quick import (
     small,
     truth,
 )
+from tests.milp_planner.features.plan.test_ranks import drawn
 from tests.milp_planner.features.small import MODEL, cluster
 
 LIMITS = Settings(time_limit=60, workers=1)
@@ -76,6 +77,18 @@ def test_nothing_moves_at_limit_0_and_more_never_hurts(production: Plan) -> None
     assert best.verdict is not None
     assert best.verdict.feasible
     assert best.outcome.objective == values[-1]
+
+
+def test_what_moves_is_named(production: Plan) -> None:
+    """In every step the tables whose option or ranks are others than today, also on the
+    terminal."""
+    info, after = replan(production, [0, 1, 2, 4], quick(120), cluster=cluster(1, hbm="1GiB"))
+    assert after is not None
+    assert all(len(step.moved) == (step.moved_tables or 0) for step in info.steps)
+    now = {t.name: (t.option, t.ranks) for t in production.tables}
+    moved = {t.name for t in after.tables if now[t.name] != (t.option, t.ranks)}
+    assert moved and set(info.steps[-1].moved) == moved
+    assert all(name in drawn(draw_replan(info)) for name in moved)
 
 
 def test_an_unchanged_world_keeps_the_optimum(production: Plan) -> None:
