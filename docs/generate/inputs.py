@@ -29,6 +29,7 @@ CLASSES: dict[str, type[Spec]] = {
         access.HotId,
         access.MissRate,
         access.Sample,
+        access.Frequency,
         access.MeasuredSkew,
         table.Constraints,
         table.PinSpec,

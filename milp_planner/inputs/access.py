@@ -1,4 +1,4 @@
-"""What is known of how a table's rows are accessed; a sample of keys becomes a histogram."""
+"""What is known of how a table's rows are accessed; samples and curves become histograms."""
 
 from __future__ import annotations
 
@@ -140,13 +140,27 @@ class Sample(_Access):
     """File of keys in the order of lookups; its path is relative to the model file."""
 
 
+class Frequency(_Access):
+    """Measured frequencies of the rows by their rank; read with the model into a histogram."""
+
+    kind: Literal["frequency"]
+    """The word frequency."""
+    curve: Annotated[str, Field(min_length=1)]
+    """A shipped curve (criteo, criteo-large), or a CSV file with the columns rank and share: the
+    share of the lookups that the so many most popular rows get. Its path is relative to the model
+    file."""
+
+
 def name_as_kind(value: object) -> object:
     """The bare word ``unknown`` stands for ``{kind: unknown}``."""
     return {"kind": value} if isinstance(value, str) else value
 
 
 Access = Annotated[
-    Annotated[Unknown | Zipf | Histogram | TopIds | MissRate | Sample, Field(discriminator="kind")],
+    Annotated[
+        Unknown | Zipf | Histogram | TopIds | MissRate | Sample | Frequency,
+        Field(discriminator="kind"),
+    ],
     BeforeValidator(name_as_kind),
 ]
 

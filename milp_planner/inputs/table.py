@@ -16,7 +16,8 @@ from pydantic import (
 )
 
 from milp_planner.errors import CONTROLS
-from milp_planner.inputs.access import Access, Histogram, Sample, TopIds, Unknown, Zipf
+from milp_planner.inputs.access import Access, Frequency, Histogram, Sample, TopIds, Unknown, Zipf
+from milp_planner.inputs.frequency import bins_of_curve, read_curve
 from milp_planner.inputs.problems import Loc, problem_at, problems_at
 from milp_planner.inputs.quantities import show
 from milp_planner.inputs.spec import Count, Ratio, Spec, as_tuple, one_or_many
@@ -238,10 +239,10 @@ class Table(Spec):
 
     @field_validator("access", mode="after")
     @classmethod
-    def _read_keys(cls, access: Access, info: ValidationInfo) -> Access:
-        """A sample becomes a histogram; its file lies in the folder that the context names."""
+    def _read_files(cls, access: Access, info: ValidationInfo) -> Access:
+        """Samples and curves become histograms; files lie in the folder that the context names."""
         folder = (info.context or {}).get("folder", Path())
-        if not isinstance(access, Sample) or folder is None or "rows" not in info.data:
+        if not isinstance(access, Sample | Frequency) or folder is None or "rows" not in info.data:
             return access
         return histogram_of(access, folder, info.data["rows"], info.data.get("kind") == "torchrec")
 
@@ -255,20 +256,29 @@ class Table(Spec):
         return self
 
 
-def histogram_of(sample: Sample, folder: Path, rows: int, arrays: bool) -> Histogram:
-    """The classes of popularity that a sample of keys speaks for; measured figures are kept."""
-    from milp_planner.inputs.access import bins_of  # needs NumPy, which reading files does not
-
+def histogram_of(access: Sample | Frequency, folder: Path, rows: int, arrays: bool) -> Histogram:
+    """The classes of popularity that a file speaks for; measured figures are kept."""
+    field = "keys" if isinstance(access, Sample) else "curve"
     try:
-        bins = bins_of(folder / sample.keys, rows, arrays)
+        bins = _bins(access, folder, rows, arrays)
     except ValueError as error:
-        raise problem_at(str(error), "keys") from None
+        raise problem_at(str(error), field) from None
     return Histogram(
         kind="histogram",
         bins=bins,
-        unique_fraction=sample.unique_fraction,
-        measured_skew=sample.measured_skew,
+        unique_fraction=access.unique_fraction,
+        measured_skew=access.measured_skew,
     )
+
+
+def _bins(
+    access: Sample | Frequency, folder: Path, rows: int, arrays: bool
+) -> tuple[tuple[float, float], ...]:
+    if isinstance(access, Frequency):
+        return bins_of_curve(read_curve(access.curve, folder), rows)
+    from milp_planner.inputs.access import bins_of  # needs NumPy, which reading files does not
+
+    return bins_of(folder / access.keys, rows, arrays)
 
 
 def _check_output(table: Table) -> None:

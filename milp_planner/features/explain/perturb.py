@@ -12,7 +12,16 @@ from formulations import Instance
 from milp_planner.errors import BadInput
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.access import Access, Histogram, MissRate, Sample, TopIds, Unknown, Zipf
+from milp_planner.inputs.access import (
+    Access,
+    Frequency,
+    Histogram,
+    MissRate,
+    Sample,
+    TopIds,
+    Unknown,
+    Zipf,
+)
 from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing import Options, price
@@ -169,7 +178,7 @@ def with_skew(access: Access, rows: int, power: float) -> Access:
         return _top_ids(access, rows, power)
     if isinstance(access, MissRate):
         return _miss_rate(access, power)
-    if isinstance(access, Unknown | Sample):  # a sample was read into a histogram
+    if isinstance(access, Unknown | Sample | Frequency):  # files were read into histograms
         return access
     assert_never(access)
 
