@@ -79,7 +79,15 @@ def _reason(assertion: Assertion, record: dict[str, Any]) -> str | None:
         return f"no plan: {status}"
     if assertion.optimal and status != "optimal":
         return "the plan is not proved optimal"
-    return _short_of(assertion, record)
+    return _other_mode(assertion, record) or _short_of(assertion, record)
+
+
+def _other_mode(assertion: Assertion, record: dict[str, Any]) -> str | None:
+    found = record.get("modes") or {}  # no result of older versions has them
+    for table, mode in assertion.modes.items():
+        if found.get(table) != mode:
+            return f"{table} is {found.get(table, 'in no mode that is stored')}, not {mode}"
+    return None
 
 
 def _short_of(assertion: Assertion, record: dict[str, Any]) -> str | None:

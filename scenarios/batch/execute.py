@@ -80,6 +80,8 @@ def _solve(scenario: Scenario) -> dict[str, Any]:
     found = {"pricing_seconds": priced, "samples": samples, **_answer(instance, outcome)}
     if outcome.placement is not None:
         found["placement"] = told(outcome.placement)
+        chosen = [compiled.options.choices[o].mode for o in outcome.placement.options.tolist()]
+        found["modes"] = dict(zip(instance.table_names, chosen, strict=True))
     if scenario.keeps_plan and outcome.placement is not None:
         plan = decode(compiled.options, instance, outcome.with_(formulation=scenario.formulation))
         found["plan"] = plan_to_dict(plan)

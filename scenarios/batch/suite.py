@@ -13,7 +13,7 @@ from formulations.errors import InstanceError
 from formulations.instance import Objective
 from milp_planner.errors import BadInput
 from milp_planner.inputs.files import build, read_document
-from milp_planner.inputs.model import Fusion, StorageModel
+from milp_planner.inputs.model import CostModel, Fusion, StorageModel
 from milp_planner.inputs.problems import choice, nearest, problem_at
 from milp_planner.inputs.spec import Bytes, Count, Percent, Spec, as_tuple
 from milp_planner.inputs.table import DistType, Mode, Name, ShardingType
@@ -60,6 +60,8 @@ class Sweep(Spec):
     """Cache-ratio grid of all tables without one of their own."""
     storage_model: Annotated[tuple[StorageModel, ...], _List] = ()
     """Bytes as the dynamicemb runtime uses them, or as TorchEasyRec's planner counts them."""
+    cost_model: Annotated[tuple[CostModel, ...], _List] = ()
+    """Times of dynamicemb lookups by the law of the tiers, or by TorchEasyRec's rules."""
     fusion: Annotated[tuple[Fusion, ...], _List] = ()
     """Whether fused tables must share one cache ratio."""
 
@@ -104,6 +106,8 @@ class Assertion(Spec):
     """Least percentage of usable HBM that the plan leaves free on every rank."""
     ddr_headroom: Percent | None = None
     """Least percentage of usable DDR that the plan leaves free on every machine."""
+    modes: dict[Name, Mode] = Field(default_factory=dict)
+    """Mode that each of the tables named must have."""
     max_gap: Percent | None = None
     """Largest gap between plan and bound, in percent of the objective."""
     max_milliseconds: Annotated[float, Field(gt=0)] | None = None
@@ -112,7 +116,7 @@ class Assertion(Spec):
     @model_validator(mode="after")
     def _says_something(self) -> Assertion:
         values = {name: getattr(self, name) for name in CHECKS}
-        said = {n for n, v in values.items() if v is not None and v is not False}
+        said = {n for n, v in values.items() if v is not None and v is not False and v != {}}
         if self.fits is False and said:
             raise problem_at(f"false contradicts {sorted(said)[0]}", "fits")
         if self.fits is None and not said:
@@ -120,7 +124,7 @@ class Assertion(Spec):
         return self
 
 
-CHECKS = ("optimal", "hbm_headroom", "ddr_headroom", "max_gap", "max_milliseconds")
+CHECKS = ("optimal", "hbm_headroom", "ddr_headroom", "modes", "max_gap", "max_milliseconds")
 """What an assertion may ask of a plan besides its being there."""
 
 

@@ -13,7 +13,7 @@ Axes = Mapping[str, Any]
 """Value of each axis of a scenario, as plain JSON; an axis that is absent changes nothing."""
 _WORKLOAD = {
     "batch": "batch_per_rank", "cache_ratios": "cache_ratios", "storage_model": "storage_model",
-    "fusion": "fusion",
+    "cost_model": "cost_model", "fusion": "fusion",
 }  # fmt: skip
 
 
