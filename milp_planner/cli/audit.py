@@ -32,6 +32,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     workers: options.WorkersOption = None,
     settings: options.SettingOption = None,
     profile: options.ProfileOption = None,
+    reserve: options.ReserveOption = None,
     goals: options.GoalsOption = None,
     output: options.OutputOption = None,
     page: Annotated[
@@ -57,7 +58,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         time_limit, seed=seed, workers=workers, options=settings, formulation=formulation,
         goals=goals, objective=objective.value,
     )  # fmt: skip
-    inputs = options.find(model, cluster, profile)
+    inputs = options.find(model, cluster, profile, reserve)
     today = options.find_today(plan, inputs[0])
     work = Work("pricing", prepares=True)
     result = work.run(

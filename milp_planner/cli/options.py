@@ -152,20 +152,51 @@ GoalsOption = Annotated[
         " given up, and only where it gives a nearly full rank much room.",
     ),
 ]
+ReserveOption = Annotated[
+    list[str] | None,
+    option(
+        "--reserve FIELD=VALUE",
+        "Field of the cluster's reservations in place of its file's, such as hbm_percent=10 or"
+        " ddr_bytes=64GB; may be repeated.",
+    ),
+]
 AllRowsOption = Annotated[
     bool, option("--all", "Print every table and rank instead of shortening long lists.")
 ]
 
 
-def find(model: str, cluster: str, profile: str | None = None) -> tuple[Model, Cluster]:
-    """Both inputs, read and checked; the cluster priced by another profile where one is given."""
+def find(
+    model: str, cluster: str, profile: str | None = None, reserve: Sequence[str] | None = None
+) -> tuple[Model, Cluster]:
+    """Both inputs, read and checked; the cluster with the profile and reservations given."""
     from scenarios import catalog
 
-    found = catalog.find_model(model), catalog.find_cluster(cluster)
-    if profile is None:
-        return found
-    priced = {**found[1].to_dict(), "profile": profile}
-    return found[0], type(found[1]).from_dict(priced, "--profile")
+    tables, place = catalog.find_model(model), catalog.find_cluster(cluster)
+    if profile is not None:
+        place = type(place).from_dict({**place.to_dict(), "profile": profile}, "--profile")
+    if reserve:
+        data = place.to_dict()
+        held = {**data["reservations"], **parse_reserved(reserve)}
+        place = type(place).from_dict({**data, "reservations": held}, "--reserve")
+    return tables, place
+
+
+def parse_reserved(pairs: Sequence[str]) -> dict[str, object]:
+    """``["hbm_percent=10", "ddr_bytes=64GB"]`` as fields of a cluster's reservations."""
+    from milp_planner.inputs.strict_yaml import plain_scalar
+
+    found: dict[str, object] = {}
+    for pair in pairs:
+        name, equals, text = (part.strip() for part in pair.partition("="))
+        if not (name and equals and text):
+            raise BadInput(f"--reserve {pair!r}: needs FIELD=VALUE, such as hbm_bytes=10GB")
+        if name in found:
+            raise BadInput(f"--reserve {pair!r}: {name} is given twice")
+        try:
+            found[name] = plain_scalar(text)
+        except ValueError as error:
+            raise BadInput(f"--reserve {pair!r}: {error}") from None
+    return found
 
 
 def find_today(path: Path, model: Model) -> TodaySource:

@@ -28,6 +28,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     formulation: options.FormulationOption = "auto",
     objective: options.ObjectiveOption = options.ObjectiveName.STEP_TIME,
     profile: options.ProfileOption = None,
+    reserve: options.ReserveOption = None,
     time_limit: options.OtherTimeLimitOption = None,
     work_limit: options.WorkLimitOption = None,
     seed: options.SeedOption = 0,
@@ -63,7 +64,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     check_writable(target)
     if output is None and target is not None:
         check_absent(target, f"-o {target} overwrites it")
-    inputs = options.find(model, cluster, profile)
+    inputs = options.find(model, cluster, profile, reserve)
     current = None if today is None else options.find_today(today, inputs[0])
     work = Work("pricing", prepares=True)
     plan = work.run(

@@ -93,7 +93,8 @@ def _too_large(model: Model, cluster: Cluster, instance: Instance) -> Iterator[D
 
 def _of_cluster(cluster: Cluster) -> Iterator[Doubt]:
     held = cluster.reservations
-    for name, percent in (("hbm_percent", held.hbm_percent), ("ddr_percent", held.ddr_percent)):
+    for name in ("hbm_percent", "ddr_percent", "min_headroom"):
+        percent = getattr(held, name)
         if percent is not None and 0 < percent < 1:
             meant = f"did you mean {float(100 * percent):g}?"
             sentence = f"found {float(percent):g}, which reserves {float(percent):g}%; {meant}"

@@ -59,6 +59,7 @@ def test_all_together_fit_nowhere() -> None:
     [
         {"reservations": {"hbm_percent": 0.15}, "expected": ("reservations.hbm_percent", "15?")},
         {"reservations": {"ddr_percent": 0.5}, "expected": ("reservations.ddr_percent", "50?")},
+        {"reservations": {"min_headroom": 0.05}, "expected": ("reservations.min_headroom", "5?")},
         {"ddr": "1GB", "expected": ("ddr", "the machine?")},
         {"hbm": "80TiB", "ddr": "800TiB", "expected": ("hbm", "has")},
         {"interconnect": {"intra_machine": "50GB/s", "inter_machine": "450GB/s"},
