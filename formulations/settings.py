@@ -51,6 +51,9 @@ GOALS = (HOST_MEMORY, EVEN_MEMORY, SHARDS, TOTAL, MOVES)
 #: How full ranks may be without counting, where the caller does not name ``even_memory``: below
 #: half, nobody cuts a table to even it out.
 EVEN_ENOUGH = 0.5
+#: In what steps, as shares of a capacity, fuller counts as worse there, and where the caller does
+#: name it: for a hundredth nobody cuts a table either.
+EVEN_STEP, FINE_STEP = 0.05, 0.001
 
 
 @dataclass(frozen=True)
@@ -69,11 +72,14 @@ class Goals:
         (:data:`formulations.goals.seek.GIVEN`) gives a rank that is nearly full much room.
     enough : float
         Share of its capacity up to which memory counts as even.
+    step : float
+        In what steps, as shares of its capacity, it counts beyond; rounded up.
     """
 
     order: tuple[str, ...] = GOALS
     tolerance: float | None = None
     enough: float = EVEN_ENOUGH
+    step: float = EVEN_STEP
 
     def __str__(self) -> str:
         even = f"{EVEN_MEMORY}:{100 * self.enough:g}%"
@@ -88,7 +94,7 @@ class Goals:
     @property
     def named(self) -> bool:
         """Whether a caller asked for other goals than the usual ones."""
-        return (self.order, self.enough) != (GOALS, EVEN_ENOUGH)
+        return (self.order, self.enough, self.step) != (GOALS, EVEN_ENOUGH, EVEN_STEP)
 
 
 DEFAULT_GOALS = Goals()
@@ -167,17 +173,18 @@ def parse_goals(text: str, objective: str) -> Goals:
     if first[0] == objective:
         tolerance = _percentage(first[2], "a tolerance", "0.1%") if first[1] else 0.0
         parts = parts[1:]
-    names, enough = [], EVEN_ENOUGH
+    names, enough, step = [], EVEN_ENOUGH, EVEN_STEP
     for part in parts:
         name, colon, value = part.partition(":")
         _check_goal(name, bool(colon), objective)
         names.append(name)
         if name == EVEN_MEMORY:
             enough = _percentage(value, "how full is even enough", "80%") if colon else 0.0
+            step = FINE_STEP
     if len(set(names)) < len(names):
         raise InstanceError(f"goals: {text!r} names one twice")
     order = (*names, *(name for name in GOALS if name not in names))
-    return Goals(order, tolerance, enough)
+    return Goals(order, tolerance, enough, step)
 
 
 def _percentage(text: str, what: str, example: str) -> float:

@@ -78,7 +78,7 @@ class Local:
         moves = min(most_moves, MOVES_A_TABLE * problem.original.num_tables)
         while value > least and misses < 2 * len(HEATS) and made < most_moves and not over():
             limits = list(task.limits)
-            limits[task.aim] = max(least, value - step)
+            limits[task.aim] = max(least, value - problem.aims[task.aim].rounded(step))
             held = problem.within(limits)
             annealer.load(plan, _target(problem.original, plan, task.most))
             annealer.hold(held)

@@ -91,7 +91,7 @@ def by_model(task: Task, amount: float, settings: Settings, clock: Clock) -> Sol
     if not small and not clock.over():
         values = values if answer.values is None else answer.values
         answer = ask(Use.CLAIMS, 1.0 - FOR_PLANS)
-    return Solved(plan, answer.bound)
+    return Solved(plan, _bound(task, answer))
 
 
 def pooled_bound(task: Task, amount: float, settings: Settings, clock: Clock) -> int | None:
@@ -104,7 +104,14 @@ def pooled_bound(task: Task, amount: float, settings: Settings, clock: Clock) ->
     limits = clock.limits(amount, settings.seed, settings.workers)
     answer = solve_cpsat(model.linear, limits)
     clock.spend(answer.work)
-    return None if answer.status == Found.INFEASIBLE else answer.bound
+    return _bound(task, answer)
+
+
+def _bound(task: Task, answer: Answer) -> int | None:
+    """In the units of the aim: how full is counted in steps."""
+    if answer.bound is None or answer.status == Found.INFEASIBLE or task.aim is None:
+        return None
+    return answer.bound * task.problem.aims[task.aim].step
 
 
 def _build(task: Task, instance: Instance, partition: Partition, clock: Clock) -> Model:
@@ -129,7 +136,8 @@ def _row(model: Model, aim: Aim, task: Task) -> Row:
         return Row(-1, 1, moving, np.ones(len(moving), dtype=np.int64))
     original = task.problem.original
     here = [i for i, r in enumerate(original.resources) if r.scope == aim.scope]
-    return fullest(model, original, here, PARTS, aim.enough, max(aim.enough, task.value))
+    low, high = aim.enough // aim.step, max(aim.enough, task.value) // aim.step
+    return fullest(model, original, here, PARTS // aim.step, low, high)
 
 
 def by_neighbourhoods(

@@ -49,12 +49,19 @@ class Aim:
         Where it is how full the fullest place is: of which places.
     enough : int
         A value that no plan need be below.
+    step : int
+        Values are multiples of it, rounded up.
     """
 
     goal: str
     resource: int = -1
     scope: Scope | None = None
     enough: int = 0
+    step: int = 1
+
+    def rounded(self, value: int) -> int:
+        """Up to a multiple of the step."""
+        return -(-value // self.step) * self.step
 
 
 class Problem:
@@ -77,9 +84,10 @@ class Problem:
         for goal in goals.order:
             values = _summed(instance, goal)
             if goal == EVEN_MEMORY:
-                enough = round(goals.enough * PARTS)
+                step = max(1, round(goals.step * PARTS))
+                enough = -(-round(goals.enough * PARTS) // step) * step
                 scopes = {r.scope for r in instance.resources if r.capacity.any()}
-                aims += [Aim(goal, -1, s, enough) for s in (Scope.RANK, Scope.MACHINE)
+                aims += [Aim(goal, -1, s, enough, step) for s in (Scope.RANK, Scope.MACHINE)
                          if s in scopes]  # fmt: skip
             elif goal == MOVES and instance.current:
                 aims.append(Aim(goal))
@@ -97,7 +105,11 @@ class Problem:
         )  # fmt: skip
 
     def values(self, plan: Placement) -> list[int]:
-        """What a plan reaches, aim by aim."""
+        """What a plan reaches, aim by aim, as the aims count."""
+        return list(map(Aim.rounded, self.aims, self.exact(plan)))
+
+    def exact(self, plan: Placement) -> list[int]:
+        """The same, not rounded to steps."""
         use = compute_loads(self.instance, plan).use
         return [self._value(aim, plan, use) for aim in self.aims]
 
@@ -174,7 +186,7 @@ class Problem:
                 found, -(-PARTS * sum(whole.tolist()) // room),
                 -(-PARTS * one // int(resource.capacity.max())),
             )  # fmt: skip
-        return found
+        return aim.rounded(found)
 
 
 def _saturated(values: IntArray, forbidden: IntArray) -> IntArray:

@@ -29,7 +29,7 @@ WHOLE_UP_TO = 40_000
 #: a caller names may take the most.
 SHARE, LEAST, MOST = 1.0, 3.0, 10.0
 #: Share of the time limit kept for the goals, and the most units of it.
-KEEP, MOST_KEPT = 0.08, 5.0
+KEEP, MOST_KEPT = 0.1, 6.0
 #: Units an option for what compiled loops do once, and the largest share of the limit for it.
 EACH, MOST_AFTERWARDS = 2e-5, 0.2
 #: Moves without a limit but time.
@@ -109,7 +109,7 @@ class _Seek:
 
     def reached(self) -> tuple[GoalReached, ...]:
         """What the plan reaches."""
-        values = self._problem.values(self.plan)
+        values = self._problem.exact(self.plan)
         return tuple(map(_reached, self._problem.aims, values, self._known))
 
     def _aim(self, index: int) -> None:
@@ -128,15 +128,10 @@ class _Seek:
         local = self._compiled()
         if local is not None:
             yield self._evened if aim.scope is not None else self._tidied
-        if self._over():
-            return
-        if self._whole():
-            yield self._modelled
-            return
-        if local is not None:
+        if local is not None and not self._over():
             yield self._annealed
         if not self._over():
-            yield self._opened
+            yield self._modelled if self._whole() else self._opened
 
     def _task(self, index: int | None, most: int | None = None) -> Task:
         most = self.most if most is None else most
@@ -251,9 +246,12 @@ class _Seek:
 
 
 def _reached(aim: Aim, value: int, known: _Known) -> GoalReached:
-    """What is told of an aim; a bound within what is enough says nothing."""
+    """What is told of an aim; a bound within what is enough says nothing, and one in steps that
+    the value is more than a step less."""
     bound = known.bound if known.bound is not None and known.bound > aim.enough else None
     if bound is None and not aim.enough:
         bound = known.bound
     met = value <= aim.enough or (bound is not None and value <= bound)
+    if bound is not None:
+        bound -= aim.step - 1
     return GoalReached(aim.goal, "" if aim.scope is None else aim.scope.value, value, bound, met)

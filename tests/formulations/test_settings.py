@@ -92,6 +92,8 @@ def test_how_full_is_even_enough_is_named_with_it() -> None:
     text = "even_memory:80%,shards"
     assert parse_goals(text, "step_time").enough == pytest.approx(0.8)
     assert parse_goals("even_memory,shards", "step_time").enough == 0.0
+    assert parse_goals("even_memory,shards", "step_time").step == 0.001
+    assert parse_goals("shards", "step_time").step == 0.05
     assert parse_goals("shards", "step_time").enough == 0.5
     assert str(parse_goals(text, "step_time")) == (
         "objective:0%,even_memory:80%,shards,host_memory,total,moves"

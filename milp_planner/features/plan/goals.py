@@ -39,8 +39,12 @@ def given_up(objective: int | None, before: int | None, proved: bool, unit: str)
 
 
 def _known(goal: GoalReached, unit: str) -> str:
+    if goal.met and goal.bound is None:
+        return "even enough"
+    if goal.met and goal.bound is not None and goal.bound < goal.value:  # it counts in steps
+        return f"least but for a step, none is below {_amount(goal.goal, goal.bound, unit)}"
     if goal.met:
-        return "even enough" if goal.bound is None else "least"
+        return "least"
     if goal.bound is None:
         return "open"
     return f"open, at least {_amount(goal.goal, goal.bound, unit)}"

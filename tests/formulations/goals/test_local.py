@@ -41,7 +41,7 @@ def finished(instance: Instance, placement: Placement, goals: Goals = DEFAULT_GO
 
 
 #: Memory is evened after all that options decide, as far as it goes.
-LATE = Goals(("host_memory", "shards", "total", "even_memory", "moves"), 0.0, 0.0)
+LATE = Goals(("host_memory", "shards", "total", "even_memory", "moves"), 0.0, 0.0, 0.001)
 #: The usual goals, but tables stay at home first.
 HOME = Goals(("moves", *(goal for goal in GOALS if goal != "moves")), 0.0)
 LOOSE = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

@@ -26,6 +26,10 @@ def test_every_goal_says_whether_it_could_be_less() -> None:
         "total 294.7 ms (least), 3 tables moved (open)"
     ]
     assert goal_lines(GOALS[:1], "ps") == []
+    stepped = GoalReached("even_memory", "rank", 748, 701, True)
+    assert goal_lines([stepped], "ps") == [
+        "after that: fullest rank 74.8% (least but for a step, none is below 70.1%)"
+    ]
 
 
 def test_what_was_given_up_is_told_beside_the_best_plan() -> None:
