@@ -39,8 +39,10 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     runtime would run it, and the DP runs a second time with fusion groups taken into account.
     A formulation starts from the plans that it made itself for the other objectives, and a solve
     whose plan meets a bound that any row proved ends soon: its row says so.
-    Settings name their formulation: --set dp.variant=first. `milp-planner report` draws the file
-    that -o writes.
+    The DP is the published one as merged, with 100 × 25 bins a device and no cap; as first written
+    it has 100 × 50, at most 1,024 on an axis: --set dp.variant=first (settings name their
+    formulation). Its bins stand below the table. `milp-planner report` draws the file that -o
+    writes.
     """
     from milp_planner.features.compare.call import DEFAULT, OBJECTIVES, compare
     from milp_planner.features.compare.facts import comparison_of, draw_comparison

@@ -213,14 +213,25 @@ def _rows(
     feasible = None
     if outcome.placement is not None:
         feasible = check(instance, outcome.placement).feasible
-    row = Entry(label, asked, outcome, feasible, outcome.objectives, outcome.seconds, outcome.note)
+    note = outcome.note or _variant(outcome)
+    row = Entry(label, asked, outcome, feasible, outcome.objectives, outcome.seconds, note)
     unfused = outcome.detail.get("unfused")
     if not isinstance(unfused, dict):
         return [row]
     groups = len(unfused["mixed"])
     note = f"mixes cache ratios in {groups} fusion group{'s' if groups > 1 else ''}"
     planned = Entry(f"{label}, as planned", asked, None, False, unfused["objectives"], None, note)
-    return [planned, replace(row, label=f"{label}, as run", note="" if feasible else row.note)]
+    run = _variant(outcome) if feasible else row.note
+    return [planned, replace(row, label=f"{label}, as run", note=run)]
+
+
+def _variant(outcome: Outcome) -> str:
+    """Which of the two published DPs a row is, and its bins; empty for other formulations."""
+    bins, axes = outcome.detail.get("bins"), outcome.detail.get("axes")
+    if not isinstance(bins, list) or not bins or not isinstance(axes, list):
+        return ""
+    cells, memories = (" × ".join(map(str, each)) for each in (bins[-1], axes))
+    return f"the variant {outcome.detail['variant']}, {cells} bins of {memories}"
 
 
 def _best_bound(

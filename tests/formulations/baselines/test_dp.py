@@ -368,6 +368,17 @@ def test_a_shard_larger_than_every_place_is_pruned() -> None:
     assert check(instance, outcome.placement).feasible  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("variant", ["first", "merged"])
+def test_a_table_whose_options_are_all_pruned_ends_the_search(variant: str) -> None:
+    """Only the published first proposal, of the smallest options, is tried; no plan, no bound."""
+    instance = two_budgets([[(200, 1, 1), (1, 200, 2)], [(1, 1, 1)]])
+    outcome = dp(instance, variant=variant)
+    assert (outcome.status, outcome.placement, outcome.bound) == (Status.UNKNOWN, None, None)
+    assert (outcome.detail["proposed"], outcome.detail["placed"]) == (1, 0)
+    alone = dp(two_budgets([[(1, 1, 1)]]), variant=variant)
+    assert alone.status == Status.FEASIBLE  # without that table there is a plan
+
+
 def test_proposals_in_published_order() -> None:
     """First variant: every cell by decreasing memory. Merged: a bin's cheapest, decreasing HBM."""
     from formulations.baselines.dp.programme import (

@@ -57,6 +57,25 @@ def test_settings_reach_their_formulation_only() -> None:
         settings_for("dp", Settings(options={"variant": "first"}))
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "the variant merged, {0} × {1} bins of hbm × ddr"),
+        ({"dp.variant": "first"}, "the variant first, {0} × {2} bins of hbm × ddr"),
+    ],
+)
+def test_the_dp_says_which_of_the_published_ones_it_is(options: dict[str, str], said: str) -> None:
+    """100 × 25 bins a device as merged, 100 × 50 as first written, below the table."""
+    site = cluster()
+    found = compare(
+        MODEL, site, formulations=["dp"], objectives=["total"],
+        settings=Settings(time_limit=10, options=options),
+    )  # fmt: skip
+    ranks = site.num_ranks
+    bins = said.format(100 * ranks, 25 * ranks, 50 * ranks)
+    assert bins in drawn(draw_comparison(comparison_of(found)))
+
+
 def test_nothing_is_priced_with_a_wrong_setting() -> None:
     """The option is refused before the first formulation is asked."""
     started: list[str] = []
