@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from formulations import Instance, Placement, check
+from formulations import Instance, Placement, Settings, check, solve
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Model
 from milp_planner.inputs.problems import choice
+from milp_planner.inputs.table import Table
 from milp_planner.plans.compile import (
     ClusterSource,
     Compiled,
@@ -23,6 +24,8 @@ from milp_planner.pricing import Options
 from milp_planner.pricing.options import TIERED, Choice
 from milp_planner.today.rows import CurrentTable, TodaySource, read_today
 
+#: Seconds at most to find new tables a first place.
+GREEDY_SECONDS = 10.0
 _COLUMN_WISE = ("column_wise", "table_column_wise")
 
 
@@ -37,12 +40,61 @@ def compile_today(
     read = to_model(model)
     rows = in_order(read_today(source), read)
     compiled = compile_for(widened(read, rows), cluster, objective)
-    placement = place(compiled.options, compiled.instance, rows)
+    return _on_it(compiled, rows, ())
+
+
+def compile_grown(
+    source: TodaySource,
+    model: ModelSource,
+    cluster: ClusterSource,
+    objective: str,
+    later: Sequence[CurrentTable] = (),
+) -> tuple[Compiled, Placement | None]:
+    """As :func:`compile_today` for a model with new tables, which are free to place.
+
+    They are no part of ``current``. In the Placement they stand where ``later`` has them, else
+    where greedy puts them; None where that finds no place.
+    """
+    read = to_model(model)
+    rows = read_today(source)
+    known = {table.name for table in read.tables}
+    there = {_known_as(row.table, known) for row in rows}
+    new = [name for name in (table.name for table in read.tables) if name not in there]
+    if not new:
+        return compile_today(source, model, cluster, objective)
+    told = {row.table: row for row in later}
+    if not all(name in told for name in new):
+        old = in_order(rows, read.model_copy(update={"tables": _but(read, new)}))
+        by_name = {row.table: row for row in old}
+        mine = [by_name.get(table.name) for table in read.tables]
+        compiled = compile_for(widened(read, mine), cluster, objective)
+        start = solve(compiled.instance, "greedy", Settings(time_limit=GREEDY_SECONDS)).placement
+        if start is None:
+            return compiled, None
+        return _on_it(compiled, mine, new, start)
+    complete = in_order([*rows, *(told[name] for name in new)], read)
+    compiled = compile_for(widened(read, complete), cluster, objective)
+    return _on_it(compiled, complete, new)
+
+
+def _but(model: Model, names: Sequence[str]) -> tuple[Table, ...]:
+    return tuple(table for table in model.tables if table.name not in names)
+
+
+def _on_it(
+    compiled: Compiled,
+    rows: Sequence[CurrentTable | None],
+    new: Sequence[str],
+    start: Placement | None = None,
+) -> tuple[Compiled, Placement]:
+    """The plan on the Instance, which counts moves against it but for the new tables."""
+    placement = place(compiled.options, compiled.instance, rows, start)
     verdict = check(compiled.instance, placement)
     if not verdict.objectives:
         raise BadInput(f"the plan of today: {verdict.violations[0]}")
-    instance = replace(compiled.instance, current=as_current(placement))
-    return replace(compiled, instance=instance), placement
+    names = compiled.instance.table_names
+    current = tuple(now for now in as_current(placement) if names[now.table] not in new)
+    return replace(compiled, instance=replace(compiled.instance, current=current)), placement
 
 
 def in_order(rows: Sequence[CurrentTable], model: Model) -> list[CurrentTable]:
@@ -81,13 +133,16 @@ def _whole(row: CurrentTable) -> CurrentTable:
     return replace(row, sharding_type="table_wise", column_width=None)
 
 
-def widened(model: Model, rows: Sequence[CurrentTable]) -> Model:
+def widened(model: Model, rows: Sequence[CurrentTable | None]) -> Model:
     """The model with every ratio and column width of the plan on its tables' grids.
 
-    ``rows`` are in the order of the model's tables.
+    ``rows`` are in the order of the model's tables, None for a table that is new.
     """
     tables = []
     for table, row in zip(model.tables, rows, strict=True):
+        if row is None:
+            tables.append(table)
+            continue
         limits = table.constraints
         changes: dict[str, tuple[object, ...]] = {}
         grid = limits.cache_ratios or model.workload.cache_ratios
@@ -102,15 +157,36 @@ def widened(model: Model, rows: Sequence[CurrentTable]) -> Model:
     return model.model_copy(update={"tables": tuple(tables)})
 
 
-def place(options: Options, instance: Instance, rows: Sequence[CurrentTable]) -> Placement:
-    """The Placement a plan says; it need not fit.
+def place(
+    options: Options,
+    instance: Instance,
+    rows: Sequence[CurrentTable | None],
+    start: Placement | None = None,
+) -> Placement:
+    """The Placement a plan says; it need not fit. Tables without a row stand as in ``start``.
 
     BadInput when a row is no legal option of its table, or its ranks do not belong to it.
     """
-    candidates = [_candidates(options, index, row) for index, row in enumerate(rows)]
+    candidates = [
+        _candidates(options, index, row) if row is not None else [_started(start, index)]
+        for index, row in enumerate(rows)
+    ]
     chosen = np.asarray(_consistent(instance, candidates), dtype=np.int64)
-    ranks = [_ranks(instance, int(option), row) for option, row in zip(chosen, rows, strict=True)]
+    ranks = [
+        _ranks(instance, int(option), row) if row is not None else _kept(start, index)
+        for index, (option, row) in enumerate(zip(chosen, rows, strict=True))
+    ]
     return Placement(chosen, ranks)
+
+
+def _started(start: Placement | None, table: int) -> int:
+    assert start is not None
+    return int(start.options[table])
+
+
+def _kept(start: Placement | None, table: int) -> list[np.ndarray]:
+    assert start is not None
+    return list(start.ranks[table])
 
 
 def _candidates(options: Options, index: int, row: CurrentTable) -> list[int]:

@@ -32,8 +32,8 @@ from milp_planner.inputs.cluster import Interconnect
 from milp_planner.plans.compile import Compiled, as_current, regrouped
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.pricing.units import PICOSECONDS
-from milp_planner.today.matching import compile_today
-from milp_planner.today.rows import TodaySource
+from milp_planner.today.matching import compile_grown
+from milp_planner.today.rows import TodaySource, read_today
 
 
 def carried(plan: Plan, instance: Instance) -> Placement | None:
@@ -145,10 +145,13 @@ class PlansOnTheWay(Sequence[Plan]):
 def moves(plan: Plan, today: TodaySource) -> tuple[MovesInfo, PlansOnTheWay]:
     """What the first moves from today's plan to this one bring, and the plan at every later point.
 
-    ``today`` is what :func:`milp_planner.audit` takes; BadInput where it does not belong here.
+    ``today`` is what :func:`milp_planner.audit` takes; tables that it does not have are new and
+    stand where this plan has them. BadInput where it does not belong here.
     """
     kind = plan.instance.objective.value
-    compiled, known = compile_today(today, plan.model, plan.cluster, kind)
+    inputs = (plan.model, plan.cluster, kind)
+    compiled, known = compile_grown(today, *inputs, later=read_today(plan))
+    assert known is not None  # the plan has a place for every new table
     after = carried(plan, compiled.instance)
     if after is None:
         raise BadInput("explain moves: the plan has options that its model no longer offers")

@@ -22,7 +22,7 @@ from milp_planner.plans.compile import (
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.pricing import price
 from milp_planner.pricing.profile import load_profile
-from milp_planner.today.matching import compile_today
+from milp_planner.today.matching import compile_grown
 from milp_planner.today.rows import TodaySource
 
 
@@ -57,7 +57,8 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     today : optional
         The plan you run: what :func:`milp_planner.audit` takes. It is where the search starts, its
         cache ratios and column widths are added to the model's, and between plans that are
-        otherwise equal the one that moves less is taken.
+        otherwise equal the one that moves less is taken. Tables that it does not have are new and
+        free to place.
     goals : str, optional
         What a plan is judged by after the objective, and how much of that may be given up for it:
         ``"step_time:0.1%,moves,shards"``; see :func:`formulations.settings.parse_goals`.
@@ -88,7 +89,7 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     if today is None:
         compiled = compile_for(model, cluster, objective)
     else:
-        compiled, known = compile_today(today, model, cluster, objective)
+        compiled, known = compile_grown(today, model, cluster, objective)
         settings = replace(settings, hint=known)
     if on_start is not None:
         on_start(formulation)
