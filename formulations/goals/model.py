@@ -3,6 +3,7 @@ it can get at all, over pooled ranks; and neighbourhoods where the whole is too 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +42,8 @@ class Task:
         What every aim may be.
     most : int
         What the objective may be.
-    presolved : Presolved
+    options : callable
+        Those worth considering, found when first asked for.
     plan : Placement
         Within all limits.
     """
@@ -50,7 +52,7 @@ class Task:
     aim: int | None
     limits: tuple[int | None, ...]
     most: int
-    presolved: Presolved
+    options: Callable[[], Presolved]
     plan: Placement
 
     @property
@@ -75,7 +77,7 @@ def by_model(task: Task, amount: float, settings: Settings, clock: Clock) -> Sol
         model = _build(task, instance, by_rank(instance), clock)
     except OutOfTime:
         return Solved(task.plan)
-    values = fitted(model, task.plan, task.presolved.replacement)
+    values = fitted(model, task.plan, task.options().replacement)
     if values is None:
         return Solved(task.plan)
     small = model.linear.num_columns <= SMALL
@@ -116,7 +118,7 @@ def _bound(task: Task, answer: Answer) -> int | None:
 
 def _build(task: Task, instance: Instance, partition: Partition, clock: Clock) -> Model:
     """The model with the aim as its objective."""
-    keep = task.presolved.kept.copy()
+    keep = task.options().kept.copy()
     parts = Parts(keep=keep, limit=task.most, cuts=False, check=clock.check)
     model = build(instance, partition, parts)
     if task.aim is not None:
@@ -148,7 +150,7 @@ def by_neighbourhoods(
     assert task.aim is not None
     limits = list(task.limits)
     limits[task.aim] = target
-    context = Context(task.problem.within(limits), settings, clock, task.presolved.kept)
+    context = Context(task.problem.within(limits), settings, clock, task.options().kept)
     context.objective = -(2**62)  # what is found is no news: nothing is offered
     descent = Descent(context, task.plan, settings.seed, cap=task.most)
     end = clock.now() + amount

@@ -95,6 +95,7 @@ class _Seek:
         self._known = [_Known() for _ in problem.aims]
         self._presolved: dict[int, Presolved] = {}
         self._local: Local | None = None
+        self._tidy = False
         named = settings.goals.named
         self._end = clock.now() + (MOST if named else min(MOST, max(LEAST, SHARE * clock.now())))
 
@@ -118,7 +119,7 @@ class _Seek:
         known.limit = max(aim.enough, self._task(index).value)
         known.bound = max(aim.enough, self._problem.least(aim))
         for way in self._ways(aim):
-            if known.limit <= known.bound or self._clock.over():
+            if known.limit <= known.bound or self._clock.interrupted():
                 break
             self._take(way(index))
             known.limit = max(aim.enough, self._task(index).value)
@@ -126,8 +127,10 @@ class _Seek:
     def _ways(self, aim: Aim) -> Iterator[Callable[[int], Placement]]:
         """Searches for an aim, the quickest first; that one is done in any case."""
         local = self._compiled()
-        if local is not None:
-            yield self._evened if aim.scope is not None else self._tidied
+        if local is not None and aim.scope is not None:
+            yield self._evened
+        elif local is not None and not (self._over() and self._tidy):
+            yield self._tidied
         if local is not None and not self._over():
             yield self._annealed
         if not self._over():
@@ -136,7 +139,7 @@ class _Seek:
     def _task(self, index: int | None, most: int | None = None) -> Task:
         most = self.most if most is None else most
         limits = tuple(known.limit for known in self._known)
-        return Task(self._problem, index, limits, most, self._options(most), self.plan)
+        return Task(self._problem, index, limits, most, lambda: self._options(most), self.plan)
 
     def _options(self, most: int) -> Presolved:
         if most not in self._presolved:
@@ -166,7 +169,9 @@ class _Seek:
         return max(0.0, left) / (1 if index == len(self._known) - 1 else 2)
 
     def _tidied(self, index: int) -> Placement:
+        """By this aim and all after it: late, once is enough."""
         assert self._local is not None
+        self._tidy = True
         return self._local.tidied(self._task(index))
 
     def _evened(self, index: int) -> Placement:

@@ -25,7 +25,7 @@ from scenarios.batch.suite import Suite
 
 Engine = Literal["local", "ray"]
 #: How often scenarios are solved again from better plans: those found then may be better again.
-AGAIN = 3
+AGAIN = 20
 SUITE_FILE = "suite.json"
 """The suite as read, next to the results."""
 

@@ -196,3 +196,16 @@ def test_no_table_of_a_production_model_is_cut_without_need(shared_data: Path) -
     )
     assert len(needless(compiled.instance, today)) > 20
     assert needless(compiled.instance, finished(compiled.instance, today, LATE)) == []
+
+
+def test_the_quick_way_is_gone_when_the_time_is_over() -> None:
+    """A plan that took all the time is not left with tables cut without need."""
+    from formulations.search import anneal_kernels  # noqa: F401 - loaded, as after a search
+
+    instance, home = two_ranks()
+    asked = Settings(time_limit=1e-9, workers=1)
+    start = found(instance, "scale", home, StoppedBy.TIME_LIMIT)
+    outcome = seek.improve(instance, start, asked, Clock(asked))
+    assert outcome.placement is not None
+    assert [instance.option_names[o] for o in outcome.placement.options] == ["o", "one", "one"]
+    assert not outcome.goals[2].met or outcome.goals[2].bound == outcome.goals[2].value
