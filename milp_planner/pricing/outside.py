@@ -40,6 +40,22 @@ def exchange_bytes(model: Model, ranks: int) -> dict[str, int]:
     }
 
 
+OUTSIDE = {
+    "measured": "measured peak outside the embeddings",
+    "dense": "dense parameters, with gradients and optimizer",
+    "dense_activations": "dense activations: bytes a sample · samples",
+    "context": "library's context, communication buffers",
+    "batch": "ids of the batch in the model: kjt_multiple · 8 · ids",
+    "further": "further bytes reserved on every rank",
+    "rank": "reserved on this rank alone",
+    "reserved": "percentage reserved, less the headroom",
+    "assumed": "assumed outside the embeddings, less the headroom",
+    "headroom": "must stay free",
+    "host_tables": "rows and optimizer state in host memory",
+}
+"""What is outside the embeddings, and in host memory."""
+
+
 class Reserved(NamedTuple):
     """What is outside the embeddings on one rank: entries in bytes, for the ledger's picture."""
 
@@ -66,9 +82,9 @@ def outside(model: Model, cluster: Cluster, hbm: int, own: int = 0) -> Reserved:
     found = {name: math.ceil(amount) for name, amount in fixed.items() if amount}
     if own:
         found["rank"] = own
-    if not cluster.says_outside(model):
-        found["assumed"] = math.ceil(hbm * max(Fraction(0), percent - held.min_headroom) / 100)
-    found["headroom"] = math.ceil(hbm * min(percent, held.min_headroom) / 100)
+    name = "assumed" if held.hbm_percent is None else "reserved"
+    found[name] = math.ceil(hbm * (percent - held.min_headroom) / 100)
+    found["headroom"] = math.ceil(hbm * held.min_headroom / 100)
     assumed = None
     if not cluster.says_outside(model) and held.hbm_percent is None and not cluster.cpu_only:
         assumed = (
@@ -76,6 +92,17 @@ def outside(model: Model, cluster: Cluster, hbm: int, own: int = 0) -> Reserved:
             "TorchRec; say what you know under outside_embeddings in the model"
         )
     return Reserved({name: amount for name, amount in found.items() if amount}, assumed)
+
+
+def outside_ddr(cluster: Cluster, machine: int) -> dict[str, int]:
+    """What a machine's DDR keeps for everything else, entry by entry, headroom included."""
+    held, ddr = cluster.reservations, cluster.machines[machine].ddr_bytes
+    found = {
+        "reserved": math.ceil(ddr * max(Fraction(0), held.ddr_percent - held.min_headroom) / 100),
+        "further": held.ddr_bytes,
+        "headroom": math.ceil(ddr * held.min_headroom / 100),
+    }
+    return {name: amount for name, amount in found.items() if amount}
 
 
 def capacities(model: Model, cluster: Cluster) -> dict[str, tuple[int, ...]]:

@@ -1,0 +1,213 @@
+"""What a plan puts into every rank's HBM and every machine's DDR, entry by entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from formulations.instance import IntArray
+from formulations.result.check import compute_loads
+from milp_planner.files import Facts
+from milp_planner.plans.placement import Plan
+from milp_planner.pricing.held import FOLLOW_ROWS, Held, held_by
+from milp_planner.pricing.ledger import (
+    DENSE,
+    MOMENTS,
+    RANK_ENTRIES,
+    SHARD_ENTRIES,
+    SHARD_NAMES,
+    alive,
+)
+from milp_planner.pricing.outside import OUTSIDE, exchange_bytes, outside, outside_ddr
+
+_ALIVE = {entry.name: entry.moments for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)}
+MEANING = {entry.name: entry.what for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)} | OUTSIDE
+"""What every entry is."""
+
+
+@dataclass(frozen=True)
+class PlaceBytes:
+    """The memory of one rank or machine."""
+
+    place: int
+    moment: str
+    """Of the step, when it is fullest; empty for DDR."""
+    entries: dict[str, int]
+    """Bytes of every entry that is alive then, without the headroom; none is 0."""
+    headroom: int
+    """What must stay free."""
+    whole: int
+    """All there is."""
+    moments: dict[str, int]
+    """Bytes in use at every moment."""
+
+    @property
+    def used(self) -> int:
+        """Bytes in use at the fullest moment."""
+        return sum(self.entries.values())
+
+    @property
+    def over(self) -> bool:
+        """Whether less than the headroom stays free."""
+        return self.used > self.whole - self.headroom
+
+
+@dataclass(frozen=True)
+class LedgerInfo(Facts):
+    """All ranks, all machines."""
+
+    hbm: tuple[PlaceBytes, ...]
+    """Empty on a cluster without HBM."""
+    ddr: tuple[PlaceBytes, ...]
+    meaning: dict[str, str]
+    """Of every entry that occurs."""
+    assumed: str | None
+    """What was assumed because nobody said, in a sentence."""
+
+
+
+def ledger_of(plan: Plan) -> LedgerInfo | None:
+    """The ledger of a plan; None without a placement, or where its Instance counts other bytes, as
+    that of a plan made by an earlier version."""
+    if plan.outcome.placement is None or not plan.tables:
+        return None
+    held = held_of(plan)
+    if held is None or not is_charged(plan, held):
+        return None
+    hbm = () if plan.cluster.cpu_only else tuple(_ranks(plan, held))
+    ddr = tuple(_machines(plan, held))
+    named = {name for place in (*hbm, *ddr) for name in place.entries}
+    most = max(rank.hbm_bytes for rank in plan.cluster.ranks)
+    return LedgerInfo(
+        hbm=hbm,
+        ddr=ddr,
+        meaning={name: what for name, what in MEANING.items() if name in named},
+        assumed=outside(plan.model, plan.cluster, most).assumed,
+    )
+
+
+def held_of(plan: Plan, batch: int | None = None) -> Held | None:
+    """What the plan's options hold, at another batch a rank where one is given; None where this
+    version does not offer them."""
+    names = [table.option for table in plan.tables]
+    held = held_by(plan.model, plan.cluster, plan.profile, names, batch)
+    return held if held is not None and len(_rows(plan)) == len(held.ledger) else None
+
+
+def is_charged(plan: Plan, held: Held) -> bool:
+    """Whether the plan's Instance counts these bytes, those of HBM at some moment."""
+    rows, instance = _rows(plan), plan.instance
+    at = [held.ledger @ _alive(moment) for moment in MOMENTS]
+    kept = held.ledger @ (_alive(DENSE))
+    for index, resource in enumerate(instance.resources):
+        use = instance.shard_use[rows, index]
+        likely = [held.ddr] if resource.name == "ddr" else at
+        alone = kept if ":" in resource.name else likely[0]  # other collectives than its own
+        if not any(bool(((use == each) | (use == alone)).all()) for each in likely):
+            return False
+    return True
+
+
+def _alive(moment: str) -> IntArray:
+    return alive(SHARD_ENTRIES, moment)
+
+
+def _ranks(plan: Plan, held: Held) -> Iterator[PlaceBytes]:
+    """The HBM of every rank."""
+    shards = shards_at(plan, held)
+    for number, rank in enumerate(plan.cluster.ranks):
+        fixed = outside(plan.model, plan.cluster, rank.hbm_bytes, rank.reserved_bytes).entries
+        headroom = fixed.pop("headroom", 0)
+        found = {
+            moment: _some(dict(zip(SHARD_NAMES, shards[moment][number].tolist(), strict=True)))
+            | everywhere
+            | fixed
+            for moment, everywhere in _everywhere(plan).items()
+        }
+        used = {moment: sum(entries.values()) for moment, entries in found.items()}
+        fullest = max(used, key=lambda moment: used[moment])
+        yield PlaceBytes(number, fullest, found[fullest], headroom, rank.hbm_bytes, used)
+
+
+def _everywhere(plan: Plan) -> dict[str, dict[str, int]]:
+    """What every rank holds of the exchange at each moment."""
+    amounts = exchange_bytes(plan.model, plan.cluster.num_ranks)
+    return {
+        moment: _some({name: n for name, n in amounts.items() if moment in _ALIVE[name]})
+        for moment in MOMENTS
+    }
+
+
+def _some(amounts: dict[str, int]) -> dict[str, int]:
+    return {name: amount for name, amount in amounts.items() if amount}
+
+
+def _machines(plan: Plan, held: Held) -> Iterator[PlaceBytes]:
+    """The DDR of every machine."""
+    tables = ranks_of_rows(plan, held.ddr[:, None])[:, 0]
+    for number, ranks in enumerate(plan.cluster.machine_ranks):
+        found = outside_ddr(plan.cluster, number)
+        headroom = found.pop("headroom", 0)
+        entries = _some({"host_tables": int(tables[list(ranks)].sum())} | found)
+        whole, used = plan.cluster.machines[number].ddr_bytes, sum(entries.values())
+        yield PlaceBytes(number, "", entries, headroom, whole, {"": used})
+
+
+def shards_at(plan: Plan, held: Held) -> dict[str, IntArray]:
+    """Bytes of every entry of shards on each rank at each moment; int64 arrays [ranks, entries].
+
+    With ``buffers: largest_collective``, what is in exchange is that of each rank's largest
+    collective.
+    """
+    everything = ranks_of_rows(plan, held.ledger)
+    if plan.model.workload.buffers == "additive":
+        return {moment: everything * _alive(moment) for moment in MOMENTS}
+    of = [(t.kind, plan.model.table(t.name).output, t.sharding_type) for t in plan.tables]
+    each = [
+        ranks_of_rows(plan, held.ledger, [i for i, mine in enumerate(of) if mine == one])
+        for one in dict.fromkeys(of)
+        if one[2] != "data_parallel"
+    ]
+    passing = np.isin(SHARD_NAMES, FOLLOW_ROWS)
+    piles = np.stack(each) if each else np.zeros((1, *everything.shape), np.int64)
+    found = {}
+    for moment in MOMENTS:
+        sums = (piles * (passing * _alive(moment))).sum(axis=2)
+        largest = piles[sums.argmax(axis=0), np.arange(len(everything))]
+        found[moment] = np.where(passing, largest, everything) * _alive(moment)
+    return found
+
+
+def ranks_of_rows(plan: Plan, columns: IntArray, tables: Sequence[int] | None = None) -> IntArray:
+    """Columns of the chosen options' shard entries, summed over the shards on each rank.
+
+    Parameters
+    ----------
+    plan : Plan
+    columns : int64 array [entries, columns]
+        Rows as of :class:`milp_planner.pricing.held.Held`.
+    tables : sequence of int, optional
+        Of these only.
+
+    Returns
+    -------
+    int64 array [ranks, columns]
+    """
+    placement, instance = plan.outcome.placement, plan.instance
+    assert placement is not None
+    cost = np.zeros((len(instance.shard_cost), columns.shape[1]), dtype=np.int64)
+    cost[_rows(plan)] = columns
+    names = tuple(str(i) for i in range(columns.shape[1]))
+    return compute_loads(replace(instance, phases=names, shard_cost=cost), placement, tables).cost
+
+
+def _rows(plan: Plan) -> IntArray:
+    """Shard entries of the chosen options in the plan's Instance, table after table."""
+    placement, instance = plan.outcome.placement, plan.instance
+    assert placement is not None
+    ends = [(instance.option_blocks[o], instance.option_blocks[o + 1]) for o in placement.options]
+    return np.concatenate(
+        [np.arange(instance.block_shards[low], instance.block_shards[high]) for low, high in ends]
+    )

@@ -1,0 +1,83 @@
+"""The ledger of chosen options only, at any batch: what a plan holds, and how that grows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.model import Model
+from milp_planner.pricing.enumeration import enumerations_of
+from milp_planner.pricing.exchange import Links
+from milp_planner.pricing.job import OptionColumns, choice_code, job_of
+from milp_planner.pricing.ledger import SHARD_NAMES
+from milp_planner.pricing.profile import Profile
+from milp_planner.pricing.shards import exchanged_by, shard_bytes, shards_of
+from milp_planner.pricing.units import FloatArray, IntArray
+
+FOLLOW_ROWS = ("output", "encoding", "gradients")
+"""Entries that follow the load of a shard where its table returns an embedding for each id; ids
+always do."""
+
+
+class Held(NamedTuple):
+    """Shard entries of one option a table; rows are entries, in the order of the tables."""
+
+    first: IntArray
+    """Rows of table t are ``first[t] … first[t+1] − 1``; int64 array [tables + 1]."""
+    ledger: IntArray
+    """As :attr:`milp_planner.pricing.options.Entries.ledger`."""
+    ddr: IntArray
+    peak: FloatArray
+    """Lookups over the mean of all shards in the worst batch, float array [entries]."""
+    follows: IntArray
+    """What of the ledger is proportional to that; as ``ledger``."""
+
+
+def held_by(
+    model: Model,
+    cluster: Cluster,
+    profile: Profile,
+    names: Sequence[str],
+    batch: int | None = None,
+) -> Held | None:
+    """The bytes of the options so named, one a table; None where a table does not offer its own.
+
+    Parameters
+    ----------
+    model : Model
+    cluster : Cluster
+    profile : Profile
+    names : sequence of str
+        The chosen option of every table.
+    batch : int, optional
+        Samples a rank and step; default: the workload's.
+    """
+    legal = enumerations_of(model, cluster)
+    if any(name not in each.names for name, each in zip(names, legal, strict=True)):
+        return None
+    if batch is not None:
+        workload = model.workload.model_copy(update={"batch_per_rank": batch})
+        model = model.model_copy(update={"workload": workload})
+    choices = [
+        each.choices[each.names.index(name)] for name, each in zip(names, legal, strict=True)
+    ]
+    code = [choice_code(choice, cluster.num_ranks) for choice in choices]
+    columns = OptionColumns(
+        np.arange(len(code)), *np.array(code, dtype=np.int64).reshape(-1, 5).T.copy()
+    )
+    nowhere = Links(*[math.inf] * 6, machines=len(cluster.machines), ranks=cluster.num_ranks)
+    job = job_of(model, cluster, profile, nowhere)  # bytes do not depend on bandwidths
+    first, shards = shards_of(job, choices, columns)
+    options = columns.at(shards.option)
+    bytes_ = shard_bytes(job, options, shards, exchanged_by(job, options, shards))
+    split = options.group_ranks > 1
+    rows = split & ~job.tables.pooled[options.table]
+    follows = np.zeros_like(bytes_.ledger)
+    for name, where in (("inputs", split), *((name, rows) for name in FOLLOW_ROWS)):
+        column = SHARD_NAMES.index(name)
+        follows[:, column] = bytes_.ledger[:, column] * where
+    return Held(first, bytes_.ledger, bytes_.ddr, shards.peak, follows)
