@@ -49,9 +49,9 @@ class PlaceBytes:
         return sum(self.entries.values())
 
     @property
-    def over(self) -> bool:
-        """Whether less than the headroom stays free."""
-        return self.used > self.whole - self.headroom
+    def room(self) -> int:
+        """What is left beyond the headroom; negative where that is not kept."""
+        return self.whole - self.headroom - self.used
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,6 @@ class LedgerInfo(Facts):
     """What was assumed because nobody said, in a sentence."""
 
 
-
 def ledger_of(plan: Plan) -> LedgerInfo | None:
     """The ledger of a plan; None without a placement, or where its Instance counts other bytes, as
     that of a plan made by an earlier version."""
@@ -76,7 +75,7 @@ def ledger_of(plan: Plan) -> LedgerInfo | None:
     held = held_of(plan)
     if held is None or not is_charged(plan, held):
         return None
-    hbm = () if plan.cluster.cpu_only else tuple(_ranks(plan, held))
+    hbm = () if plan.cluster.cpu_only else tuple(hbm_of(plan, held))
     ddr = tuple(_machines(plan, held))
     named = {name for place in (*hbm, *ddr) for name in place.entries}
     most = max(rank.hbm_bytes for rank in plan.cluster.ranks)
@@ -88,19 +87,18 @@ def ledger_of(plan: Plan) -> LedgerInfo | None:
     )
 
 
-def held_of(plan: Plan, batch: int | None = None) -> Held | None:
-    """What the plan's options hold, at another batch a rank where one is given; None where this
-    version does not offer them."""
+def held_of(plan: Plan) -> Held | None:
+    """What the plan's options hold; None where this version does not offer them."""
     names = [table.option for table in plan.tables]
-    held = held_by(plan.model, plan.cluster, plan.profile, names, batch)
+    held = held_by(plan.model, plan.cluster, plan.profile, names)
     return held if held is not None and len(_rows(plan)) == len(held.ledger) else None
 
 
 def is_charged(plan: Plan, held: Held) -> bool:
     """Whether the plan's Instance counts these bytes, those of HBM at some moment."""
     rows, instance = _rows(plan), plan.instance
-    at = [held.ledger @ _alive(moment) for moment in MOMENTS]
-    kept = held.ledger @ (_alive(DENSE))
+    at = [held.ledger @ alive_at(moment) for moment in MOMENTS]
+    kept = held.ledger @ (alive_at(DENSE))
     for index, resource in enumerate(instance.resources):
         use = instance.shard_use[rows, index]
         likely = [held.ddr] if resource.name == "ddr" else at
@@ -110,11 +108,12 @@ def is_charged(plan: Plan, held: Held) -> bool:
     return True
 
 
-def _alive(moment: str) -> IntArray:
+def alive_at(moment: str) -> IntArray:
+    """Which entries of shards are alive at a moment: 0 or 1, int64 array [entries]."""
     return alive(SHARD_ENTRIES, moment)
 
 
-def _ranks(plan: Plan, held: Held) -> Iterator[PlaceBytes]:
+def hbm_of(plan: Plan, held: Held) -> Iterator[PlaceBytes]:
     """The HBM of every rank."""
     shards = shards_at(plan, held)
     for number, rank in enumerate(plan.cluster.ranks):
@@ -158,26 +157,27 @@ def _machines(plan: Plan, held: Held) -> Iterator[PlaceBytes]:
 def shards_at(plan: Plan, held: Held) -> dict[str, IntArray]:
     """Bytes of every entry of shards on each rank at each moment; int64 arrays [ranks, entries].
 
-    With ``buffers: largest_collective``, what is in exchange is that of each rank's largest
-    collective.
+    Of those in exchange, where only the largest collective's count, each rank's largest.
     """
-    everything = ranks_of_rows(plan, held.ledger)
-    if plan.model.workload.buffers == "additive":
-        return {moment: everything * _alive(moment) for moment in MOMENTS}
-    of = [(t.kind, plan.model.table(t.name).output, t.sharding_type) for t in plan.tables]
-    each = [
-        ranks_of_rows(plan, held.ledger, [i for i, mine in enumerate(of) if mine == one])
-        for one in dict.fromkeys(of)
-        if one[2] != "data_parallel"
-    ]
-    passing = np.isin(SHARD_NAMES, FOLLOW_ROWS)
-    piles = np.stack(each) if each else np.zeros((1, *everything.shape), np.int64)
+    whole, passing = ranks_of_rows(plan, held.ledger), np.isin(SHARD_NAMES, FOLLOW_ROWS)
+    piles = np.stack([ranks_of_rows(plan, held.ledger, tables) for tables in collectives_of(plan)])
     found = {}
     for moment in MOMENTS:
-        sums = (piles * (passing * _alive(moment))).sum(axis=2)
-        largest = piles[sums.argmax(axis=0), np.arange(len(everything))]
-        found[moment] = np.where(passing, largest, everything) * _alive(moment)
+        sums = (piles * (passing * alive_at(moment))).sum(axis=2)
+        largest = piles[sums.argmax(axis=0), np.arange(len(whole))]
+        found[moment] = np.where(passing, largest, whole) * alive_at(moment)
     return found
+
+
+def collectives_of(plan: Plan) -> list[list[int]]:
+    """Tables whose exchanges are in memory at the same time: all, or those of each collective."""
+    if plan.model.workload.buffers == "additive":
+        return [list(range(len(plan.tables)))]
+    found: dict[tuple[str, ...], list[int]] = {}
+    for index, (placed, table) in enumerate(zip(plan.tables, plan.model.tables, strict=True)):
+        key = (placed.kind, table.output, placed.sharding_type)
+        found.setdefault(key, []).append(index)
+    return list(found.values())
 
 
 def ranks_of_rows(plan: Plan, columns: IntArray, tables: Sequence[int] | None = None) -> IntArray:

@@ -1,4 +1,4 @@
-"""The ledger of chosen options only, at any batch: what a plan holds, and how that grows."""
+"""The ledger of chosen options only: what a plan holds, and what of it follows the load."""
 
 from __future__ import annotations
 
@@ -37,13 +37,7 @@ class Held(NamedTuple):
     """What of the ledger is proportional to that; as ``ledger``."""
 
 
-def held_by(
-    model: Model,
-    cluster: Cluster,
-    profile: Profile,
-    names: Sequence[str],
-    batch: int | None = None,
-) -> Held | None:
+def held_by(model: Model, cluster: Cluster, profile: Profile, names: Sequence[str]) -> Held | None:
     """The bytes of the options so named, one a table; None where a table does not offer its own.
 
     Parameters
@@ -53,15 +47,10 @@ def held_by(
     profile : Profile
     names : sequence of str
         The chosen option of every table.
-    batch : int, optional
-        Samples a rank and step; default: the workload's.
     """
     legal = enumerations_of(model, cluster)
     if any(name not in each.names for name, each in zip(names, legal, strict=True)):
         return None
-    if batch is not None:
-        workload = model.workload.model_copy(update={"batch_per_rank": batch})
-        model = model.model_copy(update={"workload": workload})
     choices = [
         each.choices[each.names.index(name)] for name, each in zip(names, legal, strict=True)
     ]

@@ -1,0 +1,132 @@
+"""How much larger a batch, and how hot a hot rank, a plan's memory allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from formulations.instance import IntArray
+from milp_planner.files import Facts
+from milp_planner.plans.ledger import (
+    LedgerInfo,
+    alive_at,
+    collectives_of,
+    hbm_of,
+    held_of,
+    ledger_of,
+    ranks_of_rows,
+)
+from milp_planner.plans.placement import Plan
+from milp_planner.pricing.held import Held
+from milp_planner.pricing.ledger import MOMENTS
+from milp_planner.pricing.options import WHOLE_ROWS
+
+MOST_TIMES = 64
+"""Batches that many times the workload's are not looked at."""
+FINE = 200
+"""A batch is found to one part in so many."""
+NAMED = 3
+"""Tables that grow with a burst, of which another sharding is asked."""
+
+
+@dataclass(frozen=True)
+class Overflow:
+    """The first rank that overflows when something grows."""
+
+    now: float
+    """What was planned for."""
+    at: float
+    """The largest value at which every rank still keeps its headroom."""
+    rank: int
+
+
+@dataclass(frozen=True)
+class GrowthInfo(Facts):
+    """What a plan's HBM allows; None where nothing ever overflows."""
+
+    batch: Overflow | None
+    """Global batch, in samples."""
+    burst: Overflow | None
+    """Ids that a rank receives for its row-wise shards in one step, over their mean over ranks."""
+    tables: tuple[str, ...]
+    """Row-wise tables that grow with the burst on that rank, the largest first."""
+    instead: tuple[str, ...]
+    """Sharding types that they allow and that no burst changes."""
+
+
+def growth_of(plan: Plan) -> GrowthInfo | None:
+    """Batch and burst at which the first rank overflows; None where there is no ledger of HBM."""
+    found = ledger_of(plan)
+    held = None if found is None else held_of(plan)
+    if found is None or held is None or not found.hbm:
+        return None
+    burst, tables = _burst(plan, held, found)
+    return GrowthInfo(_batch(plan), burst, tables, _instead(plan, tables))
+
+
+def _batch(plan: Plan) -> Overflow | None:
+    """The largest batch that fits, to one part in :data:`FINE`; the same options and places."""
+    ranks, now = plan.cluster.num_ranks, plan.model.workload.batch_per_rank
+    low, high = 0, now
+    while (least := _least_room(plan, high))[0] >= 0:
+        low, high = high, 2 * high
+        if high > MOST_TIMES * now:
+            return None
+    while high - low > max(1, low // FINE):
+        middle = (low + high) // 2
+        room = _least_room(plan, middle)
+        low, high, least = (middle, high, least) if room[0] >= 0 else (low, middle, room)
+    return Overflow(now * ranks, low * ranks, least[1])
+
+
+def _least_room(plan: Plan, batch: int) -> tuple[int, int]:
+    """Bytes beyond the headroom on the fullest rank at so many samples a rank, and that rank."""
+    workload = plan.model.workload.model_copy(update={"batch_per_rank": batch})
+    changed = replace(plan, model=plan.model.model_copy(update={"workload": workload}))
+    held = held_of(changed)
+    assert held is not None
+    return min((each.room, each.place) for each in hbm_of(changed, held))
+
+
+def _burst(plan: Plan, held: Held, found: LedgerInfo) -> tuple[Overflow | None, tuple[str, ...]]:
+    """Where load over the mean first leaves no room, and the tables that bring it there.
+
+    At factor k a shard holds k · (what follows its load)/(its load in the worst batch) instead of
+    what follows that load, so that each rank has its k at each moment in closed form.
+    """
+    follows = held.follows.astype(np.float64)
+    mean = (follows / held.peak[:, None]).round().astype(np.int64)
+    best: tuple[float, float, int] | None = None
+    for tables in collectives_of(plan):
+        now, even = (ranks_of_rows(plan, each, tables) for each in (held.follows, mean))
+        for moment in MOMENTS:
+            ours, unit = now @ alive_at(moment), even @ alive_at(moment)
+            room = np.array([p.whole - p.headroom - p.moments[moment] for p in found.hbm])
+            for rank in np.flatnonzero(unit).tolist():
+                at = max(0.0, float((room[rank] + ours[rank]) / unit[rank]))
+                if best is None or at < best[1]:
+                    best = (float(ours[rank] / unit[rank]), at, rank)
+    if best is None:
+        return None, ()
+    return Overflow(*best), _growing(plan, mean, best[2])
+
+
+def _growing(plan: Plan, mean: IntArray, rank: int) -> tuple[str, ...]:
+    """Tables of a rank that grow with its load, the largest first."""
+    sizes = {
+        table.name: int(ranks_of_rows(plan, mean, [index])[rank].sum())
+        for index, table in enumerate(plan.tables)
+    }
+    return tuple(name for name in sorted(sizes, key=lambda n: -sizes[n]) if sizes[name])
+
+
+def _instead(plan: Plan, tables: tuple[str, ...]) -> tuple[str, ...]:
+    """Sharding types with whole rows that all of some tables are offered."""
+    first, names = plan.instance.table_options, plan.instance.option_names
+    offered = [
+        {name.partition("/")[0].partition(":")[0] for name in names[first[i] : first[i + 1]]}
+        for i, table in enumerate(plan.tables)
+        if table.name in tables[:NAMED]
+    ]
+    return tuple(sorted(WHOLE_ROWS.intersection(*offered))) if offered else ()
