@@ -85,6 +85,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
 
 def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     """The verdict, then tables and ranks, or why there are none."""
+    from milp_planner.features.plan.held import draw_held, held_info
     from milp_planner.features.plan.ranks import draw_slowest, slowest_of
     from milp_planner.features.plan.tables import MOST_TABLES
     from milp_planner.plans.display import hit_warnings, width_warnings
@@ -95,6 +96,9 @@ def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     if len(plan.tables) > MOST_TABLES:  # what is cut short begins with what matters
         yield draw_slowest(slowest_of(plan))
     yield from parts
+    held = held_info(plan)
+    if held is not None:
+        yield draw_held(held)
     yield from (*hot_warnings(plan), *hit_warnings(plan), *width_warnings(plan))
 
 

@@ -19,6 +19,7 @@ from milp_planner.errors import BadInput
 from milp_planner.files import write_json
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
+from milp_planner.plans.ledger import ledger_of
 from milp_planner.plans.placement import PlacedTable, Plan, placed_tables
 from milp_planner.pricing.profile import Profile
 from milp_planner.version import __version__
@@ -35,13 +36,16 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
 
     ``model``, ``cluster``, ``profile``, ``instance`` and ``outcome`` are embedded as they are, or
     as ``{"encoding", "data"}`` when large; ``fingerprints`` holds SHA-256 of the first four, and
-    ``version`` names the release that wrote it: for people, no reader depends on it.
+    ``version`` names the release that wrote it, and ``ledger`` what fills every rank and machine:
+    for people, no reader depends on them.
     """
+    ledger = ledger_of(plan)
     return {
         "format": FORMAT,
         "version": __version__,
         "fingerprints": _fingerprints(plan),
         "tables": [table.to_dict() for table in plan.tables],
+        "ledger": None if ledger is None else ledger.to_dict(),
         "model": _packed(plan.model.to_dict()),
         "cluster": _packed(plan.cluster.to_dict()),
         "profile": _packed(plan.profile.to_dict()),

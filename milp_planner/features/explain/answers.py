@@ -23,6 +23,7 @@ from milp_planner.features.explain.smallest import (
     least_memory,
 )
 from milp_planner.features.explain.why import WhyInfo, why
+from milp_planner.features.plan.held import HeldInfo, held_info
 from milp_planner.features.plan.ranks import SlowestInfo, slowest_of
 from milp_planner.features.plan.shortage import (
     ShortageInfo,
@@ -79,6 +80,7 @@ class Answers(Shown):
     *why*, ``steps`` the plans on the way of *moves*.
     """
 
+    held: HeldInfo | None = None
     slowest: SlowestInfo | None = None
     why: WhyInfo | None = None
     staircase: tuple[StaircaseInfo, ...] | None = None
@@ -184,6 +186,8 @@ def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
 def _why(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
     info, better = why(plan.instance, plan.outcome, budget, asked.tables, asked.alternatives)
     answers: dict[str, Any] = {"why": info}
+    if not asked.tables:
+        answers["held"] = held_info(plan)
     if not asked.tables and plan.instance.num_ranks > 1:
         answers["slowest"] = slowest_of(plan)
     return answers | _better(plan, better, budget)

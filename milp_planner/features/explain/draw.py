@@ -12,6 +12,7 @@ from milp_planner.drawing.page import Cell, Grid, draw_grid, fitting_grid
 from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap, show_seconds
 from milp_planner.features.explain.moves import draw_moves
 from milp_planner.features.explain.replan import change_text, draw_replan
+from milp_planner.features.plan.held import draw_held
 from milp_planner.features.plan.ranks import draw_slowest
 from milp_planner.features.plan.shortage import draw_shortage
 
@@ -31,6 +32,7 @@ AFTER = "after reservations"
 def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
     """Every answer there is, one after another."""
     drawn: dict[str, Callable[[Any], RenderableType]] = {
+        "held": draw_held,
         "slowest": draw_slowest,
         "why": lambda info: _draw_why(info, everything),
         "staircase": draw_staircase,

@@ -87,25 +87,26 @@ def held_grid(info: LedgerInfo, memory: str, scope: str, places: tuple[PlaceByte
 KEPT = "must stay free (min_headroom)"
 
 
-def growth_text(info: GrowthInfo, headroom: str) -> list[str]:
-    """Sentences: the batch, the burst and the sharding."""
-    found = []
-    if info.batch is not None:
-        times = info.batch.at / info.batch.now
+def notes(info: HeldInfo) -> list[str]:
+    """What was assumed; the batch, and the burst, beyond which the first rank has no headroom."""
+    growth, found = info.growth, []
+    if info.ledger.assumed is not None:
+        found.append(info.ledger.assumed)
+    if growth is not None and growth.batch is not None:
+        batch = growth.batch
         found.append(
-            f"a global batch of {info.batch.now:,.0f}; up to {info.batch.at:,.0f} "
-            f"({times:.2f} times) every rank keeps {headroom}, above it rank {info.batch.rank} "
-            "is the first that does not"
+            f"global batch {batch.now:,.0f}: up to {batch.at:,.0f} "
+            f"({batch.at / batch.now:.2f} times) fits like this; beyond, rank {batch.rank} is the "
+            "first without its headroom"
         )
-    if info.burst is not None:
-        found.append(
-            f"ids of row-wise tables at {info.burst.now:.2f} times their mean on rank "
-            f"{info.burst.rank} are planned for; up to {info.burst.at:.2f} times it keeps "
-            f"{headroom}"
+    if growth is not None and growth.burst is not None:
+        burst, grows = growth.burst, listed(growth.tables, NAMED)
+        text = (
+            f"worst batch: {burst.now:.2f} times the mean of row-wise ids on rank {burst.rank}, "
+            f"the first without its headroom from {burst.at:.2f} times; that is {grows}"
         )
-        what = f"{listed(info.tables, NAMED)} would take more then"
-        instead = f"; {' or '.join(info.instead)} would not" if info.instead else ""
-        found.append(what + instead)
+        instead = " or ".join(growth.instead)
+        found.append(f"{text}: {instead} would not grow" if instead else text)
     return found
 
 
@@ -115,8 +116,4 @@ def draw_held(info: HeldInfo) -> RenderableType:
     for name, scope, places in info.memories:
         grid = held_grid(info.ledger, name, scope, places)
         parts += [Text(grid.caption, style="bold"), draw_grid(grid, {"what it is": 20})]
-    if info.growth is not None:
-        parts += [Text(line) for line in growth_text(info.growth, "the headroom")]
-    if info.ledger.assumed is not None:
-        parts.append(Text(info.ledger.assumed, style="yellow"))
-    return Group(*parts)
+    return Group(*parts, *map(Text, notes(info)))

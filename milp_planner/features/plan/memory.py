@@ -1,8 +1,12 @@
-"""What fills every rank's HBM and every machine's DDR: one stack of modes a place."""
+"""What fills every rank's HBM and every machine's DDR: one stack a place.
+
+Of a plan whose ledger is known the stack is that ledger against the whole memory; else it is of
+modes against what tables may use.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,22 +17,61 @@ from milp_planner.drawing.units import memory_name, show_amount, show_share
 from milp_planner.features.plan.ranks import FOLD_ABOVE
 from milp_planner.features.plan.tables import MODES, facets_of, piles
 from milp_planner.files import Facts
+from milp_planner.plans.ledger import LedgerInfo, PlaceBytes
 
 #: Of tables whose option's name says no mode (TorchRec's, the literature's).
 OTHER = "other"
 
 
+#: What entries of the ledger are drawn as, with their colour's name; others are outside.
+KINDS = {
+    "weights": "weights",
+    "state": "optimizer state",
+    "metadata": "metadata, index",
+    "cache_index": "metadata, index",
+    "dense_gradients": "gradients",
+    "gradients": "gradients",
+    "sent_gradients": "gradients",
+    "activation_gradients": "gradients",
+    "inputs": "ids",
+    "batch": "ids",
+    "output": "embeddings sent",
+    "encoding": "embeddings sent",
+    "activations": "embeddings received",
+    "received": "embeddings received",
+    "host_tables": "weights",
+}
+OUTSIDE = "outside embeddings"
+#: In the order of their colours.
+COLOURS = (*dict.fromkeys(KINDS.values()), OUTSIDE)
+
+
 @dataclass(frozen=True)
 class TierMemory:
-    """One resource of ranks or machines."""
+    """One resource of ranks or machines, or their whole memory."""
 
     resource: str
     scope: str
-    modes: tuple[str, ...]
-    """What the stacks are of: modes in use, in a fixed order."""
+    parts: tuple[str, ...]
+    """What the stacks are of: modes or entries of the ledger in use, in a fixed order."""
     used: tuple[tuple[int, ...], ...]
-    """Bytes of each mode at each place."""
+    """Bytes of each part at each place."""
     capacity: tuple[int, ...]
+    kept: tuple[int, ...] | None = None
+    """Of a ledger: how much of the capacity must stay free, at each place."""
+
+    def limit(self, place: int) -> int:
+        """What may be used there."""
+        return self.capacity[place] - (0 if self.kept is None else self.kept[place])
+
+    def kind(self, part: str) -> str:
+        """What a part is drawn as: the mode itself, or the kind of the ledger's entry."""
+        return part if self.kept is None else KINDS.get(part, OUTSIDE)
+
+    def style(self, part: str) -> str:
+        """Class of its colour."""
+        kind = self.kind(part)
+        return f"m-{kind}" if self.kept is None else f"e{COLOURS.index(kind)}"
 
     @property
     def share(self) -> tuple[float, ...]:
@@ -59,8 +102,14 @@ class MemoryInfo(Facts):
         return tuple(fullest.values())
 
 
-def memory_of(instance: Instance, placement: Placement) -> MemoryInfo:
-    """Stacks of a well-formed placement."""
+def memory_of(
+    instance: Instance, placement: Placement, ledger: LedgerInfo | None = None
+) -> MemoryInfo:
+    """Stacks of a well-formed placement: of its ledger where that is known."""
+    if ledger is not None:
+        places = ("hbm", "rank", ledger.hbm), ("ddr", "machine", ledger.ddr)
+        tiers = tuple(_whole(*each, [*ledger.meaning]) for each in places if each[2])
+        return MemoryInfo(tiers, instance.machines)
     names = [*MODES, OTHER]
     use = np.zeros((len(names), instance.num_ranks, len(instance.resources)), dtype=np.int64)
     for table in range(instance.num_tables):
@@ -69,7 +118,7 @@ def memory_of(instance: Instance, placement: Placement) -> MemoryInfo:
         mode = names.index(OTHER if facets is None else facets.mode)
         use[mode] += piles(instance, placement, [table]).use
     kept = [m for m in range(len(names)) if use[m].any()]
-    tiers = []
+    found = []
     for index, resource in enumerate(instance.resources):
         if resource.scope == Scope.CLUSTER:
             continue
@@ -78,16 +127,30 @@ def memory_of(instance: Instance, placement: Placement) -> MemoryInfo:
             stacks = np.stack(
                 [stacks[:, list(ranks)].sum(axis=1) for ranks in instance.machines], axis=1
             )
-        tiers.append(
+        found.append(
             TierMemory(
                 resource=resource.name,
                 scope=resource.scope.value,
-                modes=tuple(names[m] for m in kept),
+                parts=tuple(names[m] for m in kept),
                 used=tuple(tuple(row) for row in stacks.T.tolist()),
                 capacity=tuple(int(c) for c in resource.capacity),
             )
         )
-    return MemoryInfo(tuple(tiers), instance.machines)
+    return MemoryInfo(tuple(found), instance.machines)
+
+
+def _whole(
+    name: str, scope: str, places: Sequence[PlaceBytes], entries: Sequence[str]
+) -> TierMemory:
+    """A memory at its fullest moment; entries of one kind lie next to each other."""
+    here = [entry for entry in entries if any(entry in place.entries for place in places)]
+    here.sort(key=lambda entry: COLOURS.index(KINDS.get(entry, OUTSIDE)))
+    return TierMemory(
+        name, scope, tuple(here),
+        tuple(tuple(place.entries.get(entry, 0) for entry in here) for place in places),
+        tuple(place.whole for place in places),
+        tuple(place.headroom for place in places),
+    )  # fmt: skip
 
 
 LEFT = 84
@@ -102,14 +165,14 @@ _COLUMNS = 230.0
 
 
 def memory_svg(info: MemoryInfo, tier: TierMemory, unit: str) -> Drawing:
-    """Stacks of modes against capacity; above 64 ranks a heat map, one row per machine."""
+    """Stacks against capacity; above 64 ranks a heat map, one row per machine."""
     if folds(tier):
         return _heat_map(info, tier, unit)
     return (_bars if len(tier.capacity) <= MOST_BARS else _columns)(tier, unit)
 
 
 def folds(tier: TierMemory) -> bool:
-    """Whether places are cells of a heat map, without modes."""
+    """Whether places are cells of a heat map, without stacks."""
     return tier.scope == "rank" and len(tier.capacity) > FOLD_ABOVE
 
 
@@ -124,14 +187,15 @@ def _bars(tier: TierMemory, unit: str) -> Drawing:
         y = 4 + place * _ROW
         tip = _tip(tier, place, unit)
         drawing.text(LEFT - 8, y + 15, f"{tier.scope} {place}", "end")
-        full = across.at(tier.capacity[place])
+        full, limit = across.at(tier.capacity[place]), across.at(tier.limit(place))
         drawing.rect(LEFT, y, full - LEFT, _ROW - 6, "room", tip)
-        for mode, low, high in _stack(tier, place):
+        drawing.rect(limit, y, full - limit, _ROW - 6, "kept", tip)
+        for part, low, high in _stack(tier, place):
             x = across.at(low)
-            drawing.rect(x, y, across.at(high) - x, _ROW - 6, f"m-{mode}", tip)
-        drawing.line([(full, y - 2), (full, y + _ROW - 4)], "limit")
+            drawing.rect(x, y, across.at(high) - x, _ROW - 6, tier.style(part), tip)
+        drawing.line([(limit, y - 2), (limit, y + _ROW - 4)], "limit")
         used, capacity = sum(tier.used[place]), tier.capacity[place]
-        style = "over" if used > capacity else ""
+        style = "over" if used > tier.limit(place) else ""
         drawing.text(WIDTH - _SHARE, y + 15, words[place], "end", style)
         drawing.text(WIDTH, y + 15, show_share(used, capacity), "end", f"strong {style}")
     return drawing
@@ -149,10 +213,12 @@ def _columns(tier: TierMemory, unit: str) -> Drawing:
     for place, capacity in enumerate(tier.capacity):
         x = LEFT + place * step + (step - bar) / 2
         tip = _tip(tier, place, unit)
+        limit = up.at(tier.limit(place))
         drawing.rect(x, up.at(capacity), bar, foot - up.at(capacity), "room", tip)
-        for mode, low, high in _stack(tier, place):
-            drawing.rect(x, up.at(high), bar, up.at(low) - up.at(high), f"m-{mode}", tip)
-        drawing.line([(x - 2, up.at(capacity)), (x + bar + 2, up.at(capacity))], "limit")
+        drawing.rect(x, up.at(capacity), bar, limit - up.at(capacity), "kept", tip)
+        for part, low, high in _stack(tier, place):
+            drawing.rect(x, up.at(high), bar, up.at(low) - up.at(high), tier.style(part), tip)
+        drawing.line([(x - 2, limit), (x + bar + 2, limit)], "limit")
         if step >= 17 or place % 4 == 0:
             drawing.text(x + bar / 2, foot + 17, str(place), "middle")
     drawing.text(WIDTH - 10, foot + 33, tier.scope, "end", "label")
@@ -181,7 +247,8 @@ def _heat_map(info: MemoryInfo, tier: TierMemory, unit: str) -> Drawing:
             drawing.text(LEFT - 8, y + high * 0.72, f"machine {machine}", "end")
         for local, rank in enumerate(ranks):
             share = tier.share[rank]
-            level = min(10, int(share * 10)) if share <= 1 else 11
+            fits = sum(tier.used[rank]) <= tier.limit(rank)
+            level = min(10, int(share * 10)) if fits else 11
             x = LEFT + local * cell
             drawing.rect(x, y, cell - 1.5, high - 1.5, f"h{level}", _tip(tier, rank, unit))
             if cell >= 34 and high >= 16:
@@ -202,17 +269,20 @@ def _top(tier: TierMemory) -> int:
 
 
 def _stack(tier: TierMemory, place: int) -> Iterator[tuple[str, int, int]]:
-    """Modes that hold anything there, each with where it begins and ends."""
+    """Parts that hold anything there, each with where it begins and ends."""
     low = 0
-    for mode, amount in zip(tier.modes, tier.used[place], strict=True):
+    for part, amount in zip(tier.parts, tier.used[place], strict=True):
         if amount:
-            yield mode, low, low + amount
+            yield part, low, low + amount
             low += amount
 
 
 def _tip(tier: TierMemory, place: int, unit: str) -> str:
     used, capacity = sum(tier.used[place]), tier.capacity[place]
-    parts = [f"{mode} {show_amount(high - low, unit)}" for mode, low, high in _stack(tier, place)]
+    parts = [
+        f"{part.replace('_', ' ') if tier.kept else part} {show_amount(high - low, unit)}"
+        for part, low, high in _stack(tier, place)
+    ]
     share = show_share(used, capacity)
     text = f"{tier.scope} {place}: {show_amount(used, unit)} of {show_amount(capacity, unit)}"
     return f"{text} ({share})" + (f": {', '.join(parts)}" if parts else "")

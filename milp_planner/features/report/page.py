@@ -8,7 +8,7 @@ from typing import Any
 
 from formulations import Outcome
 from formulations.settings import TracePoint
-from milp_planner.drawing.page import Cell, Fact, Grid, Key, Part, Section, fill
+from milp_planner.drawing.page import Cell, Fact, Grid, Key, Part, Section, fill, sentence
 from milp_planner.drawing.units import (
     UNKNOWN,
     memory_name,
@@ -23,6 +23,7 @@ from milp_planner.drawing.units import (
 from milp_planner.features.explain.answers import Answers
 from milp_planner.features.explain.page import explained
 from milp_planner.features.explain.page_curves import draw_trace
+from milp_planner.features.plan.held import HeldInfo, held_grid, held_info, notes
 from milp_planner.features.plan.memory import MemoryInfo, folds, memory_of, memory_svg
 from milp_planner.features.plan.ranks import RanksInfo, by_memory, ranks_of
 from milp_planner.features.plan.shortage import ShortageInfo, shortage_of, shortage_section
@@ -60,6 +61,8 @@ class ReportInfo:
     tables: TablesInfo | None
     ranks: RanksInfo | None
     memory: MemoryInfo | None
+    held: HeldInfo | None
+    """The ledger; None also where the plan is of an earlier version."""
     modes: ModesInfo | None
     shortage: ShortageInfo | None
     """Of an infeasible plan."""
@@ -86,6 +89,7 @@ def report_of(plan: Plan, answers: Answers | None = None) -> ReportInfo:
     """Collect the figures of a plan."""
     instance, placement = plan.instance, plan.outcome.placement
     tables = None if placement is None else tables_of(instance, placement)
+    held = held_info(plan)
     return ReportInfo(
         model=plan.model.name,
         cluster=plan.cluster.name,
@@ -94,7 +98,10 @@ def report_of(plan: Plan, answers: Answers | None = None) -> ReportInfo:
         verdict=verdict_of(instance, plan.outcome),
         tables=tables,
         ranks=None if placement is None else ranks_of(instance, placement),
-        memory=None if placement is None else memory_of(instance, placement),
+        memory=None
+        if placement is None
+        else memory_of(instance, placement, None if held is None else held.ledger),
+        held=held,
         modes=None if tables is None else modes_of(tables),
         shortage=shortage_of(plan.outcome.detail),
         trace=_trace(plan.outcome),
@@ -188,20 +195,30 @@ def _memory_section(info: ReportInfo) -> Section | None:
     """Stacks or heat map of every memory that is in use."""
     if info.memory is None:
         return None
-    parts, modes, unused = [], {}, []
+    parts: list[Part] = []
+    keys: dict[str, str] = {}
+    unused: list[str] = []
     for tier in info.memory.shown:
         if not any(map(sum, tier.used)):
             unused.append(f" No {memory_name(tier.resource).upper()} is in use.")
             continue
         drawing = memory_svg(info.memory, tier, info.verdict.time_unit)
         parts.append(Part(drawing.title, drawing.render(), drawing.about))
-        modes.update({} if folds(tier) else dict.fromkeys(tier.modes))
+        keys |= {} if folds(tier) else {tier.style(part): tier.kind(part) for part in tier.parts}
     if not parts:
         return None
-    keys = tuple(Key(f"m-{mode}", mode) for mode in modes)
     text = f"Use of every place against its capacity.{''.join(unused)}"
-    return Section("memory", "Memory", text, (*keys, Key("room", "free")) if keys else (),
-                   tuple(parts))  # fmt: skip
+    if info.held is not None:
+        text = (
+            "Every place's whole memory at the fullest moment of a step. The line is what may be "
+            f"used, the headroom beyond it must stay free.{''.join(unused)}"
+        )
+        keys |= {"kept": "headroom"} if keys else {}
+        parts += [Part(table=held_grid(info.held.ledger, *each)) for each in info.held.memories]
+    shown = [Key(style, name) for style, name in keys.items()]
+    points = () if info.held is None else tuple(map(sentence, notes(info.held)))
+    return Section("memory", "Memory", text, (*shown, Key("room", "free")) if shown else (),
+                   tuple(parts), points)  # fmt: skip
 
 
 def _time_section(info: ReportInfo) -> Section | None:
