@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from formulations import Instance, Outcome
+    from milp_planner.plans.ledger import LedgerInfo
     from milp_planner.plans.placement import Plan
 
 PLAN_FILE = "plan.json"
@@ -91,12 +92,13 @@ def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     from milp_planner.plans.display import hit_warnings, width_warnings
     from milp_planner.plans.hot_ranks import hot_warnings
 
-    parts = drawn(plan.instance, plan.outcome, everything)
+    held = held_info(plan)
+    ledger = None if held is None else held.ledger
+    parts = drawn(plan.instance, plan.outcome, everything, ledger)
     yield next(parts)
     if len(plan.tables) > MOST_TABLES:  # what is cut short begins with what matters
         yield draw_slowest(slowest_of(plan))
     yield from parts
-    held = held_info(plan)
     if held is not None:
         yield draw_held(held)
     yield from (*hot_warnings(plan), *hit_warnings(plan), *width_warnings(plan))
@@ -167,7 +169,10 @@ def read(path: Path, objective: options.ObjectiveName | None = None) -> Instance
 
 
 def drawn(
-    instance: Instance, outcome: Outcome, everything: bool = False
+    instance: Instance,
+    outcome: Outcome,
+    everything: bool = False,
+    ledger: LedgerInfo | None = None,
 ) -> Iterator[RenderableType]:
     """The verdict, then tables and ranks where there is a plan."""
     from milp_planner.features.plan.ranks import draw_ranks, ranks_of
@@ -175,10 +180,10 @@ def drawn(
     from milp_planner.features.plan.tables import draw_tables, tables_of
     from milp_planner.features.plan.verdict import draw_verdict, verdict_of
 
-    yield draw_verdict(verdict_of(instance, outcome), instance.name)
+    yield draw_verdict(verdict_of(instance, outcome, ledger), instance.name)
     shortage = shortage_of(outcome.detail)
     if shortage is not None:
         yield draw_shortage(shortage, instance.time_unit)
     if outcome.placement is not None:
         yield draw_tables(tables_of(instance, outcome.placement), everything)
-        yield draw_ranks(ranks_of(instance, outcome.placement), everything)
+        yield draw_ranks(ranks_of(instance, outcome.placement, ledger), everything)

@@ -107,7 +107,7 @@ def _burst(plan: Plan, held: Held, found: LedgerInfo) -> tuple[Overflow | None, 
                 at = max(0.0, float((room[rank] + ours[rank]) / unit[rank]))
                 if best is None or at < best[1]:
                     best = (float(ours[rank] / unit[rank]), at, rank)
-    if best is None:
+    if best is None or best[1] >= plan.cluster.num_ranks:  # a rank that receives every id
         return None, ()
     return Overflow(*best), _growing(plan, mean, best[2])
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -58,7 +58,10 @@ def held_by(model: Model, cluster: Cluster, profile: Profile, names: Sequence[st
     columns = OptionColumns(
         np.arange(len(code)), *np.array(code, dtype=np.int64).reshape(-1, 5).T.copy()
     )
-    nowhere = Links(*[math.inf] * 6, machines=len(cluster.machines), ranks=cluster.num_ranks)
+
+    nowhere = Links(
+        inf, inf, inf, inf, inf, inf, machines=len(cluster.machines), ranks=cluster.num_ranks
+    )
     job = job_of(model, cluster, profile, nowhere)  # bytes do not depend on bandwidths
     first, shards = shards_of(job, choices, columns)
     options = columns.at(shards.option)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -24,6 +24,7 @@ from milp_planner.drawing.units import (
     time_unit,
 )
 from milp_planner.files import Facts
+from milp_planner.plans.ledger import LedgerInfo, PlaceBytes
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing import price
 
@@ -38,11 +39,13 @@ class Usage:
     resource: str
     used: int
     capacity: int
+    kept: int = field(default=0, kw_only=True)
+    """How much of the capacity must stay free, where that is a whole memory."""
 
     @property
     def over(self) -> bool:
-        """Whether more is used than there is."""
-        return self.used > self.capacity
+        """Whether more is used than may be."""
+        return self.used > self.capacity - self.kept
 
 
 @dataclass(frozen=True)
@@ -117,17 +120,42 @@ def by_memory(usage: Iterable[AnyUsage]) -> dict[str, AnyUsage]:
     return fullest
 
 
-def ranks_of(instance: Instance, placement: Placement) -> RanksInfo:
-    """Loads of a well-formed placement, rank by rank and machine by machine."""
+def ranks_of(
+    instance: Instance, placement: Placement, ledger: LedgerInfo | None = None
+) -> RanksInfo:
+    """Loads of a well-formed placement, rank by rank and machine by machine.
+
+    Of whole memories, with all that is in them, where a ledger is given; else of what the instance
+    counts.
+    """
     loads = compute_loads(instance, placement)
     slowest = loads.cost.max(axis=0)
-    return RanksInfo(
+    found = RanksInfo(
         phases=instance.phases,
         rows=tuple(_rank_row(instance, loads, r, slowest) for r in range(instance.num_ranks)),
         machines=tuple(_machine_row(instance, loads, m) for m in range(len(instance.machines))),
         barriers=tuple(int(v) for v in slowest),
         time_unit=instance.time_unit,
     )
+    return found if ledger is None else _in_whole(found, ledger)
+
+
+def _in_whole(info: RanksInfo, ledger: LedgerInfo) -> RanksInfo:
+    """The same with the usage of whole memories."""
+    hbm = [whole_usage("hbm", place) for place in ledger.hbm]
+    ddr = [whole_usage("ddr", place) for place in ledger.ddr]
+    rows = [replace(row, usage=tuple(hbm[row.rank : row.rank + 1])) for row in info.rows]
+    machines = []
+    for each in info.machines:
+        of = [hbm[rank] for rank in each.ranks] if hbm else []
+        most = (max(of, key=lambda use: use.used / max(1, use.capacity)),) if of else ()
+        machines.append(replace(each, usage=(ddr[each.machine],), fullest=most))
+    return replace(info, rows=tuple(rows), machines=tuple(machines))
+
+
+def whole_usage(memory: str, place: PlaceBytes) -> Usage:
+    """A whole memory at its fullest moment."""
+    return Usage(memory, place.used, place.whole, kept=place.headroom)
 
 
 def _rank_row(instance: Instance, loads: Loads, rank: int, slowest: np.ndarray) -> RankRow:

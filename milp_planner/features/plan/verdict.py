@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -27,6 +28,7 @@ from milp_planner.drawing.units import (
 from milp_planner.features.plan.goals import given_up, goal_lines
 from milp_planner.features.plan.ranks import RankRow, RanksInfo, Usage, by_memory
 from milp_planner.files import Facts
+from milp_planner.plans.ledger import LedgerInfo
 
 MEANING = {
     "step_time": "the embedding part of a step, barriers between phases, no overlap",
@@ -56,7 +58,7 @@ class Tightest(Usage):
     @property
     def headroom(self) -> int:
         """What is left there; negative when over."""
-        return self.capacity - self.used
+        return self.capacity - self.kept - self.used
 
     @property
     def at(self) -> str:
@@ -65,7 +67,8 @@ class Tightest(Usage):
 
     def room(self, unit: str) -> str:
         """What is left there, in words."""
-        return f"{show_amount(abs(self.headroom), unit)} {'too much' if self.over else 'free'}"
+        text = f"{show_amount(abs(self.headroom), unit)} {'too much' if self.over else 'free'}"
+        return f"{text} beyond {show_amount(self.kept, unit)} of headroom" if self.kept else text
 
 
 @dataclass(frozen=True)
@@ -144,8 +147,10 @@ class VerdictInfo(Facts):
         return tuple(by_memory(self.tightest).values())
 
 
-def verdict_of(instance: Instance, outcome: Outcome) -> VerdictInfo:
-    """Summarise an Outcome of an Instance."""
+def verdict_of(
+    instance: Instance, outcome: Outcome, ledger: LedgerInfo | None = None
+) -> VerdictInfo:
+    """Summarise an Outcome of an Instance; of whole memories where a ledger is given."""
     source, plan, now = outcome.bound_source, outcome.placement, current_plan(instance)
     today = None if now is None else check(instance, now)
     moved = None if plan is None or not instance.current else moved_tables(instance, plan)
@@ -153,6 +158,8 @@ def verdict_of(instance: Instance, outcome: Outcome) -> VerdictInfo:
     if plan is not None:
         loads = check(instance, plan).loads
         tight = _tightest_places(instance, loads) if loads is not None else ()
+    if ledger is not None:
+        tight = tuple(_tightest_in(ledger))
     return VerdictInfo(
         status=outcome.status.value,
         standing=standing(outcome),
@@ -179,6 +186,15 @@ def verdict_of(instance: Instance, outcome: Outcome) -> VerdictInfo:
         goals=outcome.goals,
         before_goals=outcome.before_goals,
     )
+
+
+def _tightest_in(ledger: LedgerInfo) -> Iterator[Tightest]:
+    """The place of each whole memory with the least room."""
+    for memory, scope, places in (("hbm", "rank", ledger.hbm), ("ddr", "machine", ledger.ddr)):
+        if any(place.whole or place.used for place in places):
+            least = min(places, key=lambda place: (place.room, place.place))
+            numbers = memory, least.used, least.whole, scope, least.place
+            yield Tightest(*numbers, kept=least.headroom)
 
 
 def _tightest_places(instance: Instance, loads: Loads) -> tuple[Tightest, ...]:

@@ -90,17 +90,16 @@ def report_of(plan: Plan, answers: Answers | None = None) -> ReportInfo:
     instance, placement = plan.instance, plan.outcome.placement
     tables = None if placement is None else tables_of(instance, placement)
     held = held_info(plan)
+    ledger = None if held is None else held.ledger
     return ReportInfo(
         model=plan.model.name,
         cluster=plan.cluster.name,
         profile=plan.profile.name,
         num_ranks=instance.num_ranks,
-        verdict=verdict_of(instance, plan.outcome),
+        verdict=verdict_of(instance, plan.outcome, ledger),
         tables=tables,
-        ranks=None if placement is None else ranks_of(instance, placement),
-        memory=None
-        if placement is None
-        else memory_of(instance, placement, None if held is None else held.ledger),
+        ranks=None if placement is None else ranks_of(instance, placement, ledger),
+        memory=None if placement is None else memory_of(instance, placement, ledger),
         held=held,
         modes=None if tables is None else modes_of(tables),
         shortage=shortage_of(plan.outcome.detail),
