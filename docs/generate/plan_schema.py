@@ -52,6 +52,11 @@ def plan_schema() -> dict[str, Any]:
             "version": {"description": "The milp-planner that wrote it.", "type": "string"},
             "fingerprints": {"$ref": "#/$defs/Fingerprints"},
             "tables": {"type": "array", "items": table},
+            "ledger": {
+                "description": "What fills every rank and machine, entry by entry, in bytes; for "
+                "people, and null where it is not known.",
+                "type": ["object", "null"],
+            },
             **{
                 name: {"anyOf": [ref, {"$ref": "#/$defs/Packed"}]} for name, ref in embedded.items()
             },

@@ -29,6 +29,7 @@ def check(
     from dataclasses import asdict
 
     import milp_planner
+    from milp_planner.features.plan.call import assumed
     from milp_planner.features.plan.doubts import doubts
 
     problems = milp_planner.check(model, cluster, profile=profile)
@@ -44,6 +45,9 @@ def check(
         if not problems:
             count = f", {len(warnings)} warning{'s' * (len(warnings) > 1)}" if warnings else ""
             console.out().print(f"no problems in {model} and {cluster}{count}")
+            told = assumed(model, cluster)
+            if told is not None:
+                console.out().print(told)
     if problems:
         raise typer.Exit(2)
 

@@ -21,6 +21,7 @@ from milp_planner.plans.compile import (
 )
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.pricing import price
+from milp_planner.pricing.outside import outside
 from milp_planner.pricing.profile import load_profile
 from milp_planner.today.matching import compile_grown
 from milp_planner.today.rows import TodaySource
@@ -152,3 +153,9 @@ def check(
     if tables is not None and place is not None and prices is not None:
         told(lambda: price(tables, place, prices))
     return tuple(problems)
+
+
+def assumed(model: ModelSource, cluster: ClusterSource) -> str | None:
+    """What is assumed to be in HBM outside the embeddings where neither says; else None."""
+    tables, place = to_model(model), to_cluster(cluster)
+    return outside(tables, place, max(rank.hbm_bytes for rank in place.ranks)).assumed

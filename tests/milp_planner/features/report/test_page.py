@@ -152,7 +152,7 @@ def test_the_stacks_add_up() -> None:
     """By hand: ``a`` 10 of HBM on every rank and 5 of DDR each, ``b`` 70 on rank 2."""
     info = memory_of(example(), placement())
     hbm, ddr = info.tiers
-    assert hbm.modes == ("other",)
+    assert hbm.parts == ("other",)
     assert [sum(u) for u in hbm.used] == [10, 10, 80, 10]
     assert [sum(u) for u in ddr.used] == [10, 10]
     assert hbm.share[2] == pytest.approx(0.8)

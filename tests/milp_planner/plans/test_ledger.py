@@ -1,0 +1,113 @@
+"""The ledger of a plan: what the Instance charges, whole; how far batch and burst may grow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import milp_planner
+from milp_planner.inputs import Cluster, Model
+from milp_planner.plans.growth import Overflow, growth_of
+from milp_planner.plans.ledger import LedgerInfo, ledger_of
+from milp_planner.plans.placement import Plan
+from tests.milp_planner.pricing.build import cluster, model
+
+SEQ = {"rows": 80_000, "dim": 64, "output": "sequence", "sequence_length": 50}
+HOT = {"kind": "unknown", "peak_skew": {"max_over_mean": 2.0, "ranks": 8}}
+ROW_WISE = {"constraints": {"sharding_types": ["row_wise"]}}
+GB = 2**30
+
+
+def planned(read: Model, site: Cluster | None = None) -> Plan:
+    """A plan found at once."""
+    return milp_planner.plan(read, site or cluster(), formulation="greedy", time_limit=5)
+
+
+def known(plan: Plan) -> LedgerInfo:
+    """Its ledger, which there is."""
+    found = ledger_of(plan)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("buffers", ["additive", "largest_collective"])
+@pytest.mark.parametrize("wire", ["fp32", "fp16"])
+def test_every_rank_has_the_room_that_the_instance_leaves_it(buffers: str, wire: str) -> None:
+    """The least that any HBM resource leaves a rank, less merged moments' half a percent."""
+    tables = [{"rows": 50_000}, {**SEQ, **ROW_WISE}, {**SEQ, "dim": 128, "rows": 9_000}]
+    plan = planned(model(*tables, batch_per_rank=2048, exchange_dtype=wire, buffers=buffers))
+    verdict = plan.verdict
+    assert verdict is not None
+    assert verdict.loads is not None
+    left = [
+        resource.capacity - use
+        for resource, use in zip(plan.instance.resources, verdict.loads.use, strict=True)
+        if resource.name.startswith("hbm")
+    ]
+    for place in known(plan).hbm:
+        least = min(int(each[place.place]) for each in left)
+        assert place.used == max(place.moments.values())
+        assert -8 <= place.room - least <= place.whole // 200
+
+
+def test_the_assumed_share_and_the_headroom_are_of_the_whole_memory() -> None:
+    """80 GiB: 10% assumed, 5% kept, and a sentence that says so."""
+    read = model(SEQ).model_copy(update={"outside_embeddings": None})
+    found = known(planned(read, cluster(reservations={"kjt_multiple": 0})))
+    place = found.hbm[0]
+    assert (place.whole, place.headroom) == (80 * GB, 4 * GB)
+    assert place.entries["assumed"] == 8 * GB
+    assert found.assumed is not None
+    assert found.meaning.keys() >= place.entries.keys()
+
+
+def test_a_plan_that_counts_other_bytes_has_no_ledger() -> None:
+    """As one of an earlier version: a byte more in a shard."""
+    plan = planned(model(SEQ))
+    use = plan.instance.shard_use + 1
+    assert ledger_of(replace(plan, instance=replace(plan.instance, shard_use=use))) is None
+
+
+def test_the_largest_batch_fits_and_a_larger_one_does_not() -> None:
+    """Planned again with options and places as they are: room at the batch told, none above."""
+    read = model({**SEQ, **ROW_WISE, "access": HOT}, batch_per_rank=65_536)
+    plan = planned(read)
+    growth = growth_of(plan)
+    assert growth is not None
+    assert growth.batch is not None
+    assert growth.batch.now == 8 * 65_536
+
+    def room(batch: float) -> int:
+        workload = read.workload.model_copy(update={"batch_per_rank": int(batch) // 8})
+        again = planned(read.model_copy(update={"workload": workload}))
+        if again.outcome.placement is None:
+            return -1
+        return min(place.room for place in known(again).hbm)
+
+    assert room(growth.batch.at) >= 0
+    assert room(growth.batch.at * 1.02) < 0
+
+
+def test_the_burst_that_fills_the_first_rank_by_hand() -> None:
+    """Twice the mean is planned for; each further mean takes a mean's ids, rows and gradients."""
+    rows = 65_536 * 50
+    plan = planned(
+        model({**SEQ, **ROW_WISE, "access": HOT}, batch_per_rank=65_536), cluster(hbm="5GiB")
+    )
+    growth = growth_of(plan)
+    assert growth is not None
+    size = 64 * 4 * rows
+    mean = 2 * 8 * rows + size  # two batches' ids, and rows or their gradients, in fp32
+    place = known(plan).hbm[0]
+    expected = 2.0 + place.room / mean
+    assert growth.burst == Overflow(pytest.approx(2.0), pytest.approx(expected), 0)
+    assert growth.tables == ("t0",)
+
+
+def test_whole_rows_do_not_follow_a_burst() -> None:
+    """Table-wise sequences and pooled outputs: no burst fills a rank."""
+    whole = {**SEQ, "access": HOT, "constraints": {"sharding_types": ["table_wise"]}}
+    growth = growth_of(planned(model(whole, batch_per_rank=4096)))
+    assert growth is not None
+    assert growth.burst is None
