@@ -31,7 +31,7 @@ SHARE, LEAST, MOST = 1.0, 3.0, 10.0
 #: Share of the time limit kept for the goals, and the most units of it.
 KEEP, MOST_KEPT = 0.1, 6.0
 #: Units an option for what compiled loops do once, and the largest share of the limit for it.
-EACH, MOST_AFTERWARDS = 2e-5, 0.2
+EACH, MOST_AFTERWARDS = 4e-5, 0.2
 #: Moves without a limit but time.
 MANY = 2**60
 #: Where nothing is said: the share of the objective given up so that a rank fuller than this has
@@ -175,7 +175,9 @@ class _Seek:
         return self._local.tidied(self._task(index))
 
     def _evened(self, index: int) -> Placement:
+        """Then tables may be tidied once more: those before were so for other goals."""
         assert self._local is not None
+        self._tidy = False
         return self._local.evened(self._task(index))
 
     def _annealed(self, index: int) -> Placement:
