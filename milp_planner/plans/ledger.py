@@ -115,15 +115,19 @@ def alive_at(moment: str) -> IntArray:
 
 def hbm_of(plan: Plan, held: Held) -> Iterator[PlaceBytes]:
     """The HBM of every rank."""
-    shards = shards_at(plan, held)
+    shards, exchanged = shards_at(plan, held), _everywhere(plan)
+    alike = {
+        rank: outside(plan.model, plan.cluster, rank.hbm_bytes, rank.reserved_bytes).entries
+        for rank in set(plan.cluster.ranks)
+    }
     for number, rank in enumerate(plan.cluster.ranks):
-        fixed = outside(plan.model, plan.cluster, rank.hbm_bytes, rank.reserved_bytes).entries
+        fixed = dict(alike[rank])
         headroom = fixed.pop("headroom", 0)
         found = {
             moment: _some(dict(zip(SHARD_NAMES, shards[moment][number].tolist(), strict=True)))
             | everywhere
             | fixed
-            for moment, everywhere in _everywhere(plan).items()
+            for moment, everywhere in exchanged.items()
         }
         used = {moment: sum(entries.values()) for moment, entries in found.items()}
         fullest = max(used, key=lambda moment: used[moment])
