@@ -43,6 +43,7 @@ from milp_planner.integrations.torchrec.rating import (
     summary,
     torchrec_rating,
 )
+from milp_planner.integrations.torchrec.received import above_estimate
 
 logger = logging.getLogger(__name__)
 
@@ -305,6 +306,9 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
             return
         blame = guilty(self._objective, best)
         logger.info("%s", summary(self.outcome, self.rating, self._objective, blame))
+        above = above_estimate(best, self._constraints, self._topology.world_size)
+        if above is not None:
+            logger.warning("%s", above)
         for stats in self._stats:
             if hasattr(stats, "log_outcome"):
                 stats.log_outcome(self.outcome, self._objective, blame)
