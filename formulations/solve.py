@@ -85,7 +85,20 @@ def _certified(
 def _proved(
     instance: Instance, chosen: registry.Formulation, settings: Settings, clock: Clock
 ) -> Outcome:
-    """What a formulation answers, with a certificate where time is left for one."""
+    """What a formulation answers, with a certificate where time is left for one; last, its own
+    certificate is tried at the plan's cost."""
+    from formulations.result.certify import LEAST_SECONDS, raised, seconds_to_check
+
+    outcome = _with_proof(instance, chosen, settings, clock)
+    if not settings.certificate or clock.interrupted():
+        return outcome
+    soon = seconds_to_check(instance, first=False) <= max(LEAST_SECONDS, clock.remaining())
+    return raised(instance, outcome) if soon else outcome
+
+
+def _with_proof(
+    instance: Instance, chosen: registry.Formulation, settings: Settings, clock: Clock
+) -> Outcome:
     from formulations.result.certify import certify, kept_to_prove, seconds_to_check
 
     conducted = chosen.proves == "optimum or gap"  # it keeps time itself, or proves on the way

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from formulations.instance import Instance
 from formulations.proof.prove import prove, prove_infeasible
@@ -63,6 +64,18 @@ def certify(instance: Instance, outcome: Outcome, seconds: float | None = None) 
         return outcome.with_(certificate=proof)
     certificate = prove(instance, outcome.objective, seconds)
     return outcome if certificate is None else with_certificate(instance, outcome, certificate)
+
+
+def raised(instance: Instance, outcome: Outcome) -> Outcome:
+    """The outcome's own certificate with the plan's cost as its target, where that closes too.
+
+    A certificate is made for the best plan of its moment; for one found later its multipliers may
+    do as they are, and the check tells.
+    """
+    certificate, objective = outcome.certificate, outcome.objective
+    if certificate is None or objective is None or certificate.target in (None, objective):
+        return outcome
+    return with_certificate(instance, outcome, replace(certificate, target=objective))
 
 
 def with_certificate(

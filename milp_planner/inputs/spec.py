@@ -74,8 +74,13 @@ class Spec(BaseModel):
 
     def fingerprint(self) -> str:
         """SHA-256 (hexadecimal) of the canonical JSON of ``to_dict``: equal content, equal text."""
-        canonical = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode()).hexdigest()
+        return fingerprint_of(self.to_dict())
+
+
+def fingerprint_of(document: Any) -> str:
+    """SHA-256 (hexadecimal) of the canonical JSON of plain values."""
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:

@@ -19,6 +19,7 @@ from milp_planner.errors import BadInput
 from milp_planner.files import write_json
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
+from milp_planner.inputs.spec import fingerprint_of
 from milp_planner.plans.ledger import ledger_of
 from milp_planner.plans.placement import PlacedTable, Plan, placed_tables
 from milp_planner.pricing.profile import Profile
@@ -92,7 +93,7 @@ def plan_from_dict(document: Any, what: str = "plan") -> Plan:
         outcome=outcome_from_dict(instance, part["outcome"], f"{what}: outcome"),
         tables=tuple(PlacedTable.from_dict(t, f"{what}: tables") for t in document["tables"]),
     )
-    _check(plan, document, what)
+    _check(plan, part, document, what)
     return plan
 
 
@@ -105,15 +106,20 @@ def _fingerprints(plan: Plan) -> dict[str, str]:
     }
 
 
-def _check(plan: Plan, document: dict[str, Any], what: str) -> None:
-    """Fingerprints match, and the tables say what the outcome means for the model."""
+def _check(plan: Plan, part: dict[str, Any], document: dict[str, Any], what: str) -> None:
+    """Fingerprints match what is written, and the tables say what the outcome means.
+
+    Of inputs the text counts: an earlier version wrote fewer fields, which are now at their
+    defaults.
+    """
     claimed = document["fingerprints"]
     for key, actual in _fingerprints(plan).items():
-        if not isinstance(claimed, dict) or claimed.get(key) != actual:
+        written = actual if key == "instance" else fingerprint_of(part[key])
+        if not isinstance(claimed, dict) or claimed.get(key) not in (actual, written):
             raise BadInput(
                 f"{what}: {key} does not match its fingerprint: the file was changed, or its "
-                f"version of milp-planner ({document.get('version', 'not stated')}; this is "
-                f"{__version__}) gave a {key} other fields"
+                f"milp-planner ({document.get('version', 'not stated')}; this is {__version__}) "
+                "wrote another one; plan again"
             )
     if plan.instance.time_unit != "ps":
         raise BadInput(f"{what}: instance: time_unit is not ps, which every plan has")

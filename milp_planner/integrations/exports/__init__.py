@@ -59,14 +59,32 @@ def write(plan: Plan, to: str) -> str:
     Raises
     ------
     BadInput
-        For an unknown format, a plan without a placement, or a decision the format cannot hold.
+        For an unknown format, a plan without a placement or with one that the solver-free check
+        rejects, or a decision the format cannot hold.
     """
     chosen = get(to)
     if not plan.tables and plan.model.tables:
         raise BadInput(
             f"the plan has no placement ({plan.outcome.status.value}): nothing to export"
         )
+    _check(plan)
     return chosen.write(plan)
+
+
+def _check(plan: Plan) -> None:
+    """Refuse a placement that breaks a constraint, or costs something else than the plan says."""
+    verdict, outcome = plan.verdict, plan.outcome
+    if verdict is None:
+        return
+    problem = verdict.violations[0] if verdict.violations else None
+    cost = verdict.objectives.get(plan.instance.objective.value)
+    if problem is None and outcome.objective not in (None, cost):
+        problem = f"it costs {cost}, not {outcome.objective} as the plan claims"
+    if problem is not None:
+        raise BadInput(
+            f"the plan's placement is refuted: {problem}; nothing was exported "
+            "(milp-planner verify tells more)"
+        )
 
 
 def read(text: str, to: str, model: Model) -> dict[str, PinSpec]:

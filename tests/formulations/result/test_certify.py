@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from formulations.proof.prove import symmetric_lp
-from formulations.result.certify import CERTIFICATE, certify, with_certificate
+from formulations.result.certify import CERTIFICATE, certify, raised, with_certificate
 from formulations.result.outcome import BoundSource, Status, StoppedBy, found, infeasible
 from formulations.result.verify import verify
 from tests.formulations.brute_force import brute_force
@@ -54,3 +56,19 @@ def test_what_is_feasible_stays_a_solvers_word() -> None:
     """A wrong claim that there is no plan gets no certificate."""
     outcome = infeasible("test", BoundSource("cpsat", exact=True))
     assert certify(four_tables(), outcome) is outcome
+
+
+def test_a_certificate_is_raised_to_the_plans_cost() -> None:
+    """One with a lower target that its nodes prove more than; at a cost that is not least, none."""
+    instance = four_tables()
+    truth = brute_force(instance)
+    assert truth.placement is not None
+    proved = certify(instance, found(instance, "test", truth.placement, StoppedBy.TIME_LIMIT))
+    assert proved.certificate is not None
+    lower = replace(proved.certificate, target=21)
+    outcome = found(instance, "test", truth.placement, StoppedBy.TIME_LIMIT)
+    outcome = with_certificate(instance, outcome, lower)
+    assert (outcome.status, outcome.certified_bound) == (Status.FEASIBLE, 21)
+    outcome = raised(instance, outcome)
+    assert (outcome.status, outcome.certified_bound) == (Status.OPTIMAL, 22)
+    assert raised(instance, outcome) is outcome

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -10,6 +14,7 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations import exports
 from milp_planner.plans.placement import Plan
+from milp_planner.plans.plan_file import read_plan
 
 from . import plans
 
@@ -99,3 +104,33 @@ def test_plan_without_a_placement(to: str) -> None:
     plan = plans.random_plan(0)
     with pytest.raises(BadInput, match="nothing to export"):
         exports.write(replace(plan, tables=()), to)
+
+
+@pytest.mark.parametrize("ranks", [[99], [0, 1], []])
+def test_a_refuted_placement_is_not_exported(ranks: list[int]) -> None:
+    """A rank that is not there, one too many, none: a sentence, for every format."""
+    plan = plans.chosen_plan({"a": "table_wise/HBM_ONLY"}, plans.static("a"))
+    assert plan.outcome.placement is not None
+    moved = replace(plan.outcome.placement, ranks=[[np.array(ranks, dtype=np.int64)]])
+    wrong = replace(plan, outcome=plan.outcome.with_(placement=moved))
+    for to in exports.FORMATS:
+        with pytest.raises(BadInput, match="placement is refuted: table 'a'"):
+            exports.write(wrong, to)
+
+
+def test_a_cost_that_is_not_the_placements_is_not_exported() -> None:
+    """What the plan claims to cost is recomputed first."""
+    plan = plans.chosen_plan({"a": "table_wise/HBM_ONLY"}, plans.static("a"))
+    assert plan.verdict is not None
+    objective = plan.verdict.objectives[plan.instance.objective.value]
+    wrong = replace(plan, outcome=plan.outcome.with_(objective=objective - 1))
+    with pytest.raises(BadInput, match=f"it costs {objective}, not {objective - 1} as the plan"):
+        exports.write(wrong, "torchrec")
+
+
+def test_forged_plans_are_not_exported(shared_data: Path) -> None:
+    """Placements that somebody moved."""
+    for name in ("r3_f16", "r3_f17", "r3_f18"):
+        plan = read_plan(shared_data / "forged" / f"{name}.json")
+        with pytest.raises(BadInput, match="placement is refuted"):
+            exports.write(plan, "torchrec")
