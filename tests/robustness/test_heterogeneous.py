@@ -72,7 +72,8 @@ def test_from_files_to_a_verified_report(cli: Cli, files: tuple[Path, Path]) -> 
     """Planned, verified without a solver, and every place reported against its own capacity."""
     done = cli("plan", *files, "--workers", "1", "-o", "plan.json")
     assert done.code == 0, done.err
-    assert "19.9 MiB" in done.out and "319.9 MiB" in done.out and "600.0 MiB" in done.out
+    assert "320.0 MiB" in done.out and "128.0 MiB" in done.out and "600.0 MiB" in done.out
+    assert "reserved on this rank alone" in done.out
     assert cli("verify", "plan.json").code == 0
     from milp_planner.plans.plan_file import read_plan
 
