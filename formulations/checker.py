@@ -33,6 +33,10 @@ class Refuted(Exception):
     """A claim of the outcome is not so."""
 
 
+class NotChecked(Exception):
+    """The certificate takes more steps than this reader gives it: it may be right or wrong."""
+
+
 def need(good: object, sentence: str, error: type[Exception] = Unreadable) -> None:
     """Refuse to go on."""
     if not good:
@@ -319,18 +323,34 @@ TREE = {"version": range(3, 4), "vectors": [[ROW]], "nodes": [NODE]}
 BOUND, NO_PLAN = {"kind": {"bound"}, "target": int, **TREE}, {"kind": {"infeasible"}, **TREE}
 CERTIFICATE = shaped((BOUND, NO_PLAN))
 
-MOST_COMBINED, MOST_SIZES, MOST_STEPS = 2**14, 2**9, 10**8  # where a node packs
+MOST_COMBINED, MOST_SIZES = 2**14, 2**9  # where a node packs
+MOST_STEPS, STEPS_PER_OPTION = 5 * 10**7, 100  # a certificate; about 3 microseconds each
 Items = tuple[int, ...]
 #: An option by its position in its table, and its home; None: none, or none that matters.
 Choice = namedtuple("Choice", "position home option floor peak")
+
+
+class Meter:
+    """Steps that are left to a certificate: what bounds time and memory."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.left = MOST_STEPS + STEPS_PER_OPTION * len(instance.allowed)
+
+    def take(self, many: int) -> None:
+        """Count steps."""
+        self.left -= many
+        need(self.left >= 0, "the certificate takes too long", NotChecked)
 
 
 class Vector:
     """Rows added up: ``limit`` is the right-hand side, :meth:`price` the least a choice adds;
     ``covers`` and ``own`` are the multipliers of largest-shard rows, by coordinate."""
 
-    def __init__(self, instance: Instance, rows: list[dict[str, Any]], target: int | None) -> None:
-        self.instance, zeros = instance, [0] * len(instance.at)
+    def __init__(
+        self, instance: Instance, rows: list[dict[str, Any]], target: int | None, meter: Meter
+    ) -> None:
+        self.instance, self.meter, zeros = instance, meter, [0] * len(instance.at)
+        meter.take(len(instance.at) * (1 + len(instance.ranks) // 10))
         self.covers: dict[int, list[int]] = defaultdict(zeros.copy)  # by machine; -1: all ranks
         self.own: dict[tuple[int, int], list[int]] = defaultdict(zeros.copy)  # by table as well
         self.fused, levels = Counter[Any](), defaultdict[Any, Counter[int]](Counter)
@@ -341,6 +361,7 @@ class Vector:
             table, machine = row.get("table", -1), row.get("machine", -1)
             k: Any = None if target is None and "cost" in kind else instance.names[kind].get(name)
             full = instance.capacities[k or 0]
+            meter.take(1 if at is not None else 1 + len(full) // 10)
             sizes = len(instance.tables), len(instance.machines), len(full)
             good = k is not None and all(map(lt, (table, machine, at or 0), sizes))
             need(good, f"a vector has a row of what is not there: {row!a:.90}")
@@ -385,8 +406,10 @@ class Vector:
         return (block.copies - 1) * least + self._site(block, parts)
 
     def _site(self, block: Block, parts: tuple[Part, ...]) -> int:
-        price = 0
+        price, covered = 0, sum([len(self.instance.regions[q]) for q in self.covers])
+        self.meter.take((covered + sum([len(part.ranks) for part in parts])) // 100)
         for times, shard, ranks in parts:
+            self.meter.take(len(self._rows(ranks)))
             each = [(sum(map(mul, row, shard.amounts)), n) for row, n in self._rows(ranks).items()]
             price += times * min(each)[0] if block.free else sum([one * n for one, n in each])
         taken = set() if block.free else {rank for part in parts for rank in part.ranks}
@@ -404,7 +427,8 @@ class Proof:
     def __init__(self, instance: Instance, document: Any) -> None:
         need(CERTIFICATE(document), "the certificate is not as its page says")
         self.instance, self.nodes, self.target = instance, document["nodes"], document.get("target")
-        self.vectors = [Vector(instance, rows, self.target) for rows in document["vectors"]]
+        self.meter = meter = Meter(instance)
+        self.vectors = [Vector(instance, rows, self.target, meter) for rows in document["vectors"]]
         # what one rank may bear at most, and the coordinates that it is a sum over
         uses = instance.names["largest_use"]
         bars = [(name, [k], max(instance.capacities[k])) for name, k in uses.items()]
@@ -413,8 +437,10 @@ class Proof:
         self.sums, self.most = [ks for _, ks, _ in bars], [most for _, _, most in bars]
         self.packed = {name: i for i, (name, _, _) in enumerate(bars)}
         self.lists: list[list[list[int]]] = []  # the cases of a split, none at a leaf
+        known = 1  # nodes that are the root or a case of a node so far
         tables = list(instance.tables.values())
-        for node in self.nodes:
+        for position, node in enumerate(self.nodes):
+            need(position < known, "a node comes before the split that it is a case of")
             table, lists = node.get("table", -1), node.get("options", node.get("machines", []))
             good = max(node.get("use", []), default=-1) < len(self.vectors) and table < len(tables)
             good = good and node.get("pack") in {None, *self.packed}
@@ -423,7 +449,8 @@ class Proof:
             good = table < 0 or (lists and all(i < end for items in lists for i in items))
             need(good, "a split has no case, or one that is not there")
             self.lists.append(lists)
-        need(len(self.nodes) == 1 + sum(map(len, self.lists)), "every node but one must be a case")
+            known += len(lists)
+        need(len(self.nodes) == known, "every node but one must be a case")
 
     def open_case(self) -> str | None:
         """The first node that is not closed, in a sentence; None: the claim is proved."""
@@ -431,7 +458,6 @@ class Proof:
         homes = homes or any(q >= 0 for vector in self.vectors for q in vector.covers)
         states: list[Any] = [[self._choices(table, homes) for table in self.instance.tables]]
         for position, (node, lists) in enumerate(zip(self.nodes, self.lists, strict=True)):
-            need(position < len(states), "a node comes before the split that it is a case of")
             state, states[position] = states[position], None
             closed = state is None or not (self._bare(state) and self._apply(node, state))
             if closed or ("pack" in node and not self._packs(self.packed[node["pack"]], state)):
@@ -445,6 +471,7 @@ class Proof:
             if not {case for case, _ in left} <= set().union(*cases):
                 return f"node {position} is open: its split leaves a case out"
             for case in cases:
+                self.meter.take(len(left) + len(state))
                 kept = [choice for one, choice in left if one in case]
                 states.append([*state[:table], kept, *state[table + 1 :]])
         return None
@@ -458,12 +485,14 @@ class Proof:
                 floor = [sum([option.floor[k] for k in ks]) for ks in self.sums]
                 peak = [sum([option.floor[k] + option.excess[k] for k in ks]) for ks in self.sums]
                 places = option.homes if homes and option.homes else {None}
+                self.meter.take(len(places))
                 found += [Choice(position, place, option, floor, peak) for place in places]
         return found
 
     def _bare(self, state: list[list[Choice]]) -> bool:
         """Remove what cannot stand beside all floors; False: a table has nothing left."""
         while all(state):
+            self.meter.take(len(state) + sum(map(len, state)))
             floors = [list(map(min, zip(*[c.floor for c in left], strict=True))) for left in state]
             room = list(map(sub, self.most, map(sum, zip(*floors, strict=True))))
             count = sum(map(len, state))
@@ -477,6 +506,7 @@ class Proof:
     def _apply(self, node: dict[str, Any], state: list[list[Choice]]) -> bool:
         """Remove what sums of rows rule out, each time with the bare rule; False: nothing left."""
         for vector in [self.vectors[v] for v in node.get("use", [])]:
+            self.meter.take(sum(map(len, state)))
             prices = [[vector.price(t, choice) for choice in left] for t, left in enumerate(state)]
             slack = vector.limit - sum(map(min, prices))
             for t, row in enumerate(prices):
@@ -488,17 +518,22 @@ class Proof:
 
     def _packs(self, f: int, state: list[list[Choice]]) -> bool:
         """Whether the items of some combination of choices can be put into bins, one by one."""
-        self.steps, combined = 0, {(self.most[f], Items())}
+        combined = {(self.most[f], Items())}
         for loads in [{self._load(choice, f) for choice in left} for left in state]:
-            need(len(combined) * len(loads) <= MOST_COMBINED, "there is too much to pack")
-            self._step(sum([len(a) + len(b) for _, a in combined for _, b in loads]))
+            many = len(combined) * len(loads)
+            need(many <= MOST_COMBINED, "there is too much to pack", NotChecked)
+            self.meter.take(sum([len(a) + len(b) for _, a in combined for _, b in loads]))
             combined = {(r - n, tuple(sorted(a + b))) for r, a in combined for n, b in loads}
         for room, items in combined:
-            need(len(set(items)) <= MOST_SIZES, "there is too much to pack")
+            need(len(set(items)) <= MOST_SIZES, "there is too much to pack", NotChecked)
             states = {items[::-1]}
             for bins in range(len(self.instance.ranks), 0, -1):
                 gaps = {left: gap for left in states if (gap := bins * room - sum(left)) >= 0}
-                states = {rest for left in gaps for rest in self._fill(left, room, gaps[left], 1)}
+                states = set()
+                for left, gap in gaps.items():
+                    for rest in self._fill(left, room, gap, 1):
+                        self.meter.take(1 + len(rest))  # it is kept
+                        states.add(rest)
             if () in states:
                 return True
         return False
@@ -509,7 +544,7 @@ class Proof:
         for block in choice.option.blocks:
             for part in next(iter(block.sites.values())) if block.free else ():
                 if size := sum([part.shard.amounts[k] for k in self.sums[f]]):
-                    self._step(part.times)
+                    self.meter.take(part.times)
                     items += [size] * part.times
         return choice.floor[f], tuple(sorted(items))
 
@@ -522,15 +557,10 @@ class Proof:
         size, many = items[0], items.count(items[0])
         small = items[many:]
         for n in range(first, min(many, free // size) + 1):
-            self._step(len(items))
+            self.meter.take(len(items))
             after, tight = free - n * size, gap if n == many else min(gap, size - 1)
             for rest in self._fill(small, after, tight, 0) if after - sum(small) <= tight else ():
                 yield items[n:many] + rest
-
-    def _step(self, many: int) -> None:
-        """Count what packing one node takes."""
-        self.steps += many
-        need(self.steps <= MOST_STEPS, "packing takes too long")
 
 
 # The outcome
@@ -588,8 +618,12 @@ def verdict(claims: dict[str, Any], planned: bool, proof: Proof | None) -> str:
     return f"{status}{by}, {text}"
 
 
+WORDS = {Refuted: ("refuted", 1), Unreadable: ("unreadable", 2), NotChecked: ("not checked", 3)}
+
+
 def main(paths: list[str]) -> int:
-    """Check files; exit with 0: a verdict, 1: a claim is refuted, 2: the input cannot be read."""
+    """Check files; exit with 0: a verdict, 1: a claim is refuted, 2: the input cannot be read,
+    3: not checked, because it takes too long or too much memory."""
     gc.disable()  # nothing here is cyclic, and there are millions of objects
     try:
         need(len(paths) in (1, 2), "give plan.json, or an outcome and its instance")
@@ -601,9 +635,12 @@ def main(paths: list[str]) -> int:
         parts = [parse(file["data"], "a part") if PACKED(file) else file for file in files]
         for line in check(parts[1], parts[0]):
             print(line)
-    except (Refuted, Unreadable) as error:
-        print(f"{type(error).__name__.lower()}: {error}", file=sys.stderr)
-        return 1 if isinstance(error, Refuted) else 2
+    except (Refuted, Unreadable, NotChecked) as error:
+        print(f"{WORDS[type(error)][0]}: {error}", file=sys.stderr)
+        return WORDS[type(error)][1]
+    except MemoryError:
+        print("not checked: the memory does not suffice", file=sys.stderr)
+        return 3
     return 0
 
 

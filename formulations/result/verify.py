@@ -44,14 +44,28 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verification:
-    """All claims of one Outcome; ``ok`` when none failed."""
+    """All claims of one Outcome.
+
+    Attributes
+    ----------
+    claims : tuple of Claim
+    checked : bool
+        False: the certificate takes more steps than the checker gives it, so that it may be right
+        or wrong.
+    """
 
     claims: tuple[Claim, ...]
+    checked: bool = True
+
+    @property
+    def refuted(self) -> bool:
+        """Whether some claim is not so."""
+        return any(claim.ok is False for claim in self.claims)
 
     @property
     def ok(self) -> bool:
-        """Whether no claim was refuted."""
-        return all(claim.ok is not False for claim in self.claims)
+        """Whether everything was checked and no claim refuted."""
+        return self.checked and not self.refuted
 
 
 def verify(instance: Instance, outcome: Outcome) -> Verification:
@@ -67,15 +81,25 @@ def verify(instance: Instance, outcome: Outcome) -> Verification:
     -------
     Verification
         Refuted claims have ``ok=False``; a bound that no certificate backs is ``ok=None``.
+
+    Raises
+    ------
+    InstanceError
+        When the certificate is malformed.
     """
+    checked = True
+    try:
+        certificate = [*_certificate(instance, outcome)]
+    except checker.NotChecked as error:
+        certificate, checked = [Claim("certificate", None, f"not checked: {error}")], False
     claims = [
         *_placement(instance, outcome),
-        *_certificate(instance, outcome),
+        *certificate,
         *_bound(outcome),
         *_search(outcome),
         _status(instance, outcome),
     ]
-    return Verification(tuple(claims))
+    return Verification(tuple(claims), checked)
 
 
 def _placement(instance: Instance, outcome: Outcome) -> Iterator[Claim]:
@@ -104,17 +128,27 @@ def _equal(name: str, claimed: int | None, actual: int | None) -> Claim:
 def certifies(instance: Instance, certificate: Certificate) -> bool:
     """Whether the checker, which shares no line with the prover, accepts the certificate.
 
+    Not so where it takes the checker more steps than it gives a certificate.
+
     Raises
     ------
     InstanceError
         When the certificate is malformed.
     """
+    try:
+        return _open_case(instance, certificate) is None
+    except checker.NotChecked:
+        return False
+
+
+def _open_case(instance: Instance, certificate: Certificate) -> str | None:
+    """What the certificate leaves open; errors as :func:`certifies`, and ``NotChecked``."""
     with uncollected():
         try:
             proof = checker.Proof(_as_read(instance), certificate_to_dict(certificate))
+            return proof.open_case()
         except checker.Unreadable as error:
-            raise InstanceError(str(error)) from error
-        return proof.open_case() is None
+            raise InstanceError(f"certificate: {error}") from error
 
 
 @contextmanager
@@ -141,11 +175,7 @@ def _certificate(instance: Instance, outcome: Outcome) -> Iterator[Claim]:
         if outcome.certified_bound is not None:
             yield Claim("certified bound", False, "claimed without a certificate")
         return
-    try:
-        proved = certifies(instance, certificate)
-    except InstanceError as error:
-        yield Claim("certificate", False, str(error))
-        return
+    proved = _open_case(instance, certificate) is None
     if certificate.kind == "infeasible":
         if outcome.certified_bound is not None:
             yield Claim("certified bound", False, "claimed beside a proof that there is no plan")

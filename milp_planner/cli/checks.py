@@ -67,7 +67,7 @@ def verify(
     """Re-derive a plan's claims without a solver.
 
     Feasibility, objective and certified bound are recomputed from the instance alone. Exit code 1
-    if any claim is refuted.
+    if any claim is refuted, 3 if the certificate takes more steps than the checker gives it.
     """
     from milp_planner import verify
     from milp_planner.features.verify import draw_claims, verification_to_dict
@@ -76,5 +76,7 @@ def verify(
     console.tell(
         json, lambda: verification_to_dict(result), lambda: [draw_claims(result, str(file))]
     )
-    if not result.ok:
+    if result.refuted:
         raise typer.Exit(1)
+    if not result.checked:
+        raise typer.Exit(3)

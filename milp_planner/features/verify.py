@@ -56,8 +56,9 @@ def verify(
         source = plan_from_dict(document, str(source))
     if not isinstance(source, Plan):
         return verify_outcome(_needed(given, "an Outcome"), source)
-    claims = verify_outcome(source.instance, source.outcome).claims
-    return Verification((*_same_instance(source, given), _repriced(source), *claims))
+    found = verify_outcome(source.instance, source.outcome)
+    more = (*_same_instance(source, given), _repriced(source))
+    return Verification((*more, *found.claims), found.checked)
 
 
 def _needed(instance: Instance | None, what: str) -> Instance:
@@ -99,6 +100,8 @@ def summary(result: Verification) -> str:
     refuted = [claim.name for claim in result.claims if claim.ok is False]
     if refuted:
         return f"refuted: {', '.join(refuted)}"
+    if not result.checked:
+        return "not checked: the certificate takes more steps than the checker gives it"
     word = [claim.name for claim in result.claims if claim.ok is None]
     if word:
         return f"verified; a solver's word alone stands behind: {', '.join(word)}"
@@ -106,9 +109,10 @@ def summary(result: Verification) -> str:
 
 
 def verification_to_dict(result: Verification) -> dict[str, Any]:
-    """``ok``, the sentence, and every claim with ``ok`` true, false, or null (unproven here)."""
+    """``ok``, ``checked``, the sentence, and every claim with ``ok`` true, false, or null (unproven here)."""
     return {
         "ok": result.ok,
+        "checked": result.checked,
         "summary": summary(result),
         "claims": [{"name": c.name, "ok": c.ok, "text": c.text} for c in result.claims],
     }
