@@ -40,6 +40,11 @@ class Packing:
     measures : Measures
     steps : int, optional
         At most, in trying the first measure.
+
+    Attributes
+    ----------
+    spent : int
+        Steps that a reader takes for the case refuted last, at most and about: one for each item.
     """
 
     def __init__(self, instance: Instance, measures: Measures, steps: int = _STEPS) -> None:
@@ -50,6 +55,7 @@ class Packing:
             self._columns.setdefault(instance.resources[resource].name, [column])
         self._known: dict[tuple[int, str], tuple[int, Items]] = {}
         self._patience = self._steps = steps
+        self.spent = 0
         self._shards = np.zeros(instance.num_options, dtype=np.int64)
         owner = np.repeat(np.arange(instance.num_options), np.diff(instance.option_blocks))
         np.add.at(self._shards, owner, instance.block_count * instance.free)
@@ -81,7 +87,10 @@ class Packing:
             pairs = _combinations(choices, ranks, most)
             if any(len(items) > _ITEMS for _, items in pairs):
                 return False
-            return not any(self._fits(most - floor, items) for floor, items in pairs)
+            refuted = not any(self._fits(most - floor, items) for floor, items in pairs)
+            longest = max((len(items) for _, items in pairs), default=0)
+            self.spent = (self._patience - self._steps + len(pairs)) * (1 + longest)
+            return refuted
         except _TooMany:
             self._patience = max(_LEAST, self._patience // 2)
             return False

@@ -85,6 +85,8 @@ _ROUNDS, _WORTH = 6, 0.1
 _TRIED, _PATIENCE = 30, 3
 #: Progress below this share of the distance to the target counts as this.
 _LITTLE = 1e-4
+#: Steps of a reader that a proof may take, about: well below what a certificate is given.
+_STEPS = 10_000_000
 
 
 @dataclass(eq=False)
@@ -176,7 +178,7 @@ class Tree:
         self._relaxation, self._effort = relaxation, effort
         self._packing = packing or Packing(rows.instance, rows.measures)
         self._seen: dict[tuple[int, bool], list[float]] = {}
-        self.nodes = 0
+        self.nodes, self.steps = 0, 0
         self.root = Node(rows.possible.copy(), {})
         self._look(self.root)
         self._settle(self.root)
@@ -195,7 +197,7 @@ class Tree:
 
     def run(self) -> None:
         """Split the weakest case, again and again, until none is open or nothing more helps."""
-        while self._open and not self._effort.over() and not self.stuck:
+        while self._open and not self._effort.over() and not self.stuck and self.steps < _STEPS:
             node = self._open[0][2]
             self.stuck = not self._branch(node)
             if not self.stuck:
@@ -230,6 +232,7 @@ class Tree:
         for child in node.children:
             self._settle(child)
             self._pack(child)
+            self.steps += int(node.keep.sum()) * (2 + 3 * len(child.use))
         return True
 
     def _hopeful(self, splits: list[Split]) -> list[tuple[int, Split]]:
@@ -287,6 +290,7 @@ class Tree:
         if not node.closed:
             node.pack = self._packing.refutes(node.keep, self.limit)
             node.closed = node.pack is not None
+            self.steps += self._packing.spent if node.closed else 0
 
     def _bare(self, node: Node) -> None:
         node.keep = bare(self.rows, node.keep, self.limit)

@@ -109,7 +109,7 @@ def summary(result: Verification) -> str:
 
 
 def verification_to_dict(result: Verification) -> dict[str, Any]:
-    """``ok``, ``checked``, the sentence, and every claim with ``ok`` true, false, or null (unproven here)."""
+    """``ok``, ``checked``, the sentence, and every claim: ``ok`` true, false or null (unproven)."""
     return {
         "ok": result.ok,
         "checked": result.checked,

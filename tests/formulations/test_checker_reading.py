@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from formulations import checker
@@ -148,6 +151,55 @@ def test_rows(row: Document) -> None:
     checker.Proof(document, bound(1) | {"vectors": [[]]})
     with pytest.raises(checker.Unreadable):
         checker.Proof(document, bound(1) | {"vectors": [[row]]})
+
+
+def test_nodes_out_of_order() -> None:
+    """A node before the split that it is a case of is no tree; so is one that splits later on."""
+    document, certificate = worked_example()
+    split = {"table": 0, "options": [[0], [1]]}
+    for nodes in ([{}, split, {}], [{}, {}, split], [split, {}, {}, split, {}]):
+        with pytest.raises(checker.Unreadable, match="comes before"):
+            checker.Proof(checker.Instance(document), certificate | {"nodes": nodes})
+
+
+def test_steps_of_the_whole_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes share their steps: what one may take, two may not; nor many vectors or homes."""
+    document, certificate = worked_example()
+    instance_read = checker.Instance(document)
+
+    def left(change: Document) -> int:
+        proof = checker.Proof(instance_read, certificate | change)
+        proof.open_case()
+        return proof.meter.left
+
+    full = checker.Meter(instance_read).left
+    packs = {"nodes": [{"pack": "hbm"}]}
+    both = {"nodes": [{"table": 0, "options": [[0], [1]]}, {"pack": "hbm"}, {"pack": "hbm"}]}
+    many = {"nodes": [{"use": [0] * 1000}]}
+    vectors = {"vectors": certificate["vectors"] * 1000}
+    for change in (packs, both, many, vectors):
+        monkeypatch.setattr(checker, "MOST_STEPS", 0)
+        monkeypatch.setattr(checker, "STEPS_PER_OPTION", 10**6)
+        used = 8 * 10**6 - left(change)
+        monkeypatch.setattr(checker, "STEPS_PER_OPTION", 0)
+        monkeypatch.setattr(checker, "MOST_STEPS", used)
+        assert left(change) == 0
+        monkeypatch.setattr(checker, "MOST_STEPS", used - 1)
+        with pytest.raises(checker.NotChecked, match="takes too long"):
+            left(change)
+    assert full == 5 * 10**7 + 100 * 8
+
+
+def test_no_memory_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What the memory does not suffice for is not checked, and not refuted: exit code 3."""
+    document, _ = worked_example()
+    (tmp_path / "i.json").write_text(json.dumps(document))
+
+    def none_left(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(checker, "check", none_left)
+    assert checker.main([str(tmp_path / "i.json"), str(tmp_path / "i.json")]) == 3
 
 
 def test_no_costs_without_a_target() -> None:

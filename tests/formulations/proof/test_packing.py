@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from formulations import checker
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance.file import instance_to_dict
 from formulations.proof.packing import Packing
 from formulations.proof.prove import prove
 from formulations.proof.rows import measures
@@ -106,3 +109,37 @@ def test_many_shards_are_left_to_sums() -> None:
     builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [1])], count=2**30)])
     huge = builder.build()
     assert Packing(huge, measures(huge)).refutes(np.ones(1, dtype=bool), 2**29 - 1) is None
+
+
+def test_a_tree_takes_no_more_steps_than_a_reader_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The prover stops splitting before its proof is too long to check, and what it has closes."""
+    hbm = [("hbm", "rank", 9)]
+    builder = InstanceBuilder([range(2)], ["p"], hbm, "busiest_rank")
+    for table in "abcd":
+        builder.add_table(table)
+        builder.add_option("fast", [Block(Where.ANY_RANK, [Shard({"hbm": 6}, [8])])])
+        builder.add_option("slow", [Block(Where.ANY_RANK, [Shard({"hbm": 1}, [14])])])
+    instance = builder.build()
+    monkeypatch.setattr(Packing, "refutes", lambda *_: None)
+    whole = prove(instance, 22)
+    monkeypatch.setattr("formulations.proof.tree._STEPS", 0)
+    short = prove(instance, 22)
+    assert whole is not None and len(whole.nodes) > 1 and certifies(instance, whole)
+    assert short is not None and len(short.nodes) == 1 and certifies(instance, short)
+
+
+def test_what_a_reader_takes_is_counted() -> None:
+    """The steps that packing says a reader needs are no fewer than the checker counts."""
+    sizes = [977 + 31 * i * i % 400 for i in range(12)]
+    instance = instance_of([[(0, (size,))] for size in sizes], 5, of_hbm=False)
+    packing = Packing(instance, measures(instance))
+    limit = -(-sum(sizes) // 5)
+    assert packing.refutes(np.ones(12, dtype=bool), limit) == "busiest_rank"
+    proof = checker.Proof(
+        checker.Instance(instance_to_dict(instance)),
+        {"version": 3, "kind": "bound", "target": limit + 1, "vectors": [],
+         "nodes": [{"pack": "busiest_rank"}]},
+    )  # fmt: skip
+    before = proof.meter.left
+    assert proof.open_case() is None
+    assert 0 < before - proof.meter.left <= packing.spent + 100

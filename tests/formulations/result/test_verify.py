@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formulations import BoundSource, Placement, Settings, Status, StoppedBy, solve
+from formulations import BoundSource, Placement, Settings, Status, StoppedBy, checker, solve
 from formulations.result.outcome import Outcome, infeasible, nothing
-from formulations.result.verify import Verification, verify
+from formulations.result.verify import Verification, certifies, verify
 from formulations.settings import TracePoint
 from tests.formulations.examples import every_kind, two_modes
 
@@ -120,3 +120,15 @@ def test_no_plan() -> None:
     assert failed(verify(instance, seen)) == ["trace"]
     lied = nothing("dp", StoppedBy.EXHAUSTED).with_(status=Status.FEASIBLE)
     assert failed(verify(instance, lied)) == ["status"]
+
+
+def test_a_certificate_that_takes_too_long(
+    monkeypatch: pytest.MonkeyPatch, proved: Outcome
+) -> None:
+    """It is not checked: neither refuted nor verified, unless something else is refuted."""
+    monkeypatch.setattr(checker, "MOST_STEPS", 0)
+    monkeypatch.setattr(checker, "STEPS_PER_OPTION", 0)
+    verification = verify(two_modes(), proved)
+    assert not verification.ok and not verification.refuted and not verification.checked
+    assert verify(two_modes(), proved.with_(objective=11)).refuted
+    assert proved.certificate is not None and not certifies(two_modes(), proved.certificate)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from formulations import Settings, read_instance, solve, write_instance
+from formulations import Settings, checker, read_instance, solve, write_instance
 from formulations.result.outcome_file import outcome_to_dict
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import plan_to_dict, read_plan
@@ -94,3 +94,24 @@ def test_no_solver_is_imported(cli: Cli, planned: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program, str(planned)], check=False,
                           capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+def test_malformed_and_too_long_certificates(
+    cli: Cli, planned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bad input where it is malformed, also after its root; exit code 3 where it takes too long."""
+    document = json.loads(planned.read_text())
+    certificate = document["outcome"]["certificate"]
+    split = {"table": 0, "options": [[0]]}
+    planned.write_text(json.dumps(_with(document, {**certificate, "nodes": [{}, split]})))
+    done = cli("verify", planned)
+    assert done.code == 2 and "comes before the split" in done.err and "Traceback" not in done.err
+    planned.write_text(json.dumps(document))
+    monkeypatch.setattr(checker, "MOST_STEPS", 0)
+    monkeypatch.setattr(checker, "STEPS_PER_OPTION", 0)
+    done = cli("verify", planned)
+    assert done.code == 3 and "not checked" in done.out
+
+
+def _with(document: dict[str, Any], certificate: object) -> dict[str, Any]:
+    return {**document, "outcome": {**document["outcome"], "certificate": certificate}}
