@@ -56,9 +56,9 @@ def verify(
         source = plan_from_dict(document, str(source))
     if not isinstance(source, Plan):
         return verify_outcome(_needed(given, "an Outcome"), source)
-    found = verify_outcome(source.instance, source.outcome)
+    judged = verify_outcome(source.instance, source.outcome)
     more = (*_same_instance(source, given), _repriced(source))
-    return Verification((*more, *found.claims), found.checked)
+    return Verification((*more, *judged.claims), judged.checked)
 
 
 def _needed(instance: Instance | None, what: str) -> Instance:
