@@ -27,8 +27,8 @@ from milp_planner.plans.compile import (
     compile_instance,
 )
 from milp_planner.plans.placement import Plan, decode
-from milp_planner.today.matching import compile_today
-from milp_planner.today.rows import TodaySource
+from milp_planner.today.matching import compile_grown
+from milp_planner.today.rows import TodaySource, read_today
 
 LIMITS = ("tables", "bytes")
 #: Moved tables that the terminal names; --json has all.
@@ -62,7 +62,7 @@ class ReplanInfo(Facts):
     time_unit: str
     now: int | None
     """Objective of the plan in production on the new model and cluster; None where it no longer
-    fits there."""
+    fits there. With ``today``, new tables stand where the plan given has them."""
     new_tables: tuple[str, ...]
     """Tables the plan in production does not have: placing them is free."""
     steps: tuple[ReplanStep, ...]
@@ -99,10 +99,10 @@ def replan(
     if known and today is not None:
         known += _on_the_way(current, base, known[0][1], by, grid)
     answers = trade_off(base, by, grid, budget, known)
-    there = {table.name for table in current.tables}
+    there = {each.table for each in base.current}
     info = ReplanInfo(
         by, base.objective.value, base.time_unit, now,
-        tuple(n for n in base.table_names if n not in there),
+        tuple(name for table, name in enumerate(base.table_names) if table not in there),
         tuple(_step(base, at, answer) for at, answer in answers.items()),
     )  # fmt: skip
     last = answers[grid[-1]]
@@ -127,7 +127,7 @@ def _known(
         compiled = replace(compiled, instance=compile_instance(compiled.options, kind, runs))
         start = carried(current, compiled.instance)
     else:
-        compiled, start = compile_today(today, model, cluster, kind)
+        compiled, start = compile_grown(today, model, cluster, kind, later=read_today(current))
     value = None if start is None else value_of(compiled.instance, start)
     return compiled, [] if start is None or value is None else [(0, start, value)]
 

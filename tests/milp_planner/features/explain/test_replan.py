@@ -111,6 +111,26 @@ def test_a_new_table_is_free_to_place(production: Plan) -> None:
     ]
 
 
+def test_a_table_that_today_lacks_is_free_to_place(production: Plan, tmp_path: Path) -> None:
+    """Today's file without one table: it is named and never moves, and nothing else at limit 0;
+    nor does a table that the better plan lacks, too, which starts where greedy puts it."""
+    today = tmp_path / "today.csv"
+    fresh, *old = [table.name for table in MODEL.tables]
+    lines = [f"{name},HBM_ONLY,,row_wise,all" for name in old]
+    today.write_text("\n".join(["table,mode,ratio,sharding_type,ranks", *lines]) + "\n")
+    info, best = replan(production, [0, len(old)], quick(), today=today)
+    assert info.new_tables == (fresh,) and fresh in drawn(draw_replan(info))
+    first, last = info.steps
+    assert first.moved == () and first.objective is not None and info.now is not None
+    assert last.objective is not None and last.objective <= first.objective <= info.now
+    assert best is not None and best.table(fresh) and fresh not in last.moved
+    extra = MODEL.tables[0].model_copy(update={"name": "extra"})
+    grown = MODEL.model_copy(update={"tables": (*MODEL.tables, extra)})
+    info, best = replan(production, [0], quick(), model=grown, today=today)
+    assert info.new_tables == (fresh, "extra") and best is not None and best.table("extra")
+    assert info.steps[0].moved == ()
+
+
 def test_a_plan_of_more_ranks_does_not_belong(production: Plan) -> None:
     """A placement on ranks that are gone is no placement."""
     wide = plan(MODEL, cluster(2), formulation="greedy", settings=LIMITS)
