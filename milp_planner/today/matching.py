@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,6 @@ from formulations import Instance, Placement, Settings, check, solve
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Model
 from milp_planner.inputs.problems import choice
-from milp_planner.inputs.table import Table
 from milp_planner.plans.compile import (
     ClusterSource,
     Compiled,
@@ -22,7 +22,7 @@ from milp_planner.plans.compile import (
 )
 from milp_planner.pricing import Options
 from milp_planner.pricing.options import TIERED, Choice
-from milp_planner.today.rows import CurrentTable, TodaySource, read_today
+from milp_planner.today.rows import CurrentTable, TodaySource, read_today, refuse
 
 #: Seconds at most to find new tables a first place.
 GREEDY_SECONDS = 10.0
@@ -38,9 +38,13 @@ def compile_today(
     to the model and cluster. The Instance knows it as ``current``, so moves against it are counted.
     """
     read = to_model(model)
-    rows = in_order(read_today(source), read)
+    rows, wrong = matched(read_today(source), read)
+    missing = [t.name for t, row in zip(read.tables, rows, strict=True) if row is None]
+    if missing and not wrong:  # a misspelt table is there under another name
+        more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+        wrong.append(f"the plan of today does not place table {missing[0]}{more}")
     compiled = compile_for(widened(read, rows), cluster, objective)
-    return _on_it(compiled, rows, ())
+    return _on_it(compiled, rows, (), wrong)
 
 
 def compile_grown(
@@ -56,39 +60,32 @@ def compile_grown(
     where greedy puts them; None where that finds no place.
     """
     read = to_model(model)
-    rows = read_today(source)
-    known = {table.name for table in read.tables}
-    there = {_known_as(row.table, known) for row in rows}
-    new = [name for name in (table.name for table in read.tables) if name not in there]
+    rows, wrong = matched(read_today(source), read)
+    new = [t.name for t, row in zip(read.tables, rows, strict=True) if row is None]
     if not new:
-        return compile_today(source, model, cluster, objective)
+        compiled = compile_for(widened(read, rows), cluster, objective)
+        return _on_it(compiled, rows, (), wrong)
     told = {row.table: row for row in later}
-    if not all(name in told for name in new):
-        old = in_order(rows, read.model_copy(update={"tables": _but(read, new)}))
-        by_name = {row.table: row for row in old}
-        mine = [by_name.get(table.name) for table in read.tables]
-        compiled = compile_for(widened(read, mine), cluster, objective)
-        start = solve(compiled.instance, "greedy", Settings(time_limit=GREEDY_SECONDS)).placement
-        if start is None:
-            return compiled, None
-        return _on_it(compiled, mine, new, start)
-    complete = in_order([*rows, *(told[name] for name in new)], read)
-    compiled = compile_for(widened(read, complete), cluster, objective)
-    return _on_it(compiled, complete, new)
-
-
-def _but(model: Model, names: Sequence[str]) -> tuple[Table, ...]:
-    return tuple(table for table in model.tables if table.name not in names)
+    if all(name in told for name in new):
+        rows = [row or _whole(told[t.name]) for t, row in zip(read.tables, rows, strict=True)]
+        compiled = compile_for(widened(read, rows), cluster, objective)
+        return _on_it(compiled, rows, new, wrong)
+    compiled = compile_for(widened(read, rows), cluster, objective)
+    start = solve(compiled.instance, "greedy", Settings(time_limit=GREEDY_SECONDS)).placement
+    if start is None and not wrong:
+        return compiled, None
+    return _on_it(compiled, rows, new, wrong, start)
 
 
 def _on_it(
     compiled: Compiled,
     rows: Sequence[CurrentTable | None],
     new: Sequence[str],
+    wrong: Sequence[str],
     start: Placement | None = None,
 ) -> tuple[Compiled, Placement]:
     """The plan on the Instance, which counts moves against it but for the new tables."""
-    placement = place(compiled.options, compiled.instance, rows, start)
+    placement = place(compiled.options, compiled.instance, rows, start, wrong)
     verdict = check(compiled.instance, placement)
     if not verdict.objectives:
         raise BadInput(f"the plan of today: {verdict.violations[0]}")
@@ -97,27 +94,26 @@ def _on_it(
     return replace(compiled, instance=replace(compiled.instance, current=current)), placement
 
 
-def in_order(rows: Sequence[CurrentTable], model: Model) -> list[CurrentTable]:
-    """The rows in the order of the model's tables; BadInput unless each is there exactly once.
+def matched(
+    rows: Sequence[CurrentTable], model: Model
+) -> tuple[list[CurrentTable | None], list[str]]:
+    """The row of each table of the model, None where there is none; and rows that are wrong.
 
     A row may name its table by a longer path that ends in the table's name after a dot, as
     TorchRec's printout does. One shard of ``column_wise`` is a whole table: ``table_wise``.
     """
     names = [table.name for table in model.tables]
-    known = set(names)
+    known, wrong = set(names), list[str]()
     by_name: dict[str, CurrentTable] = {}
     for row in rows:
         name = _known_as(row.table, known)
         if name is None:
-            raise BadInput(f"{row.where}: the model has no such table; {choice(row.table, names)}")
-        if name in by_name:
-            raise BadInput(f"{row.where}: is listed twice")
-        by_name[name] = _whole(replace(row, table=name))
-    missing = [name for name in names if name not in by_name]
-    if missing:
-        more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-        raise BadInput(f"the plan of today does not place table {missing[0]}{more}")
-    return [by_name[name] for name in names]
+            wrong.append(f"{row.where}: the model has no such table; {choice(row.table, names)}")
+        elif name in by_name:
+            wrong.append(f"{row.where}: is listed twice")
+        else:
+            by_name[name] = _whole(replace(row, table=name))
+    return [by_name.get(name) for name in names], wrong
 
 
 def _known_as(path: str, known: set[str]) -> str | None:
@@ -162,31 +158,41 @@ def place(
     instance: Instance,
     rows: Sequence[CurrentTable | None],
     start: Placement | None = None,
+    wrong: Sequence[str] = (),
 ) -> Placement:
     """The Placement a plan says; it need not fit. Tables without a row stand as in ``start``.
 
-    BadInput when a row is no legal option of its table, or its ranks do not belong to it.
+    BadInput names every row that is no legal option of its table, or whose ranks do not belong to
+    it, after what is known to be ``wrong`` already.
     """
-    candidates = [
-        _candidates(options, index, row) if row is not None else [_started(start, index)]
-        for index, row in enumerate(rows)
-    ]
-    chosen = np.asarray(_consistent(instance, candidates), dtype=np.int64)
-    ranks = [
-        _ranks(instance, int(option), row) if row is not None else _kept(start, index)
-        for index, (option, row) in enumerate(zip(chosen, rows, strict=True))
-    ]
-    return Placement(chosen, ranks)
+    problems = list(wrong)
+    candidates: dict[int, list[int]] = {}
+    for index, row in enumerate(rows):
+        if row is not None:
+            with _noted(problems):
+                candidates[index] = _candidates(options, index, row)
+        elif start is not None:
+            candidates[index] = [int(start.options[index])]
+    chosen = _consistent(instance, candidates)
+    ranks = []
+    for index, option in chosen.items():
+        row = rows[index]
+        if row is not None:
+            with _noted(problems):
+                ranks.append(_ranks(instance, option, row))
+        elif start is not None:
+            ranks.append(list(start.ranks[index]))
+    refuse(problems)
+    return Placement(np.asarray([*chosen.values()], dtype=np.int64), ranks)
 
 
-def _started(start: Placement | None, table: int) -> int:
-    assert start is not None
-    return int(start.options[table])
-
-
-def _kept(start: Placement | None, table: int) -> list[np.ndarray]:
-    assert start is not None
-    return list(start.ranks[table])
+@contextmanager
+def _noted(problems: list[str]) -> Iterator[None]:
+    """BadInput becomes one of the problems."""
+    try:
+        yield
+    except BadInput as error:
+        problems.append(str(error))
 
 
 def _candidates(options: Options, index: int, row: CurrentTable) -> list[int]:
@@ -228,11 +234,11 @@ def _means(choice: Choice, row: CurrentTable) -> bool:
     )
 
 
-def _consistent(instance: Instance, candidates: list[list[int]]) -> list[int]:
-    """One option per table; where several mean the same, the one its fusion group can honour."""
+def _consistent(instance: Instance, candidates: Mapping[int, list[int]]) -> dict[int, int]:
+    """One option a table; where several mean the same, the one its fusion group can honour."""
     group, level = instance.option_group, instance.option_level
     levels: dict[int, set[int]] = {}
-    for options in candidates:
+    for options in candidates.values():
         if len(options) == 1:
             levels.setdefault(int(group[options[0]]), set()).add(int(level[options[0]]))
 
@@ -240,7 +246,10 @@ def _consistent(instance: Instance, candidates: list[list[int]]) -> list[int]:
         there = levels.get(int(group[option]))
         return int(group[option]) < 0 or there is None or there == {int(level[option])}
 
-    return [next((o for o in options if honoured(o)), options[0]) for options in candidates]
+    return {
+        table: next((option for option in options if honoured(option)), options[0])
+        for table, options in candidates.items()
+    }
 
 
 def _ranks(instance: Instance, option: int, row: CurrentTable) -> list[np.ndarray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -25,7 +25,7 @@ TodaySource = Plan | str | Path | Mapping[str, PinSpec]
 COLUMNS = ("table", "mode", "ratio", "sharding_type", "ranks", "dist_type", "column_width")
 #: Columns a CSV may leave out.
 OPTIONAL = ("ratio", "ranks", "dist_type", "column_width")
-#: Wrong rows of a CSV that are listed before they are counted.
+#: Wrong rows that are listed before they are counted.
 MOST_WRONG = 20
 _ALIASES = {"cache_ratio": "ratio", "sharding": "sharding_type", "sharding type": "sharding_type"}
 
@@ -145,10 +145,15 @@ def read_csv(path: Path) -> list[CurrentTable]:
             found.append(_row(header, cells, f"{path}:{line}"))
         except BadInput as error:
             wrong.append(str(error))
-    if wrong:
-        more = [f"{path}: and {len(wrong) - MOST_WRONG} more rows"] * (len(wrong) > MOST_WRONG)
-        raise BadInput("\n".join([*wrong[:MOST_WRONG], *more]), [Problem(each) for each in wrong])
+    refuse(wrong)
     return found
+
+
+def refuse(wrong: Sequence[str]) -> None:
+    """BadInput with every sentence about a wrong row, a line each, if there is any."""
+    if wrong:
+        more = [f"and {len(wrong) - MOST_WRONG} more wrong rows"] * (len(wrong) > MOST_WRONG)
+        raise BadInput("\n".join([*wrong[:MOST_WRONG], *more]), [Problem(each) for each in wrong])
 
 
 def parse_ranks(text: str, where: str) -> tuple[int, ...] | None:

@@ -98,7 +98,9 @@ CASES: dict[str, Case] = {
     "audit: table missing": (
         {"p.csv": _HEAD + _ROWS.split("ads")[0]}, _AUDIT, ["does not place table ads"]
     ),
-    "audit: table twice": ({"p.csv": _HEAD + _ROWS + _ROWS}, _AUDIT, ["users", "twice"]),
+    "audit: table twice": (
+        {"p.csv": _HEAD + _ROWS + _ROWS.split("items")[0]}, _AUDIT, ["users", "twice"]
+    ),
     "audit: unknown mode": (
         {"p.csv": _HEAD + _ROWS.replace("HBM_ONLY", "HBM", 1)}, _AUDIT, ["p.csv:2", "HBM_ONLY"]
     ),

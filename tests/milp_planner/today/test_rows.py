@@ -86,7 +86,7 @@ def test_every_wrong_row_is_told_at_once(csv: Path) -> None:
     first, second = str(caught.value).splitlines()
     assert "p.csv:2" in first and "p.csv:4" in second and len(caught.value.problems) == 2
     csv.write_text(HEAD + "\nc,HBM,,row_wise," * 23)
-    with pytest.raises(BadInput, match="and 3 more rows"):
+    with pytest.raises(BadInput, match="and 3 more wrong rows"):
         read_csv(csv)
 
 

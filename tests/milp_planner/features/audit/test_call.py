@@ -15,7 +15,7 @@ from milp_planner.errors import BadInput
 from milp_planner.features.audit.facts import audit_of, draw_audit
 from milp_planner.inputs.table import PinSpec
 from milp_planner.plans.placement import Plan
-from milp_planner.today.matching import in_order
+from milp_planner.today.matching import matched
 from milp_planner.today.rows import read_today
 from tests.milp_planner.features.plan.test_ranks import drawn
 from tests.milp_planner.features.small import MODEL, cluster
@@ -133,9 +133,30 @@ def test_one_column_shard_is_a_whole_table(tmp_path: Path) -> None:
     rows = ["table,mode,sharding_type,ranks", *(f"{t.name},HBM_ONLY,table_wise,0" for t in
             MODEL.tables if t.kind == "torchrec")]  # fmt: skip
     (tmp_path / "p.csv").write_text("\n".join(rows).replace("table_wise", "column_wise"))
-    whole = in_order(read_today(tmp_path / "p.csv"), MODEL.model_copy(
+    whole, wrong = matched(read_today(tmp_path / "p.csv"), MODEL.model_copy(
         update={"tables": tuple(t for t in MODEL.tables if t.kind == "torchrec")}))  # fmt: skip
-    assert {row.sharding_type for row in whole} == {"table_wise"}
+    assert not wrong and {row and row.sharding_type for row in whole} == {"table_wise"}
+
+
+def test_every_row_that_does_not_belong_is_named_at_once(tmp_path: Path) -> None:
+    """An unknown table, an illegal option, ranks that are missing or do not exist: a line each, and
+    a problem each."""
+    (tmp_path / "p.csv").write_text(
+        "table,mode,ratio,sharding_type,ranks\nuser,HBM_ONLY,,table_wise,0\n"
+        "items,HBM_ONLY,,table_wise,9\nclicks,HBM_ONLY,,table_wise,0\nusers,HBM_ONLY,,table_wise,\n"
+    )
+    with pytest.raises(BadInput) as refused:
+        audit(tmp_path / "p.csv", MODEL, cluster(), formulation="greedy", settings=QUICK)
+    lines = str(refused.value).splitlines()
+    assert [each.message for each in refused.value.problems] == lines
+    for line, told in zip(
+        lines,
+        ("p.csv:2: table user: the model has no such table;",
+         "table clicks: table_wise/HBM_ONLY on 1 ranks is no legal",
+         "p.csv:5: table users: ", "p.csv:3: table items: rank 9 does not exist"),
+        strict=True,
+    ):  # fmt: skip
+        assert told in line
 
 
 def test_what_is_certified_comes_first() -> None:
