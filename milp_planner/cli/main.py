@@ -52,6 +52,7 @@ COMMANDS = (
     Command("verify", "checks:verify", "Judge"),
     Command("audit", "audit:run", "Judge"),
     Command("explain", "explain:run", "Judge"),
+    Command("fit-memory", "fit_memory:run", "Judge"),
     Command("report", "report:run", "Judge"),
     Command("simulate", "simulate:run", "Judge"),
     Command("route", "route:run", "Judge"),

@@ -1,0 +1,95 @@
+"""``milp-planner fit-memory``: what a step needs outside the embeddings, from measured peaks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from milp_planner.cli import console
+from milp_planner.cli.options import JsonOption, argument
+from milp_planner.errors import BadInput
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from milp_planner.features.fit_memory.call import Fit, Reading
+    from milp_planner.plans.placement import Plan
+
+FORM = "PLAN:RANK=SIZE"
+
+
+def run(
+    peaks: Annotated[
+        list[str],
+        argument(
+            FORM,
+            "A plan.json, one of its ranks and the peak of HBM measured there, for example "
+            "plan.json:0=187.2GiB: torch.cuda.max_memory_allocated over some steps, or what "
+            "nvidia-smi shows, library context included. One or more.",
+        ),
+    ],
+    json: JsonOption = False,
+) -> None:
+    """Fit what a step needs outside the embeddings to measured peaks.
+
+    Shows measured beside predicted, and prints the reservation, the largest that any peak leaves,
+    as lines for the model's file.
+    """
+    from milp_planner.features.fit_memory.call import fit_memory
+
+    fit = fit_memory(_readings(peaks))
+    console.tell(json, fit.to_dict, lambda: draw(fit))
+
+
+def _readings(peaks: list[str]) -> list[Reading]:
+    """The peaks as given, every plan read once."""
+    from milp_planner.features.fit_memory.call import Reading
+    from milp_planner.plans.plan_file import read_plan
+
+    plans: dict[str, Plan] = {}
+    found = []
+    for text in peaks:
+        place, equals, size = text.rpartition("=")
+        name, colon, rank = place.rpartition(":")
+        if not (equals and colon and name and rank.isascii() and rank.isdecimal()):
+            raise BadInput(f"found {text!r}; allowed: {FORM}, such as plan.json:0=187.2GiB")
+        try:
+            peak = _measured(size)
+        except ValueError as error:
+            raise BadInput(f"{text}: {error}") from None
+        plan = plans.get(name) or plans.setdefault(name, read_plan(Path(name)))
+        found.append(Reading(plan, name, int(rank), peak))
+    return found
+
+
+def _measured(size: str) -> int:
+    """Bytes of a measured size, rounded: people read 187.2GiB, which is no whole number."""
+    from milp_planner.inputs.quantities import parse_bytes, parse_fraction
+
+    unit = size.strip().lstrip("0123456789._").strip()
+    number = size.strip().removesuffix(unit).strip()
+    if not (unit and number):
+        return parse_bytes(size)
+    return round(parse_fraction(number, "a size such as 187.2GiB") * parse_bytes(f"1{unit}"))
+
+
+def draw(fit: Fit) -> list[RenderableType]:
+    """Measured beside predicted, and the lines to paste."""
+    from rich.table import Table
+
+    from milp_planner.drawing.units import show_bytes
+
+    table = Table("plan", box=None, pad_edge=False)
+    for head in ("rank", "measured", "predicted", "error", "embeddings", "outside"):
+        table.add_column(head, justify="right")
+    for rank in fit.ranks:
+        amounts = (rank.embeddings, rank.outside)
+        table.add_row(
+            rank.plan, str(rank.rank), show_bytes(rank.measured), show_bytes(rank.predicted),
+            f"{rank.predicted / rank.measured - 1:+.1%}" if rank.measured else "",
+            *map(show_bytes, amounts),
+        )  # fmt: skip
+    least, spread = show_bytes(fit.least), show_bytes(fit.spread)
+    most = show_bytes(fit.least + fit.spread)
+    left = f"outside the embeddings: {least} to {most}, {spread} apart; in the model's file:"
+    return [table, left, fit.yaml.rstrip()]

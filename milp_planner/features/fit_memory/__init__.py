@@ -1,0 +1,1 @@
+"""From measured peaks to what a step needs outside the embeddings."""
