@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from milp_planner.cli import console, options
 from milp_planner.cli.explain_asked import StepOption, StepsOption, write_steps
 from milp_planner.cli.failures import finish
+from milp_planner.cli.fit_memory import draw, measured
 from milp_planner.cli.options import argument, option
 from milp_planner.cli.work import Work
+from milp_planner.errors import BadInput
 from milp_planner.files import check_writable
+
+if TYPE_CHECKING:
+    from milp_planner.features.audit.call import Audit
+    from milp_planner.features.fit_memory.call import Fit
 
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
@@ -38,6 +44,14 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     page: Annotated[
         Path | None, option("--page FILE", "Also write the report of the best plan found.")
     ] = None,
+    peak: Annotated[
+        list[str] | None,
+        option(
+            "--peak RANK=SIZE",
+            "Peak of HBM measured on a rank under today's plan, such as 0=187.2GiB, to be shown "
+            "beside the predicted one; may be repeated.",
+        ),
+    ] = None,
     steps: StepsOption = None,
     step: StepOption = None,
     json: options.JsonOption = False,
@@ -45,7 +59,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """Judge the plan you run today.
 
     Does it fit, how far from the best can it be at most, and which ranks are to blame? -o writes
-    the best plan found. Exit code 1 if today's plan does not fit.
+    the best plan found. --peak shows what was measured beside the ledger. Exit code 1 if today's
+    plan does not fit.
     """
     import milp_planner
     from milp_planner.features.audit.facts import audit_of, draw_audit
@@ -54,6 +69,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     from milp_planner.plans.plan_file import write_plan
 
     check_writable(output, page)
+    peaks = [_peak(text) for text in peak or []]
     limits = options.make_settings(
         time_limit, seed=seed, workers=workers, options=settings, formulation=formulation,
         goals=goals, objective=objective.value,
@@ -72,11 +88,36 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         )
     )
     info = audit_of(result)
+    fit = _fit(result, peaks, str(plan))
     if output is not None:
         write_plan(result.plan, output)
     if page is not None:
         report(result.plan, page, Answers(moves=info.way))
     if steps is not None:
         write_steps(result.steps(), steps, step)
-    console.tell(json, info.to_dict, lambda: [draw_audit(info, f"audit of {plan}")], output, page)
+    found = info.to_dict() if fit is None else {**info.to_dict(), "peaks": fit.to_dict()}
+    console.tell(
+        json,
+        lambda: found,
+        lambda: [draw_audit(info, f"audit of {plan}"), *([] if fit is None else draw(fit))],
+        output,
+        page,
+    )
     finish("feasible" if info.fits else "infeasible", work.interrupted)
+
+
+def _peak(text: str) -> tuple[int, int]:
+    """Rank and bytes of ``RANK=SIZE``."""
+    rank, equals, size = text.partition("=")
+    if not (equals and rank.isascii() and rank.isdecimal()):
+        raise BadInput(f"--peak: found {text!r}; allowed: RANK=SIZE, such as 0=187.2GiB")
+    return int(rank), measured(f"--peak {text}", size)
+
+
+def _fit(audit: Audit, peaks: list[tuple[int, int]], name: str) -> Fit | None:
+    """Measured beside predicted, of today's plan; None without a peak."""
+    from milp_planner.features.fit_memory.call import Reading, fit_memory
+
+    if not peaks:
+        return None
+    return fit_memory(Reading(audit.today, name, rank, size) for rank, size in peaks)

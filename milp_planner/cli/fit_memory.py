@@ -53,17 +53,24 @@ def _readings(peaks: list[str]) -> list[Reading]:
         name, colon, rank = place.rpartition(":")
         if not (equals and colon and name and rank.isascii() and rank.isdecimal()):
             raise BadInput(f"found {text!r}; allowed: {FORM}, such as plan.json:0=187.2GiB")
-        try:
-            peak = _measured(size)
-        except ValueError as error:
-            raise BadInput(f"{text}: {error}") from None
+        peak = measured(text, size)
         plan = plans.get(name) or plans.setdefault(name, read_plan(Path(name)))
         found.append(Reading(plan, name, int(rank), peak))
     return found
 
 
-def _measured(size: str) -> int:
-    """Bytes of a measured size, rounded: people read 187.2GiB, which is no whole number."""
+def measured(text: str, size: str) -> int:
+    """Bytes of a measured size, rounded: people read 187.2GiB, which is no whole number.
+
+    ``text`` is what was given, for the sentence that refuses it.
+    """
+    try:
+        return _bytes(size)
+    except ValueError as error:
+        raise BadInput(f"{text}: {error}") from None
+
+
+def _bytes(size: str) -> int:
     from milp_planner.inputs.quantities import parse_bytes, parse_fraction
 
     unit = size.strip().lstrip("0123456789._").strip()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from formulations import Instance, Outcome, Placement, Settings, registry, solve
 from formulations.fusion import mixed_groups, respread
 from formulations.result.check import Verdict, check
-from formulations.result.outcome import found, gap_between
+from formulations.result.outcome import Status, found, gap_between
 from milp_planner.drawing.page import Shown
 from milp_planner.features.explain.moves import MovesInfo, PlansOnTheWay, moves_of
 from milp_planner.features.plan.call import limited
@@ -52,6 +52,15 @@ class Audit(Shown):
     def plan(self) -> Plan:
         """The best plan found, to be saved, explained and exported."""
         return decode(self.compiled.options, self.instance, self.best)
+
+    @cached_property
+    def today(self) -> Plan:
+        """The audited plan, fit or not, for its ledger; its outcome claims no status."""
+        outcome = self.best.with_(
+            placement=self.placement, objective=self.objective,
+            objectives=self.verdict.objectives, status=Status.UNKNOWN,
+        )  # fmt: skip
+        return decode(self.compiled.options, self.instance, outcome)
 
     @cached_property
     def way(self) -> tuple[MovesInfo, list[Placement]] | None:

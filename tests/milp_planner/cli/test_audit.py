@@ -99,3 +99,26 @@ def test_a_torchrec_plan_is_a_plan_of_today(cli: Cli, planned: Path) -> None:
     assert done.code == 0 and done.json["distance"] == 0
     again = cli("plan", "model.yaml", "cluster.yaml", "--today", "sharding.json", "--json")
     assert again.code == 0 and again.json["outcome"]["objective"] == done.json["objective"]
+
+
+def test_a_measured_peak_stands_beside_the_predicted_one(cli: Cli) -> None:
+    """The plan's rows on rank 0 alone are 745 MiB; what is measured beyond is outside."""
+    [rank] = _audit(cli, CSV, "--peak", "0=1.9GiB", "--json").json["peaks"]["ranks"]
+    assert rank["rank"] == 0 and rank["measured"] == round(1.9 * 2**30)
+    assert rank["embeddings"] > 3_000_000 * 64 * 4 and rank["predicted"] > rank["embeddings"]
+    text = _audit(cli, CSV, "--peak", "0=1.9GiB").out
+    assert "predicted" in text and "measured_peak:" in text
+
+
+def test_bad_measured_peaks(cli: Cli) -> None:
+    """No rank, no unit, no such rank: exit code 2 and a sentence."""
+    for text in ("1.9GiB", "0=1.9", "2=1.9GiB"):
+        done = _audit(cli, CSV, "--peak", text)
+        assert done.code == 2 and "allowed" in done.err
+
+
+def test_a_peak_of_a_plan_that_does_not_fit(cli: Cli) -> None:
+    """Measured beside predicted also where the ledger says that it cannot fit."""
+    Path("small.yaml").write_text(CLUSTER.replace("2GiB", "700MiB"))
+    done = _audit(cli, CSV, "--peak", "0=1.9GiB", "--json", cluster="small.yaml")
+    assert done.code == 1 and done.json["peaks"]["ranks"][0]["predicted"] > 700 * 2**20
