@@ -13,10 +13,10 @@ from formulations.errors import InstanceError
 from formulations.instance import Objective
 from milp_planner.errors import BadInput
 from milp_planner.inputs.files import build, read_document
-from milp_planner.inputs.model import CostModel, Fusion, StorageModel
+from milp_planner.inputs.model import Codec, CostModel, Fusion, StorageModel
 from milp_planner.inputs.problems import choice, nearest, problem_at
 from milp_planner.inputs.spec import Bytes, Count, Percent, Spec, as_tuple
-from milp_planner.inputs.table import DistType, Mode, Name, ShardingType
+from milp_planner.inputs.table import DistType, Dtype, Mode, Name, ShardingType
 from milp_planner.pricing.profile import profile_names
 
 
@@ -64,6 +64,17 @@ class Sweep(Spec):
     """Times of dynamicemb lookups by the law of the tiers, or by TorchEasyRec's rules."""
     fusion: Annotated[tuple[Fusion, ...], _List] = ()
     """Whether fused tables must share one cache ratio."""
+    exchange_dtype: Annotated[tuple[Dtype, ...], _List] = ()
+    """Element type of embeddings on the wire, of all tables without one of their own."""
+    codec: Annotated[tuple[Codec, ...], _List] = ()
+    """How embeddings are cast to the wire's type."""
+    dedup: Annotated[tuple[bool, ...], _List] = ()
+    """Whether equal ids of a rank's batch are exchanged once."""
+    dim: Annotated[tuple[Count, ...], _List] = ()
+    """Columns of every table."""
+    outside_embeddings: Annotated[tuple[Bytes, ...], _List] = ()
+    """HBM that every rank needs outside the embeddings, in bytes; goes before what the model
+    says."""
 
     @model_validator(mode="after")
     def _profiles_exist(self) -> Sweep:

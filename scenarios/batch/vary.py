@@ -14,6 +14,7 @@ Axes = Mapping[str, Any]
 _WORKLOAD = {
     "batch": "batch_per_rank", "cache_ratios": "cache_ratios", "storage_model": "storage_model",
     "cost_model": "cost_model", "fusion": "fusion",
+    "exchange_dtype": "exchange_dtype", "codec": "codec", "dedup": "dedup",
 }  # fmt: skip
 
 
@@ -44,6 +45,8 @@ def vary_model(model: Model, axes: Axes, only: Sequence[str] = (), hot_ids: int 
     for table in data["tables"]:
         if "growth" in axes:
             table["rows"] = grown(table["rows"], Fraction(axes["growth"]))
+        if "dim" in axes:
+            table["dim"] = axes["dim"]
         if not only or table["name"] in only:
             _vary_table(table, axes, hot_ids)
     return Model.from_dict(data, model.name)
@@ -62,6 +65,8 @@ def vary_cluster(cluster: Cluster, axes: Axes) -> Cluster:
     if "machines" in axes:
         machines = [machines[0]] * axes["machines"]
     data["machines"] = [_vary_machine(machine, axes) for machine in machines]
+    if "outside_embeddings" in axes:
+        data["reservations"]["outside_embeddings"] = axes["outside_embeddings"]
     if "profile" in axes:
         data["profile"] = axes["profile"]
     return Cluster.from_dict(data, cluster.name)

@@ -32,6 +32,17 @@ def test_cluster_axes() -> None:
     assert cluster.profile == "a10"
 
 
+def test_memory_axes() -> None:
+    """Wire, codec, deduplication, columns and reservation, together."""
+    axes = {"exchange_dtype": "bf16", "codec": "low_memory", "dedup": True, "dim": 1024}
+    varied = vary_model(find_model("dlrmv4-yambda5b"), axes, ("item_id",))
+    work = varied.workload
+    assert (work.exchange_dtype, work.codec, work.dedup) == ("bf16", "low_memory", True)
+    assert {table.dim for table in varied.tables} == {1024}
+    cluster = vary_cluster(find_cluster("8xh100"), {"outside_embeddings": 9000})
+    assert cluster.reservations.outside_embeddings == 9000
+
+
 def test_model_axes_reach_only_the_tables_named() -> None:
     """Skew and limits are for the tables of only_tables; batch and growth for all."""
     model = find_model("dlrmv4-yambda5b")
