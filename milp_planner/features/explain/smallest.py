@@ -9,6 +9,7 @@ from formulations import Instance, Status
 from formulations.instance.facts import total_use
 from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.memory import first_of, peak, resources_of, uniform
+from milp_planner.features.plan.machines import with_machines
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.cluster import ranks_needed
@@ -158,13 +159,6 @@ def fewest_machines(
         proved=all(t.reaches is False for t in before),
         tries=tuple(tries),
     )
-
-
-def with_machines(cluster: Cluster, count: int) -> Cluster:
-    """The cluster with so many machines like its first; BadInput when it has no links for them."""
-    data = cluster.to_dict()
-    data["machines"] = [data["machines"][0]] * count
-    return Cluster.from_dict(data, f"cluster {cluster.name} with {count} machines")
 
 
 def reaches(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
@@ -10,7 +11,8 @@ from formulations import Settings, registry, solve
 from formulations.interrupt import interruptible
 from formulations.settings import TracePoint, parse_goals
 from milp_planner.errors import BadInput, Problem
-from milp_planner.features.plan.shortage import with_advice, with_diagnosis
+from milp_planner.features.plan.machines import with_more_machines
+from milp_planner.features.plan.shortage import diagnosis_seconds, with_advice, with_diagnosis
 from milp_planner.plans.compile import (
     ClusterSource,
     Compiled,
@@ -25,6 +27,9 @@ from milp_planner.pricing.outside import outside
 from milp_planner.pricing.profile import load_profile
 from milp_planner.today.matching import compile_grown
 from milp_planner.today.rows import TodaySource
+
+#: Part of a diagnosis' time that is kept for numbers of machines.
+MACHINES_SHARE = 0.25
 
 
 def plan(  # noqa: PLR0913 - the keywords of a public call
@@ -109,8 +114,11 @@ def limited(
 
 def _planned(compiled: Compiled, formulation: str, settings: Settings) -> Plan:
     outcome = solve(compiled.instance, formulation, settings)
-    outcome = with_diagnosis(compiled.instance, outcome, settings)
+    end = time.monotonic() + diagnosis_seconds(settings)
+    outcome = with_diagnosis(compiled.instance, outcome, settings, 1 - MACHINES_SHARE)
     outcome = with_advice(outcome, compiled.model, compiled.cluster)
+    left = max(0.0, end - time.monotonic())
+    outcome = with_more_machines(outcome, compiled.model, compiled.cluster, settings, left)
     return decode(compiled.options, compiled.instance, outcome)
 
 

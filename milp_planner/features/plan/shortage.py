@@ -62,6 +62,14 @@ class ShortageInfo(Facts):
     """Whether leaving out any one of them leaves a plan."""
     smallest: bool = False
     """Whether no fewer tables conflict."""
+    machines: int | None = None
+    """Of the cluster's kind, with which a plan exists; None: no such number is known."""
+    machines_too_few: int | None = None
+    """The largest smaller number proved to have none."""
+    machines_now: int | None = None
+    """That there are; None: no other number was asked about."""
+    reserved: bool = False
+    """Whether capacities are what reservations leave of memories."""
 
 
 def shortage_of(detail: Mapping[str, Any]) -> ShortageInfo | None:
@@ -70,6 +78,7 @@ def shortage_of(detail: Mapping[str, Any]) -> ShortageInfo | None:
     if not isinstance(diagnosis, Mapping):
         return None
     drop, conflict = diagnosis["drop"], diagnosis["conflict"] or {}
+    machines = diagnosis.get("machines", {})
     return ShortageInfo(
         tiers=tuple(
             _shortage(each, diagnosis.get("advice", {})) for each in diagnosis["capacities"]
@@ -81,6 +90,10 @@ def shortage_of(detail: Mapping[str, Any]) -> ShortageInfo | None:
         conflict_constraints=tuple(conflict.get("constraints", ())),
         irreducible=conflict.get("irreducible", False),
         smallest=conflict.get("smallest", False),
+        machines=machines.get("enough"),
+        machines_too_few=machines.get("too_few"),
+        machines_now=machines.get("now"),
+        reserved="advice" in diagnosis,
     )
 
 
@@ -104,7 +117,7 @@ _MOST_NAMES = 12
 
 def draw_shortage(info: ShortageInfo, unit: str = "ps") -> RenderableType:
     """Capacity, need and lack of every tier; what to drop; what is in conflict."""
-    title = Text("each tier, the others left as they are", style="bold")
+    title = Text(_caption(info), style="bold")
     table = draw_grid(shortage_grid(info, unit), {"tier": 18})
     return Group(title, table, *(Text(line) for line in advice(info, unit)))
 
@@ -112,14 +125,20 @@ def draw_shortage(info: ShortageInfo, unit: str = "ps") -> RenderableType:
 def shortage_grid(info: ShortageInfo, unit: str) -> Grid:
     """A row per tier."""
     head = ("tier", "#there now", "#needed everywhere", "#short by", "answer")
-    caption = "Each tier, the others left as they are"
-    return Grid.of("tiers", "memory", caption, head, [_cells(tier, unit) for tier in info.tiers])
+    rows = [_cells(tier, unit) for tier in info.tiers]
+    return Grid.of("tiers", "memory", _caption(info).capitalize(), head, rows)
+
+
+def _caption(info: ShortageInfo) -> str:
+    after = " after reservations" if info.reserved else ""
+    return f"each tier{after}, the others left as they are"
 
 
 def advice(info: ShortageInfo, unit: str) -> Iterator[str]:
-    """What is known from below, what to change, what to drop, what is in conflict: a line each."""
+    """What is known from below, what to change or drop, what is in conflict: a line each."""
     yield from _not_below(info, unit)
     yield from _memory(info)
+    yield from _machines(info)
     yield from _drop(info)
     yield from _conflict(info)
 
@@ -163,6 +182,18 @@ def _memory(info: ShortageInfo) -> Iterator[str]:
             )
 
 
+def _machines(info: ShortageInfo) -> Iterator[str]:
+    """How many machines of the same kind would do."""
+    few, enough = info.machines_too_few, info.machines
+    if few is None or info.machines_now is None:
+        return
+    if enough is not None:
+        sure = "proved: one less is too few" if few == enough - 1 else "fewer may do"
+        yield f"or {enough} machines like this one would do ({sure})"
+    elif few > info.machines_now:
+        yield f"proved: even {few} machines like this one are too few"
+
+
 def _drop(info: ShortageInfo) -> Iterator[str]:
     if info.drop_impossible:
         yield "proved: dropping tables does not help"
@@ -195,16 +226,23 @@ def shortage_section(info: ShortageInfo | None, unit: str) -> Section | None:
 MOST_SECONDS = 60.0
 
 
-def with_diagnosis(instance: Instance, outcome: Outcome, settings: Settings) -> Outcome:
+def diagnosis_seconds(settings: Settings) -> float:
+    """Seconds for all questions about why nothing fits."""
+    return min(settings.time_limit or MOST_SECONDS, MOST_SECONDS)
+
+
+def with_diagnosis(
+    instance: Instance, outcome: Outcome, settings: Settings, share: float = 1.0
+) -> Outcome:
     """An infeasible outcome with ``detail["diagnosis"]``; any other outcome unchanged.
 
     Its questions (least capacity of every resource, fewest tables to drop, a smallest conflict)
-    are solved within the solve's own time limit again, a minute at most. ``proof`` says what the
+    are solved within a ``share`` of :func:`diagnosis_seconds`. ``proof`` says what the
     infeasibility rests on: a ``certificate`` that ``verify`` re-derives, or the ``solver``'s word.
     """
     if outcome.status != Status.INFEASIBLE or settings.stop.is_set():
         return outcome
-    limit = min(settings.time_limit or MOST_SECONDS, MOST_SECONDS)
+    limit = share * diagnosis_seconds(settings)
     own = replace(settings, time_limit=limit, options={}, work_limit=None, hint=None)
     groups: dict[str, list[str]] = {}  # resources hbm:NAME are one memory: they grow together
     for resource in instance.resources:

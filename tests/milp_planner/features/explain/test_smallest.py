@@ -14,8 +14,8 @@ from milp_planner.features.explain.smallest import (
     fewest_machines,
     least_memory,
     reaches,
-    with_machines,
 )
+from milp_planner.features.plan.machines import with_machines
 from milp_planner.plans.compile import compile_for
 from tests.formulations.examples import two_modes
 from tests.milp_planner.features.explain.quick import quick, small, truth

@@ -1,0 +1,85 @@
+"""How many machines of the cluster's kind would do where nothing fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from formulations import InstanceError, Outcome, Settings
+from formulations.diagnose.questions import Asker
+from milp_planner.errors import BadInput
+from milp_planner.inputs import Cluster, Model
+from milp_planner.plans.compile import compile_for
+
+#: Times the machines there are that are tried at most.
+MOST_TIMES = 16
+#: Part of the time left that one number of machines may take.
+SHARE = 0.3
+
+
+def with_machines(cluster: Cluster, count: int) -> Cluster:
+    """The cluster with so many machines like its first; BadInput when it has no links for them."""
+    data = cluster.to_dict()
+    data["machines"] = [data["machines"][0]] * count
+    return Cluster.from_dict(data, f"cluster {cluster.name} with {count} machines")
+
+
+def with_more_machines(
+    outcome: Outcome, model: Model, cluster: Cluster, settings: Settings, seconds: float
+) -> Outcome:
+    """An infeasible outcome with ``diagnosis["machines"]``, where its machines are alike.
+
+    Their number is doubled until a plan exists, then halved between that and what is known to be
+    too few, within ``seconds``. ``now`` are there; ``enough`` is a number with a plan (None: none
+    was found), ``too_few`` the largest smaller one that was proved to have none, ``tried`` the
+    largest tried. The batch of a rank stays, so the global batch grows. Only memory decides: a link
+    between machines that the cluster does not describe is taken to be as fast as that inside one.
+    """
+    diagnosis = outcome.detail.get("diagnosis")
+    if not isinstance(diagnosis, Mapping) or len(set(cluster.machines)) > 1:
+        return outcome
+    asker = Asker(replace(settings, time_limit=seconds, options={}, work_limit=None))
+    found = _search(model, _linked(cluster), asker)
+    return outcome.with_(detail={**outcome.detail, "diagnosis": {**diagnosis, "machines": found}})
+
+
+def _linked(cluster: Cluster) -> Cluster:
+    data = cluster.to_dict()
+    links = data["interconnect"] or {"intra_machine": "1GB/s"}
+    across = links.get("inter_machine") or links["intra_machine"]
+    data["interconnect"] = {**links, "inter_machine": across}
+    return Cluster.from_dict(data, f"cluster {cluster.name} with links")
+
+
+def _search(model: Model, cluster: Cluster, asker: Asker) -> dict[str, int | None]:
+    now = len(cluster.machines)
+    tried = too_few = now  # proved before
+    enough: int | None = None
+
+    def fits(count: int) -> bool | None:
+        try:
+            instance = compile_for(model, with_machines(cluster, count), "total").instance
+        except (BadInput, InstanceError):  # such as sums beyond what an Instance holds
+            return None
+        return asker.fits(instance, SHARE)
+
+    while enough is None and tried < MOST_TIMES * now and not asker.over():
+        tried *= 2
+        verdict = fits(tried)
+        if verdict:
+            enough = tried
+        elif verdict is False:
+            too_few = tried
+    most = low = tried
+    if enough is not None:
+        low = tried // 2  # what stays open counts as too few, so that ``enough`` still falls
+    while enough is not None and enough - low > 1 and not asker.over():
+        middle = (low + enough) // 2
+        verdict = fits(middle)
+        if verdict:
+            enough = middle
+            continue
+        low = middle
+        if verdict is False:
+            too_few = middle
+    return {"now": now, "enough": enough, "too_few": too_few, "tried": most}
