@@ -12,6 +12,7 @@ from formulations import checker
 from formulations.errors import InstanceError
 from formulations.instance import Instance
 from formulations.instance.file import instance_to_dict
+from formulations.instance.restrictions import restrictions
 from formulations.result.certificate import Certificate, certificate_to_dict
 from formulations.result.check import check
 from formulations.result.outcome import Outcome, Status, StoppedBy
@@ -52,10 +53,13 @@ class Verification:
     checked : bool
         False: the certificate takes more steps than the checker gives it, so that it may be right
         or wrong.
+    restrictions : tuple of str
+        What the instance asks for that its inputs do not: the claims are about that question.
     """
 
     claims: tuple[Claim, ...]
     checked: bool = True
+    restrictions: tuple[str, ...] = ()
 
     @property
     def refuted(self) -> bool:
@@ -99,7 +103,7 @@ def verify(instance: Instance, outcome: Outcome) -> Verification:
         *_search(outcome),
         _status(instance, outcome),
     ]
-    return Verification(tuple(claims), checked)
+    return Verification(tuple(claims), checked, restrictions(instance))
 
 
 def _placement(instance: Instance, outcome: Outcome) -> Iterator[Claim]:

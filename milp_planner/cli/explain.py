@@ -151,14 +151,19 @@ def _keep(better: Plan, target: Path) -> None:
 
 
 def _show(read: Plan, answers: Answers, everything: bool, json: bool) -> None:
+    from formulations.instance.restrictions import restrictions
     from milp_planner.features.explain.call import answers_to_dict
     from milp_planner.features.explain.draw import draw_answers
+    from milp_planner.features.plan.verdict import restricted
     from milp_planner.plans.display import hit_warnings
     from milp_planner.plans.hot_ranks import hot_warnings
 
     console.tell(
         json, lambda: answers_to_dict(read, answers),
-        lambda: (draw_answers(answers, everything), *hot_warnings(read), *hit_warnings(read)),
+        lambda: (
+            *restricted(restrictions(read.instance)), draw_answers(answers, everything),
+            *hot_warnings(read), *hit_warnings(read),
+        ),
     )  # fmt: skip
 
 

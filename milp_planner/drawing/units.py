@@ -123,6 +123,10 @@ def listed(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
+MOST_OF_A_RESTRICTION = 300
+"""Characters shown of what may name any number of tables; ``--json`` has all."""
+
+
 def shorten(text: str, width: int) -> str:
     """Cut to a width with an ellipsis in the middle, keeping both ends."""
     if len(text) <= width:

@@ -15,6 +15,7 @@ from formulations import Instance, Outcome, read_instance
 from formulations.result.outcome_file import outcome_from_dict
 from formulations.result.verify import Claim, Verification
 from formulations.result.verify import verify as verify_outcome
+from milp_planner.drawing.units import MOST_OF_A_RESTRICTION, shorten
 from milp_planner.errors import BadInput, PlannerError
 from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.placement import Plan
@@ -58,7 +59,7 @@ def verify(
         return verify_outcome(_needed(given, "an Outcome"), source)
     judged = verify_outcome(source.instance, source.outcome)
     more = (*_same_instance(source, given), _repriced(source))
-    return Verification((*more, *judged.claims), judged.checked)
+    return replace(judged, claims=(*more, *judged.claims))
 
 
 def _needed(instance: Instance | None, what: str) -> Instance:
@@ -103,16 +104,19 @@ def summary(result: Verification) -> str:
     if not result.checked:
         return "not checked: the certificate takes more steps than the checker gives it"
     word = [claim.name for claim in result.claims if claim.ok is None]
+    keys = ", ".join(text.partition(":")[0] for text in result.restrictions)
+    under = f", of a restricted question ({keys})" if keys else ""
     if word:
-        return f"verified; a solver's word alone stands behind: {', '.join(word)}"
-    return "verified: every claim was re-derived"
+        return f"verified{under}; a solver's word alone stands behind: {', '.join(word)}"
+    return f"verified{under}: every claim was re-derived"
 
 
 def verification_to_dict(result: Verification) -> dict[str, Any]:
-    """``ok``, ``checked``, the sentence, and every claim: ``ok`` true, false or null (unproven)."""
+    """Fields of :class:`Verification`, the sentence, and of each claim ``ok`` (null: unproven)."""
     return {
         "ok": result.ok,
         "checked": result.checked,
+        "restrictions": list(result.restrictions),
         "summary": summary(result),
         "claims": [{"name": c.name, "ok": c.ok, "text": c.text} for c in result.claims],
     }
@@ -122,11 +126,14 @@ _MARK = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("·", "yello
 
 
 def draw_claims(result: Verification, title: str) -> RenderableType:
-    """✓ re-derived, ✗ refuted, · only the solver's word; then the sentence."""
+    """✓ re-derived, ✗ refuted, · only the solver's word, ! restrictions; then the sentence."""
     table = Table(box=None, pad_edge=False, show_header=False, title=title, title_justify="left")
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
+    for text in result.restrictions:
+        shown = shorten(text, MOST_OF_A_RESTRICTION)
+        table.add_row(Text("!", style="bold yellow"), "restricted", Text(shown))
     for claim in result.claims:
         mark, style = _MARK[claim.ok]
         table.add_row(Text(mark, style=style), claim.name, claim.text)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from formulations.instance import Scope
+from formulations.instance.restrictions import restrictions
 from formulations.result.outcome import standing
 from milp_planner.drawing.units import listed, memory_name, show_cost, show_gap, show_ranks
 from milp_planner.errors import BadInput
@@ -27,7 +28,7 @@ HEADERS = ("table", "sharding", "mode", "ratio", "ranks")
 
 
 def headline(plan: Plan) -> str:
-    """Status with what is certified, objective, bound and gap in one line."""
+    """Status with what is certified, objective, bound, gap and restrictions in one line."""
     outcome, unit = plan.outcome, plan.instance.time_unit
     parts = [
         f"{plan.model.name} on {plan.cluster.name}: {standing(outcome)}",
@@ -35,7 +36,8 @@ def headline(plan: Plan) -> str:
         f"bound {show_cost(outcome.bound, unit)}",
         f"gap {show_gap(outcome.gap)}",
     ]
-    return ", ".join(parts if outcome.objective is not None else parts[:1])
+    keys = [f"restricted by {text.partition(':')[0]}" for text in restrictions(plan.instance)]
+    return ", ".join([*(parts if outcome.objective is not None else parts[:1]), *keys])
 
 
 def as_text(plan: Plan) -> str:

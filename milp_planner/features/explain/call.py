@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from formulations import Settings
 from formulations.instance import strict_json
+from formulations.instance.restrictions import restrictions
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.answers import ANSWERS, QUESTIONS, Answers, Asked, answer
 from milp_planner.features.explain.budget import Budget
@@ -56,8 +57,9 @@ def explain(
 
 
 def answers_to_dict(plan: Plan, answers: Answers) -> dict[str, Any]:
-    """The answers by name, with ``plan``: what they were asked about."""
-    return {"plan": _asked_about(plan), **answers.to_dict()}
+    """The answers by name, with ``plan``, what they were asked about, and its restrictions."""
+    restricted = list(restrictions(plan.instance))
+    return {"plan": _asked_about(plan), "restrictions": restricted, **answers.to_dict()}
 
 
 def read_answers(paths: Sequence[Path], plan: Plan) -> Answers:

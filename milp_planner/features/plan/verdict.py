@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -11,12 +11,15 @@ from rich.panel import Panel
 from rich.text import Text
 
 from formulations import Instance, Outcome
+from formulations.instance.restrictions import restrictions
 from formulations.result.check import Loads, check, moved_bytes, moved_tables
 from formulations.result.outcome import GoalReached, certified_gap, standing
 from formulations.result.placement import current_plan
 from milp_planner.drawing.charts import WIDTH, Drawing, Scale
 from milp_planner.drawing.units import (
+    MOST_OF_A_RESTRICTION,
     memory_name,
+    shorten,
     show_amount,
     show_cost,
     show_gap,
@@ -110,6 +113,8 @@ class VerdictInfo(Facts):
     """What the plan reaches after its objective."""
     before_goals: int | None = None
     """Objective of the best plan, where this one costs more for the sake of a goal."""
+    restrictions: tuple[str, ...] = ()
+    """What the instance demands that model and cluster do not: nothing else is claimed."""
 
     @property
     def certified_optimal(self) -> bool:
@@ -185,6 +190,7 @@ def verdict_of(
         moved_bytes=None if plan is None or moved is None else moved_bytes(instance, plan, moved),
         goals=outcome.goals,
         before_goals=outcome.before_goals,
+        restrictions=restrictions(instance),
     )
 
 
@@ -219,7 +225,8 @@ COLOUR = {"optimal": "green", "feasible": "yellow", "infeasible": "red", "unknow
 def draw_verdict(info: VerdictInfo, title: str = "") -> Panel:
     """A strip of a few lines: status, objective, bound, gap, tightest places, seconds."""
     colour = COLOUR[info.status]
-    lines = [_headline(info, colour), *map(Text, (*_proof(info), *_since(info)))]
+    lines = [*restricted(info.restrictions), _headline(info, colour)]
+    lines += [*map(Text, (*_proof(info), *_since(info)))]
     lines += [_tightest(place, info.time_unit) for place in info.fullest]
     lines += map(Text, info.after)
     if info.note:
@@ -229,6 +236,14 @@ def draw_verdict(info: VerdictInfo, title: str = "") -> Panel:
         lines.append(Text(meaning, style="dim"))
     head, body = Text(title) if title else None, Text("\n").join(lines)
     return Panel(body, title=head, title_align="left", border_style=colour, width=100)
+
+
+def restricted(restrictions: Sequence[str]) -> list[Text]:
+    """A line for each restriction, cut where it names many tables."""
+    return [
+        Text(f"restricted: {shorten(text, MOST_OF_A_RESTRICTION)}", style="bold yellow")
+        for text in restrictions
+    ]
 
 
 def _headline(info: VerdictInfo, colour: str) -> Text:

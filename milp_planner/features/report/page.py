@@ -10,8 +10,10 @@ from formulations import Outcome
 from formulations.settings import TracePoint
 from milp_planner.drawing.page import Cell, Fact, Grid, Key, Part, Section, fill, sentence
 from milp_planner.drawing.units import (
+    MOST_OF_A_RESTRICTION,
     UNKNOWN,
     memory_name,
+    shorten,
     show_amount,
     show_column,
     show_cost,
@@ -150,7 +152,8 @@ def strip(info: VerdictInfo) -> list[Fact]:
     """Status, objective, what is certified and proved, the tightest places, time."""
     unit = info.time_unit
     note = "; ".join(filter(None, (STOPPED[info.stopped_by], info.note, *info.after)))
-    found = [Fact("status", info.standing, note, info.status)]
+    found = [Fact("restricted", *_restriction(text), "over") for text in info.restrictions]
+    found.append(Fact("status", info.standing, note, info.status))
     if info.objective is not None:
         found.append(
             Fact(info.objective_kind, show_cost(info.objective, unit), MEANING[info.objective_kind])
@@ -162,6 +165,12 @@ def strip(info: VerdictInfo) -> list[Fact]:
         found.append(Fact(f"fullest {memory_name(place.resource).upper()}", share, note, style))
     found.append(Fact("solved in", show_seconds(info.seconds), info.formulation))
     return found
+
+
+def _restriction(text: str) -> tuple[str, str]:
+    """Its key, and what it demands."""
+    key, _, demand = text.partition(": ")
+    return key, shorten(demand, MOST_OF_A_RESTRICTION)
 
 
 def _proof(info: VerdictInfo) -> list[Fact]:

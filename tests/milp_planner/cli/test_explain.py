@@ -20,7 +20,7 @@ def test_the_default_answers_why_and_what_memory_buys(cli: Cli, planned: Path) -
     """Every table appears with its alternatives; each memory tier has a staircase."""
     done = cli("explain", planned, "--json", "--extra", "-1GiB,1GiB", *FAST)
     assert done.code == 0
-    assert sorted(done.json) == ["held", "plan", "slowest", "staircase", "why"]
+    assert sorted(done.json) == ["held", "plan", "restrictions", "slowest", "staircase", "why"]
     assert [t["table"] for t in done.json["why"]["tables"]] == ["users", "items", "ads"]
     assert all(len(t["alternatives"]) == 3 for t in done.json["why"]["tables"])
     assert [s["tier"] for s in done.json["staircase"]] == ["hbm", "ddr"]

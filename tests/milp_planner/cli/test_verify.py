@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 
 from formulations import Settings, checker, read_instance, solve, write_instance
 from formulations.result.outcome_file import outcome_to_dict
+from milp_planner.plans.compile import as_current
 from milp_planner.plans.placement import Plan
-from milp_planner.plans.plan_file import plan_to_dict, read_plan
+from milp_planner.plans.plan_file import plan_to_dict, read_plan, write_plan
 from tests.milp_planner.cli.conftest import Cli
 from tests.milp_planner.features.example import example
 
@@ -67,6 +69,45 @@ def test_a_cheaper_instance_inside_a_plan_is_noticed(cli: Cli, planned: Path) ->
     planned.write_text(json.dumps(changed))
     done = cli("verify", planned)
     assert done.code == 1 and "✗  pricing" in done.out
+
+
+def _restricted(planned: Path) -> None:
+    """Let nothing move from the plan itself, and solve that question."""
+    plan = read_plan(planned)
+    instance, outcome = plan.instance, plan.outcome
+    assert outcome.placement is not None
+    asked = replace(instance, current=as_current(outcome.placement), max_moved_tables=0)
+    again = solve(asked, "cpsat", Settings(time_limit=10))
+    write_plan(replace(plan, instance=asked, outcome=again), planned)
+
+
+def test_a_restricted_question_is_named_on_the_first_lines(cli: Cli, planned: Path) -> None:
+    """Nothing is refuted, since a re-plan asks so too; no reader shows it without a word."""
+    demand = "max_moved_tables: at most 0 tables may move from the plan in current (3 tables)"
+    assert "restrict" not in cli("verify", planned).out
+    assert cli("verify", planned, "--json").json["restrictions"] == []
+    _restricted(planned)
+    done = cli("verify", planned)
+    assert done.code == 0 and demand in done.out.splitlines()[1]
+    assert "of a restricted question (max_moved_tables)" in done.out.splitlines()[-1]
+    assert cli("verify", planned, "--json").json["restrictions"] == [demand]
+    asked = ("explain", planned, "--ask", "why", "--time-limit", 5)
+    assert cli(*asked).out.startswith(f"restricted: {demand}")
+    assert cli(*asked, "--json").json["restrictions"] == [demand]
+    assert "restricted by max_moved_tables" in str(read_plan(planned))
+    assert cli("report", planned, "-o", "page.html").code == 0
+    page = planned.with_name("page.html").read_text()
+    assert page.index("max_moved_tables") < page.index("<dt>status")
+
+
+def test_a_forged_question_is_named_and_refuted(cli: Cli) -> None:
+    """The file that a changed question made 960 times slower; its prices are of an older version."""
+    path = Path(__file__).parents[4] / "shared/data/forged/r3_question.json"
+    if not path.exists():
+        pytest.skip(f"needs {path}")
+    done = cli("verify", path)
+    assert done.code == 1 and "refuted: pricing" in done.out
+    assert "max_moved_tables: at most 0 tables may move" in done.out.splitlines()[1]
 
 
 def test_an_outcome_needs_its_instance(cli: Cli, tmp_path: Path) -> None:

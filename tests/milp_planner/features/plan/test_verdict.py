@@ -8,7 +8,8 @@ import pytest
 
 from formulations.instance import Current
 from formulations.result.outcome import BoundSource, StoppedBy, found, infeasible, nothing
-from milp_planner.features.plan.verdict import Tightest, draw_verdict, verdict_of
+from milp_planner.features.plan.verdict import Tightest, draw_verdict, restricted, verdict_of
+from milp_planner.plans.compile import as_current
 from tests.milp_planner.features.example import example, placement
 from tests.milp_planner.features.plan.test_ranks import drawn
 
@@ -36,6 +37,20 @@ def test_a_plan_beside_the_one_of_today() -> None:
     assert (info.today, info.moved_tables, info.moved_bytes) == (outcome.objective, 0, 0)
     assert "to move: 0 tables, 0 B" in drawn(draw_verdict(info))
     assert "today" not in drawn(draw_verdict(verdict_of(bare, outcome)))
+
+
+def test_restrictions_come_first() -> None:
+    """A limit on moves stands above the status; a long list of tables is cut there only."""
+    bare = example()
+    outcome = found(bare, "cpsat", placement(), StoppedBy.TIME_LIMIT)
+    current = as_current(placement())
+    info = verdict_of(replace(bare, current=current, max_moved_tables=0), outcome)
+    lines = drawn(draw_verdict(info)).splitlines()
+    assert "restricted: max_moved_tables: at most 0 tables may move" in lines[1]
+    assert "FEASIBLE" in lines[2]
+    assert "restricted" not in drawn(draw_verdict(verdict_of(bare, outcome)))
+    (line,) = restricted(["pins: 1,000: " + ", ".join(["table option"] * 1000)])
+    assert len(line.plain) < 400 and line.plain.startswith("restricted: pins: 1,000: table")
 
 
 def test_a_proved_plan_says_who_proved_it() -> None:

@@ -1,0 +1,36 @@
+"""What an instance demands beyond its tables and capacities, in words."""
+
+from __future__ import annotations
+
+from formulations.instance import Instance, Pin
+
+
+def restrictions(instance: Instance) -> tuple[str, ...]:
+    """A phrase for the limits on moves, the pins and the forbidden options: those there are.
+
+    Each begins with its key in the instance file and names everything that it holds for. Without a
+    limit on moves, ``current`` restricts nothing.
+    """
+    found, there = [], f"the plan in current ({len(instance.current):,} tables)"
+    if instance.max_moved_tables is not None:
+        limit = instance.max_moved_tables
+        found.append(f"max_moved_tables: at most {limit:,} tables may move from {there}")
+    if instance.max_moved_bytes is not None:
+        limit = instance.max_moved_bytes
+        found.append(f"max_moved_bytes: at most {limit:,} bytes may move from {there}")
+    if instance.pins:
+        named = ", ".join(_pinned(instance, pin) for pin in instance.pins)
+        found.append(f"pins: {len(instance.pins):,}: {named}")
+    if instance.forbidden:
+        named = ", ".join(_named(instance, *each) for each in instance.forbidden)
+        found.append(f"forbidden: {len(instance.forbidden):,}: {named}")
+    return tuple(found)
+
+
+def _pinned(instance: Instance, pin: Pin) -> str:
+    ranks = "" if pin.ranks is None else f" on ranks {[list(block) for block in pin.ranks]}"
+    return f"{_named(instance, pin.table, pin.option)}{ranks}"
+
+
+def _named(instance: Instance, table: int, option: int) -> str:
+    return f"{instance.table_names[table]} {instance.option_names[option]}"
