@@ -11,13 +11,16 @@ def restrictions(instance: Instance) -> tuple[str, ...]:
     Each begins with its key in the instance file and names everything that it holds for. Without a
     limit on moves, ``current`` restricts nothing.
     """
-    found, there = [], f"the plan in current ({len(instance.current):,} tables)"
+    found, there = (
+        [],
+        f"may move from the plan in current ({_count(len(instance.current), 'table')})",
+    )
     if instance.max_moved_tables is not None:
-        limit = instance.max_moved_tables
-        found.append(f"max_moved_tables: at most {limit:,} tables may move from {there}")
+        limit = _count(instance.max_moved_tables, "table")
+        found.append(f"max_moved_tables: at most {limit} {there}")
     if instance.max_moved_bytes is not None:
-        limit = instance.max_moved_bytes
-        found.append(f"max_moved_bytes: at most {limit:,} bytes may move from {there}")
+        limit = _count(instance.max_moved_bytes, "byte")
+        found.append(f"max_moved_bytes: at most {limit} {there}")
     if instance.pins:
         named = ", ".join(_pinned(instance, pin) for pin in instance.pins)
         found.append(f"pins: {len(instance.pins):,}: {named}")
@@ -25,6 +28,10 @@ def restrictions(instance: Instance) -> tuple[str, ...]:
         named = ", ".join(_named(instance, *each) for each in instance.forbidden)
         found.append(f"forbidden: {len(instance.forbidden):,}: {named}")
     return tuple(found)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def _pinned(instance: Instance, pin: Pin) -> str:
