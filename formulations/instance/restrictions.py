@@ -11,10 +11,8 @@ def restrictions(instance: Instance) -> tuple[str, ...]:
     Each begins with its key in the instance file and names everything that it holds for. Without a
     limit on moves, ``current`` restricts nothing.
     """
-    found, there = (
-        [],
-        f"may move from the plan in current ({_count(len(instance.current), 'table')})",
-    )
+    there = f"may move from the plan in current ({_count(len(instance.current), 'table')})"
+    found = []
     if instance.max_moved_tables is not None:
         limit = _count(instance.max_moved_tables, "table")
         found.append(f"max_moved_tables: at most {limit} {there}")
