@@ -150,8 +150,12 @@ def read_csv(path: Path) -> list[CurrentTable]:
 
 
 def refuse(wrong: Sequence[str]) -> None:
-    """BadInput with every sentence about a wrong row, a line each, if there is any."""
+    """BadInput with every sentence about a wrong row, a line each, if there is any.
+
+    A line break inside a quoted cell is shown as its picture.
+    """
     if wrong:
+        wrong = [each.replace("\n", "␊") for each in wrong]
         more = [f"and {len(wrong) - MOST_WRONG} more wrong rows"] * (len(wrong) > MOST_WRONG)
         raise BadInput("\n".join([*wrong[:MOST_WRONG], *more]), [Problem(each) for each in wrong])
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
-from milp_planner.today.rows import parse_ranks, read_csv
+from milp_planner.today.rows import parse_ranks, read_csv, refuse
 
 HEAD = "table,mode,ratio,sharding_type,ranks"
 
@@ -88,6 +88,13 @@ def test_every_wrong_row_is_told_at_once(csv: Path) -> None:
     csv.write_text(HEAD + "\nc,HBM,,row_wise," * 23)
     with pytest.raises(BadInput, match="and 3 more wrong rows"):
         read_csv(csv)
+
+
+def test_a_line_break_in_a_cell_does_not_break_the_sentence() -> None:
+    """A quoted cell may hold a line break; its row still takes one line."""
+    with pytest.raises(BadInput, match=r"\Atable a␊b: unknown\ntable c: unknown\Z") as refused:
+        refuse(["table a\nb: unknown", "table c: unknown"])
+    assert [each.message for each in refused.value.problems] == str(refused.value).split("\n")
 
 
 def test_an_empty_file_says_what_it_needs(csv: Path) -> None:
