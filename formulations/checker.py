@@ -145,6 +145,10 @@ class Block:
         sizes = {self.count} if self.free else set(map(len, regions.values()))
         total = sum([length for length, _ in self.runs])
         need(total == 1 or sizes == {total}, "give one shard for all positions, or one a position")
+        each = [length for length, _ in self.runs] if len(self.runs) > 1 else [min(sizes)]
+        self.numbers = [placed * self.copies * n for n in each]  # of shards, by run
+        once = self.distinct or self.where in {"every_rank", "list"}
+        self.most = 1 if once else max(self.count, 1)  # of them on one rank
         named = named if placed else instance.ranks
         sites = {q: parts for q, r in regions.items() if (parts := self._parts(instance, r, named))}
         self.sites = sites if len(sites) >= self.copies or not self.distinct else {}
@@ -316,6 +320,7 @@ ROW = (
     {"row": {"largest_cost", "largest_use"}, "table": AMOUNT, "machine?": AMOUNT, **OF},
     {"row": {"fusion"}, "table": AMOUNT, "level": SIGNED, **OF},
     {"row": {"moved_tables", "moved_bytes"}, "times": OF["times"]},
+    {"row": {"pattern"}, "most": range(2**20), "weights": [[AMOUNT]], **OF},
 )
 LEAF, SPLIT = {"use?": [AMOUNT], "pack?": str}, {"table": AMOUNT, "use?": [AMOUNT]}
 NODE = (LEAF, {"options": [[AMOUNT]], **SPLIT}, {"machines": [[AMOUNT]], **SPLIT})
@@ -354,10 +359,14 @@ class Vector:
         self.covers: dict[int, list[int]] = defaultdict(zeros.copy)  # by machine; -1: all ranks
         self.own: dict[tuple[int, int], list[int]] = defaultdict(zeros.copy)  # by table as well
         self.fused, levels = Counter[Any](), defaultdict[Any, Counter[int]](Counter)
+        self.weights, self.held = Counter[tuple[int, int]](), 0  # of options, of all ranks
         self._least = cache(self._block)  # of blocks that choices share
         limits, factors = zeros.copy(), [[0] * len(each) for each in instance.capacities]
         for row in rows:
             kind, name, times, at = row["row"], row.get("of"), row["times"], row.get("at")
+            if kind == "pattern":
+                self._weigh(row, target)
+                continue
             table, machine = row.get("table", -1), row.get("machine", -1)
             k: Any = None if target is None and "cost" in kind else instance.names[kind].get(name)
             full = instance.capacities[k or 0]
@@ -378,7 +387,7 @@ class Vector:
                     limits[k] += times * full[place]
         costs = len(instance.phases) + 2
         self.limit = ((target or 0) - 1) * max(limits[:costs]) + sum(limits[costs:])
-        self.limit += sum([max(group.values()) for group in levels.values()])
+        self.limit += sum([max(group.values()) for group in levels.values()]) + self.held
         self.moved_tables = factors[MOVED["moved_tables"]][0]
         columns = [[f[p] for p in at] for f, at in zip(factors, instance.at, strict=True)]
         weights = list(zip(*columns, strict=True))
@@ -388,10 +397,48 @@ class Vector:
         """What the choice adds at least to the left-hand side."""
         home, option = choice.home, choice.option
         price = self.moved_tables * option.moves + self.fused[table, option.fusion]
+        price += self.weights[table, choice.position]
         for block in option.blocks:
             price += self._least(block, home if block is option.home else None)
         price += sum(map(mul, self.own.get((table, -1), ()), option.excess))
         return price + sum(map(mul, self.own.get((table, home), ()), option.first))
+
+    def _weigh(self, row: dict[str, Any], target: int | None) -> None:
+        """What options weigh, and ranks hold at most: ``least[w]`` is what shards cost at least
+        that weigh w or more, of each table those of one option."""
+        instance, times, limit = self.instance, row["times"], (target or 0) - 1
+        weights = {tuple(item[:3]): item[3] for item in row["weights"] if len(item) == 4}
+        good = target is not None and row["of"] == instance.objective != "total"
+        need(good and len(weights) == len(row["weights"]), "a pattern is not as its page says")
+        least, added = [0] + [limit + 1] * (row["most"] + 1), Counter[tuple[int, int]]()
+        for table, options in enumerate(instance.tables.values()):
+            best = least
+            for position, option in enumerate(options):
+                held, first = least, 0
+                for block in option.blocks:
+                    keys = [(table, position, first + i) for i in range(len(block.runs))]
+                    each = [weights.pop(key, 0) for key in keys]
+                    first += len(each)
+                    added[table, position] += times * sum(map(mul, each, block.numbers))
+                    held = self._held(held, block, each) if any(each) else held
+                best = best if held is least else list(map(min, best, held))
+            least = best
+        need(not weights, "a pattern weighs what is not there")
+        if least[-1] > limit:  # else a rank may hold more than the row says, and it does not count
+            most = sum([cost <= limit for cost in least]) - 1
+            self.held += times * len(instance.ranks) * max(0, most)
+            self.weights.update(added)
+
+    def _held(self, least: list[int], block: Block, weights: list[int]) -> list[int]:
+        """The same with shards of a block too, as many as a rank may hold."""
+        best, k = least, len(self.instance.phases)
+        for weight, number, (_, shard) in zip(weights, block.numbers, block.runs, strict=True):
+            for _ in range(min(block.most, number) if weight else 0):
+                self.meter.take(1 + len(least) // 10)
+                base = least if block.most == 1 else best
+                moved = [base[max(0, w - weight)] + shard.amounts[k] for w in range(len(least))]
+                best = list(map(min, best, moved))
+        return best
 
     def _block(self, block: Block, home: int | None) -> int:
         """The least that a block adds, with its first shard at home."""

@@ -40,6 +40,7 @@ from formulations.result.placement import current_plan
 from formulations.search.bounds import Bounds
 from formulations.search.context import Context
 from formulations.search.exact import improve_whole
+from formulations.search.patterned import seek_patterns
 from formulations.search.plans import Choice, Plans
 from formulations.search.turns import Part, step, take_turns
 from formulations.settings import Settings
@@ -248,6 +249,10 @@ def _parts(
     )  # fmt: skip
     machines = [apart] if several else []
     start = [part("start", bounds.start, better_bound, urgent=bounds.no_start)]
+    patterns: Part = part(
+        "patterns", partial(seek_patterns, context), better_bound, amount=inf,
+        waits=lambda: context.bound is None, urgent=lambda: patterns.spent == 0.0,
+    )  # fmt: skip
     if bounds.small:
         prover: Part = part(
             "prover", bounds.certified, better_bound, waits=bounds.nothing_to_certify,
@@ -255,10 +260,10 @@ def _parts(
         )  # fmt: skip
         better = partial(better_plan, plans[0])
         improving = part("improving", improve, better, waits=lambda: context.best is None)
-        first = [pooled, prover, *makers(plans[0]), *machines, improving]
+        first = [pooled, patterns, prover, *makers(plans[0]), *machines, improving]
         first += start if several else []
         return first, [alone], [*makers(plans[1]), whole]
-    return makers(plans[0]), [], [pooled, *start, *makers(plans[1]), whole, *machines]
+    return makers(plans[0]), [], [pooled, patterns, *start, *makers(plans[1]), whole, *machines]
 
 
 def _packing(context: Context, plans: Plans) -> Part:

@@ -1,0 +1,115 @@
+"""What one rank may hold of each table: a shard of one of its options, or several alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.instance import Instance, IntArray, Objective, Scope, Where
+from formulations.instance.facts import per_option, shard_counts
+
+#: Portions, and tables, up to which patterns are tried: with more, many small shards fill a rank,
+#: and the linear program says as much.
+MOST_PORTIONS, MOST_TABLES = 20_000, 300
+
+
+@dataclass(frozen=True, eq=False)
+class Portions:
+    """Portions in the order of their tables.
+
+    Attributes
+    ----------
+    instance : Instance
+    table, option, entry, copies : int64 arrays [portions]
+        ``copies`` shards of an entry of an option of a table.
+    load : int64 array [portions]
+        Cost on the rank, phases added up: under ``step_time`` no more than the step.
+    use : int64 array [portions, rank resources]
+    number : int64 array [entries]
+        Shards that a plan with the option has of each entry on ranks.
+    of_table : list of int64 arrays
+        Portions of each table.
+    """
+
+    instance: Instance
+    table: IntArray
+    option: IntArray
+    entry: IntArray
+    copies: IntArray
+    load: IntArray
+    use: IntArray
+    number: IntArray
+    of_table: list[IntArray]
+
+    @cached_property
+    def unit(self) -> int:
+        """The greatest common divisor of the loads, at least 1."""
+        return max(1, int(np.gcd.reduce(self.load)))
+
+    @property
+    def capacity(self) -> IntArray:
+        """The largest capacity of each rank resource, int64 array."""
+        return _capacity(self.instance)
+
+
+def portions_of(instance: Instance, keep: NDArray[np.bool_]) -> Portions | None:
+    """Portions of the options kept; None where patterns do not suit the instance.
+
+    They suit costs of ranks and options of one block each, on ranks, whose shards are alike or on
+    different ranks; few enough of them. Options
+    with a shard that fits no rank's memory are left out.
+    """
+    keep = keep & _fits(instance)
+    single = np.diff(instance.option_blocks) == 1
+    suits = (
+        instance.objective != Objective.TOTAL
+        and 0 < instance.num_tables <= MOST_TABLES
+        and bool(single[keep].all())
+        and not instance.unplaced[np.repeat(keep, np.diff(instance.option_blocks))].any()
+    )
+    if not suits:
+        return None
+    number, found = shard_counts(instance), list[tuple[int, int, int, int]]()
+    for option in np.flatnonzero(keep).tolist():
+        block = instance.block(int(instance.option_blocks[option]))
+        entries = range(*map(int, instance.block_shards[block.index : block.index + 2]))
+        once = block.distinct or block.where in (Where.EVERY_RANK, Where.LIST)
+        if len(entries) > 1 and not once:
+            return None  # a rank may hold several different ones
+        most = 1 if once else block.count
+        table = int(instance.table_of[option])
+        found += [
+            (table, option, entry, copies)
+            for entry in entries
+            for copies in range(1, min(most, int(number[entry])) + 1)
+        ]
+        if len(found) > MOST_PORTIONS:
+            return None
+    table, option, entry, copies = np.asarray(found, dtype=np.int64).T
+    ranked = _ranked(instance)
+    return Portions(
+        instance, table, option, entry, copies,
+        load=instance.shard_cost[entry].sum(axis=1) * copies,
+        use=instance.shard_use[entry][:, ranked] * copies[:, None],
+        number=number,
+        of_table=[np.flatnonzero(table == t) for t in range(instance.num_tables)],
+    )  # fmt: skip
+
+
+def _ranked(instance: Instance) -> list[int]:
+    return [i for i, r in enumerate(instance.resources) if r.scope == Scope.RANK]
+
+
+def _capacity(instance: Instance) -> IntArray:
+    most = [int(instance.resources[i].capacity.max()) for i in _ranked(instance)]
+    return np.asarray(most, dtype=np.int64)
+
+
+def _fits(instance: Instance) -> NDArray[np.bool_]:
+    """Options whose shards each fit some rank, bool array [options]."""
+    within = instance.shard_use[:, _ranked(instance)] <= _capacity(instance)
+    small: NDArray[np.bool_] = np.logical_and.reduce(within, axis=1)
+    return np.asarray(per_option(instance, small, np.logical_and))

@@ -1,0 +1,155 @@
+"""Is there a plan of patterns at a target? Branch on options until every case is closed.
+
+A case keeps some options. The linear program of a case, closed by weights in integers, is a leaf of
+a certificate; one whose options come out whole gives a choice of options to pack.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.instance import IntArray
+from formulations.patterns.master import Master, Solved
+from formulations.patterns.portions import Portions
+from formulations.patterns.weigh import closing_row
+from formulations.result.certificate import Certificate
+
+_WHOLE = 1e-6
+
+
+@dataclass(eq=False)
+class Case:
+    """A node: options kept, and how it is closed or split."""
+
+    keep: NDArray[np.bool_]
+    row: dict[str, Any] | None = None
+    table: int = -1
+    lists: list[list[int]] = field(default_factory=list)
+    children: list[Case] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """What is known of a target.
+
+    Attributes
+    ----------
+    certificate : Certificate or None
+        That every plan costs more than the target.
+    options : int64 array [tables] or None
+        A choice of options whose linear program needs no more ranks than there are.
+    """
+
+    certificate: Certificate | None = None
+    options: IntArray | None = None
+
+
+def decide(
+    portions: Portions,
+    target: int,
+    patterns: set[tuple[int, ...]],
+    over: Callable[[], bool],
+    cases: int = 1,
+    fits: bool = False,
+) -> Decision:
+    """Close a target, or find options for it, within so many cases; depth first.
+
+    Nothing is decided (both fields None) where a case stays open, or it is over. With ``fits``
+    patterns obey memory as well: options are sought, and nothing is certified.
+    """
+    instance = portions.instance
+    keep = np.zeros(instance.num_options, dtype=np.bool_)
+    keep[portions.option] = True
+    keep[portions.option[(portions.load > target) & (portions.copies == 1)]] = False
+    master = Master(portions, target, patterns, over)
+    root = Case(keep)
+    stack, certified = [root], not fits
+    while stack and cases:
+        case, cases = stack.pop(), cases - 1
+        if not _every_table(portions, case.keep):
+            continue
+        solved = master.solve(case.keep, fits)
+        if solved is None:
+            return Decision()
+        if solved.ranks > instance.num_ranks + _WHOLE:
+            if certified:
+                case.row = closing_row(portions, solved.weight, target, case.keep)
+                certified = case.row is not None
+            continue
+        table = _least_whole(portions, solved)
+        if table is None:
+            return Decision(options=_chosen(portions, solved, case.keep))
+        _split(portions, solved, case, table)
+        stack += case.children[::-1]
+    done = certified and not stack
+    return Decision(_written(portions, root, target + 1)) if done else Decision()
+
+
+def _every_table(portions: Portions, keep: NDArray[np.bool_]) -> bool:
+    return bool(np.logical_or.reduceat(keep, portions.instance.table_options[:-1]).all())
+
+
+def _least_whole(portions: Portions, solved: Solved) -> int | None:
+    """The table whose options are taken least whole; None where all are whole."""
+    apart = np.minimum(solved.shares, np.abs(1 - solved.shares))
+    each = np.add.reduceat(apart, portions.instance.table_options[:-1])
+    return int(each.argmax()) if each.max() > _WHOLE else None
+
+
+def _chosen(portions: Portions, solved: Solved, keep: NDArray[np.bool_]) -> IntArray:
+    worth = np.where(keep, solved.shares, -1.0)
+    starts = portions.instance.table_options
+    return np.asarray(
+        [a + int(worth[a:b].argmax()) for a, b in itertools.pairwise(starts.tolist())],
+        dtype=np.int64,
+    )
+
+
+def _split(portions: Portions, solved: Solved, case: Case, table: int) -> None:
+    """Few shards, many shards: by the mean number that the program takes; else one option apart.
+
+    The side with the larger share is first.
+    """
+    instance = portions.instance
+    options = np.arange(*instance.table_options[table : table + 2])
+    shards = np.zeros(instance.num_options)
+    owner = np.repeat(instance.option_of, np.diff(instance.block_shards))
+    np.add.at(shards, owner, portions.number)
+    left, share = options[case.keep[options]], solved.shares
+    mean = float(shards[left] @ share[left] / max(share[left].sum(), 1e-9))
+    few = shards[left] <= mean
+    if few.all() or not few.any():
+        few = left == left[share[left].argmax()]
+    sides = [left[few], left[~few]]
+    sides.sort(key=lambda side: -float(share[side].sum()))
+    case.table = table
+    for side in sides:
+        keep = case.keep.copy()
+        keep[options] = False
+        keep[side] = True
+        case.children.append(Case(keep))
+        case.lists.append([int(o - options[0]) for o in side])
+
+
+def _written(portions: Portions, root: Case, target: int) -> Certificate:
+    """The cases as nodes, in the order of docs/proof.md; options that patterns leave out are listed
+    with the first side: a vector rules them out, or they have no place."""
+    vectors: list[list[dict[str, Any]]] = []
+    nodes: list[dict[str, Any]] = []
+    order = [root]
+    for case in order:
+        node: dict[str, Any] = {}
+        if case.row is not None:
+            node["use"] = [len(vectors)]
+            vectors.append([case.row])
+        elif case.children:
+            node |= {"table": case.table, "options": case.lists}
+            order += case.children
+        nodes.append(node)
+    return Certificate("bound", target, tuple(vectors), tuple(nodes))

@@ -1,0 +1,194 @@
+"""Patterns: targets decided as brute force decides them, by certificates that the checker takes."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from formulations import Settings, checker, solve
+from formulations.instance import Instance, Objective, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance.file import instance_to_dict, read_instance
+from formulations.patterns.knapsack import heaviest
+from formulations.patterns.pack import packed
+from formulations.patterns.portions import portions_of
+from formulations.patterns.tree import Decision, decide
+from formulations.result.certificate import Certificate, certificate_to_dict
+from formulations.result.check import check
+from formulations.result.verify import certifies
+from tests.formulations.brute_force import brute_force
+from tests.formulations.strategies import instances
+
+SOME = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+ON_RANKS = (Where.EVERY_RANK, Where.ANY_RANK, Where.LIST, Where.ONE_MACHINE)
+COSTS = [Objective.BUSIEST_RANK, Objective.STEP_TIME]
+
+
+def never() -> bool:
+    """Nothing ends the search."""
+    return False
+
+
+def decided(instance: Instance, target: int) -> Decision | None:
+    """What patterns say of a target; None: they do not suit the instance."""
+    portions = portions_of(instance, instance.allowed)
+    return None if portions is None else decide(portions, target, set(), never, 200)
+
+
+@SOME
+@given(instances(objectives=COSTS, wheres=ON_RANKS), st.integers(-3, 3))
+def test_what_is_closed_has_no_plan(instance: Instance, above: int) -> None:
+    """A certificate never claims more than brute force finds, and the checker takes it."""
+    truth = brute_force(instance).objective
+    assume(truth is not None and truth + above > 0)
+    found = decided(instance, truth + above - 1)
+    assume(found is not None and found.certificate is not None)
+    assert found.certificate.target == truth + above <= truth
+    assert certifies(instance, found.certificate)
+
+
+def large_shards(ranks: int = 3) -> Instance:
+    """Tables of which one or two shards fill a rank: 7, 5 and 4 a shard, or halves on two."""
+    machines = [list(range(ranks))]
+    builder = InstanceBuilder(machines, ["step"], [("hbm", "rank", 100)], "busiest_rank")
+    for name, cost in zip("abcde", (7, 7, 7, 5, 4), strict=True):
+        builder.add_table(name)
+        builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({"hbm": 1}, (cost,))])])
+        halves = [Shard({"hbm": 1}, (cost - 2,))]
+        builder.add_option("halves", [Block(Where.ANY_RANK, halves, count=2, distinct=True)])
+    return builder.build()
+
+
+def test_the_optimum_of_large_shards_is_certified_and_packed() -> None:
+    """Five tables on three ranks: no two shards of 7 lie together below 14."""
+    instance = large_shards()
+    truth = brute_force(instance).objective
+    portions = portions_of(instance, instance.allowed)
+    assert truth is not None and portions is not None
+    proof = decide(portions, truth - 1, set(), never, 200).certificate
+    assert proof is not None and certifies(instance, proof)
+    choice = decide(portions, truth, set(), never, 200).options
+    assert choice is not None
+    plan = packed(portions, choice, truth, 10.0, never)
+    assert plan is not None
+    verdict = check(instance, plan)
+    assert verdict.feasible and verdict.objectives["busiest_rank"] == truth
+
+
+def proof_and_document() -> tuple[Instance, dict[str, Any]]:
+    """A pattern proof of the optimum."""
+    instance = large_shards()
+    truth = brute_force(instance).objective
+    assert truth is not None
+    found = decided(instance, truth - 1)
+    assert found is not None and found.certificate is not None
+    return instance, certificate_to_dict(found.certificate)
+
+
+def judged(instance: Instance, document: dict[str, Any]) -> bool:
+    """Whether the checker takes a certificate as it stands."""
+    try:
+        proof = checker.Proof(checker.Instance(instance_to_dict(instance)), document)
+    except checker.Unreadable:
+        return False
+    return proof.open_case() is None
+
+
+def test_forged_rows_are_refused() -> None:
+    """A higher target, heavier shards, a lower limit, what is not there, another objective."""
+    instance, good = proof_and_document()
+    assert judged(instance, good)
+    forged = []
+    for change in range(6):
+        document = deepcopy(good)
+        rows = [row for vector in document["vectors"] for row in vector]
+        if change == 0:
+            document["target"] += 1
+        for row in rows:
+            if change == 1:
+                row["most"] -= 1
+            if change == 2:
+                row["weights"] = [[t, o, e, 9 * w] for t, o, e, w in row["weights"]]
+            if change == 3:
+                row["weights"].append([0, 0, 1, 1])
+            if change == 4:
+                row["of"] = "step_time"
+            if change == 5:
+                row["weights"].append(row["weights"][0])
+        forged.append(judged(instance, document))
+    assert forged == [False] * 6
+
+
+@SOME
+@given(st.data())
+def test_mutated_rows_never_prove_what_is_false(data: st.DataObject) -> None:
+    """Whatever stands in a row, no target above the optimum is accepted."""
+    instance, document = proof_and_document()
+    document["target"] += data.draw(st.integers(1, 3))
+    for vector in document["vectors"]:
+        for row in vector:
+            row["most"] = data.draw(st.integers(0, 40))
+            row["times"] = data.draw(st.integers(0, 3))
+            row["weights"] = [
+                [t, o, 0, data.draw(st.integers(0, 30))] for t in range(5) for o in range(2)
+            ]
+    assert not judged(instance, document)
+
+
+def test_heaviest_is_the_best_of_all_patterns() -> None:
+    """Against all subsets of one portion a table."""
+    instance = large_shards()
+    portions = portions_of(instance, instance.allowed)
+    assert portions is not None
+    rng = np.random.default_rng(1)
+    for target in (5, 9, 12):
+        weight = rng.random(len(portions.table))
+        best = 0.0
+        for code in range(3**5):
+            chosen = [
+                own[d - 1] for own, d in zip(portions.of_table, _digits(code), strict=True) if d
+            ]
+            if portions.load[chosen].sum() <= target:
+                best = max(best, float(weight[chosen].sum()))
+        value, pattern = heaviest(portions, weight, target, instance.allowed)
+        assert value == pytest.approx(best)
+        assert float(weight[pattern].sum()) == pytest.approx(value)
+
+
+def _digits(code: int) -> list[int]:
+    return [code // 3**i % 3 for i in range(5)]
+
+
+def test_nvidias_26_tables_on_64_ranks(shared_data: Path) -> None:
+    """Within half a minute's solve certified to 1.1%, and no worse than NVIDIA's planner."""
+    instance = read_instance(shared_data / "embark" / "dcnv2_8x8.json.gz")
+    portions = portions_of(instance, instance.allowed)
+    assert portions is not None
+    proof = decide(portions, 398_458_879, set(), never, 200).certificate
+    assert proof is not None and certifies(instance, proof)
+    choice = decide(portions, 399_245_312, set(), never, 200).options
+    assert choice is not None
+    plan = packed(portions, choice, 399_245_312, 20.0, never)
+    assert plan is not None
+    assert check(instance, plan).objectives["busiest_rank"] == proof.target
+
+
+def test_auto_uses_patterns_and_their_certificate() -> None:
+    """The whole way: certified optimal, and the plan's cost is brute force's."""
+    instance = large_shards()
+    outcome = solve(instance, "auto", Settings(time_limit=10.0))
+    assert outcome.objective == brute_force(instance).objective == outcome.certified_bound
+
+
+def test_certificates_carry_positions_only() -> None:
+    """A pattern row is four integers a shard and no more than the page says."""
+    _, document = proof_and_document()
+    [row] = document["vectors"][0]
+    assert row.keys() == {"row", "of", "most", "weights", "times"}
+    assert isinstance(Certificate("bound", 1, (), ()), Certificate)
