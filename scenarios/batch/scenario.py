@@ -207,7 +207,8 @@ def _inputs(
     read = catalog.find_model(_located(model, folder))
     ranks = catalog.find_cluster(_located(cluster, folder))
     values = dict(axes)
-    return vary_model(read, values, only, hot_ids), vary_cluster(ranks, values)
+    varied = vary_cluster(ranks, values)
+    return vary_model(read, values, only, hot_ids, varied.num_ranks), varied
 
 
 @lru_cache(maxsize=8)

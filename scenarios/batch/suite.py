@@ -28,6 +28,8 @@ def _listed(value: Any) -> Any:
 _List = BeforeValidator(_listed)
 Text = Annotated[str, Field(min_length=1)]
 Alpha = Annotated[float, Field(ge=0, le=10)]
+Positive = Annotated[float, Field(gt=0)]
+Ratio = Annotated[float, Field(ge=1)]
 Setting = bool | int | float | str
 
 
@@ -46,12 +48,20 @@ class Sweep(Spec):
     """Samples per rank and step."""
     skew: Annotated[tuple[Alpha, ...], _List] = ()
     """Zipf exponent of the accesses, which replaces what the model says of them."""
+    measured_skew: Annotated[tuple[Ratio, ...], _List] = ()
+    """Row-wise lookups of the busiest rank over the mean, on average, at the cluster's ranks."""
+    peak_skew: Annotated[tuple[Ratio, ...], _List] = ()
+    """The same in the worst batch, which memory follows."""
+    sequence_length: Annotated[tuple[Positive, ...], _List] = ()
+    """Ids a sample of every table of sequences that has more than one."""
     growth: Annotated[tuple[Percent, ...], _List] = ()
     """Percentage by which every table's rows grow, rounded up to whole rows."""
     profile: Annotated[tuple[Name, ...], _List] = ()
     """Hardware profile that prices the cluster."""
     sharding: Annotated[tuple[Literal["any"] | ShardingType, ...], _List] = ()
     """The only sharding type allowed; ``any`` leaves the model's own limits."""
+    other_sharding: Annotated[tuple[Literal["any"] | ShardingType, ...], _List] = ()
+    """The only sharding type of the tables that ``only_tables`` leaves out."""
     mode: Annotated[tuple[Literal["any"] | Mode, ...], _List] = ()
     """The only mode allowed; ``any`` leaves the model's own limits."""
     dist_type: Annotated[tuple[Literal["any"] | DistType, ...], _List] = ()
@@ -153,7 +163,7 @@ class Suite(Spec):
     sweep: Sweep = Sweep()
     """Axes that change models and clusters."""
     only_tables: Annotated[tuple[Name, ...], _List] = ()
-    """The tables that skew, sharding and mode change; empty: all."""
+    """The tables that skews, sharding and mode change; empty: all."""
     hot_ids: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """With skew: that many of the most popular rows have the smallest ids, in order."""
     objectives: Annotated[tuple[Text, ...], _List, Field(min_length=1)] = ("step_time",)

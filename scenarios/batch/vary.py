@@ -18,7 +18,9 @@ _WORKLOAD = {
 }  # fmt: skip
 
 
-def vary_model(model: Model, axes: Axes, only: Sequence[str] = (), hot_ids: int = 0) -> Model:
+def vary_model(
+    model: Model, axes: Axes, only: Sequence[str] = (), hot_ids: int = 0, ranks: int = 2
+) -> Model:
     """The model with its batch, rows, accesses and limits as the axes say.
 
     Parameters
@@ -28,6 +30,8 @@ def vary_model(model: Model, axes: Axes, only: Sequence[str] = (), hot_ids: int 
         The tables that skew, sharding and mode change; empty: all.
     hot_ids
         With skew: the k-th most popular row has id k, for that many rows.
+    ranks
+        At which measured and peak skew are to hold: those of the cluster.
 
     Raises
     ------
@@ -47,8 +51,13 @@ def vary_model(model: Model, axes: Axes, only: Sequence[str] = (), hot_ids: int 
             table["rows"] = grown(table["rows"], Fraction(axes["growth"]))
         if "dim" in axes:
             table["dim"] = axes["dim"]
+        if "sequence_length" in axes and table.get("sequence_length", 0) > 1:
+            table["sequence_length"] = axes["sequence_length"]
         if not only or table["name"] in only:
             _vary_table(table, axes, hot_ids)
+            _measure(table, axes, ranks)
+        elif axes.get("other_sharding", "any") != "any":
+            table["constraints"]["sharding_types"] = [axes["other_sharding"]]
     return Model.from_dict(data, model.name)
 
 
@@ -86,6 +95,12 @@ def _vary_table(table: dict[str, Any], axes: Axes, hot_ids: int) -> None:
     for axis, field in (("sharding", "sharding_types"), ("mode", "modes")):
         if axes.get(axis, "any") != "any":
             table["constraints"][field] = [axes[axis]]
+
+
+def _measure(table: dict[str, Any], axes: Axes, ranks: int) -> None:
+    for axis in ("measured_skew", "peak_skew"):
+        if axis in axes:
+            table["access"][axis] = {"max_over_mean": axes[axis], "ranks": ranks}
 
 
 def _vary_machine(machine: dict[str, Any], axes: Axes) -> dict[str, Any]:
