@@ -79,7 +79,19 @@ def _reason(assertion: Assertion, record: dict[str, Any]) -> str | None:
         return f"no plan: {status}"
     if assertion.optimal and status != "optimal":
         return "the plan is not proved optimal"
-    return _other_mode(assertion, record) or _short_of(assertion, record)
+    return _other_mode(assertion, record) or _use(assertion, record) or _short_of(assertion, record)
+
+
+def _use(assertion: Assertion, record: dict[str, Any]) -> str | None:
+    used = record.get("hbm_used")  # no result of older versions has it
+    if assertion.hbm_used is None:
+        return None
+    least, most = assertion.hbm_used
+    if used is None:
+        return "how much HBM is in use is not stored"
+    if least <= Fraction(used) * 100 <= most:
+        return None
+    return f"{100 * used:.1f}% of HBM in use, not {float(least):g}% to {float(most):g}%"
 
 
 def _other_mode(assertion: Assertion, record: dict[str, Any]) -> str | None:

@@ -15,7 +15,8 @@ from formulations.result.check import check
 from formulations.result.outcome import standing
 from milp_planner.drawing.units import memory_name
 from milp_planner.plans.compile import compile_for
-from milp_planner.plans.placement import decode
+from milp_planner.plans.ledger import ledger_of
+from milp_planner.plans.placement import Plan, decode
 from milp_planner.plans.plan_file import plan_to_dict
 from scenarios import catalog
 from scenarios.batch.placements import heard, told
@@ -82,10 +83,18 @@ def _solve(scenario: Scenario) -> dict[str, Any]:
         found["placement"] = told(outcome.placement)
         chosen = [compiled.options.choices[o].mode for o in outcome.placement.options.tolist()]
         found["modes"] = dict(zip(instance.table_names, chosen, strict=True))
-    if scenario.keeps_plan and outcome.placement is not None:
         plan = decode(compiled.options, instance, outcome.with_(formulation=scenario.formulation))
-        found["plan"] = plan_to_dict(plan)
+        found["hbm_used"] = _hbm_used(plan)
+        if scenario.keeps_plan:
+            found["plan"] = plan_to_dict(plan)
     return found
+
+
+def _hbm_used(plan: Plan) -> float | None:
+    """Share of the fullest rank's HBM in use, with what is outside the embeddings."""
+    ledger = ledger_of(plan)
+    places = ledger.hbm if ledger is not None else ()
+    return max((place.used / place.whole for place in places if place.whole), default=None)
 
 
 def _answer(instance: Instance, outcome: Outcome) -> dict[str, Any]:

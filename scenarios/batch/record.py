@@ -51,6 +51,7 @@ class _Record(_Strict):
     seconds: Annotated[float, Field(ge=0)] | None = None
     pricing_seconds: Annotated[float, Field(ge=0)] | None = None
     headroom: dict[str, float] | None = None
+    hbm_used: float | None = None
     modes: dict[str, str] | None = None
     samples: Annotated[int, Field(gt=0)] | None = None
     note: str | None = None

@@ -127,6 +127,9 @@ class Assertion(Spec):
     """Least percentage of usable HBM that the plan leaves free on every rank."""
     ddr_headroom: Percent | None = None
     """Least percentage of usable DDR that the plan leaves free on every machine."""
+    hbm_used: Annotated[tuple[Percent, Percent], BeforeValidator(as_tuple)] | None = None
+    """Least and most percentage of the fullest rank's whole HBM in use, with what is outside the
+    embeddings."""
     modes: dict[Name, Mode] = Field(default_factory=dict)
     """Mode that each of the tables named must have."""
     max_gap: Percent | None = None
@@ -145,7 +148,9 @@ class Assertion(Spec):
         return self
 
 
-CHECKS = ("optimal", "hbm_headroom", "ddr_headroom", "modes", "max_gap", "max_milliseconds")
+CHECKS = (
+    "optimal", "hbm_headroom", "ddr_headroom", "hbm_used", "modes", "max_gap", "max_milliseconds"
+)  # fmt: skip
 """What an assertion may ask of a plan besides its being there."""
 
 

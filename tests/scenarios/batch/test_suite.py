@@ -10,7 +10,15 @@ from milp_planner.errors import BadInput
 from scenarios.batch.scenario import expand
 from scenarios.batch.suite import find_suite, load_suite, suites
 
-LEAST = {"dp-vs-exact": 200, "capacity": 80, "skew": 15, "growth": 18, "profiles": 20, "modes": 20}
+LEAST = {
+    "dlrmv4-incidents": 48,
+    "dp-vs-exact": 200,
+    "capacity": 80,
+    "skew": 15,
+    "growth": 18,
+    "profiles": 20,
+    "modes": 20,
+}
 
 HEAD = "name: s\nmodels: m\nclusters: c\n"
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Model
+from milp_planner.inputs.access import MeasuredSkew
 from scenarios.batch.vary import grown, vary_cluster, vary_model
 from scenarios.catalog import find_cluster, find_model
 from tests.scenarios.batch.small import MODEL
@@ -104,3 +105,17 @@ def test_workload_and_routing_axes() -> None:
     assert found.workload.storage_model == "torcheasyrec"
     assert found.table("d").dist_types == ("hash_roundrobin",)
     assert found.table("t") == base.table("t")
+
+
+def test_skews_lengths_and_the_other_tables() -> None:
+    """Measured ratios hold at the cluster's ranks; the tables left out have their own sharding."""
+    axes = {"measured_skew": 2.0, "peak_skew": 5.3, "sequence_length": 9.0,
+            "sharding": "row_wise", "other_sharding": "column_wise"}  # fmt: skip
+    varied = vary_model(find_model("dlrmv4-yambda5b"), axes, ("item_id",), ranks=16)
+    item, album, uid = (varied.table(name) for name in ("item_id", "album_id", "uid"))
+    assert item.access.peak_skew == MeasuredSkew(max_over_mean=5.3, ranks=16)
+    assert item.access.measured_skew == MeasuredSkew(max_over_mean=2.0, ranks=16)
+    assert album.access.peak_skew is None
+    assert (item.sequence_length, album.sequence_length, uid.sequence_length) == (9, 9, 1)
+    kinds = [table.constraints.sharding_types for table in (item, album)]
+    assert kinds == [("row_wise",), ("column_wise",)]
