@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from formulations.instance import IntArray
-from formulations.result.check import compute_loads
+from formulations.result.check import compute_loads, position_entries
 from milp_planner.files import Facts
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing.held import FOLLOW_ROWS, Held, held_by
@@ -22,6 +22,8 @@ from milp_planner.pricing.ledger import (
 )
 from milp_planner.pricing.outside import OUTSIDE, exchange_bytes, outside, outside_ddr
 
+#: Entries of shards that stay as long as the plan does.
+_ROWS = ("weights", "state", "metadata", "cache_index")
 _ALIVE = {entry.name: entry.moments for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)}
 MEANING = {entry.name: entry.what for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)} | OUTSIDE
 """What every entry is."""
@@ -55,6 +57,17 @@ class PlaceBytes:
 
 
 @dataclass(frozen=True)
+class TableBytes:
+    """The HBM of one table, summed over its ranks."""
+
+    name: str
+    rows: int
+    """Weights, optimizer state and indices: what stays."""
+    buffers: int
+    """Ids, embeddings and gradients beside them, at the table's fullest moment."""
+
+
+@dataclass(frozen=True)
 class LedgerInfo(Facts):
     """All ranks, all machines."""
 
@@ -65,6 +78,8 @@ class LedgerInfo(Facts):
     """Of every entry that occurs."""
     assumed: str | None
     """What was assumed because nobody said, in a sentence."""
+    tables: tuple[TableBytes, ...] = ()
+    """Those in HBM, in the model's order."""
 
 
 def ledger_of(plan: Plan) -> LedgerInfo | None:
@@ -84,6 +99,7 @@ def ledger_of(plan: Plan) -> LedgerInfo | None:
         ddr=ddr,
         meaning={name: what for name, what in MEANING.items() if name in named},
         assumed=outside(plan.model, plan.cluster, most).assumed,
+        tables=() if plan.cluster.cpu_only else tuple(_tables(plan, held)),
     )
 
 
@@ -156,6 +172,23 @@ def _machines(plan: Plan, held: Held) -> Iterator[PlaceBytes]:
         entries = _some({"host_tables": int(tables[list(ranks)].sum())} | found)
         whole, used = plan.cluster.machines[number].ddr_bytes, sum(entries.values())
         yield PlaceBytes(number, "", entries, headroom, whole, {"": used})
+
+
+def _tables(plan: Plan, held: Held) -> Iterator[TableBytes]:
+    """Rows and buffers of every table in HBM."""
+    placement, instance = plan.outcome.placement, plan.instance
+    assert placement is not None
+    stays = np.array([name in _ROWS for name in SHARD_NAMES], dtype=np.int64)
+    kinds = np.stack([stays, *((1 - stays) * alive_at(moment) for moment in MOMENTS)], axis=1)
+    bytes_ = np.zeros((len(instance.shard_cost), kinds.shape[1]), dtype=np.int64)
+    bytes_[_rows(plan)] = held.ledger @ kinds
+    for table, placed in enumerate(plan.tables):
+        blocks = instance.blocks_of(int(placement.options[table]))
+        found = np.zeros(kinds.shape[1], dtype=np.int64)
+        for index, ranks in zip(blocks, placement.ranks[table], strict=True):
+            found += bytes_[position_entries(instance, instance.block(index), ranks)].sum(axis=0)
+        if found.any():
+            yield TableBytes(placed.name, int(found[0]), int(found[1:].max()))
 
 
 def shards_at(plan: Plan, held: Held) -> dict[str, IntArray]:

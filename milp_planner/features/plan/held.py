@@ -84,12 +84,14 @@ def held_grid(info: LedgerInfo, memory: str, scope: str, places: tuple[PlaceByte
     return Grid.of(f"ledger-{memory.lower()}", f"{memory} entry", caption, head, rows).filled()
 
 
+#: Tables whose buffers are named.
+MOST_TABLES = 3
 KEPT = "must stay free (min_headroom)"
 
 
 def notes(info: HeldInfo) -> list[str]:
     """What was assumed; the batch, and the burst, beyond which the first rank has no headroom."""
-    growth, found = info.growth, []
+    growth, found = info.growth, [*_buffers(info.ledger)]
     if info.ledger.assumed is not None:
         found.append(info.ledger.assumed)
     if growth is not None and growth.batch is not None:
@@ -108,6 +110,18 @@ def notes(info: HeldInfo) -> list[str]:
         instead = " or ".join(growth.instead)
         found.append(f"{text}: {instead} would not grow" if instead else text)
     return found
+
+
+def _buffers(info: LedgerInfo) -> Iterator[str]:
+    """The tables whose buffers take most of the HBM."""
+    most = sorted(info.tables, key=lambda each: -each.buffers)[:MOST_TABLES]
+    told = [
+        f"{each.name} {show_bytes(each.buffers)} beside {show_bytes(each.rows)} of rows"
+        for each in most
+        if each.buffers
+    ]
+    if told:
+        yield f"largest buffers, on all ranks together: {', '.join(told)}"
 
 
 def draw_held(info: HeldInfo) -> RenderableType:

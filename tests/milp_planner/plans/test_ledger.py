@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 import milp_planner
+from milp_planner.features.plan.held import held_info, notes
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.growth import Overflow, growth_of
 from milp_planner.plans.ledger import LedgerInfo, ledger_of
@@ -111,3 +112,27 @@ def test_whole_rows_do_not_follow_a_burst() -> None:
     growth = growth_of(planned(model(whole, batch_per_rank=4096)))
     assert growth is not None
     assert growth.burst is None
+
+
+@pytest.mark.parametrize("wire", ["fp32", "fp16"])
+def test_rows_and_buffers_of_tables_are_what_shards_hold(wire: str) -> None:
+    """Summed over tables: what all ranks hold of these entries; rows of floats by hand."""
+    tables = [{"rows": 50_000}, SEQ, {**SEQ, "dim": 128, "rows": 9_000}]
+    tables = [{**each, **ROW_WISE} for each in tables]
+    plan = planned(model(*tables, batch_per_rank=2048, exchange_dtype=wire, mode="inference"))
+    found = known(plan)
+    assert [each.rows for each in found.tables] == [
+        4 * 64 * 50_000,
+        4 * 64 * 80_000,
+        4 * 128 * 9_000,
+    ]
+    assert sum(each.rows for each in found.tables) == sum(p.entries["weights"] for p in found.hbm)
+    passing = ("inputs", "output", "encoding", "gradients", "dense_gradients")
+    assert {place.moment for place in found.hbm} == {"forward_exchange"}
+    assert sum(each.buffers for each in found.tables) == sum(
+        place.entries.get(name, 0) for place in found.hbm for name in passing
+    )
+    held = held_info(plan)
+    assert held is not None
+    largest = max(found.tables, key=lambda each: each.buffers)
+    assert f"largest buffers, on all ranks together: {largest.name} " in notes(held)[0]
