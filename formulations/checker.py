@@ -12,6 +12,7 @@ import gc
 import gzip
 import io
 import json
+import re
 import sys
 import zlib
 from base64 import b64decode
@@ -23,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 MAX_BYTES = 256 * 2**20  # that are read or unpacked
+#: Control characters, lone surrogates, line separators and what turns the direction of text.
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028-\u202e\u2066-\u2069]")
 
 
 class Unreadable(Exception):
@@ -56,6 +59,8 @@ def shaped(shape: Any) -> Callable[[Any], bool]:
     if kind is list:
         each = shaped(shape[0])
         return lambda value: type(value) is list and all(map(each, value))
+    if shape is str:
+        return lambda value: type(value) is str and not UNPRINTABLE.search(value)
     if kind is type:
         return lambda value: type(value) is shape
     if None in shape:
@@ -72,22 +77,26 @@ def shaped(shape: Any) -> Callable[[Any], bool]:
 
 
 def parse(source: Path | str, what: str) -> Any:
-    """JSON in UTF-8, gzipped or not, no NaN and no key twice: of a file, or from base64."""
+    """JSON in UTF-8, no NaN and no key twice: of a file, gzipped or not; or gzipped, in base64."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         need(len(found := dict(pairs)) == len(pairs), f"{what} has a key twice in an object")
         return found
+
+    def finite(text: str) -> float:
+        need(abs(number := float(text)) < float("inf"), f"{what} has {text:.20}")
+        return number
 
     try:
         if isinstance(source, Path):
             good = source.is_file() and source.stat().st_size <= MAX_BYTES
             need(good, f"{what} is no regular file of at most {MAX_BYTES} bytes")
         data = b64decode(source, validate=True) if isinstance(source, str) else source.read_bytes()
-        if data.startswith(b"\x1f\x8b"):
+        if isinstance(source, str) or data.startswith(b"\x1f\x8b"):
             data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(MAX_BYTES + 1)
         need(len(data) <= MAX_BYTES, f"{what} has more than {MAX_BYTES} bytes")
-        hooks: dict[str, Any] = {"parse_constant": lambda name: need(False, f"{what} has {name}")}
-        return json.loads(data.decode(), object_pairs_hook=unique, **hooks)
+        return json.loads(data.decode(), object_pairs_hook=unique, parse_constant=finite,
+                          parse_float=finite)  # fmt: skip
     except (OSError, EOFError, RecursionError, ValueError, zlib.error) as error:
         raise Unreadable(f"{what} cannot be read: {str(error)!a:.60}") from error
 
@@ -143,6 +152,11 @@ class Block:
         need(good, "ranks or machines must be different ones in range")
         regions = {q: instance.regions[q] for q in places} if whole else {-1: tuple(places)}
         sizes = {self.count} if self.free else set(map(len, regions.values()))
+        every = len(places) if self.where == "list" else self.count
+        every *= len(instance.ranks) if self.where in {"every_rank", "one_machine"} else 1
+        times = [run * self.copies for run, _ in self.runs] if len(shards) > 1 else [every]
+        sums = [(sum(map(abs, e["cost"])), sum(e.get("use", {}).values())) for e in shards]
+        self.activity = [sum(map(mul, times, each)) for each in zip(*sums, strict=True)]
         total = sum([length for length, _ in self.runs])
         need(total == 1 or sizes == {total}, "give one shard for all positions, or one a position")
         each = [length for length, _ in self.runs] if len(self.runs) > 1 else [min(sizes)]
@@ -210,8 +224,18 @@ class Instance:
         pins, forbidden = document.get("pins", []), document.get("forbidden", [])
         pinned, barred = [{(e["table"], e["option"]) for e in part} for part in (pins, forbidden)]
         self.pins = {(e["table"], e["option"]): e["ranks"] for e in pins if "ranks" in e}
+        self.restrictions = [f"max_{key} is {most}" for key, most in self.limits.items()]
+        for what, named in (("pinned", pins), ("forbidden", forbidden)):
+            some = ", ".join([f"{e['table']!a:.40}: {e['option']!a:.40}" for e in named[:3]])
+            more = ", …" if len(named) > 3 else ""
+            self.restrictions += [f"{len(named)} {what} ({some}{more})"] if named else []
         self.tables = {t["name"]: [self._option(t, o) for o in t["options"]] for t in tables}
         known = {(t, o.name): o for t, options in self.tables.items() for o in options}
+        for k, what in enumerate(("costs", "uses")):
+            each = [[sum([b.activity[k] for b in o.blocks]) for o in options if o.blocks]
+                    for options in self.tables.values()]  # fmt: skip
+            good = sum([max(sums, default=0) for sums in each]) < 2**62
+            need(good, f"the {what} add up to 2^62 or more")
         there = pinned | barred <= known.keys() and self.current.keys() <= self.tables.keys()
         need(there, "pins, forbidden or current name what is not there")
         sizes, fixed = (len(tables), len(pins), sum(map(len, self.tables.values()))), dict(pinned)
@@ -611,48 +635,127 @@ class Proof:
 
 
 # The outcome
-PACKED = shaped({"encoding": {"json+gzip+base64"}, "data": str})
-VALUE = (range(-(2**63), 2**63), type(None))
-OUTCOME = {
+VALUE, NUMBER = (range(1 - 2**63, 2**63), type(None)), (range(2**63), float)
+GOALS = {"host_memory", "even_memory", "shards", "total", "moves"}
+GOAL = {"goal": GOALS, "scope": str, "value": VALUE[0], "bound": VALUE, "met": bool}
+STANDS = {"option": str, "ranks": [[SIGNED]]}
+OUTCOME = shaped({
     "status": {"optimal", "feasible", "infeasible", "unknown"}, "objective": VALUE, "bound": VALUE,
-    "objective_kind": str, "objectives": {None: VALUE}, "tables": ({None: PLACED}, type(None)),
-    "bound_source": ({"method": str, "exact": bool}, type(None)), "certified_bound": VALUE,
-    "certificate": (dict, type(None)),
-}  # fmt: skip
+    "stopped_by": {"proof", "time_limit", "work_limit", "exhausted", "interrupted"},
+    "objective_kind": str, "certified_bound": VALUE, "gap": (*NUMBER, *VALUE),
+    "objectives": {"total?": VALUE, "busiest_rank?": VALUE, "step_time?": VALUE},
+    "tables": ({None: STANDS}, type(None)), "certificate": (dict, type(None)),
+    "bound_source": ({"method": str, "exact": bool}, type(None)), "before_goals?": VALUE,
+    "trace": [[(*NUMBER, *VALUE, str)]], "seconds": NUMBER, "goals?": [GOAL], "instance": str,
+    "formulation": str, "solver?": str, "version?": str, "note?": str, "settings?": dict,
+    "detail?": dict,
+})  # fmt: skip
+POINT = [shaped(shape) for shape in (NUMBER, VALUE, VALUE, str)]  # of the trace
+ROUNDED = 0.01  # seconds of the trace and of the outcome
+
+
+class Case:
+    """An outcome on its instance, read strictly; what it claims is judged by the methods."""
+
+    def __init__(self, instance: Instance, outcome: Any) -> None:
+        need(OUTCOME(outcome), "the outcome is not as its page says")
+        self.instance, self.claims, tables = instance, outcome, outcome["tables"]
+        ours = [item for key, item in outcome.items() if key not in {"certificate", "settings"}]
+        while ours:
+            if type(item := ours.pop()) in (dict, list):
+                ours += item.values() if type(item) is dict else item
+            good = type(item) not in (int, float) or abs(item) < 2**63
+            need(good, "the outcome has a number of 2^63 or more")
+        points = [len(point) == 4 and all(g(x) for g, x in zip(POINT, point, strict=True))
+                  for point in outcome["trace"]]  # fmt: skip
+        need(all(points), "a point of the trace is not [seconds, objective, bound, source]")
+        need(all(p[0] >= 0 for p in outcome["trace"]) and outcome["seconds"] >= 0, "a time is < 0")
+        kind, best, bound = outcome["objective_kind"], outcome["objective"], outcome["bound"]
+        need(kind == instance.objective, "the outcome is about another objective")
+        gap, known = outcome["gap"], best is not None and bound is not None
+        right = (best - bound) / max(1, abs(best)) if known else None
+        good = gap is right if right is None or gap is None else abs(gap - right) <= 1e-12
+        need(good, f"gap is {gap}, objective and bound give {right}")
+        there = {table: {o.name for o in options} for table, options in instance.tables.items()}
+        same = tables is None or tables.keys() == there.keys()
+        need(same, "a table is only in one of outcome and instance")
+        named = all(entry["option"] in there[table] for table, entry in (tables or {}).items())
+        need(named, "a table has an option that the instance does not have")
+        self.proof, self.late, certificate = None, None, outcome["certificate"]
+        try:
+            self.proof = None if certificate is None else Proof(instance, certificate)
+        except NotChecked as error:
+            self.late = error
+
+    def follows(self) -> str:
+        """What is certified and what is a solver's word, once the certificate closes;
+        :class:`Refuted`: plan, certificate and claims contradict each other."""
+        claims, instance = self.claims, self.instance
+        found = {} if claims["tables"] is None else check_plan(instance, claims["tables"])
+        told = [*claims["objectives"].items(), (instance.objective, claims["objective"])]
+        for name, value in told:
+            said = f"{name!a:.60} is {found.get(name)}, not {value}"
+            need(found.get(name) == value, said, Refuted)
+        says = verdict(claims, bool(found))
+        searched(claims)
+        return says
+
+    def closes(self) -> None:
+        """:class:`Refuted`: the certificate leaves a case open; or :class:`NotChecked`."""
+        if self.late:
+            raise self.late
+        case = self.proof.open_case() if self.proof else None
+        need(case is None, f"the certificate does not close: {case}", Refuted)
 
 
 def check(document: Any, outcome: Any) -> Iterator[str]:
     """What holds of an outcome, line by line, the verdict last; or an exception."""
-    need(type(outcome) is dict, "the outcome is no object")
-    claims = {key: item for key, item in outcome.items() if key in OUTCOME}
-    need(shaped(OUTCOME)(claims), "the outcome is not as its page says")
-    instance, tables, certificate = Instance(document), claims["tables"], claims["certificate"]
-    found = {} if tables is None else check_plan(instance, tables)
-    for name, value in [*claims["objectives"].items(), (instance.objective, claims["objective"])]:
-        need(found.get(name) == value, f"{name!a:.60} is {found.get(name)}, not {value}", Refuted)
-    if found:
-        yield f"plan: complete, every constraint holds; {instance.objective} {claims['objective']}"
-    proof = None if certificate is None else Proof(instance, certificate)
-    if proof:
-        case, target = proof.open_case(), proof.target
-        need(case is None, f"the certificate does not close: {case}", Refuted)
-        says = "there is no plan" if target is None else f"no plan costs less than {target}"
-        yield f"certificate: {says}"
-    need(claims["objective_kind"] == instance.objective, "it is about another objective", Refuted)
-    yield f"verdict: {verdict(claims, bool(found), proof)}"
+    case = Case(Instance(document), outcome)
+    for text in case.instance.restrictions:
+        yield f"restricted: {text}"
+    says = case.follows()
+    if outcome["tables"] is not None:
+        best = f"{outcome['objective_kind']} {outcome['objective']}"
+        yield f"plan: complete, every constraint holds; {best}"
+    case.closes()
+    if case.proof:
+        target = case.proof.target
+        none = "there is no plan" if target is None else f"no plan costs less than {target}"
+        yield f"certificate: {none}"
+    yield f"verdict: {says}"
 
 
-def verdict(claims: dict[str, Any], planned: bool, proof: Proof | None) -> str:
+def searched(claims: dict[str, Any]) -> None:
+    """Refuse what is told of the search and contradicts what was found."""
+    status, trace, settings = claims["status"], claims["trace"], claims.get("settings", {})
+    good = (claims["stopped_by"] == "proof") == (status in {"optimal", "infeasible"})
+    need(good, f"stopped_by is {claims['stopped_by']}, status {status}", Refuted)
+    moments, plans, bounds = [[p[i] for p in trace if p[i] is not None] for i in range(3)]
+    counted = settings.get("work_limit") is not None  # then moments are units of work
+    late = moments and not counted and moments[-1] > claims["seconds"] + ROUNDED
+    need(moments == sorted(moments) and not late, "the trace's moments are not in order", Refuted)
+    given = claims.get("before_goals")
+    best = claims["objective"] if given is None else given
+    need(not plans or min(plans) == best, "the trace reports another best plan", Refuted)
+    high = max(bounds, default=None) if status != "infeasible" else None
+    good = high is None or (claims["bound"] is not None and high <= claims["bound"])
+    need(good, "the trace reports a higher bound", Refuted)
+
+
+def verdict(claims: dict[str, Any], planned: bool) -> str:
     """What is certified and what is a solver's word, if the claims follow from plan and proof."""
     objective, bound, status = claims["objective"], claims["bound"], claims["status"]
-    proved, source = proof.target if proof else None, claims["bound_source"] or {}
-    impossible = proof is not None and proved is None
+    certificate, source = claims["certificate"], claims["bound_source"] or {}
+    proved = (certificate or {}).get("target")
+    impossible = certificate is not None and proved is None
     closed = bound == objective and (bound == proved or source.get("exact"))
     right = {"optimal" if closed else "feasible"} if planned else {"infeasible", "unknown"}
     need(claims["certified_bound"] == proved, f"the certificate proves {proved}", Refuted)
     above = proved is None or (bound is not None and bound >= proved)
     need(above, f"bound is {bound}, below certified_bound", Refuted)
     need(not planned or bound is None or bound <= objective, "bound is above the plan", Refuted)
+    named = bound is None or (bound == proved) or claims["bound_source"] is not None
+    need(named, f"bound is {bound}, by nobody", Refuted)
     good = status in right and (status == "infeasible" or not impossible)
     need(good, f"status is {status}, which does not follow", Refuted)
     if impossible or (status == "optimal" and proved == objective):
@@ -665,7 +768,27 @@ def verdict(claims: dict[str, Any], planned: bool, proof: Proof | None) -> str:
     return f"{status}{by}, {text}"
 
 
+PACKED = shaped({"encoding": {"json+gzip+base64"}, "data": str})
+PARTS = ("model", "cluster", "profile", "instance", "outcome")
+PLAN = shaped({
+    "format": {"milp-planner-plan/1"}, "version?": str, "tables": list,
+    "ledger?": (list, dict, type(None)),
+    "fingerprints": dict.fromkeys(PARTS[:4], str), **dict.fromkeys(PARTS, dict),
+})  # fmt: skip
 WORDS = {Refuted: ("refuted", 1), Unreadable: ("unreadable", 2), NotChecked: ("not checked", 3)}
+
+
+def opened(document: Any, what: str) -> Any:
+    """A plan.json with its parts unpacked; any other document as it is."""
+    if type(document) is not dict or document.get("format") != "milp-planner-plan/1":
+        return document
+    need(PLAN(document), f"{what} is not as the page of plan.json says")
+    for name in PARTS:
+        if "encoding" in (part := document[name]):
+            need(PACKED(part), f"{what}: {name} is not packed as its page says")
+            part = parse(part["data"], f"{what}: {name}")
+        document[name] = part
+    return document
 
 
 def main(paths: list[str]) -> int:
@@ -676,11 +799,11 @@ def main(paths: list[str]) -> int:
         need(len(paths) in (1, 2), "give plan.json, or an outcome and its instance")
         files = [parse(Path(path), f"{path!a:.60}") for path in paths]
         if len(paths) == 1:
-            good = type(files[0]) is dict and files[0].get("format") == "milp-planner-plan/1"
+            plan = opened(files[0], f"{paths[0]!a:.60}")
+            good = type(plan) is dict and plan.get("format") == "milp-planner-plan/1"
             need(good, "this is no plan.json; an outcome needs its instance as well")
-            files = [files[0].get("outcome"), files[0].get("instance")]
-        parts = [parse(file["data"], "a part") if PACKED(file) else file for file in files]
-        for line in check(parts[1], parts[0]):
+            files = [plan["outcome"], plan["instance"]]
+        for line in check(files[1], files[0]):
             print(line)
     except (Refuted, Unreadable, NotChecked) as error:
         print(f"{WORDS[type(error)][0]}: {error}", file=sys.stderr)

@@ -67,7 +67,7 @@ def certificate_from_dict(data: object, what: str = "certificate") -> Certificat
             f"{what}: its certificate is of version {version}, which an earlier release wrote; "
             "solve again"
         )
-    if data.get("version") != VERSION or kind not in ("bound", "infeasible"):
+    if type(version) is not int or version != VERSION or kind not in ("bound", "infeasible"):
         raise InstanceError(
             f"{what}: a certificate of version {data.get('version')!r} and kind {kind!r}; "
             f"allowed: version {VERSION}, kind 'bound' or 'infeasible'"

@@ -16,6 +16,7 @@ from formulations.instance.restrictions import restrictions
 from formulations.result.certificate import Certificate, certificate_to_dict
 from formulations.result.check import check
 from formulations.result.outcome import Outcome, Status, StoppedBy
+from formulations.result.outcome_file import outcome_to_dict
 
 #: Seconds of a trace point and of the outcome are rounded apart.
 _ROUNDING = 0.01
@@ -72,7 +73,7 @@ class Verification:
         return self.checked and not self.refuted
 
 
-def verify(instance: Instance, outcome: Outcome) -> Verification:
+def verify(instance: Instance, outcome: Outcome, case: checker.Case | None = None) -> Verification:
     """Judge an Outcome from the Instance alone.
 
     Parameters
@@ -80,6 +81,8 @@ def verify(instance: Instance, outcome: Outcome) -> Verification:
     instance : Instance
     outcome : Outcome
         Usually read from a file: nothing in it is trusted.
+    case : checker.Case, optional
+        The checker's own reading of that file; made from the Outcome where it is not given.
 
     Returns
     -------
@@ -89,11 +92,11 @@ def verify(instance: Instance, outcome: Outcome) -> Verification:
     Raises
     ------
     InstanceError
-        When the certificate is malformed.
+        When the certificate is malformed, or the Outcome is none that a file can hold.
     """
-    checked = True
+    case, checked = case or _case(instance, outcome), True
     try:
-        certificate = [*_certificate(instance, outcome)]
+        certificate = [*_certificate(outcome, case)]
     except checker.NotChecked as error:
         certificate, checked = [Claim("certificate", None, f"not checked: {error}")], False
     claims = [
@@ -103,7 +106,30 @@ def verify(instance: Instance, outcome: Outcome) -> Verification:
         *_search(outcome),
         _status(instance, outcome),
     ]
+    if all(claim.ok is not False for claim in claims):
+        claims += refuted_by_the_checker(case)
     return Verification(tuple(claims), checked, restrictions(instance))
+
+
+def refuted_by_the_checker(case: checker.Case, closes: bool = False) -> list[Claim]:
+    """What the checker refutes, of the certificate only if asked whether it ``closes``."""
+    try:
+        case.follows()
+        if closes:
+            case.closes()
+    except checker.Refuted as error:
+        return [Claim("checker", False, str(error))]
+    except checker.NotChecked:
+        return []
+    return []
+
+
+def _case(instance: Instance, outcome: Outcome) -> checker.Case:
+    """The checker's reading of an Outcome that comes from no file."""
+    try:
+        return checker.Case(_as_read(instance), outcome_to_dict(instance, outcome))
+    except checker.Unreadable as error:
+        raise InstanceError(str(error)) from error
 
 
 def _placement(instance: Instance, outcome: Outcome) -> Iterator[Claim]:
@@ -139,20 +165,24 @@ def certifies(instance: Instance, certificate: Certificate) -> bool:
     InstanceError
         When the certificate is malformed.
     """
-    try:
-        return _open_case(instance, certificate) is None
-    except checker.NotChecked:
-        return False
-
-
-def _open_case(instance: Instance, certificate: Certificate) -> str | None:
-    """What the certificate leaves open; errors as :func:`certifies`, and ``NotChecked``."""
     with uncollected():
         try:
             proof = checker.Proof(_as_read(instance), certificate_to_dict(certificate))
-            return proof.open_case()
+            return proof.open_case() is None
         except checker.Unreadable as error:
             raise InstanceError(f"certificate: {error}") from error
+        except checker.NotChecked:
+            return False
+
+
+def _closes(case: checker.Case) -> bool:
+    """Whether the certificate of a case leaves nothing open."""
+    with uncollected():
+        try:
+            case.closes()
+        except checker.Refuted:
+            return False
+        return True
 
 
 @contextmanager
@@ -173,13 +203,13 @@ def _as_read(instance: Instance) -> checker.Instance:
     return checker.Instance(instance_to_dict(instance))
 
 
-def _certificate(instance: Instance, outcome: Outcome) -> Iterator[Claim]:
+def _certificate(outcome: Outcome, case: checker.Case) -> Iterator[Claim]:
     certificate = outcome.certificate
     if certificate is None:
         if outcome.certified_bound is not None:
             yield Claim("certified bound", False, "claimed without a certificate")
         return
-    proved = _open_case(instance, certificate) is None
+    proved = _closes(case)
     if certificate.kind == "infeasible":
         if outcome.certified_bound is not None:
             yield Claim("certified bound", False, "claimed beside a proof that there is no plan")

@@ -11,9 +11,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from formulations import Instance, Outcome, read_instance
+from formulations import Instance, Outcome, checker, read_instance
+from formulations.errors import InstanceError
+from formulations.instance.file import instance_to_dict
 from formulations.result.outcome_file import outcome_from_dict
-from formulations.result.verify import Claim, Verification
+from formulations.result.verify import Claim, Verification, refuted_by_the_checker
 from formulations.result.verify import verify as verify_outcome
 from milp_planner.drawing.units import MOST_OF_A_RESTRICTION, shorten
 from milp_planner.errors import BadInput, PlannerError
@@ -48,17 +50,55 @@ def verify(
     BadInput, InstanceError
         When a file is malformed, or an Outcome comes without its Instance.
     """
-    given = read_instance(instance) if isinstance(instance, (str, Path)) else instance
     if isinstance(source, (str, Path)):
-        document = read_document(source)
-        if not is_plan(document):
-            found = _needed(given, str(source))
-            return verify_outcome(found, outcome_from_dict(found, document, str(source)))
-        source = plan_from_dict(document, str(source))
-    if not isinstance(source, Plan):
-        return verify_outcome(_needed(given, "an Outcome"), source)
-    judged = verify_outcome(source.instance, source.outcome)
-    more = (*_same_instance(source, given), _repriced(source))
+        return _file(str(source), instance)
+    given = read_instance(instance) if isinstance(instance, (str, Path)) else instance
+    if isinstance(source, Plan):
+        return _plan(source, given)
+    return verify_outcome(_needed(given, "an Outcome"), source)
+
+
+def _file(name: str, instance: Instance | str | Path | None) -> Verification:
+    """Judge a file: what the stand-alone checker says of it stands; we add to that."""
+    document = read_document(name)
+    given = instance if isinstance(instance, (Instance, type(None))) else None
+    if not is_plan(document) and instance is None:
+        _needed(None, name)
+    try:
+        document = checker.opened(document, name)
+        if is_plan(document):
+            question, outcome = document["instance"], document["outcome"]
+        elif given is None:
+            question, outcome = read_document(str(instance)), document
+        else:
+            question, outcome = instance_to_dict(given), document
+        case = checker.Case(checker.Instance(question), outcome)
+    except checker.Unreadable as error:
+        _ours(name, document, instance, None)  # a better sentence, where our readers have one
+        raise BadInput(f"{name}: {error}") from error
+    try:
+        return _ours(name, document, instance, case)
+    except (BadInput, InstanceError) as error:
+        claims = refuted_by_the_checker(case, closes=True)
+        if not claims:
+            raise
+        return Verification((*claims, Claim("file", False, str(error))))
+
+
+def _ours(
+    name: str, document: Any, instance: Instance | str | Path | None, case: checker.Case | None
+) -> Verification:
+    """A file's verdict by our own readers, beside the checker's reading of it."""
+    given = read_instance(instance) if isinstance(instance, (str, Path)) else instance
+    if is_plan(document):
+        return _plan(plan_from_dict(document, name), given, case)
+    found = _needed(given, name)
+    return verify_outcome(found, outcome_from_dict(found, document, name), case)
+
+
+def _plan(plan: Plan, given: Instance | None, case: checker.Case | None = None) -> Verification:
+    judged = verify_outcome(plan.instance, plan.outcome, case)
+    more = (*_same_instance(plan, given), _repriced(plan))
     return replace(judged, claims=(*more, *judged.claims))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from formulations.instance import Instance, strict_json
 from formulations.instance.file import instance_from_dict, instance_to_dict
-from formulations.instance.strict_json import shown
+from formulations.instance.strict_json import Reader, shown
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
 from formulations.result.verify import uncollected
 from milp_planner.errors import BadInput
@@ -30,6 +30,7 @@ LARGE = 1_000_000
 """Parts whose JSON text is longer than this are embedded compressed."""
 _ENCODING = "json+gzip+base64"
 _PARTS = ("model", "cluster", "profile", "instance", "outcome")
+_FIELDS = {"format", "version", "tables", "fingerprints", "ledger", *_PARTS}
 
 
 def plan_to_dict(plan: Plan) -> dict[str, Any]:
@@ -81,6 +82,8 @@ def plan_from_dict(document: Any, what: str = "plan") -> Plan:
     for key in ("tables", "fingerprints", *_PARTS):
         if key not in document:
             raise BadInput(f"{what}: the field {key!r} is missing; a plan.json has it")
+    Reader(document, what, _FIELDS)  # nothing else is in it
+    Reader(document["fingerprints"], f"{what}: fingerprints", _PARTS[:4])
     if not isinstance(document["tables"], list):
         raise BadInput(f"{what}: tables must be a list of placed tables")
     part = {key: _unpacked(document[key], f"{what}: {key}") for key in _PARTS}
@@ -165,13 +168,16 @@ def _packed(part: dict[str, Any]) -> dict[str, Any]:
 def _unpacked(part: Any, what: str) -> Any:
     if not isinstance(part, dict) or "encoding" not in part:
         return part
-    if part["encoding"] != _ENCODING or not isinstance(part.get("data"), str):
-        raise BadInput(f"{what}: encoding must be {_ENCODING!r} with its data as text")
+    packed = set(part) == {"encoding", "data"} and part["encoding"] == _ENCODING
+    if not packed or not isinstance(part["data"], str):
+        raise BadInput(
+            f"{what}: encoding must be {_ENCODING!r}, with its data as text and nothing else beside"
+        )
     try:
-        packed = base64.b64decode(part["data"], validate=True)
+        data = base64.b64decode(part["data"], validate=True)
     except (binascii.Error, ValueError) as error:
         raise BadInput(f"{what}: the compressed part is damaged ({error})") from None
-    return strict_json.parse(strict_json.unpack(packed, what), what)
+    return strict_json.parse(strict_json.unpack(data, what), what)
 
 
 def read_document(path: str | Path) -> dict[str, Any]:

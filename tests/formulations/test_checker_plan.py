@@ -34,7 +34,8 @@ def example() -> tuple[Document, Document]:
     outcome = {
         "status": "optimal", "stopped_by": "proof", "objective": 22, "bound": 22,
         "objective_kind": "busiest_rank", "bound_source": {"method": "cpsat", "exact": True},
-        "certified_bound": 22, "gap": 0.0, "certificate": certificate,
+        "certified_bound": 22, "gap": 0.0, "certificate": certificate, "seconds": 1.5,
+        "formulation": "auto", "trace": [[1.0, 22, 22, "cpsat"]], "instance": "",
         "objectives": {"total": 44, "busiest_rank": 22, "step_time": 22},
         "tables": {t: {"option": o, "ranks": [[r]]} for t, (o, r) in where.items()},
     }  # fmt: skip
@@ -42,7 +43,13 @@ def example() -> tuple[Document, Document]:
 
 
 def lines(document: Document, outcome: Document) -> list[str]:
-    """What the checker says of an outcome."""
+    """What the checker says of an outcome, whose gap and end are made to follow."""
+    best, bound = outcome["objective"], outcome["bound"]
+    known = best is not None and bound is not None
+    outcome = outcome | {"gap": (best - bound) / max(1, abs(best)) if known else None}
+    outcome |= {"trace": [[1.0, best, bound, "cpsat"]]}
+    proved = outcome["status"] in ("optimal", "infeasible")
+    outcome |= {"stopped_by": "proof" if proved else "time_limit"}
     return list(checker.check(document, outcome))
 
 
@@ -130,9 +137,7 @@ def infeasible_bound() -> Document:
         ({"certificate": None}, "the certificate proves None"),
         ({"status": "feasible"}, "status is feasible"),
         ({"status": "infeasible"}, "status is infeasible"),
-        ({"objective_kind": "total"}, "another objective"),
         ({"tables": None}, "is None, not 44"),
-        ({"tables": {}}, "only in one of"),
     ],
 )
 def test_lies(change: Document, sentence: str) -> None:
@@ -142,10 +147,71 @@ def test_lies(change: Document, sentence: str) -> None:
         lines(document, outcome | change)
 
 
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"objective_kind": "total"}, "another objective"),
+        ({"tables": {}}, "only in one of"),
+        ({"more": 1}, "not as its page says"),
+        ({"objectives": {"cost": 1}}, "not as its page says"),
+        ({"formulation": "a\x1b[2K"}, "not as its page says"),
+        ({"detail": {"deep": [[2**63]]}}, "2\\^63 or more"),
+        ({"trace": [[0, 1, 1]]}, "a point of the trace"),
+        ({"seconds": -0.5}, "a time is"),
+        ({"gap": 0.5}, "gap is 0.5"),
+        ({"gap": None}, "gap is None"),
+        ({"certificate": {"version": 3.0}}, "certificate is not as its page says"),
+    ],
+)
+def test_unreadable_outcomes(change: Document, sentence: str) -> None:
+    """What the page does not allow, or what belongs to another instance."""
+    document, outcome = example()
+    with pytest.raises(checker.Unreadable, match=sentence):
+        list(checker.check(document, outcome | change))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"stopped_by": "time_limit"}, "stopped_by is time_limit"),
+        ({"trace": [[1, 23, None, "a"]]}, "another best plan"),
+        ({"trace": [[1, 22, 23, "a"]]}, "a higher bound"),
+        ({"trace": [[1, 22, 22, "a"], [0.5, 22, 22, "a"]]}, "not in order"),
+        ({"trace": [[2, 22, 22, "a"]]}, "not in order"),
+        ({"objectives": {"total": None}}, "'total' is 44, not None"),
+    ],
+)
+def test_what_is_told_of_the_search(change: Document, sentence: str) -> None:
+    """It must not contradict what was found."""
+    document, outcome = example()
+    with pytest.raises(checker.Refuted, match=sentence):
+        list(checker.check(document, outcome | change))
+
+
+def test_restrictions_come_first() -> None:
+    """What the instance asks for besides a good plan is named before anything else is said."""
+    document, outcome = example()
+    now = {"t0": {"option": "fast", "ranks": [[0]]}}
+    document |= {"current": now, "max_moved_tables": 0}
+    document |= {"pins": [{"table": "t1", "option": "fast"}]}
+    document |= {"forbidden": [{"table": "t3", "option": "fast"}]}
+    assert lines(document, outcome)[:3] == [
+        "restricted: max_moved_tables is 0", "restricted: 1 pinned ('t1': 'fast')",
+        "restricted: 1 forbidden ('t3': 'fast')",
+    ]  # fmt: skip
+
+
 def test_raised_target() -> None:
     """A certificate that does not close refutes the outcome."""
     document, outcome = example()
     outcome["certificate"]["target"] = outcome["certified_bound"] = 23
+    outcome |= {
+        "objective": None,
+        "objectives": {},
+        "tables": None,
+        "status": "unknown",
+        "bound": 23,
+    }
     with pytest.raises(checker.Refuted, match="node 1 is open"):
         lines(document, outcome)
 
@@ -168,10 +234,14 @@ def test_stands_alone(tmp_path: Path) -> None:
     assert (code, text.splitlines()[-1]) == (0, "verdict: certified optimal")
     data = base64.b64encode(gzip.compress(json.dumps(document).encode())).decode()
     packed = {"encoding": "json+gzip+base64", "data": data}
-    plan = {"format": "milp-planner-plan/1", "instance": packed, "outcome": outcome}
+    plan = {
+        "format": "milp-planner-plan/1", "model": {}, "cluster": {}, "profile": {}, "tables": [],
+        "fingerprints": dict.fromkeys(("model", "cluster", "profile", "instance"), ""),
+        "instance": packed, "outcome": outcome,
+    }  # fmt: skip
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     assert run(tmp_path, "plan.json") == (code, text)
-    outcome["objective"] = 20
+    outcome |= {"objective": 20, "gap": -0.1}
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     code, text = run(tmp_path, "plan.json")
     assert code == 1
@@ -259,14 +329,14 @@ def test_nonsense_is_refused_in_a_sentence() -> None:
     """Documents with nonsense anywhere end in a verdict, Refuted or Unreadable, never otherwise."""
     rng = Random(5)
     ends = {"fine": 0, "refuted": 0, "unreadable": 0}
-    for _ in range(600):
+    for _ in range(1200):
         document, outcome = copy.deepcopy(example())
         certificate = outcome["certificate"]
         certificate["nodes"][-1]["pack"] = "hbm"
         for _ in range(rng.choice([1, 1, 2, 4])):
             mutate(rng, rng.choice([document, outcome, certificate]))
         try:
-            lines(document, outcome)
+            list(checker.check(document, outcome))
             ends["fine"] += 1
         except checker.Refuted as error:
             assert str(error).isprintable()

@@ -156,3 +156,42 @@ def test_malformed_and_too_long_certificates(
 
 def _with(document: dict[str, Any], certificate: object) -> dict[str, Any]:
     return {**document, "outcome": {**document["outcome"], "certificate": certificate}}
+
+
+def test_a_changed_question_is_named_first(cli: Cli, planned: Path) -> None:
+    """Limits on moves that model and cluster do not have stand first, and at the end."""
+    plan = read_plan(planned)
+    assert plan.outcome.placement is not None
+    restricted = replace(
+        plan.instance, current=as_current(plan.outcome.placement), max_moved_tables=0
+    )
+    outcome = solve(restricted, "cpsat", Settings(time_limit=10))
+    planned.write_text(
+        json.dumps(plan_to_dict(replace(plan, instance=restricted, outcome=outcome)))
+    )
+    done = cli("verify", planned)
+    assert done.code == 0
+    assert done.out.index("max_moved_tables") < done.out.index("pricing")
+    assert "verified, of a restricted question (max_moved_tables)" in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d.update(more=1),
+        lambda d: d["fingerprints"].update(more=""),
+        lambda d: d["fingerprints"].pop("model"),
+        lambda d: d.update(outcome=d["outcome"] | {"encoding": "json+gzip+base64", "data": ""}),
+        lambda d: d.update(outcome={"encoding": "json+gzip+base64", "data": "e30="}),
+        lambda d: d["outcome"]["certificate"].update(version=3.0),
+    ],
+)
+def test_one_readers_rules(
+    cli: Cli, planned: Path, change: Callable[[dict[str, Any]], None]
+) -> None:
+    """What one refuses to read, the stand-alone checker and verify, the other refuses."""
+    document = json.loads(planned.read_text())
+    change(document)
+    planned.write_text(json.dumps(document))
+    assert checker.main([str(planned)]) == 2
+    assert cli("verify", planned).code == 2

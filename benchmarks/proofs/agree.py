@@ -1,0 +1,155 @@
+"""The stand-alone checker and ``verify`` on changed files: ``python benchmarks/proofs/agree.py``.
+
+Outcomes of random small instances (those of benchmarks/fuzz, by number) with certificates of the
+prover, changed at random in one to three places: keys removed, added, renamed, values replaced by
+others of the file, by numbers nearby or at the edge of what is allowed, and by other types. Where
+the changed instance still is one, half of the outcomes name its fingerprint. Counted is how often
+both end with which exit code. It must be the same, except that ``verify`` alone refuses an outcome
+with the fingerprint of another instance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from io import StringIO
+from pathlib import Path
+from random import Random
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from formulations import Settings, checker, solve  # noqa: E402
+from formulations.errors import InstanceError  # noqa: E402
+from formulations.instance.file import instance_from_dict, instance_to_dict  # noqa: E402
+from formulations.result.outcome_file import outcome_to_dict  # noqa: E402
+from milp_planner import verify  # noqa: E402
+from milp_planner.errors import PlannerError  # noqa: E402
+from tests.formulations.fuzz.generate import generate  # noqa: E402
+
+EDGES: list[Any] = [
+    None, True, False, 0, -1, 1, 1.0, 3.0, 0.5, 2**53, 2**63, -(2**63), 10**4299, "", "x", [], {},
+    [[]], [{}], "\x1b", "optimal", "feasible", "infeasible", "unknown", "proof", "time_limit",
+]  # fmt: skip
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=10_000, help="changed files")
+    parser.add_argument("--instances", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--shown", type=int, default=10, help="disagreements that are printed")
+    parser.add_argument("-o", "--output", type=Path)
+    args = parser.parse_args()
+    found, differ = tried(args.count, args.instances, args.seed)
+    for text in differ[: args.shown]:
+        print(text)
+    result = {"changed files": args.count, "exit codes": dict(sorted(found.items())),
+              "disagreements": len(differ)}  # fmt: skip
+    print(json.dumps(result))
+    if args.output:
+        args.output.write_text(json.dumps(result, indent=1) + "\n")
+    sys.exit(bool(differ))
+
+
+def tried(count: int, instances: int, seed: int) -> tuple[Counter[str], list[str]]:
+    """Exit codes of so many changed files, how often, and disagreements in words."""
+    found, differ, rng = Counter[str](), list[str](), Random(seed)
+    pairs = list(originals(instances))
+    with tempfile.TemporaryDirectory() as folder:
+        one, other = Path(folder) / "outcome.json", Path(folder) / "instance.json"
+        for number in range(count):
+            documents = copy.deepcopy(pairs[number % len(pairs)])
+            told = [change(rng, documents) for _ in range(rng.choice([1, 1, 2, 3]))]
+            if rng.random() < 0.5:
+                name_instance(documents)
+            for path, document in zip((one, other), documents, strict=True):
+                path.write_text(json.dumps(document))
+            alone, ours, said = both(one, other)
+            fine = alone == ours or (alone in (0, 3) and "answers another instance" in said)
+            found[f"{alone}" if alone == ours else f"{alone}, verify {ours}"] += 1
+            if not fine:
+                differ.append(f"checker {alone}, verify {ours}: {said} {told}")
+    return found, differ
+
+
+def name_instance(documents: list[Any]) -> None:
+    """Give the outcome the fingerprint of its changed instance, if that still is one."""
+    with suppress(InstanceError):
+        fingerprint = instance_from_dict(documents[1]).fingerprint
+        if isinstance(documents[0], dict) and "instance" in documents[0]:
+            documents[0]["instance"] = fingerprint
+
+
+def both(outcome: Path, instance: Path | None) -> tuple[int, int, str]:
+    """Exit codes of checker and ``verify``, and what they say."""
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()) as said:
+        alone = checker.main([str(path) for path in (outcome, instance) if path])
+    try:
+        result = verify(outcome, instance=instance)
+    except (PlannerError, InstanceError) as error:
+        return alone, 2, f"{said.getvalue()} | {error}"
+    text = "; ".join(f"{c.name}: {c.text}" for c in result.claims if c.ok is False)
+    return alone, 1 if result.refuted else 0 if result.checked else 3, f"{said.getvalue()} | {text}"
+
+
+def originals(many: int) -> Iterator[list[Any]]:
+    """Outcomes and instances, as documents."""
+    number = 0
+    while many:
+        number += 1
+        instance = generate(number)
+        outcome = solve(instance, "cpsat", Settings(time_limit=5, workers=1))
+        many -= 1
+        yield [outcome_to_dict(instance, outcome), instance_to_dict(instance)]
+
+
+def change(rng: Random, documents: list[Any]) -> str:
+    """Change one place of the documents, the outcome's more often; what was done."""
+    places = [(holder, key, path) for holder, key, path in walk(documents[rng.random() < 0.3], "")]
+    if not places:
+        return "nothing left"
+    holder, key, path = rng.choice(places)
+    kind = rng.choice([0, 1, 2, 2, 2, 2, 2, 2, 3, 3, 4, 5])
+    whole = [place for place in places if type(place[0][place[1]]) is int]
+    holder, key, path = rng.choice(whole) if kind == 2 and whole else (holder, key, path)
+    if kind == 0:
+        del holder[key]
+        return f"{path} removed"
+    if kind == 1 and isinstance(holder, dict):
+        holder[rng.choice(["more", "encoding", "version", key + " "])] = holder[key]
+        return f"{path} again under another key"
+    if kind == 1:
+        holder.insert(key, copy.deepcopy(holder[key]))
+        return f"{path} twice"
+    if kind == 2 and type(holder[key]) is int:
+        holder[key] += rng.choice([-1, 1, 1, 10])
+    elif kind == 3:
+        alike = [p for p in places if type(p[0][p[1]]) is type(holder[key])]
+        source, name, _ = rng.choice(alike)
+        holder[key] = copy.deepcopy(source[name])
+    elif kind == 4 and type(holder[key]) is int:
+        holder[key] = float(min(holder[key], 2**60))
+    else:
+        holder[key] = copy.deepcopy(rng.choice(EDGES))
+    return f"{path} = {str(holder[key])[:60]}"
+
+
+def walk(value: Any, path: str) -> Iterator[tuple[Any, Any, str]]:
+    """Every place in a document: what holds it, its key, and how to find it."""
+    items: Any = value.items() if isinstance(value, dict) else []
+    for key, item in list(enumerate(value)) if isinstance(value, list) else list(items):
+        yield value, key, f"{path}/{key}"
+        yield from walk(item, f"{path}/{key}")
+
+
+if __name__ == "__main__":
+    main()
