@@ -12,12 +12,17 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.pages import update
+from scenarios.batch.assertions import describe
+from scenarios.batch.execute import execute
+from scenarios.batch.scenario import expand
+from scenarios.batch.suite import find_suite
 from scenarios.studies.dlrmv4_hot_ids import (
     BURST_ROWS,
     CAPACITY,
@@ -35,6 +40,7 @@ from scenarios.studies.dlrmv4_hot_ids import (
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "dlrmv4.md"
 FIGURE = ROOT / "docs" / "figures" / "dlrmv4.svg"
+SUITE = "dlrmv4-incidents"
 PARTS = ("tables, ids", "outside the embeddings", "exchange")
 COLOURS = ("#2f6690", "#b9b9b9", "#d1495b")
 
@@ -47,6 +53,7 @@ def blocks(found: Study) -> dict[str, str]:
         "explained": _explained(found),
         "findings": _findings(found),
         "lengths": _lengths(),
+        "incidents": _incidents(),
     }
     return {name: "\n".join(lines) for name, lines in parts.items()}
 
@@ -115,6 +122,33 @@ def _lengths() -> Iterator[str]:
         mean = _share(found.row.need(codec, outside))
         burst = _share(found.row.need(CODECS["stock"], outside, BURST_ROWS))
         yield f"| {length} | {source} | {mean} | {_millions(found.row.rows)} | {burst} |"
+
+
+def _incidents() -> Iterator[str]:
+    lengths = find_suite(SUITE)[0].sweep.sequence_length
+    yield f"| sharding | codec | samples a rank | {' | '.join(f'{n:g} ids' for n in lengths)} |"
+    yield f"|---|---|---|{'---|' * len(lengths)}"
+    rows: dict[tuple[object, ...], list[str]] = {}
+    for axes, used in _judged():
+        cells = rows.setdefault((axes["sharding"], axes["codec"], axes["batch"]), [])
+        cells.append("refused" if used is None else f"{used:.1%}")
+    for head, cells in rows.items():
+        yield f"| {' | '.join(map(str, [*head, *cells]))} |"
+
+
+@cache
+def _judged() -> list[tuple[dict[str, Any], float | None]]:
+    """Axes of the suite's scenarios with all of a rank's memory, and the share of it in use."""
+    found = []
+    for scenario in expand(*find_suite(SUITE)):
+        axes = dict(scenario.axes)
+        if axes["hbm"] != CAPACITY:
+            continue
+        record = execute(scenario, scenario.key())
+        if record["status"] not in ("optimal", "infeasible"):
+            raise RuntimeError(f"{describe(scenario)}: {record['status']}, neither proved")
+        found.append((axes, record.get("hbm_used")))
+    return found
 
 
 def _gib(amount: int) -> str:
