@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("milp_planner", "formulations", "cuda_routing", "scenarios")
 #: What is data of a package, not source (byte code and editors' files are neither).
 DATA = {".yaml", ".yml", ".csv", ".json", ".cu", ".cuh", ".h", ".cpp", ".j2", ".html", ".css",
-        ".js", ".typed"}  # fmt: skip
+        ".js", ".md", ".typed"}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
