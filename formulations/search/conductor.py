@@ -250,7 +250,7 @@ def _parts(
     machines = [apart] if several else []
     start = [part("start", bounds.start, better_bound, urgent=bounds.no_start)]
     patterns: Part = part(
-        "patterns", partial(seek_patterns, context), better_bound, amount=inf,
+        "patterns", partial(seek_patterns, context, set()), better_bound, amount=inf,
         waits=lambda: context.bound is None, urgent=lambda: patterns.spent == 0.0,
     )  # fmt: skip
     if bounds.small:

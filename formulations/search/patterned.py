@@ -18,12 +18,13 @@ CASES, PACKING, NEAR = 200, 5.0, 1e-5
 LEAST_STEP, FIRST = 200, 4.0
 
 
-def seek_patterns(context: Context, amount: float) -> bool:
+def seek_patterns(context: Context, known: set[tuple[int, ...]], amount: float) -> bool:
     """Halve what is between the bound and the best plan; whether it may deliver more later.
 
     Each target is closed with a certificate, or gives options to pack into ranks. Where few large
     shards fill a rank, this takes a second or two; where many small ones do, the first target
-    stays open. Work is not counted here, so that a work clock leaves it out.
+    stays open. Work is not counted here, so that a work clock leaves it out. Patterns found are kept
+    in ``known`` for the next turn.
     """
     clock = context.clock
     # a certificate stands alone: options that the search ruled out meanwhile count
@@ -31,7 +32,7 @@ def seek_patterns(context: Context, amount: float) -> bool:
     portions = None if clock.counts else portions_of(instance, instance.allowed)
     if portions is None or context.bound is None:
         return portions is not None
-    start, known, moved = clock.now(), set[tuple[int, ...]](), False
+    start, moved = clock.now(), False
 
     def over() -> bool:
         spent = clock.now() - start
@@ -51,7 +52,7 @@ def seek_patterns(context: Context, amount: float) -> bool:
             continue
         high, missed, moved = middle, True, moved or decision.options is not None
         _place(context, portions, decision, middle * unit, over)
-    return False
+    return moved and high - closed > max(1, int(NEAR * high))
 
 
 def _lifted(context: Context, decision: Decision) -> bool:
