@@ -23,8 +23,8 @@ def seek_patterns(context: Context, known: set[tuple[int, ...]], amount: float) 
 
     Each target is closed with a certificate, or gives options to pack into ranks. Where few large
     shards fill a rank, this takes a second or two; where many small ones do, the first target
-    stays open. Work is not counted here, so that a work clock leaves it out. Patterns found are kept
-    in ``known`` for the next turn.
+    stays open. Work is not counted here, so that a work clock leaves it out. Patterns found are
+    kept in ``known`` for the next turn.
     """
     clock = context.clock
     # a certificate stands alone: options that the search ruled out meanwhile count
