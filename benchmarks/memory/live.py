@@ -1,0 +1,82 @@
+"""Bytes of live tensors, operator by operator."""
+
+from __future__ import annotations
+
+import gc
+import time
+import weakref
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+SETTLE = 0.002
+"""Seconds before each operator, in which gloo's threads let go of what they have sent."""
+
+
+class Live(TorchDispatchMode):
+    """Follows every storage that an operator returns, until it is freed.
+
+    What an operator allocates and frees inside itself is not seen.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._storages: dict[int, weakref.ref[Any]] = {}
+        self.most: dict[str, int] = {}
+        """Most bytes at once in each moment, in order."""
+        self._moment = ""
+        self._next = ""
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Run the operator, then count."""
+        time.sleep(SETTLE)
+        if self._next:
+            self.enter(self._next)
+        result = func(*args, **(kwargs or {}))
+        for leaf in tree_leaves(result):
+            self.follow(leaf)
+        self.count()
+        return result
+
+    def follow(self, tensor: object) -> None:
+        """Follow the storage of a tensor; nothing else, and no meta tensor, has bytes."""
+        if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+            return
+        assert isinstance(tensor, torch.Tensor)
+        if tensor.device.type == "meta":
+            return
+        storage = tensor.untyped_storage()
+        self._storages[storage._cdata] = weakref.ref(storage)
+
+    def adopt(self) -> None:
+        """Follow what the collector knows: tensors that no operator returned."""
+        gc.collect()
+        for each in gc.get_objects():
+            self.follow(each)
+
+    def now(self) -> int:
+        """Bytes of all live storages."""
+        held = {key: ref() for key, ref in self._storages.items()}
+        self._storages = {
+            k: self._storages[k] for k, storage in held.items() if storage is not None
+        }
+        return sum(storage.nbytes() for storage in held.values() if storage is not None)
+
+    def count(self) -> None:
+        """Raise the moment's figure to what is alive."""
+        self.most[self._moment] = max(self.most.get(self._moment, 0), self.now())
+
+    def enter(self, moment: str) -> None:
+        """Begin a moment with what is alive."""
+        time.sleep(SETTLE)
+        self._moment, self._next = moment, ""
+        self.most[moment] = 0
+        self.count()
+
+    def then(self, moment: str) -> None:
+        """Begin a moment with the next operator."""
+        self._next = moment

@@ -1,0 +1,91 @@
+"""The table of docs/trust/memory.md from the newest stored result.
+
+python benchmarks/memory/table.py [RESULT] [--check]
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.memory.cases import STATES, Case  # noqa: E402
+from benchmarks.pages import command  # noqa: E402
+from milp_planner.pricing.ledger import MOMENTS  # noqa: E402
+
+PAGE = ROOT / "docs" / "trust" / "memory.md"
+BELOW = -2.0
+"""Percent by which the ledger may be below what is measured."""
+
+
+def error(case: dict[str, Any], moment: str) -> float:
+    """Predicted bytes over measured ones at a moment, less one, in percent."""
+    measured = case["measured"][moment]
+    return 100 * (sum(case["predicted"][moment].values()) - measured) / measured
+
+
+def fullest(case: dict[str, Any]) -> float:
+    """The same of the fullest moments, each of its own side: what a capacity is compared with."""
+    measured = max(case["measured"][moment] for moment in MOMENTS)
+    predicted = max(sum(case["predicted"][moment].values()) for moment in MOMENTS)
+    return 100 * (predicted - measured) / measured
+
+
+def signed(percent: float) -> str:
+    """An error to a tenth, without a sign where that is zero."""
+    rounded = round(percent, 1)
+    return f"{rounded:+.1f}%" if rounded else "0.0%"
+
+
+def spread(errors: list[float]) -> str:
+    """Median and worst size of errors, the extremes, and how many are too low."""
+    sizes = [abs(each) for each in errors]
+    low = sum(each < BELOW for each in errors)
+    ends = f"{signed(min(errors))} to {signed(max(errors))}"
+    return f"{median(sizes):.1f}% | {max(sizes):.1f}% | {ends} | {low} of {len(errors)}"
+
+
+def summary(cases: list[dict[str, Any]]) -> str:
+    """Errors at each moment, over all cases and without the replicated tables."""
+    split = [case for case in cases if case["case"]["sharding"] != "data_parallel"]
+    lines = [
+        f"| moment | median | worst | from … to | below by more than {-BELOW:g}% |",
+        "|---|---|---|---|---|",
+    ]
+    for moment in (*STATES, *MOMENTS):
+        lines.append(f"| {moment} | {spread([error(case, moment) for case in cases])} |")
+    lines.append(f"| fullest moment | {spread([fullest(case) for case in cases])} |")
+    lines.append(
+        f"| fullest moment, replicated tables left out | {spread([fullest(c) for c in split])} |"
+    )
+    return "\n".join(lines)
+
+
+def rows(cases: list[dict[str, Any]]) -> str:
+    """Measured bytes and the ledger's error, case by case, moment by moment."""
+    moments = (*STATES, *MOMENTS)
+    lines = [f"| case | {' | '.join(moments)} |", "|---" * (len(moments) + 1) + "|"]
+    for case in cases:
+        cells = [
+            f"{case['measured'][moment] / 1000:,.0f} ({signed(error(case, moment))})"
+            for moment in moments
+        ]
+        lines.append(f"| {' | '.join([Case(**case['case']).name, *cells])} |")
+    return "\n".join(lines)
+
+
+def blocks(result: dict[str, Any]) -> dict[str, str]:
+    """The page's blocks."""
+    versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
+    text = f"{len(result['cases'])} cases, measured {result['date']} with {versions}."
+    cases = result["cases"]
+    return {"summary": f"{summary(cases)}\n\n{text}", "cases": rows(cases)}
+
+
+if __name__ == "__main__":
+    raise SystemExit(command(__doc__, PAGE, HERE / "results", blocks))

@@ -1,0 +1,72 @@
+"""The ledger against live tensors: cases, counting, pages."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.memory.cases import Case, cases, predicted
+from benchmarks.memory.table import HERE, PAGE, blocks, error, fullest, signed, spread
+from benchmarks.pages import stored, update
+
+
+def test_the_page_shows_the_newest_result() -> None:
+    """Of all the cases that the benchmark has today."""
+    result = stored(HERE / "results")
+    assert [Case(**each["case"]) for each in result["cases"]] == cases()
+    assert update(PAGE, blocks(result), check=True) == 0, "run: python benchmarks/memory/table.py"
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+def test_ids_are_as_even_as_the_model_says(case: Case) -> None:
+    """Each row-wise shard gets the same number."""
+    ids, block = case.ids(), case.rows // case.ranks
+    assert len(ids) == case.samples * case.length
+    assert {sum(i // block == rank for i in ids) for rank in range(case.ranks)} == {
+        len(ids) // case.ranks
+    }
+
+
+def test_the_entries_of_a_case_by_hand() -> None:
+    """Two pooled tables of 8192 × 32 floats, one on each rank; 512 samples of 8 ids a rank."""
+    found = predicted(Case("pooled", "table_wise"))
+    rows, ids, bags = 8192 * 32 * 4, 2 * 512 * 8 * 8, 2 * 512 * 32 * 4
+    assert found["constructed"] == {"weights": rows}
+    assert found["inputs"] == {"weights": rows, "inputs": ids}
+    assert found["dense_part"] == {
+        "weights": rows, "inputs": ids, "activations": bags, "activation_gradients": bags,
+    }  # fmt: skip
+
+
+def test_errors_by_hand() -> None:
+    """Predicted over measured, at a moment and at the fullest ones, which may differ."""
+    moments = ("forward_exchange", "dense_part", "backward_exchange", "update")
+    case = {
+        "measured": dict(zip(moments, (100, 200, 50, 50), strict=True)),
+        "predicted": {m: {"weights": n} for m, n in zip(moments, (110, 40, 190, 0), strict=True)},
+    }
+    assert error(case, "forward_exchange") == pytest.approx(10)
+    assert fullest(case) == pytest.approx(-5)
+    assert (signed(-0.04), signed(0.06)) == ("0.0%", "+0.1%")
+    assert spread([10.0, -5.0, 1.0]) == "5.0% | 10.0% | -5.0% to +10.0% | 1 of 3"
+
+
+def test_a_tensor_counts_until_it_is_freed() -> None:
+    """Views add nothing; what only autograd holds still counts; a moment keeps its most."""
+    torch = pytest.importorskip("torch")
+    from benchmarks.memory.live import Live
+
+    live = Live()
+    with live:
+        live.enter("all")
+        first = torch.zeros(1000, requires_grad=True)
+        view = first[:10]
+        held = first * 2.0
+        squared = held * held  # keeps held
+        del held, view
+        assert live.now() == 3 * 4000
+        del squared
+        assert live.now() == 4000
+        live.enter("rest")
+        live.count()
+    assert live.most["all"] >= 3 * 4000
+    assert live.most["rest"] == 4000
