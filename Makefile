@@ -19,7 +19,7 @@ demo: $(VENV)/.installed
 	mkdir -p $(OUT)
 	@echo "== 8 x MI350X: room for everything =="
 	$(PLANNER) plan dlrmv4-yambda5b 8xmi350x --time-limit 30 -o $(OUT)/mi350x.json
-	@echo "== 8 x B200 with 90 GiB of HBM each: tight =="
+	@echo "== 8 x B200 with 90 GiB of each for embeddings: tight =="
 	$(PLANNER) plan dlrmv4-yambda5b 8xb200-tight --time-limit 30 -o $(OUT)/b200-tight.json
 	@echo "== the DP heuristic beside the exact plan, same instance =="
 	$(PLANNER) compare dlrmv4-yambda5b 8xb200-tight --formulations dp,greedy,auto --objective step_time --time-limit 30 -o $(OUT)/compare.json
