@@ -19,7 +19,8 @@ from milp_planner.version import __version__
 
 EPILOG = (
     "Exit codes: 0 ok · 1 infeasible or falls short · 2 bad input · 3 no plan found within the "
-    "limit (time, work or memory) · 70 internal error · 130 interrupted (best plan kept)."
+    "limit (time, work or memory), or not checked · 70 internal error · 130 interrupted (best plan "
+    "kept)."
 )
 
 
