@@ -22,8 +22,8 @@ from milp_planner.pricing.ledger import (
 )
 from milp_planner.pricing.outside import OUTSIDE, exchange_bytes, outside, outside_ddr
 
-#: Entries of shards that stay as long as the plan does.
-_ROWS = ("weights", "state", "metadata", "cache_index")
+ROWS = ("weights", "state", "metadata", "cache_index")
+"""Entries of shards that stay as long as the plan does."""
 _ALIVE = {entry.name: entry.moments for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)}
 MEANING = {entry.name: entry.what for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)} | OUTSIDE
 """What every entry is."""
@@ -178,7 +178,7 @@ def _tables(plan: Plan, held: Held) -> Iterator[TableBytes]:
     """Rows and buffers of every table in HBM."""
     placement, instance = plan.outcome.placement, plan.instance
     assert placement is not None
-    stays = np.array([name in _ROWS for name in SHARD_NAMES], dtype=np.int64)
+    stays = np.array([name in ROWS for name in SHARD_NAMES], dtype=np.int64)
     kinds = np.stack([stays, *((1 - stays) * alive_at(moment) for moment in MOMENTS)], axis=1)
     bytes_ = np.zeros((len(instance.shard_cost), kinds.shape[1]), dtype=np.int64)
     bytes_[_rows(plan)] = held.ledger @ kinds

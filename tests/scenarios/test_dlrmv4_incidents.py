@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from milp_planner import plan
+from milp_planner.features.plan.doubts import doubts
+from milp_planner.features.plan.shortage import Remedy, shortage_of
+from milp_planner.inputs import Cluster, Model
 from scenarios.batch.assertions import judge
 from scenarios.batch.execute import execute
 from scenarios.batch.scenario import expand
@@ -30,3 +34,43 @@ def test_the_burst_is_the_published_one() -> None:
     tail = 1 + 6 * (2627 / (ids * 1.0)) ** 0.5  # the default: six standard deviations
     assert cluster.num_ranks == 32
     assert ids * (tail + 2 * ratio) == pytest.approx(BURST_ROWS, rel=0.002)
+
+
+def _inputs(**axes: object) -> tuple[Model, Cluster]:
+    """Of the suite's row-wise scenario at 288 GiB and 2627 ids with these axes."""
+    suite, folder = find_suite("dlrmv4-incidents")
+    wanted = {"hbm": 288 * 2**30, "sharding": "row_wise", "sequence_length": 2627, **axes}
+    [scenario] = [s for s in expand(suite, folder) if wanted.items() <= dict(s.axes).items()]
+    return scenario.inputs()
+
+
+@pytest.mark.parametrize(
+    ("axes", "cut", "low_memory"),
+    [
+        ({"codec": "stock", "batch": 1024}, ("album_id",), True),
+        ({"codec": "stock", "batch": 2048}, ("album_id", "artist_id"), False),
+        ({"codec": "low_memory", "batch": 2048}, ("album_id", "artist_id"), None),
+    ],
+)
+def test_the_refusal_names_rank_tables_and_remedy(
+    axes: dict[str, object], cut: tuple[str, ...], low_memory: bool | None
+) -> None:
+    """Every rank may be the hot one; the two tables come first; columns do, at one batch also the
+    low-memory codec. ``check`` says of the same rank what it would hold, and nothing else."""
+    inputs = _inputs(**axes)
+    found = shortage_of(plan(*inputs, time_limit=20).outcome.detail)
+    assert found is not None
+    assert found.forced is not None
+    assert found.forced.ranks == tuple(range(31))  # the last has a few rows less
+    assert {each.name for each in found.forced.tables[:2]} == {"artist_id", "album_id"}
+    tried = {each.kind: each for each in found.remedies}
+    assert tried["sharding"] == Remedy("sharding", "column_wise", True, cut)
+    assert ("codec" in tried) == (low_memory is not None)
+    assert low_memory is None or tried["codec"].fits == low_memory
+    [warning] = doubts(*inputs)
+    assert warning.message == f"no plan exists: {found.forced}"
+
+
+def test_check_does_not_doubt_what_fits() -> None:
+    """The low-memory codec at one batch: no warning, though the hosts have no memory to give."""
+    assert doubts(*_inputs(codec="low_memory", batch=1024)) == ()

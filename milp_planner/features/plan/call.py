@@ -12,6 +12,7 @@ from formulations.interrupt import interruptible
 from formulations.settings import TracePoint, parse_goals
 from milp_planner.errors import BadInput, Problem
 from milp_planner.features.plan.machines import with_more_machines
+from milp_planner.features.plan.remedies import with_remedies
 from milp_planner.features.plan.shortage import diagnosis_seconds, with_advice, with_diagnosis
 from milp_planner.plans.compile import (
     ClusterSource,
@@ -28,8 +29,8 @@ from milp_planner.pricing.profile import load_profile
 from milp_planner.today.matching import compile_grown
 from milp_planner.today.rows import TodaySource
 
-#: Part of a diagnosis' time that is kept for numbers of machines.
-MACHINES_SHARE = 0.25
+#: Part of a diagnosis' time that is kept for changes of the model and numbers of machines.
+CHANGES_SHARE = 0.25
 
 
 def plan(  # noqa: PLR0913 - the keywords of a public call
@@ -115,8 +116,10 @@ def limited(
 def _planned(compiled: Compiled, formulation: str, settings: Settings) -> Plan:
     outcome = solve(compiled.instance, formulation, settings)
     end = time.monotonic() + diagnosis_seconds(settings)
-    outcome = with_diagnosis(compiled.instance, outcome, settings, 1 - MACHINES_SHARE)
+    outcome = with_diagnosis(compiled.instance, outcome, settings, 1 - CHANGES_SHARE)
     outcome = with_advice(outcome, compiled.model, compiled.cluster)
+    left = max(0.0, end - time.monotonic())
+    outcome = with_remedies(outcome, compiled, settings, left / 2)
     left = max(0.0, end - time.monotonic())
     outcome = with_more_machines(outcome, compiled.model, compiled.cluster, settings, left)
     return decode(compiled.options, compiled.instance, outcome)

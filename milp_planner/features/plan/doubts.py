@@ -21,6 +21,7 @@ from milp_planner.plans.compile import (
     to_cluster,
     to_model,
 )
+from milp_planner.plans.forced import forced_overflow
 from milp_planner.pricing import price
 from milp_planner.pricing.profile import load_profile
 
@@ -47,9 +48,13 @@ def doubts(
         that look like another unit or a share in place of a percentage.
     """
     tables, place = to_model(model), to_cluster(cluster)
-    instance = compile_instance(price(tables, place, load_profile(profile or place.profile)))
+    options = price(tables, place, load_profile(profile or place.profile))
+    instance, forced = compile_instance(options), forced_overflow(options)
     found = [_placed(cluster, *each) for each in _of_cluster(place)]
-    return (*(_placed(model, *each) for each in _too_large(tables, place, instance)), *found)
+    large = [*_too_large(tables, place, instance)]
+    if forced is not None and all(path == ("tables",) for _, path in large):
+        large = [(f"no plan exists: {forced}", ("tables",))]  # says more than all sizes added up
+    return (*(_placed(model, *each) for each in large), *found)
 
 
 def _placed(source: object, sentence: str, path: Loc) -> Problem:
@@ -117,7 +122,7 @@ def _of_memory(cluster: Cluster) -> Iterator[Doubt]:
         yield f"found {show_bytes(hbm)} a rank, more than any accelerator has", ("hbm",)
     pairs = ((m.ddr_bytes, max(rank.hbm_bytes for rank in m.ranks)) for m in cluster.machines)
     for ddr, most in pairs:
-        if ddr < most:
+        if 0 < ddr < most:
             sentence = (
                 f"found {show_bytes(ddr)} of host memory, less than the {show_bytes(most)} of HBM "
                 "of one rank; is it the memory of the machine?"

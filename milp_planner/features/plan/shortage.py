@@ -18,6 +18,7 @@ from milp_planner.drawing.page import Cell, Grid, Part, Section, draw_grid, sent
 from milp_planner.drawing.units import listed, memory_name, show_amount
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
+from milp_planner.plans.forced import Forced
 from milp_planner.pricing.ledger import MOMENTS
 from milp_planner.pricing.outside import at_moment, exchange_bytes
 
@@ -46,6 +47,25 @@ class TierShortage:
 
 
 @dataclass(frozen=True)
+class Remedy:
+    """A change of the model."""
+
+    kind: str
+    """sharding, codec or dedup."""
+    value: str | bool
+    """What it is changed to."""
+    fits: bool | None
+    """Whether a plan exists then, as proved; None: not found out in the time limit."""
+    tables: tuple[str, ...] = ()
+    """Whose sharding is changed."""
+
+    def __str__(self) -> str:
+        if self.kind == "sharding":
+            return f"{self.value} for {' and '.join(self.tables)}"
+        return f"{self.kind}: {str(self.value).lower()} in the workload"
+
+
+@dataclass(frozen=True)
 class ShortageInfo(Facts):
     """All answers to an infeasible plan."""
 
@@ -70,6 +90,10 @@ class ShortageInfo(Facts):
     """That there are; None: no other number was asked about."""
     reserved: bool = False
     """Whether capacities are what reservations leave of memories."""
+    forced: Forced | None = None
+    """Ranks that overflow whatever is chosen; None: none are, or nobody asked."""
+    remedies: tuple[Remedy, ...] = ()
+    """Changes of the model that were tried."""
 
 
 def shortage_of(detail: Mapping[str, Any]) -> ShortageInfo | None:
@@ -78,7 +102,7 @@ def shortage_of(detail: Mapping[str, Any]) -> ShortageInfo | None:
     if not isinstance(diagnosis, Mapping):
         return None
     drop, conflict = diagnosis["drop"], diagnosis["conflict"] or {}
-    machines = diagnosis.get("machines", {})
+    machines, forced = diagnosis.get("machines", {}), diagnosis.get("forced")
     return ShortageInfo(
         tiers=tuple(
             _shortage(each, diagnosis.get("advice", {})) for each in diagnosis["capacities"]
@@ -94,6 +118,11 @@ def shortage_of(detail: Mapping[str, Any]) -> ShortageInfo | None:
         machines_too_few=machines.get("too_few"),
         machines_now=machines.get("now"),
         reserved="advice" in diagnosis,
+        forced=Forced.from_dict(forced) if forced else None,
+        remedies=tuple(
+            Remedy(**{**each, "tables": tuple(each.get("tables", ()))})
+            for each in diagnosis.get("remedies", ())
+        ),
     )
 
 
@@ -136,6 +165,9 @@ def _caption(info: ShortageInfo) -> str:
 
 def advice(info: ShortageInfo, unit: str) -> Iterator[str]:
     """What is known from below, what to change or drop, what is in conflict: a line each."""
+    if info.forced is not None:
+        yield str(info.forced)
+    yield from _remedies(info)
     yield from _not_below(info, unit)
     yield from _memory(info)
     yield from _machines(info)
@@ -180,6 +212,16 @@ def _memory(info: ShortageInfo) -> Iterator[str]:
                 f"in the cluster's file: {tier.resource}: {tier.memory} for each {tier.scope} "
                 f"({show_amount(tier.memory, 'ps')}, reservations included)"
             )
+
+
+def _remedies(info: ShortageInfo) -> Iterator[str]:
+    """Which changes of the model would do, and which would not."""
+    fit = [str(each) for each in info.remedies if each.fits]
+    short = [str(each) for each in info.remedies if each.fits is False]
+    if fit:
+        yield f"what would do: {', or '.join(fit)} (proved: a plan exists then)"
+    if short:
+        yield f"not enough alone: {', '.join(short)} (proved)"
 
 
 def _machines(info: ShortageInfo) -> Iterator[str]:

@@ -1,0 +1,96 @@
+"""What to change in the model where nothing fits: each change is tried by solving."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from formulations import InstanceError, Outcome, Settings
+from formulations.diagnose.questions import Asker
+from milp_planner.errors import BadInput
+from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.table import Table
+from milp_planner.plans.compile import Compiled, compile_for
+from milp_planner.plans.forced import NAMED, Forced, forced_overflow
+from milp_planner.pricing.exchange import wire_bytes
+from milp_planner.pricing.options import WHOLE_ROWS
+
+#: Part of the time left that one change may take.
+SHARE = 0.4
+COLUMN_WISE = "column_wise"
+
+
+def with_remedies(
+    outcome: Outcome, compiled: Compiled, settings: Settings, seconds: float
+) -> Outcome:
+    """An infeasible outcome with ``diagnosis["forced"]`` and ``diagnosis["remedies"]``.
+
+    The first are ranks that overflow whatever is chosen, with the tables that fill them
+    (:mod:`milp_planner.plans.forced`), or None. The second are changes of the model, each with
+    ``fits``: true or false as proved within ``seconds``, None where that stayed open. Of the
+    sharding of more and more tables the first that fits is kept, else the last.
+    """
+    diagnosis = outcome.detail.get("diagnosis")
+    if not isinstance(diagnosis, Mapping):
+        return outcome
+    asker = Asker(replace(settings, time_limit=seconds, options={}, work_limit=None))
+    forced = forced_overflow(compiled.options)
+    remedies: dict[str, dict[str, Any]] = {}
+    for change, model in _changes(compiled.model, compiled.cluster, forced):
+        kind, known = change["kind"], remedies.get(change["kind"])
+        if known is None or not known["fits"]:
+            remedies[kind] = {**change, "fits": _fits(asker, model, compiled.cluster)}
+    added = {
+        "forced": None if forced is None else forced.to_dict(),
+        "remedies": [*remedies.values()],
+    }
+    return outcome.with_(detail={**outcome.detail, "diagnosis": {**diagnosis, **added}})
+
+
+def _fits(asker: Asker, model: Model, cluster: Cluster) -> bool | None:
+    try:
+        instance = compile_for(model, cluster, "total").instance
+    except (BadInput, InstanceError):  # such as no column width that the cluster can take
+        return False
+    return asker.fits(instance, SHARE)
+
+
+def _changes(
+    model: Model, cluster: Cluster, forced: Forced | None
+) -> Iterator[tuple[dict[str, Any], Model]]:
+    """Changes that could help, and the model with each."""
+    names = [each.name for each in forced.tables if each.buffers] if forced else []
+    split = [name for name in names if _could_cut_columns(model.table(name))][:NAMED]
+    for count in range(1, len(split) + 1):
+        change = {"kind": "sharding", "tables": split[:count], "value": COLUMN_WISE}
+        yield change, _with_columns(model, split[:count])
+    workload = model.workload
+    coded = any(wire_bytes(workload, t) != (t.element_bytes, t.element_bytes) for t in model.tables)
+    stock = workload.codec == "stock" and workload.codec_peak_factor is None
+    if stock and coded and cluster.num_ranks > 1:
+        yield {"kind": "codec", "value": "low_memory"}, _with_workload(model, codec="low_memory")
+    if not workload.dedup and any(table.output == "sequence" for table in model.tables):
+        yield {"kind": "dedup", "value": True}, _with_workload(model, dedup=True)
+
+
+def _could_cut_columns(table: Table) -> bool:
+    """Whether only its constraints keep the table from being cut by columns."""
+    allowed = table.constraints.sharding_types
+    limited = allowed is not None and WHOLE_ROWS.isdisjoint(allowed)
+    return table.kind == "torchrec" and table.constraints.pin is None and limited
+
+
+def _with_columns(model: Model, names: list[str]) -> Model:
+    return model.model_copy(
+        update={"tables": tuple(_cut(t) if t.name in names else t for t in model.tables)}
+    )
+
+
+def _cut(table: Table) -> Table:
+    limits = table.constraints.model_copy(update={"sharding_types": (COLUMN_WISE,)})
+    return table.model_copy(update={"constraints": limits})
+
+
+def _with_workload(model: Model, **changes: Any) -> Model:
+    return model.model_copy(update={"workload": model.workload.model_copy(update=changes)})

@@ -1,0 +1,141 @@
+"""Ranks that overflow whatever is chosen: what tables that lie on every rank must put there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from milp_planner.drawing.units import listed, show_bytes, show_ranks
+from milp_planner.files import Facts
+from milp_planner.plans.ledger import ROWS
+from milp_planner.pricing.ledger import MOMENTS, SHARD_ENTRIES, SHARD_NAMES, alive
+from milp_planner.pricing.options import Options
+from milp_planner.pricing.outside import capacities
+from milp_planner.pricing.price import fits_somewhere, select
+from milp_planner.pricing.units import IntArray
+
+EVERYWHERE = ("row_wise", "data_parallel")
+"""Sharding types that put a shard on every rank."""
+NAMED = 3
+"""Tables that a sentence names."""
+
+
+@dataclass(frozen=True)
+class TableLeast:
+    """What one table puts on the rank at least."""
+
+    name: str
+    least: int
+    """Bytes."""
+    buffers: int
+    """Of them ids, embeddings and gradients, in the worst batch."""
+
+
+@dataclass(frozen=True)
+class Forced(Facts):
+    """The ranks with the largest overflow that no choice avoids."""
+
+    ranks: tuple[int, ...]
+    all_ranks: int
+    moment: str
+    """Of the step."""
+    least: int
+    """Bytes that tables put there at least."""
+    room: int
+    """Bytes that they may use there."""
+    tables: tuple[TableLeast, ...]
+    """The largest first."""
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Forced:
+        """The inverse of :meth:`to_dict`."""
+        tables = tuple(TableLeast(**each) for each in data["tables"])
+        return cls(**{**data, "ranks": tuple(data["ranks"]), "tables": tables})
+
+    def __str__(self) -> str:
+        named = [f"{t.name} {show_bytes(t.least)}" for t in self.tables]
+        buffers = sum(t.buffers for t in self.tables)
+        each = "each of " if len(self.ranks) > 1 else ""
+        return (
+            f"in the {self.moment.replace('_', ' ')} tables put at least {show_bytes(self.least)} "
+            f"on {each}{_named(self.ranks, self.all_ranks)}, where they may use "
+            f"{show_bytes(self.room)}: {listed(named, NAMED)}; {show_bytes(buffers)} of it are "
+            "buffers of the worst batch"
+        )
+
+
+def _named(ranks: tuple[int, ...], count: int) -> str:
+    told = show_ranks(ranks, count)
+    return f"{told} ranks" if told.startswith("all") else f"rank{'s' * (len(ranks) > 1)} {told}"
+
+
+def forced_overflow(options: Options) -> Forced | None:
+    """The ranks on which no plan fits, whatever it chooses; None where that is not so simple.
+
+    Of a table all of whose options lie on every rank, each rank holds the least that any of them
+    puts there, without options that no rank or machine can hold; other tables may leave it alone.
+    Nothing is said where only one collective's buffers count.
+    """
+    model, cluster = options.model, options.cluster
+    if cluster.cpu_only or model.workload.buffers != "additive" or not len(options):
+        return None
+    options = select(options, fits_somewhere(options))
+    ledger = options.entries.ledger
+    use = np.stack([ledger @ alive(SHARD_ENTRIES, moment) for moment in MOMENTS], axis=1)
+    room = capacities(model, cluster)
+    left = np.array([room[moment] for moment in MOMENTS], dtype=np.int64).T
+    stuck = [t for t in range(len(model.tables)) if _is_everywhere(options, t)]
+    least = np.zeros_like(left)
+    for table in stuck:
+        least += _least(options, table, use)
+    over = least - left
+    rank, moment = np.unravel_index(int(over.argmax()), over.shape)
+    if over[rank, moment] <= 0:
+        return None
+    stays = ledger @ np.isin(SHARD_NAMES, ROWS).astype(np.int64)
+    place = int(rank), int(moment)
+    tables = [_at(options, table, use, stays, place) for table in stuck]
+    return Forced(
+        ranks=tuple(np.flatnonzero(over[:, moment] == over[rank, moment]).tolist()),
+        all_ranks=cluster.num_ranks,
+        moment=MOMENTS[int(moment)],
+        least=int(least[rank, moment]),
+        room=int(left[rank, moment]),
+        tables=tuple(sorted((t for t in tables if t.least), key=lambda t: -t.least)),
+    )
+
+
+def _is_everywhere(options: Options, table: int) -> bool:
+    choices = [options.choices[option] for option in options.of(table)]
+    return all(c.sharding in EVERYWHERE and c.pinned is None for c in choices)
+
+
+def _on_ranks(options: Options, option: int, values: IntArray) -> IntArray:
+    """Rows of an option's shard entries on each rank; array [ranks, …]."""
+    first = options.entries.first
+    rows = slice(int(first[option]), int(first[option + 1]))
+    repeat = options.entries.repeat[rows]
+    ranks = options.cluster.num_ranks
+    return np.repeat(values[rows], ranks if len(repeat) == 1 else repeat, axis=0)
+
+
+def _least(options: Options, table: int, use: IntArray) -> IntArray:
+    """Least bytes of a table on each rank at each moment; int64 array [ranks, moments]."""
+    found = [_on_ranks(options, option, use) for option in options.of(table)]
+    return np.asarray(np.min(found, axis=0), dtype=np.int64)
+
+
+def _at(
+    options: Options, table: int, use: IntArray, stays: IntArray, place: tuple[int, int]
+) -> TableLeast:
+    """The table's least option on one rank at one moment, buffers apart."""
+    rank, moment = place
+    amounts = [
+        (int(_on_ranks(options, o, use[:, moment])[rank]), int(_on_ranks(options, o, stays)[rank]))
+        for o in options.of(table)
+    ]
+    least, rows = min(amounts)
+    return TableLeast(options.model.tables[table].name, least, least - rows)
