@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -51,9 +51,9 @@ def doubts(
     options = price(tables, place, load_profile(profile or place.profile))
     instance, forced = compile_instance(options), forced_overflow(options)
     found = [_placed(cluster, *each) for each in _of_cluster(place)]
-    large = [*_too_large(tables, place, instance)]
-    if forced is not None and all(path == ("tables",) for _, path in large):
-        large = [(f"no plan exists: {forced}", ("tables",))]  # says more than all sizes added up
+    large: Iterable[Doubt] = _too_large(tables, place, instance)
+    if forced is not None:  # says more: where, when, and how much of it are no rows
+        large = [(f"no plan exists: {forced}", ("tables",))]
     return (*(_placed(model, *each) for each in large), *found)
 
 

@@ -61,9 +61,7 @@ def test_one_rank_alone_is_named() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(
-        st.sampled_from(["row_wise", "table_wise", "data_parallel"]), min_size=1, max_size=3
-    ),
+    st.lists(st.sampled_from(["row_wise", "table_wise", "data_parallel"]), min_size=1, max_size=3),
     st.sampled_from([["HBM_ONLY"], ["HBM_ONLY", "HOST_ONLY"]]),
     st.integers(200, 1500),
     st.sampled_from(["0B", "300kB", "1GB"]),
