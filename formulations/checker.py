@@ -17,8 +17,9 @@ import sys
 import zlib
 from base64 import b64decode
 from collections import Counter, defaultdict, namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from functools import cache
+from hashlib import sha256
 from operator import add, le, lt, mul, sub
 from pathlib import Path
 from typing import Any
@@ -139,9 +140,10 @@ class Block:
     """Shards placed together: ``copies`` of its ``sites``, by machine (-1: it is about none)."""
 
     def __init__(self, instance: Instance, entry: Any, named: Any, moves: bool) -> None:
-        where, shards, self.count = entry["where"], entry["shards"], entry.get("count", 1)
+        where, self.count = entry["where"], entry.get("count", 1)
+        shards = merged(entry["shards"], instance.names["capacity"].keys())
         self.where, placed = "list" if type(where) is list else where, where != "cluster"
-        self.runs = [(e.get("repeat", 1), instance.shard(e, moves, placed)) for e in shards]
+        self.runs = [(n, instance.shard(*row, moves, placed)) for n, *row in shards]
         self.free = self.where in {"cluster", "any_rank", "any_rank_of_one_machine"}
         self.copies = self.count if where == "one_machine" else 1
         self.distinct = placed and entry.get("distinct", where == "one_machine")
@@ -155,7 +157,7 @@ class Block:
         every = len(places) if self.where == "list" else self.count
         every *= len(instance.ranks) if self.where in {"every_rank", "one_machine"} else 1
         times = [run * self.copies for run, _ in self.runs] if len(shards) > 1 else [every]
-        sums = [(sum(map(abs, e["cost"])), sum(e.get("use", {}).values())) for e in shards]
+        sums = [(sum(map(abs, cost)), sum(use)) for _, cost, use, _ in shards]
         self.activity = [sum(map(mul, times, each)) for each in zip(*sums, strict=True)]
         total = sum([length for length, _ in self.runs])
         need(total == 1 or sizes == {total}, "give one shard for all positions, or one a position")
@@ -244,6 +246,7 @@ class Instance:
         barred |= {(t, name) for t, name in known if fixed.get(t, name) != name}
         self.allowed = {key: option for key, option in known.items() if key not in barred}
         self.names["fusion"] = {o.fusion[0]: 0 for o in known.values() if o.fusion}
+        self.fingerprint = digest(identity(document))
 
     def _read_places(self, resources: list[Any]) -> None:
         """Names, places and capacities by coordinate; what each rank can hold."""
@@ -290,17 +293,70 @@ class Instance:
         fused = (fusion["group"], fusion["level"]) if fusion else None
         return Option(name, fused, moves, found, home, homes, first, floor, excess)
 
-    def shard(self, entry: dict[str, Any], moves: bool, placed: bool) -> Shard:
-        costs, use, moved = entry["cost"], entry.get("use", {}), entry.get("move_bytes", 0)
+    def shard(self, costs: Any, uses: Any, moved: int, moves: bool, placed: bool) -> Shard:
+        """One shard; ``moves``: its table does, with its option; ``placed``: on a rank."""
         need(len(costs) == len(self.phases), "a shard has one cost a phase")
         need(self.objective == "total" or min(costs) >= 0, "a cost is below 0")
-        need(use.keys() <= self.names["capacity"].keys(), "a shard uses an unknown resource")
         there = [cost * placed for cost in costs]
-        uses = [use.get(name, 0) for name in self.names["capacity"]]
         amounts = (*there, sum(there), sum(costs), *uses, 0, moves * moved)
         local = [amounts[k] for k in self.local]
         need(placed or not any(local), "on no rank, it may not use that")
         return Shard(amounts, moved, frozenset([k for k in self.kinds if all(map(le, local, k))]))
+
+
+def merged(shards: list[Any], resources: Set[str]) -> list[list[Any]]:
+    """Runs of equal shards: length, costs, use of each resource, bytes that move."""
+    runs = list[list[Any]]()
+    for e in shards:
+        use, repeat = e.get("use", {}), e.get("repeat", 1)
+        need(use.keys() <= resources, "a shard uses an unknown resource")
+        row = [e["cost"], [use.get(name, 0) for name in resources], e.get("move_bytes", 0)]
+        if runs and runs[-1][1:] == row:
+            runs[-1][0] += repeat
+        else:
+            runs.append([repeat, *row])
+    return runs
+
+
+def identity(document: Any) -> Iterator[list[Any]]:
+    """What decides the answer to an instance, written in one way; its fingerprint is of that."""
+    machines, tables, resources = document["machines"], document["tables"], dict[str, Any]()
+    sizes = {"rank": document["ranks"], "machine": len(machines), "cluster": 1}
+    for r in document["resources"]:
+        scope, full = r["scope"], r["capacity"]
+        full = full if type(full) is list else [full] * sizes[scope]
+        resources[r["name"]] = [r["name"], scope, full]
+    places = [machines, document["phases"], list(resources.values())]
+    yield [document["format"], document["objective"], *places]
+    for table in tables:
+        found = list[list[Any]]()
+        for o in table["options"]:
+            blocks, fusion = list[list[Any]](), o.get("fusion")
+            for b in o["blocks"]:
+                runs, where = merged(b["shards"], resources.keys()), b["where"]
+                runs = runs if len(runs) > 1 else [[1, *runs[0][1:]]]
+                distinct = b.get("distinct", where == "one_machine")
+                blocks.append([where, b.get("count", 1), distinct, b.get("among"), runs])
+            found.append([o["name"], fusion and [fusion["group"], fusion["level"]], blocks])
+        yield [table["name"], found]
+    current, now = document.get("current", {}), list[list[Any]]()
+    for table in [t for t in tables if t["name"] in current]:
+        entry, known = current[table["name"]], {o["name"] for o in table["options"]}
+        option = entry["option"] if entry["option"] in known else None
+        now.append([table["name"], option, entry["ranks"]])
+    pins = [[p["table"], p["option"], p.get("ranks")] for p in document.get("pins", [])]
+    barred = [[f["table"], f["option"]] for f in document.get("forbidden", [])]
+    limits = [document.get(f"max_{key}") for key in MOVED]
+    yield [pins, barred, now, *limits]
+
+
+def digest(lines: Iterable[Any]) -> str:
+    """SHA-256 of values as JSON, each on a line of its own."""
+    try:
+        texts = [json.dumps(line, sort_keys=True, separators=(",", ":")) for line in lines]
+    except RecursionError as error:
+        raise Unreadable("a part is nested too deeply") from error
+    return sha256("\n".join(texts).encode()).hexdigest()
 
 
 def check_plan(instance: Instance, tables: Any) -> dict[str, int]:
@@ -660,6 +716,8 @@ class Case:
     def __init__(self, instance: Instance, outcome: Any) -> None:
         need(OUTCOME(outcome), "the outcome is not as its page says")
         self.instance, self.claims, tables = instance, outcome, outcome["tables"]
+        other = f"the fingerprint of its instance is {outcome['instance']!a:.70}, this one's is "
+        need(outcome["instance"] == instance.fingerprint, other + instance.fingerprint)
         ours = [item for key, item in outcome.items() if key not in {"certificate", "settings"}]
         while ours:
             if type(item := ours.pop()) in (dict, list):
@@ -779,7 +837,7 @@ WORDS = {Refuted: ("refuted", 1), Unreadable: ("unreadable", 2), NotChecked: ("n
 
 
 def opened(document: Any, what: str) -> Any:
-    """A plan.json with its parts unpacked; any other document as it is."""
+    """A plan.json with its parts unpacked and as fingerprinted; any other document as it is."""
     if type(document) is not dict or document.get("format") != "milp-planner-plan/1":
         return document
     need(PLAN(document), f"{what} is not as the page of plan.json says")
@@ -787,7 +845,12 @@ def opened(document: Any, what: str) -> Any:
         if "encoding" in (part := document[name]):
             need(PACKED(part), f"{what}: {name} is not packed as its page says")
             part = parse(part["data"], f"{what}: {name}")
+            need(type(part) is dict, f"{what}: {name} is no object")
         document[name] = part
+    made = {name: digest([document[name]]) for name in PARTS[:3]}
+    made["instance"] = document["outcome"].get("instance")  # which is compared with the instance
+    wrong = [name for name in made if document["fingerprints"][name] != made[name]]
+    need(not wrong, f"{what}: {', '.join(wrong)} does not match its fingerprint")
     return document
 
 
@@ -803,6 +866,7 @@ def main(paths: list[str]) -> int:
             good = type(plan) is dict and plan.get("format") == "milp-planner-plan/1"
             need(good, "this is no plan.json; an outcome needs its instance as well")
             files = [plan["outcome"], plan["instance"]]
+            print("prices: those of the file, not derived from its model, cluster and profile")
         for line in check(files[1], files[0]):
             print(line)
     except (Refuted, Unreadable, NotChecked) as error:

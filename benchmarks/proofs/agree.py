@@ -98,7 +98,7 @@ def both(outcome: Path, instance: Path | None) -> tuple[int, int, str]:
     except (PlannerError, InstanceError) as error:
         return alone, 2, f"{said.getvalue()} | {error}"
     text = "; ".join(f"{c.name}: {c.text}" for c in result.claims if c.ok is False)
-    return alone, 1 if result.refuted else 0 if result.checked else 3, f"{said.getvalue()} | {text}"
+    return alone, 1 if result.refuted else 3 if result.unchecked else 0, f"{said.getvalue()} | {text}"
 
 
 def originals(many: int) -> Iterator[list[Any]]:

@@ -52,7 +52,7 @@ class Block:
     where : Where or sequence of int
         Kind of place, or a list of ranks.
     shards : sequence of Shard
-        One that all positions share, or one a position.
+        One that all positions share, or one a position; equal neighbours become one entry.
     count : int
         See :class:`formulations.instance.BlockView`.
     distinct : bool, optional
@@ -111,6 +111,7 @@ class InstanceBuilder:
         self._cost: list[Sequence[int]] = []
         self._repeat: list[int] = []
         self._move: list[int] = []
+        self._last: tuple[list[int], list[int], int] | None = None
 
     def _resource(self, name: str, scope: Scope | str, capacity: int | Sequence[int]) -> Resource:
         scope = Scope(scope)
@@ -176,6 +177,11 @@ class InstanceBuilder:
                 f"a shard of table {self._tables[-1]!r} has {len(shard.cost)} costs, "
                 f"the instance {len(self._phases)} phases"
             )
+        alike = (row, list(shard.cost), shard.move_bytes)
+        if len(self._repeat) > self._block_shards[-1] and alike == self._last:
+            self._repeat[-1] += shard.repeat
+            return
+        self._last = alike
         self._use.append(row)
         self._cost.append(shard.cost)
         self._repeat.append(shard.repeat)

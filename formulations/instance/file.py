@@ -121,24 +121,14 @@ def _block(block: Reader) -> Block:
         place = _KINDS[block.choice("where", list(_KINDS), "or a list of ranks")]
     return Block(
         where=place,
-        shards=_runs(block),
+        shards=[
+            _shard(Reader(item, f"{block.what}.shards[{i}]", _SHARD))
+            for i, item in enumerate(block.items("shards"))
+        ],
         count=block.integer("count", 1),
         distinct=block.get("distinct", bool, None),
         among=block.integers(block.value("among"), "among") if block.has("among") else None,
     )
-
-
-def _runs(block: Reader) -> list[Shard]:
-    """Shards of a block; equal neighbours become one run, so row-wise shards stay one entry."""
-    runs: list[Shard] = []
-    previous = None
-    for index, item in enumerate(block.items("shards")):
-        if item == previous and isinstance(item, dict):
-            runs[-1] = replace(runs[-1], repeat=runs[-1].repeat + int(item.get("repeat", 1)))
-        else:
-            runs.append(_shard(Reader(item, f"{block.what}.shards[{index}]", _SHARD)))
-        previous = item
-    return runs
 
 
 _SHARD = {"use", "cost", "repeat", "move_bytes"}

@@ -7,13 +7,14 @@ megabytes. Costs are integers in the instance's time unit (picoseconds), uses ar
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from formulations.instance.fingerprint import fingerprint
 
 IntArray = NDArray[np.int64]
 
@@ -382,23 +383,5 @@ class Instance:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of everything that decides the answer (names included, reference not)."""
-        digest = hashlib.sha256()
-        for part in self._identity():
-            digest.update(part if isinstance(part, bytes) else repr(part).encode())
-            digest.update(b"\0")
-        return digest.hexdigest()
-
-    def _identity(self) -> list[object]:
-        arrays: list[NDArray[np.generic]] = [
-            self.table_options, self.option_blocks, self.option_group, self.option_level,
-            self.block_where, self.block_count, self.block_distinct, self.block_places,
-            self.block_shards, self.shard_repeat, self.shard_use, self.shard_cost, self.shard_move,
-        ]  # fmt: skip
-        return [
-            self.machines, self.phases, str(self.objective), self.table_names, self.option_names,
-            self.fusion_groups, self.place_sets, self.pins, self.forbidden, self.current,
-            self.max_moved_tables, self.max_moved_bytes,
-            [(r.name, str(r.scope), r.capacity.tolist()) for r in self.resources],
-            *[a.tobytes() for a in arrays],
-        ]  # fmt: skip
+        """See :func:`formulations.instance.fingerprint.fingerprint`."""
+        return fingerprint(self)

@@ -119,8 +119,9 @@ def _same_instance(instance: Instance, top: Reader) -> None:
         )
     if top.get("instance", str) != instance.fingerprint:
         raise InstanceError(
-            f"{top.what}: answers another instance (its fingerprint is "
-            f"{shown(top.value('instance'))}, this one's {shown(instance.fingerprint)})"
+            f"{top.what}: answers another instance, or was written before version 0.2.0 (its "
+            f"fingerprint is {shown(top.value('instance'))}, this one's "
+            f"{shown(instance.fingerprint)}); solve again"
         )
 
 

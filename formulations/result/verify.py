@@ -23,6 +23,7 @@ _ROUNDING = 0.01
 #: Seconds an option that the checker takes to read an instance, and to check a certificate without
 #: cases; measured on a slow day.
 READING, CHECKING = 9e-5, 5e-5
+_LONG = "the certificate takes more steps than the checker gives it"
 
 
 @dataclass(frozen=True)
@@ -51,15 +52,15 @@ class Verification:
     Attributes
     ----------
     claims : tuple of Claim
-    checked : bool
-        False: the certificate takes more steps than the checker gives it, so that it may be right
-        or wrong.
+    unchecked : tuple of str
+        Why some claims were not judged, so that they may be right or wrong: such as a certificate
+        that takes more steps than the checker gives it.
     restrictions : tuple of str
         What the instance asks for that its inputs do not: the claims are about that question.
     """
 
     claims: tuple[Claim, ...]
-    checked: bool = True
+    unchecked: tuple[str, ...] = ()
     restrictions: tuple[str, ...] = ()
 
     @property
@@ -70,7 +71,7 @@ class Verification:
     @property
     def ok(self) -> bool:
         """Whether everything was checked and no claim refuted."""
-        return self.checked and not self.refuted
+        return not self.unchecked and not self.refuted
 
 
 def verify(instance: Instance, outcome: Outcome, case: checker.Case | None = None) -> Verification:
@@ -94,11 +95,11 @@ def verify(instance: Instance, outcome: Outcome, case: checker.Case | None = Non
     InstanceError
         When the certificate is malformed, or the Outcome is none that a file can hold.
     """
-    case, checked = case or _case(instance, outcome), True
+    case, unchecked = case or _case(instance, outcome), tuple[str, ...]()
     try:
         certificate = [*_certificate(outcome, case)]
     except checker.NotChecked as error:
-        certificate, checked = [Claim("certificate", None, f"not checked: {error}")], False
+        certificate, unchecked = [Claim("certificate", None, f"not checked: {error}")], (_LONG,)
     claims = [
         *_placement(instance, outcome),
         *certificate,
@@ -108,7 +109,7 @@ def verify(instance: Instance, outcome: Outcome, case: checker.Case | None = Non
     ]
     if all(claim.ok is not False for claim in claims):
         claims += refuted_by_the_checker(case)
-    return Verification(tuple(claims), checked, restrictions(instance))
+    return Verification(tuple(claims), unchecked, restrictions(instance))
 
 
 def refuted_by_the_checker(case: checker.Case, closes: bool = False) -> list[Claim]:

@@ -67,7 +67,8 @@ def verify(
     """Re-derive a plan's claims without a solver.
 
     Feasibility, objective and certified bound are recomputed from the instance alone. Exit code 1
-    if any claim is refuted, 3 if the certificate takes more steps than the checker gives it.
+    if any claim is refuted, 3 if one was not checked: the certificate takes more steps than the
+    checker gives it, or another version wrote the plan and priced it otherwise.
     """
     from milp_planner import verify
     from milp_planner.features.verify import draw_claims, verification_to_dict
@@ -78,5 +79,5 @@ def verify(
     )
     if result.refuted:
         raise typer.Exit(1)
-    if not result.checked:
+    if result.unchecked:
         raise typer.Exit(3)

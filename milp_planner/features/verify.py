@@ -23,6 +23,10 @@ from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import is_plan, plan_from_dict, read_document, uncollected
 from milp_planner.pricing import price
+from milp_planner.version import __version__
+
+#: Claims that were not judged where ``ok`` is None: no solver's word either.
+_OPEN = ("pricing", "certificate")
 
 
 @uncollected()
@@ -43,7 +47,8 @@ def verify(
     Returns
     -------
     Verification
-        Of a plan also whether pricing its embedded model and cluster gives its Instance again.
+        Of a plan also whether pricing its embedded model and cluster gives its Instance again; not
+        judged where it does not and another version wrote the plan.
 
     Raises
     ------
@@ -97,9 +102,12 @@ def _ours(
 
 
 def _plan(plan: Plan, given: Instance | None, case: checker.Case | None = None) -> Verification:
-    judged = verify_outcome(plan.instance, plan.outcome, case)
-    more = (*_same_instance(plan, given), _repriced(plan))
-    return replace(judged, claims=(*more, *judged.claims))
+    judged, prices = verify_outcome(plan.instance, plan.outcome, case), _repriced(plan)
+    unchecked = (prices.text,) if prices.ok is None else ()
+    more = (*_same_instance(plan, given), prices)
+    return replace(
+        judged, claims=(*more, *judged.claims), unchecked=(*unchecked, *judged.unchecked)
+    )
 
 
 def _needed(instance: Instance | None, what: str) -> Instance:
@@ -116,11 +124,28 @@ def _same_instance(plan: Plan, given: Instance | None) -> Iterator[Claim]:
 
 
 def _repriced(plan: Plan) -> Claim:
-    """Whether this version's pricing makes the same Instance of the embedded inputs."""
+    """Whether this version's pricing makes the same Instance of the embedded inputs.
+
+    Of a plan that another version priced it cannot be said, unless it does.
+    """
     try:
-        options = price(plan.model, plan.cluster, plan.profile)
+        same, text = _priced_alike(plan), "the embedded model, cluster and profile give another "
+        text += "instance than the one embedded: it was changed"
     except PlannerError as error:
-        return Claim("pricing", False, f"the embedded inputs cannot be priced: {error}")
+        same, text = False, f"the embedded inputs cannot be priced: {error}"
+    if same:
+        return Claim("pricing", True, "the embedded model, cluster and profile give this instance")
+    if plan.version == __version__:
+        return Claim("pricing", False, text)
+    by = f"milp-planner {plan.version!r}" if plan.version else "a milp-planner that it does not name"
+    return Claim(
+        "pricing", None, f"its bytes and prices were not derived again: the file says that {by} "
+        f"wrote it, and {__version__} derives others from its model, cluster and profile",
+    )  # fmt: skip
+
+
+def _priced_alike(plan: Plan) -> bool:
+    options = price(plan.model, plan.cluster, plan.profile)
     # Limits on moves come with a question (re-plan), not with the inputs: they are taken over.
     again = replace(
         compile_instance(options, plan.instance.objective),
@@ -128,26 +153,22 @@ def _repriced(plan: Plan) -> Claim:
         max_moved_tables=plan.instance.max_moved_tables,
         max_moved_bytes=plan.instance.max_moved_bytes,
     )
-    if again.fingerprint == plan.instance.fingerprint:
-        return Claim("pricing", True, "the embedded model, cluster and profile give this instance")
-    return Claim(
-        "pricing", False, "the embedded model, cluster and profile give another instance than the "
-        "one embedded (it was changed, or another version of milp-planner priced it)",
-    )  # fmt: skip
+    return again.fingerprint == plan.instance.fingerprint
 
 
 def summary(result: Verification) -> str:
-    """One sentence: verified, verified except for what only a solver says, or refuted."""
+    """One sentence: verified, except for what only a solver says, refuted, or not checked."""
     refuted = [claim.name for claim in result.claims if claim.ok is False]
     if refuted:
         return f"refuted: {', '.join(refuted)}"
-    if not result.checked:
-        return "not checked: the certificate takes more steps than the checker gives it"
-    word = [claim.name for claim in result.claims if claim.ok is None]
+    word = [claim.name for claim in result.claims if claim.ok is None and claim.name not in _OPEN]
     keys = ", ".join(text.partition(":")[0] for text in result.restrictions)
     under = f", of a restricted question ({keys})" if keys else ""
-    if word:
-        return f"verified{under}; a solver's word alone stands behind: {', '.join(word)}"
+    rest = f"a solver's word alone stands behind: {', '.join(word)}" if word else ""
+    if result.unchecked:
+        return "; ".join(filter(None, (f"not checked{under}: {result.unchecked[0]}", *result.unchecked[1:], rest)))
+    if rest:
+        return f"verified{under}; {rest}"
     return f"verified{under}: every claim was re-derived"
 
 
@@ -155,7 +176,8 @@ def verification_to_dict(result: Verification) -> dict[str, Any]:
     """Fields of :class:`Verification`, the sentence, and of each claim ``ok`` (null: unproven)."""
     return {
         "ok": result.ok,
-        "checked": result.checked,
+        "checked": not result.unchecked,
+        "unchecked": list(result.unchecked),
         "restrictions": list(result.restrictions),
         "summary": summary(result),
         "claims": [{"name": c.name, "ok": c.ok, "text": c.text} for c in result.claims],
@@ -166,7 +188,7 @@ _MARK = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("·", "yello
 
 
 def draw_claims(result: Verification, title: str) -> RenderableType:
-    """✓ re-derived, ✗ refuted, · only the solver's word, ! restrictions; then the sentence."""
+    """✓ re-derived, ✗ refuted, · a solver's word, ! restricted, not checked; then the sentence."""
     table = Table(box=None, pad_edge=False, show_header=False, title=title, title_justify="left")
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
@@ -174,7 +196,9 @@ def draw_claims(result: Verification, title: str) -> RenderableType:
     for text in result.restrictions:
         shown = shorten(text, MOST_OF_A_RESTRICTION)
         table.add_row(Text("!", style="bold yellow"), "restricted", Text(shown))
-    for claim in result.claims:
+    for text in result.unchecked:
+        table.add_row(Text("!", style="bold yellow"), "not checked", Text(text))
+    for claim in [c for c in result.claims if c.ok is not None or c.name not in _OPEN]:
         mark, style = _MARK[claim.ok]
         table.add_row(Text(mark, style=style), claim.name, claim.text)
     return Group(table, Text(summary(result), style="green" if result.ok else "bold red"))

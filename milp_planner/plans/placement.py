@@ -34,6 +34,7 @@ from milp_planner.pricing.options import (
 from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.storage import hbm_for_values, runtime_value_bytes
 from milp_planner.pricing.units import round_up
+from milp_planner.version import __version__
 
 TierRatio = Annotated[
     Fraction,
@@ -107,6 +108,8 @@ class Plan:
     """Without a placement when none was found; ``tables`` is then empty."""
     tables: tuple[PlacedTable, ...]
     """In the order of the model."""
+    version: str = __version__
+    """The milp-planner that priced it; empty where a file does not say."""
 
     def __repr__(self) -> str:
         return as_text(self)

@@ -38,13 +38,13 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
 
     ``model``, ``cluster``, ``profile``, ``instance`` and ``outcome`` are embedded as they are, or
     as ``{"encoding", "data"}`` when large; ``fingerprints`` holds SHA-256 of the first four, and
-    ``version`` names the release that wrote it, and ``ledger`` what fills every rank and machine:
+    ``version`` names the release that priced it, and ``ledger`` what fills every rank and machine:
     for people, no reader depends on them.
     """
     ledger = ledger_of(plan)
     return {
         "format": FORMAT,
-        "version": __version__,
+        "version": plan.version,
         "fingerprints": _fingerprints(plan),
         "tables": [table.to_dict() for table in plan.tables],
         "ledger": None if ledger is None else ledger.to_dict(),
@@ -82,12 +82,13 @@ def plan_from_dict(document: Any, what: str = "plan") -> Plan:
     for key in ("tables", "fingerprints", *_PARTS):
         if key not in document:
             raise BadInput(f"{what}: the field {key!r} is missing; a plan.json has it")
-    Reader(document, what, _FIELDS)  # nothing else is in it
+    top = Reader(document, what, _FIELDS)  # nothing else is in it
     Reader(document["fingerprints"], f"{what}: fingerprints", _PARTS[:4])
     if not isinstance(document["tables"], list):
         raise BadInput(f"{what}: tables must be a list of placed tables")
     part = {key: _unpacked(document[key], f"{what}: {key}") for key in _PARTS}
     instance = instance_from_dict(part["instance"], f"{what}: instance")
+    _check_fingerprints(document, part, instance, what)
     plan = Plan(
         model=Model.from_dict(part["model"], f"{what}: model"),
         cluster=Cluster.from_dict(part["cluster"], f"{what}: cluster"),
@@ -95,8 +96,9 @@ def plan_from_dict(document: Any, what: str = "plan") -> Plan:
         instance=instance,
         outcome=outcome_from_dict(instance, part["outcome"], f"{what}: outcome"),
         tables=tuple(PlacedTable.from_dict(t, f"{what}: tables") for t in document["tables"]),
+        version=top.get("version", str, ""),
     )
-    _check(plan, part, document, what)
+    _check(plan, what)
     return plan
 
 
@@ -109,21 +111,26 @@ def _fingerprints(plan: Plan) -> dict[str, str]:
     }
 
 
-def _check(plan: Plan, part: dict[str, Any], document: dict[str, Any], what: str) -> None:
-    """Fingerprints match what is written, and the tables say what the outcome means.
+def _check_fingerprints(
+    document: dict[str, Any], part: dict[str, Any], instance: Instance, what: str
+) -> None:
+    """Fingerprints match what is written.
 
     Of inputs the text counts: an earlier version wrote fewer fields, which are now at their
     defaults.
     """
-    claimed = document["fingerprints"]
-    for key, actual in _fingerprints(plan).items():
-        written = actual if key == "instance" else fingerprint_of(part[key])
-        if not isinstance(claimed, dict) or claimed.get(key) not in (actual, written):
+    written = {key: fingerprint_of(part[key]) for key in _PARTS[:3]}
+    for key, actual in {**written, "instance": instance.fingerprint}.items():
+        if document["fingerprints"].get(key) != actual:
             raise BadInput(
                 f"{what}: {key} does not match its fingerprint: the file was changed, or its "
                 f"milp-planner ({document.get('version', 'not stated')}; this is {__version__}) "
                 "wrote another one; plan again"
             )
+
+
+def _check(plan: Plan, what: str) -> None:
+    """The tables say what the outcome means."""
     if plan.instance.time_unit != "ps":
         raise BadInput(f"{what}: instance: time_unit is not ps, which every plan has")
     names = [table.name for table in plan.model.tables]

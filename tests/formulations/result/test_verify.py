@@ -129,6 +129,6 @@ def test_a_certificate_that_takes_too_long(
     monkeypatch.setattr(checker, "MOST_STEPS", 0)
     monkeypatch.setattr(checker, "STEPS_PER_OPTION", 0)
     verification = verify(two_modes(), proved)
-    assert not verification.ok and not verification.refuted and not verification.checked
+    assert not verification.ok and not verification.refuted and verification.unchecked
     assert verify(two_modes(), proved.with_(objective=11)).refuted
     assert proved.certificate is not None and not certifies(two_modes(), proved.certificate)
