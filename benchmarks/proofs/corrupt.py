@@ -3,7 +3,8 @@
 Random small instances whose optimum is enumerated (those of benchmarks/fuzz, by number), each
 with a certificate of the prover, changed at random in target, kind, multipliers, rows, splits,
 vectors used and nodes (``tests/formulations/proof/test_checked.py``). Counted is what the checker
-says: unreadable, open, or accepted. Accepted with a bound above the optimum were a false proof.
+says: unreadable, not checked, open, or accepted. Accepted with a bound above the optimum were a
+false proof.
 """
 
 from __future__ import annotations
@@ -72,6 +73,9 @@ def _judged(
             case = checker.Proof(instance, forged).open_case()
         except checker.Unreadable:
             said["unreadable"] += 1
+            continue
+        except checker.NotChecked:
+            said["not checked"] += 1
             continue
         above = forged["kind"] == "infeasible" or forged["target"] > truth
         said["open" if case else "above the optimum" if above else "accepted, true"] += 1

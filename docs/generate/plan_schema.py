@@ -49,7 +49,7 @@ def plan_schema() -> dict[str, Any]:
         "required": ["format", "fingerprints", "tables", *embedded],
         "properties": {
             "format": {"const": FORMAT},
-            "version": {"description": "The milp-planner that wrote it.", "type": "string"},
+            "version": {"description": "The milp-planner that priced it.", "type": "string"},
             "fingerprints": {"$ref": "#/$defs/Fingerprints"},
             "tables": {"type": "array", "items": table},
             "ledger": {

@@ -66,7 +66,7 @@ def _block(instance: Instance, index: int, runs: list[list[Any]]) -> list[Any]:
 
 
 def _runs(instance: Instance) -> list[list[list[Any]]]:
-    """Of every block the runs of equal shards: length (of a single one 1), cost, use, bytes moved."""
+    """Of every block the runs of equal shards: length (1 if single), cost, use, bytes moved."""
     amounts = instance.shard_cost, instance.shard_use, instance.shard_move[:, None]
     rows = np.hstack(amounts)
     new = np.append(True, np.any(rows[1:] != rows[:-1], axis=1))[: len(rows)]

@@ -73,6 +73,11 @@ class Verification:
         """Whether everything was checked and no claim refuted."""
         return not self.unchecked and not self.refuted
 
+    @property
+    def exit_code(self) -> int:
+        """1: refuted; 3: not checked; 0: all that is claimed follows (docs/outcome.md)."""
+        return 1 if self.refuted else 3 if self.unchecked else 0
+
 
 def verify(instance: Instance, outcome: Outcome, case: checker.Case | None = None) -> Verification:
     """Judge an Outcome from the Instance alone.

@@ -77,7 +77,4 @@ def verify(
     console.tell(
         json, lambda: verification_to_dict(result), lambda: [draw_claims(result, str(file))]
     )
-    if result.refuted:
-        raise typer.Exit(1)
-    if result.unchecked:
-        raise typer.Exit(3)
+    raise typer.Exit(result.exit_code)

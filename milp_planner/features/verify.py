@@ -137,7 +137,7 @@ def _repriced(plan: Plan) -> Claim:
         return Claim("pricing", True, "the embedded model, cluster and profile give this instance")
     if plan.version == __version__:
         return Claim("pricing", False, text)
-    by = f"milp-planner {plan.version!r}" if plan.version else "a milp-planner that it does not name"
+    by = f"milp-planner {plan.version!r}" if plan.version else "another milp-planner"
     return Claim(
         "pricing", None, f"its bytes and prices were not derived again: the file says that {by} "
         f"wrote it, and {__version__} derives others from its model, cluster and profile",
@@ -161,15 +161,15 @@ def summary(result: Verification) -> str:
     refuted = [claim.name for claim in result.claims if claim.ok is False]
     if refuted:
         return f"refuted: {', '.join(refuted)}"
-    word = [claim.name for claim in result.claims if claim.ok is None and claim.name not in _OPEN]
+    solver, late = (
+        [c.name for c in result.claims if c.ok is None and (c.name in _OPEN) == open_]
+        for open_ in (False, True)
+    )
     keys = ", ".join(text.partition(":")[0] for text in result.restrictions)
-    under = f", of a restricted question ({keys})" if keys else ""
-    rest = f"a solver's word alone stands behind: {', '.join(word)}" if word else ""
-    if result.unchecked:
-        return "; ".join(filter(None, (f"not checked{under}: {result.unchecked[0]}", *result.unchecked[1:], rest)))
-    if rest:
-        return f"verified{under}; {rest}"
-    return f"verified{under}: every claim was re-derived"
+    said = [f"verified, of a restricted question ({keys})" if keys else "verified"]
+    said += [f"not checked: {', '.join(late)}"] if late else []
+    said += [f"a solver's word alone stands behind: {', '.join(solver)}"] if solver else []
+    return "; ".join(said) if len(said) > 1 else f"{said[0]}: every claim was re-derived"
 
 
 def verification_to_dict(result: Verification) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def plan_from_dict(document: Any, what: str = "plan") -> Plan:
     Reader(document["fingerprints"], f"{what}: fingerprints", _PARTS[:4])
     if not isinstance(document["tables"], list):
         raise BadInput(f"{what}: tables must be a list of placed tables")
-    part = {key: _unpacked(document[key], f"{what}: {key}") for key in _PARTS}
+    part = {key: unpacked(document[key], f"{what}: {key}") for key in _PARTS}
     instance = instance_from_dict(part["instance"], f"{what}: instance")
     _check_fingerprints(document, part, instance, what)
     plan = Plan(
@@ -172,7 +172,7 @@ def _packed(part: dict[str, Any]) -> dict[str, Any]:
     return {"encoding": _ENCODING, "data": data}
 
 
-def _unpacked(part: Any, what: str) -> Any:
+def unpacked(part: Any, what: str) -> Any:
     if not isinstance(part, dict) or "encoding" not in part:
         return part
     packed = set(part) == {"encoding", "data"} and part["encoding"] == _ENCODING

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import copy
 import gzip
+import hashlib
 import json
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -35,7 +37,8 @@ def example() -> tuple[Document, Document]:
         "status": "optimal", "stopped_by": "proof", "objective": 22, "bound": 22,
         "objective_kind": "busiest_rank", "bound_source": {"method": "cpsat", "exact": True},
         "certified_bound": 22, "gap": 0.0, "certificate": certificate, "seconds": 1.5,
-        "formulation": "auto", "trace": [[1.0, 22, 22, "cpsat"]], "instance": "",
+        "formulation": "auto", "trace": [[1.0, 22, 22, "cpsat"]],
+        "instance": checker.Instance(document).fingerprint,
         "objectives": {"total": 44, "busiest_rank": 22, "step_time": 22},
         "tables": {t: {"option": o, "ranks": [[r]]} for t, (o, r) in where.items()},
     }  # fmt: skip
@@ -43,13 +46,14 @@ def example() -> tuple[Document, Document]:
 
 
 def lines(document: Document, outcome: Document) -> list[str]:
-    """What the checker says of an outcome, whose gap and end are made to follow."""
+    """What the checker says of an outcome, whose instance, gap and end are made to follow."""
     best, bound = outcome["objective"], outcome["bound"]
     known = best is not None and bound is not None
     outcome = outcome | {"gap": (best - bound) / max(1, abs(best)) if known else None}
     outcome |= {"trace": [[1.0, best, bound, "cpsat"]]}
     proved = outcome["status"] in ("optimal", "infeasible")
     outcome |= {"stopped_by": "proof" if proved else "time_limit"}
+    outcome |= {"instance": checker.Instance(document).fingerprint}
     return list(checker.check(document, outcome))
 
 
@@ -151,6 +155,7 @@ def test_lies(change: Document, sentence: str) -> None:
     ("change", "sentence"),
     [
         ({"objective_kind": "total"}, "another objective"),
+        ({"instance": "0" * 64}, "the fingerprint of its instance is '0{64}'"),
         ({"tables": {}}, "only in one of"),
         ({"more": 1}, "not as its page says"),
         ({"objectives": {"cost": 1}}, "not as its page says"),
@@ -234,13 +239,21 @@ def test_stands_alone(tmp_path: Path) -> None:
     assert (code, text.splitlines()[-1]) == (0, "verdict: certified optimal")
     data = base64.b64encode(gzip.compress(json.dumps(document).encode())).decode()
     packed = {"encoding": "json+gzip+base64", "data": data}
+    empty = hashlib.sha256(b"{}").hexdigest()
     plan = {
         "format": "milp-planner-plan/1", "model": {}, "cluster": {}, "profile": {}, "tables": [],
-        "fingerprints": dict.fromkeys(("model", "cluster", "profile", "instance"), ""),
+        "fingerprints": dict.fromkeys(("model", "cluster", "profile"), empty)
+        | {"instance": outcome["instance"]},
         "instance": packed, "outcome": outcome,
     }  # fmt: skip
     (tmp_path / "plan.json").write_text(json.dumps(plan))
-    assert run(tmp_path, "plan.json") == (code, text)
+    first, *rest = run(tmp_path, "plan.json")[1].splitlines()
+    assert first.startswith("prices: those of the file") and rest == text.splitlines()
+    for part in ("model", "instance"):
+        other = plan | {"fingerprints": plan["fingerprints"] | {part: "0" * 64}}
+        (tmp_path / "plan.json").write_text(json.dumps(other))
+        code, text = run(tmp_path, "plan.json")
+        assert code == 2 and f"{part} does not match its fingerprint" in text
     outcome |= {"objective": 20, "gap": -0.1}
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     code, text = run(tmp_path, "plan.json")
@@ -335,6 +348,9 @@ def test_nonsense_is_refused_in_a_sentence() -> None:
         certificate["nodes"][-1]["pack"] = "hbm"
         for _ in range(rng.choice([1, 1, 2, 4])):
             mutate(rng, rng.choice([document, outcome, certificate]))
+        if rng.random() < 0.7 and "instance" in outcome:
+            with suppress(checker.Unreadable):
+                outcome["instance"] = checker.Instance(document).fingerprint
         try:
             list(checker.check(document, outcome))
             ends["fine"] += 1

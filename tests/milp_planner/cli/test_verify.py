@@ -13,8 +13,9 @@ import pytest
 from formulations import Settings, checker, read_instance, solve, write_instance
 from formulations.result.outcome_file import outcome_to_dict
 from milp_planner.plans.compile import as_current
-from milp_planner.plans.placement import Plan
+from milp_planner.plans.placement import Plan, placed_tables
 from milp_planner.plans.plan_file import plan_to_dict, read_plan, write_plan
+from milp_planner.version import __version__
 from tests.milp_planner.cli.conftest import Cli
 from tests.milp_planner.features.example import example
 
@@ -56,19 +57,17 @@ def test_a_changed_claim_is_refuted(
 
 def test_a_cheaper_instance_inside_a_plan_is_noticed(cli: Cli, planned: Path) -> None:
     """Costs lowered with a matching fingerprint do not survive re-pricing."""
-    plan = read_plan(planned)
-    plan.instance.shard_cost[:] //= 2
-    del plan.instance.__dict__["fingerprint"]
-    outcome = solve(plan.instance, "cpsat", Settings(time_limit=10))
-    cheaper = Plan(plan.model, plan.cluster, plan.profile, plan.instance, outcome, plan.tables)
-    document = json.loads(planned.read_text())
-    changed = plan_to_dict(cheaper)
-    changed["tables"] = [
-        {**row, **changed["outcome"]["tables"][row["name"]]} for row in document["tables"]
-    ]
-    planned.write_text(json.dumps(changed))
+    planned.write_text(json.dumps(plan_to_dict(_cheaper(read_plan(planned)))))
     done = cli("verify", planned)
     assert done.code == 1 and "✗  pricing" in done.out
+
+
+def _cheaper(plan: Plan) -> Plan:
+    """A plan whose instance costs half, solved again."""
+    instance = replace(plan.instance, shard_cost=plan.instance.shard_cost // 2)
+    outcome = solve(instance, "cpsat", Settings(time_limit=10))
+    tables = placed_tables(plan.model, plan.cluster, instance, outcome.placement)
+    return replace(plan, instance=instance, outcome=outcome, tables=tables)
 
 
 def _restricted(planned: Path) -> None:
@@ -100,14 +99,37 @@ def test_a_restricted_question_is_named_on_the_first_lines(cli: Cli, planned: Pa
     assert page.index("max_moved_tables") < page.index("<dt>status")
 
 
-def test_a_forged_question_is_named_and_refuted(cli: Cli) -> None:
-    """The file that a changed question made 960 times slower; its prices are outdated."""
+def test_prices_of_another_version_are_not_judged(cli: Cli, planned: Path) -> None:
+    """Where they differ that is said on the first lines, and no exit code says verified."""
+    plan = read_plan(planned)
+    document = plan_to_dict(_cheaper(plan))
+    assert document["version"] == __version__
+    for version, named in (("0.1.9", "milp-planner '0.1.9'"), ("", "another milp-planner")):
+        planned.write_text(json.dumps(document | {"version": version}))
+        done = cli("verify", planned.name)
+        assert done.code == 3 and "! not checked its bytes and prices" in spaced(done.out)[:120]
+        assert f"the file says that {named} wrote it" in spaced(done.out)[:300]
+        assert "✓ pricing" not in spaced(done.out) and "not checked: pricing" in done.out
+    found = cli("verify", planned, "--json").json
+    assert (found["ok"], found["checked"]) == (False, False) and len(found["unchecked"]) == 1
+    assert {c["name"]: c["ok"] for c in found["claims"]}["pricing"] is None
+    document = plan_to_dict(replace(plan, version="0.1.9"))
+    planned.write_text(json.dumps(document))
+    assert cli("verify", planned).code == 0  # it prices them as this version does
+
+
+def spaced(text: str) -> str:
+    """The words, whatever the width of the terminal."""
+    return " ".join(text.split())
+
+
+def test_a_plan_with_fingerprints_of_another_kind(cli: Cli) -> None:
+    """It is refused in a sentence that says what to do."""
     path = Path(__file__).parents[4] / "shared/data/forged/r3_question.json"
     if not path.exists():
         pytest.skip(f"needs {path}")
     done = cli("verify", path)
-    assert done.code == 1 and "refuted: pricing" in done.out
-    assert "max_moved_tables: at most 0 tables may move" in done.out.splitlines()[1]
+    assert done.code == 2 and "0.1.0; this is" in done.err and "plan again" in done.err
 
 
 def test_an_outcome_needs_its_instance(cli: Cli, tmp_path: Path) -> None:
