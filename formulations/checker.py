@@ -143,7 +143,7 @@ class Block:
         where, self.count = entry["where"], entry.get("count", 1)
         shards = merged(entry["shards"], instance.names["capacity"].keys())
         self.where, placed = "list" if type(where) is list else where, where != "cluster"
-        self.runs = [(n, instance.shard(*row, moves, placed)) for n, *row in shards]
+        self.runs = [(n, instance.shard(c, u, m, moves, placed)) for n, c, u, m in shards]
         self.free = self.where in {"cluster", "any_rank", "any_rank_of_one_machine"}
         self.copies = self.count if where == "one_machine" else 1
         self.distinct = placed and entry.get("distinct", where == "one_machine")

@@ -157,7 +157,7 @@ def _priced_alike(plan: Plan) -> bool:
 
 
 def summary(result: Verification) -> str:
-    """One sentence: verified, except for what only a solver says, refuted, or not checked."""
+    """One sentence: refuted, not checked, or verified, except for what only a solver says."""
     refuted = [claim.name for claim in result.claims if claim.ok is False]
     if refuted:
         return f"refuted: {', '.join(refuted)}"
@@ -166,10 +166,10 @@ def summary(result: Verification) -> str:
         for open_ in (False, True)
     )
     keys = ", ".join(text.partition(":")[0] for text in result.restrictions)
-    said = [f"verified, of a restricted question ({keys})" if keys else "verified"]
-    said += [f"not checked: {', '.join(late)}"] if late else []
+    head = f"not checked: {', '.join(late)}" if late else "verified"
+    said = [f"{head}, of a restricted question ({keys})" if keys else head]
     said += [f"a solver's word alone stands behind: {', '.join(solver)}"] if solver else []
-    return "; ".join(said) if len(said) > 1 else f"{said[0]}: every claim was re-derived"
+    return "; ".join(said) if late or solver else f"{said[0]}: every claim was re-derived"
 
 
 def verification_to_dict(result: Verification) -> dict[str, Any]:
