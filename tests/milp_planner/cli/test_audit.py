@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from milp_planner import read_plan
 from tests.milp_planner.cli.conftest import CLUSTER, Cli, Done
 
@@ -58,6 +60,24 @@ def test_an_overfull_plan_names_place_and_tables(cli: Cli) -> None:
     text = _audit(cli, CSV, cluster="small.yaml").out
     assert "DOES NOT FIT" in text and "to blame: rank 0, hbm" in text and "as if it fitted" in text
     assert str(worst["used"]) not in text and "hbm of rank 0: " in text and "MiB too much" in text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "lines"),
+    [
+        (CSV.replace("HBM_ONLY", "HBM"), (3, 4, 5)),  # cannot be read
+        (
+            CSV.replace("users", "user").replace(", all", ", 7"),
+            (3, 5),
+        ),  # not of these inputs
+    ],
+)
+def test_every_wrong_row_is_named_at_once(cli: Cli, wrong: str, lines: tuple[int, ...]) -> None:
+    """A sentence for each, with its line."""
+    done = _audit(cli, wrong)
+    assert done.code == 2
+    for line in lines:
+        assert f"today.csv:{line}: " in done.err
 
 
 def test_a_ratio_off_the_grid_is_priced(cli: Cli) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from formulations import registry
 from tests.milp_planner.cli.conftest import Cli
 
 
@@ -38,3 +39,11 @@ def test_settings_name_their_formulation(cli: Cli) -> None:
     assert cli(*base, "--set", "solver=cbc").code == 2
     assert cli(*base, "--set", "greddy.x=1").code == 2
     assert "no option" in cli(*base, "--set", "greedy.nonsense=1").err
+
+
+def test_every_formulation_is_compared_by_default(cli: Cli) -> None:
+    """README says every formulation: auto, too."""
+    done = cli("compare", "model.yaml", "cluster.yaml", "--objective", "total", "--json")
+    assert done.code == 0, done.err
+    labels = {row["label"].partition(",")[0] for row in done.json["rows"]}
+    assert labels == set(registry.FORMULATIONS)

@@ -40,6 +40,13 @@ def test_it_reads_well_on_a_terminal(cli: Cli, planned: Path) -> None:
     assert max(len(line) for line in done.out.splitlines()) <= 100
 
 
+def test_memory_that_is_bought_is_told_apart(cli: Cli, planned: Path) -> None:
+    """The staircase certifies its steps and claims no more; what it takes is said of the device."""
+    done = cli("explain", planned, "--ask", "staircase,smallest", "--extra", "-1GiB,1GiB", *FAST)
+    assert "certified ≥" in done.out and "really reach" not in done.out
+    assert done.out.count("after reservations") > 2
+
+
 def test_one_table_only(cli: Cli, planned: Path) -> None:
     """--table narrows why; a wrong name is exit 2 with the nearest."""
     done = cli("explain", planned, "--ask", "why", "--table", "ads", "--json", *FAST)

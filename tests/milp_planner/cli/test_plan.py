@@ -89,6 +89,23 @@ def test_infeasible_is_an_answer(cli: Cli, tmp_path: Path) -> None:
         assert cli("plan", "model.yaml", "more.yaml", "-f", "cpsat", "--json").code == code
 
 
+def test_where_nothing_fits_more_machines_are_counted(cli: Cli, tmp_path: Path) -> None:
+    """The first answer says how many like this one would do."""
+    cluster = CLUSTER.replace("2GiB", "300MiB").replace("4GiB", "0")
+    (tmp_path / "tiny.yaml").write_text(cluster)
+    done = cli("plan", "model.yaml", "tiny.yaml", "-f", "cpsat")
+    assert done.code == 1 and "machines like this one would do" in " ".join(done.out.split())
+
+
+def test_what_fills_the_fullest_rank_is_shown(cli: Cli) -> None:
+    """Against the whole memory, reservations and buffers among the entries; in JSON, too."""
+    done = cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat")
+    assert " of 2 GiB in use" in done.out and "largest buffers" in done.out
+    for entry in ("weights", "output", "headroom", "free"):
+        assert f"\n{entry} " in done.out
+    assert cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat", "--json").json["ledger"]
+
+
 def test_no_plan_in_the_limit_is_three(cli: Cli, tmp_path: Path) -> None:
     """A heuristic that finds nothing proves nothing: exit code 3, not 1."""
     (tmp_path / "tiny.yaml").write_text(CLUSTER.replace("2GiB", "64MiB").replace("4GiB", "64MiB"))
