@@ -1,0 +1,41 @@
+"""Counting rows that a plan of the same inputs beats (benchmarks/suites/beaten.py)."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+from milp_planner.features.batch.curves import rows_of
+from tests.milp_planner.features.batch.records import record
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def load() -> ModuleType:
+    """The benchmark."""
+    spec = importlib.util.spec_from_file_location("beaten", ROOT / "benchmarks/suites/beaten.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_rows_are_beaten_by_plans_for_another_objective() -> None:
+    """auto's total of 9 by a plan for the step time that has 8, greedy's too, as a baseline; not by
+    a plan of other inputs, nor by one as good."""
+    plan = {"objective": 5, "objectives": {"total": 8, "step_time": 5}}
+    rows = rows_of(
+        [
+            record(formulation="auto", objective=9, objectives={"total": 9}),
+            record(formulation="auto", objective_kind="step_time", **plan),
+            record(formulation="greedy", objective=11, objectives={"total": 11}),
+            record(formulation="auto", objective=9, objectives={"total": 9}, model="other"),
+            record(formulation="cpsat", objective=8, objectives={"total": 8}),
+        ]
+    )
+    found = load()
+    counts = {"rows": 5, "with a plan": 5, "failed": 0}
+    assert found.counted(rows) == counts | {"beaten": 1, "baselines above the best": 1}
+    (row,) = found.beaten(rows, proving=True)
+    assert found.said(row).endswith("auto has 9, a plan of the same inputs 8")
