@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from decimal import ROUND_CEILING, Context
 from enum import StrEnum
 
 from formulations.clock import Clock
@@ -246,7 +247,8 @@ def standing(outcome: Outcome) -> str:
         ``certified optimal``; ``optimal by cpsat, certified to 0.31%``; ``feasible, certified to
         4.2%``; ``certified infeasible``; ``infeasible by cpsat``; ``unknown``. *Certified to x%*
         says that no plan is better by more than x% of the objective, as ``verify`` re-derives; x
-        is rounded up.
+        is rounded up. Where the best plan is proved and this one costs more for the sake of a goal:
+        ``certified optimal but for 0.006% given up for goals``.
     """
     status, source = outcome.status, outcome.bound_source
     by = f" by {source.method}" if source is not None else ""
@@ -257,8 +259,19 @@ def standing(outcome: Outcome) -> str:
         return status.value
     if outcome.objective == outcome.certified_bound:
         return "certified optimal"
-    word = f"optimal{by}" if status == Status.OPTIMAL else status.value
-    return f"{word}, {_share(outcome)}"
+    best = outcome.before_goals
+    if best is None or best != outcome.bound or source is None or not source.exact:
+        word = f"optimal{by}" if status == Status.OPTIMAL else status.value
+        return f"{word}, {_share(outcome)}"
+    more = _ROUNDED_UP.divide(100 * (outcome.objective - best), max(1, abs(best)))
+    but_for = f"but for {more:f}% given up for goals"
+    if outcome.certified_bound == best:
+        return f"certified optimal {but_for}"
+    return f"optimal{by} {but_for}, {_share(outcome)}"
+
+
+#: To two digits.
+_ROUNDED_UP = Context(prec=2, rounding=ROUND_CEILING)
 
 
 def without_share(told: str) -> str:

@@ -10,8 +10,8 @@ from formulations.settings import EVEN_MEMORY, HOST_MEMORY, MOVES, SHARDS
 from milp_planner.drawing.units import show_amount, show_cost, show_gap
 
 
-def goal_lines(goals: Iterable[GoalReached], unit: str) -> list[str]:
-    """One line for all goals that say something; none where no goal does.
+def goals_told(goals: Iterable[GoalReached], unit: str) -> list[str]:
+    """What is reached of every goal that says something.
 
     Parameters
     ----------
@@ -19,23 +19,25 @@ def goal_lines(goals: Iterable[GoalReached], unit: str) -> list[str]:
     unit : str
         Time unit of the instance: ``ps``, or plain numbers.
     """
-    told = [
+    return [
         f"{_reached(goal, goal.value, unit)} ({_known(goal, unit)})"
         for goal in goals
         if goal.value or not goal.met
     ]
-    return ["after that: " + ", ".join(told)] if told else []
 
 
 def given_up(objective: int | None, before: int | None, proved: bool, unit: str) -> list[str]:
-    """What a plan costs more than the best one for the sake of these goals."""
+    """What the best plan costs, where this one costs more for the sake of these goals; how much
+    more is in the standing of the plan if the best one is ``proved``."""
     if objective is None or before is None:
         return []
+    best = show_cost(before, unit, digits=6)
+    if proved:
+        return [f"the best plan costs {best} (proved)"]
     share = show_gap((objective - before) / max(1, abs(before)))
-    best = f"the best plan, {show_cost(before, unit, digits=6)}" + (
-        " (proved)" if proved else " found"
-    )
-    return [f"{share} above {best}: given up for the goals after the objective"]
+    return [
+        f"{share} above the best plan found, {best}: given up for the goals after the objective"
+    ]
 
 
 def _known(goal: GoalReached, unit: str) -> str:

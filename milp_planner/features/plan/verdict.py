@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -28,7 +29,7 @@ from milp_planner.drawing.units import (
     show_time,
     time_unit,
 )
-from milp_planner.features.plan.goals import given_up, goal_lines
+from milp_planner.features.plan.goals import given_up, goals_told
 from milp_planner.features.plan.ranks import RankRow, RanksInfo, Usage, by_memory
 from milp_planner.files import Facts
 from milp_planner.plans.ledger import LedgerInfo
@@ -140,11 +141,20 @@ class VerdictInfo(Facts):
         return same and bool(self.bound_exact)
 
     @property
-    def after(self) -> list[str]:
-        """The goals after the objective, and what was given up for them, in words."""
+    def shown_as(self) -> str:
+        """The status whose colour it has: optimal, too, but for what was given up for goals."""
+        return "optimal" if self.proved_before_goals else self.status
+
+    @property
+    def given(self) -> list[str]:
+        """What was given up for the goals after the objective, in words."""
         proved = self.proved_before_goals
-        given = given_up(self.objective, self.before_goals, proved, self.time_unit)
-        return [*given, *goal_lines(self.goals, self.time_unit)]
+        return given_up(self.objective, self.before_goals, proved, self.time_unit)
+
+    @property
+    def after(self) -> list[str]:
+        """The goals after the objective, each in words."""
+        return goals_told(self.goals, self.time_unit)
 
     @property
     def fullest(self) -> tuple[Tightest, ...]:
@@ -224,11 +234,13 @@ COLOUR = {"optimal": "green", "feasible": "yellow", "infeasible": "red", "unknow
 
 def draw_verdict(info: VerdictInfo, title: str = "") -> Panel:
     """A strip of a few lines: status, objective, bound, gap, tightest places, seconds."""
-    colour = COLOUR[info.status]
+    colour = COLOUR[info.shown_as]
     lines = [*restricted(info.restrictions), _headline(info, colour)]
     lines += [*map(Text, (*_proof(info), *_since(info)))]
     lines += [_tightest(place, info.time_unit) for place in info.fullest]
-    lines += map(Text, info.after)
+    lines += map(Text, info.given)
+    if info.after:
+        lines.append(Text(f"after that: {', '.join(info.after)}"))
     if info.note:
         lines.append(Text(info.note, style="dim"))
     if info.objective is not None:
@@ -247,8 +259,9 @@ def restricted(restrictions: Sequence[str]) -> list[Text]:
 
 
 def _headline(info: VerdictInfo, colour: str) -> Text:
-    word, _, rest = info.standing.partition(",")
-    text = Text(word.upper(), style=f"bold {colour}").append(f",{rest}" if rest else "")
+    word = re.split(",| but for", info.standing, maxsplit=1)[0]
+    rest = info.standing.removeprefix(word)
+    text = Text(word.upper(), style=f"bold {colour}").append(rest, "default")
     if info.objective is not None:
         text.append(f"\n{info.objective_kind} {_cost(info, info.objective)}", "bold")
         if not info.certified_optimal:

@@ -133,6 +133,7 @@ def render(info: ReportInfo) -> str:
         shortage_section(info.shortage or info.answers.why_not, unit),
         _memory_section(info),
         _time_section(info),
+        _goals_section(info.verdict),
         _modes_section(info),
         *explained(info.answers),
         _trace_section(info),
@@ -151,9 +152,10 @@ def render(info: ReportInfo) -> str:
 def strip(info: VerdictInfo) -> list[Fact]:
     """Status, objective, what is certified and proved, the tightest places, time."""
     unit = info.time_unit
-    note = "; ".join(filter(None, (STOPPED[info.stopped_by], info.note, *info.after)))
+    stopped = "" if info.proved_before_goals else STOPPED[info.stopped_by]
+    note = "; ".join(filter(None, (stopped, info.note, *info.given)))
     found = [Fact("restricted", *_restriction(text), "over") for text in info.restrictions]
-    found.append(Fact("status", info.standing, note, info.status))
+    found.append(Fact("status", info.standing, note, info.shown_as))
     if info.objective is not None:
         found.append(
             Fact(info.objective_kind, show_cost(info.objective, unit), MEANING[info.objective_kind])
@@ -272,6 +274,17 @@ def _rank_grid(info: RanksInfo) -> Grid:
     phases = (f"#{info.phases[p]}{of}" for p in busy)
     head = ("#rank", "#machine", *memories, *phases, f"#sum{of}")
     return Grid.of("ranks", "ranks", "Every rank: memory and time", head, values).filled()
+
+
+def _goals_section(info: VerdictInfo) -> Section | None:
+    """What the plan reaches after its objective."""
+    if not info.after:
+        return None
+    text = (
+        "Goals in their order. Least: no plan that is as good in the objective and in all goals "
+        "before has less. Open: a longer search may find less."
+    )
+    return Section("goals", "After the objective", text, points=tuple(map(sentence, info.after)))
 
 
 def _modes_section(info: ReportInfo) -> Section | None:

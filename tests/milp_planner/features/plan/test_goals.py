@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from formulations.result.outcome import BoundSource, GoalReached, StoppedBy, found
-from milp_planner.features.plan.goals import given_up, goal_lines
+from milp_planner.features.plan.goals import given_up, goals_told
 from milp_planner.features.plan.verdict import draw_verdict, verdict_of
+from milp_planner.features.report.page import strip
 from tests.milp_planner.features.example import example, placement
 from tests.milp_planner.features.plan.test_ranks import drawn
 
@@ -21,35 +20,43 @@ GOALS = (
 
 def test_every_goal_says_whether_it_could_be_less() -> None:
     """Least where the bound is met, open with or without a bound, even enough; nothing of 0."""
-    assert goal_lines(GOALS, "ps") == [
-        "after that: fullest rank 49.5% (even enough), 32 shards (open, at least 25), "
-        "total 294.7 ms (least), 3 tables moved (open)"
-    ]
-    assert goal_lines(GOALS[:1], "ps") == []
+    assert goals_told(GOALS, "ps") == [
+        "fullest rank 49.5% (even enough)", "32 shards (open, at least 25)",
+        "total 294.7 ms (least)", "3 tables moved (open)",
+    ]  # fmt: skip
+    assert goals_told(GOALS[:1], "ps") == []
     stepped = GoalReached("even_memory", "rank", 748, 701, True)
-    assert goal_lines([stepped], "ps") == [
-        "after that: fullest rank 74.8% (least but for a step, none is below 70.1%)"
+    assert goals_told([stepped], "ps") == [
+        "fullest rank 74.8% (least but for a step, none is below 70.1%)"
     ]
 
 
 def test_what_was_given_up_is_told_beside_the_best_plan() -> None:
     """One in a hundred thousand of a best plan that is proved, or only found."""
     assert given_up(100_001, None, True, "ps") == []
-    assert given_up(100_001, 100_000, True, "") == [
-        "0.001% above the best plan, 100,000 (proved): given up for the goals after the objective"
+    assert given_up(100_001, 100_000, True, "") == ["the best plan costs 100,000 (proved)"]
+    assert given_up(100_001, 100_000, False, "") == [
+        "0.001% above the best plan found, 100,000: given up for goals after the objective"
     ]
-    assert "100,000 found" in given_up(100_001, 100_000, False, "")[0]
 
 
-def test_a_plan_that_gave_something_up_is_not_told_as_optimal() -> None:
-    """The strip shows a gap and what the best plan costs, not that the search was exhausted."""
+def test_a_plan_that_gave_something_up_is_optimal_but_for_that() -> None:
+    """The strip and the page say so, in the colour of optimal, with the gap and what the best plan
+    costs; not that the search was exhausted. Of a best plan that is only found nothing is said."""
     outcome = found(
         example(), "cpsat", placement(), StoppedBy.EXHAUSTED, 27, BoundSource("cpsat", True)
     )
     outcome = outcome.with_(goals=GOALS, before_goals=27)
-    text = drawn(draw_verdict(verdict_of(example(), outcome)))
-    assert "FEASIBLE" in text and "OPTIMAL" not in text and "no more to try" not in text
-    assert "3.7% above the best plan, 27 ps (proved)" in text
+    info = verdict_of(example(), outcome)
+    text = drawn(draw_verdict(info))
+    assert "OPTIMAL BY CPSAT but for 3.8% given up for goals, nothing certified" in text
+    assert info.status == "feasible" and "no more to try" not in text and "gap 3.6%" in text
+    assert "the best plan costs 27 ps (proved)" in text
     assert "32 shards (open, at least 25)" in text
-    info = replace(verdict_of(example(), outcome), before_goals=None)
-    assert "no more to try" in drawn(draw_verdict(info))
+    first = strip(info)[0]
+    assert (first.label, first.style) == ("status", "optimal") and "shards" not in first.note
+    only_found = verdict_of(example(), outcome.with_(before_goals=26))
+    assert (
+        "FEASIBLE" in drawn(draw_verdict(only_found))
+        and "no more to try" in strip(only_found)[0].note
+    )
