@@ -35,9 +35,7 @@ def given_up(objective: int | None, before: int | None, proved: bool, unit: str)
     if proved:
         return [f"the best plan costs {best} (proved)"]
     share = show_gap((objective - before) / max(1, abs(before)))
-    return [
-        f"{share} above the best plan found, {best}: given up for the goals after the objective"
-    ]
+    return [f"{share} above the best plan found, {best}: given up for goals after the objective"]
 
 
 def _known(goal: GoalReached, unit: str) -> str:
