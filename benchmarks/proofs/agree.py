@@ -90,7 +90,7 @@ def name_instance(outcome: Any, instance: Any) -> None:
 
 def named_anew(document: Any, instance: Path | None) -> Any:
     """A plan or outcome with the fingerprint of its instance, and a plan of its other parts."""
-    with suppress(checker.Unreadable, PlannerError, InstanceError):
+    with suppress(KeyError, checker.Unreadable, PlannerError, InstanceError):
         if instance is not None:
             name_instance(document, checker.parse(instance, "instance"))
             return document

@@ -72,6 +72,7 @@ def test_replan_writes_the_plan_and_moves_reads_it(cli: Cli, planned: Path, tmp_
     )  # fmt: skip
     assert done.code == 0
     last = done.json["replan"]["steps"][-1]
+    assert 0 < len(last["moved"]) <= 2 and set(last["moved"]) <= {"users", "items", "ads"}
     assert cli("verify", "new.json").code == 0
     seen = cli("explain", "new.json", "--ask", "moves", "--today", planned, "--json", *FAST)
     assert seen.json["moves"]["after"] == last["objective"]
