@@ -304,6 +304,7 @@ class Instance:
         return Shard(amounts, moved, frozenset([k for k in self.kinds if all(map(le, local, k))]))
 
 
+# The fingerprint of an instance
 def merged(shards: list[Any], resources: Set[str]) -> list[list[Any]]:
     """Runs of equal shards: length, costs, use of each resource, bytes that move."""
     runs = list[list[Any]]()
@@ -352,13 +353,17 @@ def identity(document: Any) -> Iterator[list[Any]]:
 
 def digest(lines: Iterable[Any]) -> str:
     """SHA-256 of values as JSON, each on a line of its own."""
+    found = sha256()
     try:
-        texts = [json.dumps(line, sort_keys=True, separators=(",", ":")) for line in lines]
+        for number, line in enumerate(lines):
+            text = json.dumps(line, sort_keys=True, separators=(",", ":"))
+            found.update(b"\n" * (number > 0) + text.encode())
     except RecursionError as error:
         raise Unreadable("a part is nested too deeply") from error
-    return sha256("\n".join(texts).encode()).hexdigest()
+    return found.hexdigest()
 
 
+# A plan on an instance
 def check_plan(instance: Instance, tables: Any) -> dict[str, int]:
     """The three objectives of a plan; :class:`Refuted` says which constraint it does not keep."""
     need(tables.keys() == instance.tables.keys(), "a table is only in one of both", Refuted)
