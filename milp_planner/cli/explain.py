@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from milp_planner.cli import console, options
-from milp_planner.cli.explain_asked import ExtraOption, StepOption, StepsOption
+from milp_planner.cli.explain_asked import (
+    BudgetsOption,
+    ExtraOption,
+    OverOption,
+    StepOption,
+    StepsOption,
+    WithinOption,
+)
 from milp_planner.cli.failures import finish, say
 from milp_planner.cli.options import argument, option, whole
 from milp_planner.cli.work import Work
 from milp_planner.errors import BadInput
-from milp_planner.files import check_writable
+from milp_planner.files import check_writable, write_atomically
 
 if TYPE_CHECKING:
     from milp_planner.features.explain.answers import Answers
@@ -27,7 +34,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         list[str] | None,
         option(
             "--ask QUESTION",
-            "why, staircase, smallest, replan, moves, sensitivity or why-not; may be repeated. "
+            "why, staircase, frontier, smallest, replan, moves, sensitivity or why-not; may be repeated. "
             "Default: why and staircase, or why-not if no plan exists.",
         ),
     ] = None,
@@ -38,6 +45,12 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         int, option("--alternatives N", "why: alternatives to show for each table.", whole(1, 1000))
     ] = 3,
     extra: ExtraOption = "-10GB,-5GB,5GB,10GB,20GB",
+    over: OverOption = "hbm",
+    budgets: BudgetsOption = "12",
+    within: WithinOption = "0.5%",
+    csv: Annotated[
+        Path | None, option("--csv FILE", "frontier: also write its points as CSV.")
+    ] = None,
     target: Annotated[
         str | None,
         option("--target TIME", "smallest: objective to reach, such as 2.5ms; default: any plan."),
@@ -104,12 +117,17 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         questions.append("moves")
     explain_asked.refuse_strays(context, questions)
     _check_output(questions, output)
+    check_writable(csv)
     settings = options.make_settings(
         time_limit, seed=seed, workers=workers, formulation=formulation
     )
     read = read_plan(plan)
     counted, by = explain_asked.parse_limits(limits)
+    kinds = explain_asked.parse_over(over)
     asked = Asked(
+        over=kinds,
+        budgets=explain_asked.parse_budgets(budgets, kinds),
+        enough=explain_asked.parse_share(within, "--within"),
         tables=tuple(table or ()),
         alternatives=alternatives,
         extras=explain_asked.parse_sizes(extra, "--extra"),
@@ -132,6 +150,10 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         answers = so_far[-1]
     if output is not None and answers.replanned is not None:
         write_plan(answers.replanned, output)
+    if csv is not None and answers.frontier is not None:
+        from milp_planner.features.explain.frontier_draw import to_csv
+
+        write_atomically(csv, to_csv(answers.frontier))
     if steps is not None:
         explain_asked.write_steps(answers.steps or (), steps, step)
     _show(read, answers, everything, json)

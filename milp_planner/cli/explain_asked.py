@@ -17,11 +17,16 @@ if TYPE_CHECKING:
 
 #: The question that each option is for.
 _FOR = {
-    "table": "why", "alternatives": "why", "extra": "staircase", "target": "smallest",
+    "table": "why", "alternatives": "why", "extra": "staircase", "over": "frontier",
+    "budgets": "frontier", "within": "frontier", "csv": "frontier", "target": "smallest",
     "limits": "replan", "model": "replan", "cluster": "replan", "today": "moves",
     "steps": "moves", "step": "moves", "spread": "sensitivity",
     "draws": "sensitivity",
 }  # fmt: skip
+
+
+#: Budgets of one frontier, and bytes of one, at most.
+MOST_BUDGETS, MOST_MEMORY = 200, 2**50
 
 
 def refuse_strays(context: typer.Context, questions: list[str]) -> None:
@@ -58,6 +63,50 @@ def parse_sizes(text: str, option: str) -> tuple[int, ...]:
         except ValueError as error:
             raise BadInput(f"{option} {part!r}: {error}") from None
     return tuple(found)
+
+
+def parse_over(text: str) -> tuple[str, ...]:
+    """Kinds of budgets, commas allowed."""
+    from milp_planner.features.explain.frontier import MACHINES
+    from milp_planner.inputs.problems import choice
+
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    for name in names or [text]:
+        if name not in (known := ("hbm", "ddr", MACHINES)):
+            raise BadInput(f"--over {name!r}: {choice(name, known)}")
+    return tuple(dict.fromkeys(names))
+
+
+def parse_budgets(text: str, over: Sequence[str]) -> tuple[int, ...] | int:
+    """How many budgets (``12``), sizes (``80GB,96GB``), or numbers of machines (``1,2,4``)."""
+    parts = [part.strip() for part in text.split(",")]
+    numbers = all(part.isascii() and part.isdigit() for part in parts)
+    if numbers and len(parts) == 1:
+        if not 1 <= int(text) <= MOST_BUDGETS:
+            raise BadInput(f"--budgets {text!r}: allowed: 1 to {MOST_BUDGETS}, or a list")
+        return int(text)
+    if len(over) > 1:
+        raise BadInput(f"--budgets {text!r}: a list goes with one kind of budget, not with {over}")
+    if over[0] == "machines":
+        if not numbers or "0" in parts:
+            raise BadInput(f"--budgets {text!r}: needs numbers of machines such as 1,2,4")
+        return tuple(int(part) for part in parts)
+    sizes = parse_sizes(text, "--budgets")
+    if min(sizes) < 0 or max(sizes) > MOST_MEMORY:
+        raise BadInput(f"--budgets {text!r}: needs sizes such as 64GiB,80GiB, up to 1 PiB each")
+    return sizes
+
+
+def parse_share(text: str, option: str) -> float:
+    """A percentage such as ``0.5%``."""
+    number = text.strip().removesuffix("%")
+    try:
+        share = float(number) / 100
+    except ValueError:
+        share = -1.0
+    if not (text.strip().endswith("%") and 0 <= share <= 1):
+        raise BadInput(f"{option} {text!r}: needs a percentage from 0% to 100%, such as 0.5%")
+    return share
 
 
 def parse_time(text: str) -> int:
@@ -119,6 +168,24 @@ def _numbers(text: str, count: int) -> set[int]:
 
 ExtraOption = Annotated[
     str, option("--extra SIZES", "staircase: amounts of memory to add (or remove) everywhere.")
+]
+OverOption = Annotated[
+    str,
+    option(
+        "--over KINDS",
+        "frontier: hbm (of every rank), ddr (of every machine), machines; several with commas.",
+    ),
+]
+BudgetsOption = Annotated[
+    str,
+    option(
+        "--budgets LIST|N",
+        "frontier: how many budgets, or which: sizes such as 64GiB,80GiB (reservations included),"
+        " or numbers of machines.",
+    ),
+]
+WithinOption = Annotated[
+    str, option("--within PERCENT", "frontier: certified gap at which a point is settled.")
 ]
 StepsOption = Annotated[
     Path | None,

@@ -12,6 +12,7 @@ from formulations.result.placement import Placement
 from milp_planner.drawing.page import Shown
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
+from milp_planner.features.explain.frontier import ENOUGH, POINTS, FrontierInfo, frontier
 from milp_planner.features.explain.memory import StaircaseInfo, first_of, staircase, tiers_of
 from milp_planner.features.explain.moves import MovesInfo, moves
 from milp_planner.features.explain.replan import ReplanInfo, replan
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 QUESTIONS = (
-    "why", "staircase", "smallest", "replan", "moves", "sensitivity", "why-not",
+    "why", "staircase", "frontier", "smallest", "replan", "moves", "sensitivity", "why-not",
 )  # fmt: skip
 
 
@@ -53,6 +54,12 @@ class Asked:
     """Of *why*, for each table."""
     extras: tuple[int, ...] = ()
     """Of the staircase, in bytes."""
+    over: tuple[str, ...] = ("hbm",)
+    """Of the frontier: ``hbm``, ``ddr``, ``machines``."""
+    budgets: tuple[int, ...] | int = POINTS
+    """Of the frontier: bytes of a place or numbers of machines, or how many of them."""
+    enough: float = ENOUGH
+    """Of the frontier: certified gap at which a point is settled."""
     target: int | None = None
     """Of *smallest*, in picoseconds."""
     machines: int = 16
@@ -84,6 +91,7 @@ class Answers(Shown):
     slowest: SlowestInfo | None = None
     why: WhyInfo | None = None
     staircase: tuple[StaircaseInfo, ...] | None = None
+    frontier: tuple[FrontierInfo, ...] | None = None
     smallest: tuple[LeastInfo, ...] | None = None
     machines: MachinesInfo | None = None
     replan: ReplanInfo | None = None
@@ -165,6 +173,8 @@ def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
         return _why(plan, asked, budget)
     if name == "staircase":
         return _staircase(plan, asked, budget)
+    if name == "frontier":
+        return {"frontier": _frontier(plan, asked, budget)}
     if name == "smallest":
         return _smallest(plan, asked, budget)
     if name == "replan":
@@ -219,6 +229,14 @@ def _staircase(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
     now = plan.outcome.objective
     infos = [replace(info, now=now) for info in infos]
     return {"staircase": tuple(infos)} | _better(plan, best, budget)
+
+
+def _frontier(plan: Plan, asked: Asked, budget: Budget) -> tuple[FrontierInfo, ...]:
+    """One of each kind of budget."""
+    return tuple(
+        frontier(plan, over, asked.budgets, budget.part(1 / (len(asked.over) - i)), asked.enough)
+        for i, over in enumerate(asked.over)
+    )
 
 
 def _device(plan: Plan, tier: str, usable: int | None) -> int | None:

@@ -8,7 +8,7 @@ and bound meet that way is proved without being solved.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from formulations import Instance, Outcome, Placement, Settings, Status, StoppedBy, registry, solve
@@ -31,14 +31,14 @@ class Budget:
     """Solves Instances with one formulation of the registry within one time limit.
 
     The settings' ``time_limit`` covers everything asked through this object; no single solve takes
-    more than ``each`` seconds.
+    more than ``each`` seconds. Their solves leave certificates out unless they are wanted.
     """
 
     def __init__(
         self, settings: Settings | None = None, formulation: str = "auto",
-        each: float | None = None,
+        each: float | None = None, certificate: bool = False,
     ) -> None:  # fmt: skip
-        self.settings, self.each = settings or Settings(), each
+        self.settings, self.each, self.certificate = settings or Settings(), each, certificate
         self.formulation = registry.get(formulation).name
         limit = self.settings.time_limit
         self._end = None if limit is None else time.monotonic() + limit
@@ -55,19 +55,25 @@ class Budget:
         """A budget of its own with a share of the time left, at least 0.1 s."""
         left = self.left()
         limit = None if left is None else max(0.1, left * share)
-        return Budget(replace(self.settings, time_limit=limit), self.formulation, self.each)
+        settings = replace(self.settings, time_limit=limit)
+        return Budget(settings, self.formulation, self.each, self.certificate)
 
     def no_longer_than(self, seconds: float) -> Budget:
         """The same time left, of which no single solve takes more than this."""
         settings = replace(self.settings, time_limit=self.left())
-        return Budget(settings, self.formulation, seconds)
+        return Budget(settings, self.formulation, seconds, self.certificate)
+
+    def certifying(self) -> Budget:
+        """The same time left, for solves that come with certificates."""
+        settings = replace(self.settings, time_limit=self.left())
+        return Budget(settings, self.formulation, self.each, certificate=True)
 
     def solve(
         self, instance: Instance, share: float = 1.0, hint: Placement | None = None
     ) -> Outcome:
         """Solve with at most a share of the time left; unknown when none is left.
 
-        Polishing and certificates are left out: only objective and bound matter here.
+        Polishing is left out: only objective and bound matter here.
         """
         if self.over():
             stopped = StoppedBy.INTERRUPTED if self.settings.stop.is_set() else StoppedBy.TIME_LIMIT
@@ -77,7 +83,7 @@ class Budget:
         if self.each is not None:
             limit = self.each if limit is None else min(limit, self.each)
         settings = replace(
-            self.settings, time_limit=limit, hint=hint, polish=False, certificate=False
+            self.settings, time_limit=limit, hint=hint, polish=False, certificate=self.certificate
         )
         return solve(instance, self.formulation, settings)
 
@@ -116,18 +122,23 @@ class Answer:
         return gap_between(self.objective, self.bound)
 
 
-def solve_grid(
+def solve_grid(  # noqa: PLR0913 - what a grid is, and what is known of it
     points: Sequence[int],
     make: Callable[[int], Instance],
     budget: Budget,
     known: Sequence[tuple[int, Placement, int]] = (),
     bounds: Sequence[tuple[int, int]] = (),
+    *,
+    enough: float = 0.0,
+    on_outcome: Callable[[int, Outcome], Iterable[tuple[int, int]]] | None = None,
 ) -> dict[int, Answer]:
     """Answer every point of a grid, the ends first, each solve started from the best plan known.
 
     ``points`` ascend: capacities, or limits of another kind that more of never makes a plan worse.
     ``known`` plans (point, placement, objective) fit at a point, and so wherever there is at least
-    as much; ``bounds`` (point, bound) hold there and wherever there is at most as much.
+    as much; ``bounds`` (point, bound) hold there and wherever there is at most as much. A point
+    whose gap is ``enough`` is not solved; ``on_outcome`` is shown every point that was, and gives
+    further bounds.
     """
     answers = {point: Answer() for point in points}
     instances = {point: make(point) for point in answers}
@@ -137,10 +148,14 @@ def solve_grid(
         _share_bound(answers, point, bound)
     order = [points[at] for at in _halving(len(points))]
     for done, point in enumerate(order):
-        if not answers[point].proved:
-            hint = answers[point].placement
-            outcome = budget.solve(instances[point], min(1.0, 2 / (len(order) - done)), hint)
-            _learn(answers, instances, point, outcome)
+        gap = answers[point].gap
+        if answers[point].proved or (gap is not None and gap <= enough):
+            continue
+        hint = answers[point].placement
+        outcome = budget.solve(instances[point], min(1.0, 2 / (len(order) - done)), hint)
+        _learn(answers, instances, point, outcome)
+        for at, bound in () if on_outcome is None else on_outcome(point, outcome):
+            _share_bound(answers, at, bound)
     return answers
 
 

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from milp_planner.drawing.page import Cell, Grid, draw_grid, fitting_grid
 from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap, show_seconds
+from milp_planner.features.explain.frontier_draw import draw_frontier
 from milp_planner.features.explain.moves import draw_moves
 from milp_planner.features.explain.replan import change_text, draw_replan
 from milp_planner.features.plan.held import draw_held
@@ -36,6 +37,7 @@ def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
         "slowest": draw_slowest,
         "why": lambda info: _draw_why(info, everything),
         "staircase": draw_staircase,
+        "frontier": draw_frontier,
         "smallest": _draw_least,
         "machines": draw_machines,
         "replan": draw_replan,

@@ -143,7 +143,7 @@ def staircase(
     relaxed = {e: relaxed_bound(with_more(instance, tier, e), certificate) for e in grid}
     proved = [(extra, bound) for extra, bound in relaxed.items() if bound is not None]
     proved += [(at, outcome.bound) for at in _as_now(instance, tier, grid) if outcome.bound]
-    limited = budget.no_longer_than(_search(outcome))
+    limited = budget.no_longer_than(search_seconds(outcome))
     answers = solve_grid(grid, lambda at: with_more(instance, tier, at), limited, known, proved)
     certified = _certified(outcome, relaxed)
     names = [instance.resources[i].name for i in resources_of(instance, tier)]
@@ -163,7 +163,7 @@ def staircase(
     return info, answers[0].placement if better else None
 
 
-def _search(outcome: Outcome) -> float:
+def search_seconds(outcome: Outcome) -> float:
     """Seconds that a plan was given, or took."""
     given = outcome.settings.get("time_limit")
     return max(ONE, outcome.seconds, float(given) if isinstance(given, int | float) else 0.0)

@@ -19,6 +19,7 @@ from milp_planner.features.explain.draw import (
     staircase_grid,
     staircase_notes,
 )
+from milp_planner.features.explain.frontier_draw import frontier_section
 from milp_planner.features.explain.memory import StaircaseInfo
 from milp_planner.features.explain.moves import (
     MovesInfo,
@@ -42,6 +43,8 @@ def explained(answers: Answers) -> Iterator[Section]:
     """A section for each answer there is."""
     if answers.staircase:
         yield _staircase_section(answers.staircase)
+    if answers.frontier:
+        yield frontier_section(answers.frontier)
     smallest = smallest_section(answers.smallest, answers.machines)
     if smallest is not None:
         yield smallest

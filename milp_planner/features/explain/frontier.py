@@ -1,0 +1,319 @@
+"""The frontier: the objective over a budget, each point between its plan and a certified bound.
+
+The budget is the HBM of every rank, the DDR of every machine, or the number of machines. Points of
+one memory help each other: a plan for less memory is one for more, and multipliers prove something
+at every capacity (docs/proof.md), so a certificate found at one point is put to use at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from formulations import Instance, Outcome, Settings, Status
+from formulations.result.certificate import Certificate
+from formulations.result.certify import CERTIFICATE, with_certificate
+from formulations.result.outcome import StoppedBy, certified_gap, found, nothing, standing
+from formulations.result.verify import verify
+from milp_planner.errors import BadInput
+from milp_planner.features.explain.budget import Answer, Budget, solve_grid
+from milp_planner.features.explain.memory import (
+    first_of,
+    relaxed_bound,
+    search_seconds,
+    tiers_of,
+    usable_certificate,
+    with_more,
+)
+from milp_planner.features.plan.machines import with_machines
+from milp_planner.files import Facts
+from milp_planner.inputs import Cluster
+from milp_planner.inputs.cluster import ranks_needed
+from milp_planner.inputs.problems import choice
+from milp_planner.plans.compile import compile_for
+from milp_planner.plans.placement import Plan
+
+MACHINES = "machines"
+#: Where the caller says nothing: how many budgets, and from which to which share of what there is.
+POINTS, LEAST, MOST = 12, Fraction(1, 4), Fraction(13, 8)
+#: Times the machines there are that are tried at most, where the caller says nothing.
+MOST_MACHINES = 4
+#: Certified gap at which a point is as good as settled: no picture shows less.
+ENOUGH = 0.005
+
+
+@dataclass(frozen=True)
+class Point:
+    """One budget."""
+
+    budget: int
+    """Bytes of the smallest place, reservations included, or machines."""
+    usable: int | None
+    """Bytes of it that tables may use; None of machines."""
+    status: str
+    standing: str
+    """The status with what is certified."""
+    objective: int | None
+    certified: int | None
+    """Of the best plan found, and what its certificate proves: no plan at this budget is below."""
+    gap: float | None
+    """(objective − certified)/objective."""
+    seconds: float | None
+    """Of its own solve; None where the neighbours answered it."""
+    verified: bool
+    """Whether plan, objective and certificate were re-derived without a solver."""
+
+
+@dataclass(frozen=True)
+class FrontierInfo(Facts):
+    """The objective against one budget."""
+
+    over: str
+    """A tier such as ``hbm``, or ``machines``."""
+    scope: str
+    """``rank`` or ``machine`` whose memory it is; ``cluster`` for machines."""
+    objective_kind: str
+    time_unit: str
+    here: int
+    """The plan's own budget."""
+    now: int | None
+    """The plan's objective."""
+    points: tuple[Point, ...]
+    """Ascending."""
+
+    @property
+    def monotone(self) -> bool:
+        """Whether more never costs more, so that points bound what lies between them."""
+        return self.over != MACHINES
+
+
+def frontier(
+    plan: Plan, over: str, budgets: Sequence[int] | int, budget: Budget, enough: float = ENOUGH
+) -> FrontierInfo:
+    """The objective at several budgets of one kind.
+
+    Parameters
+    ----------
+    plan : Plan
+        Where the search starts; its own budget is always a point.
+    over : str
+        ``hbm`` (of every rank), ``ddr`` (of every machine), or ``machines``.
+    budgets : sequence of int, or int
+        Bytes of the smallest place, or numbers of machines; or how many, around what there is.
+    budget : Budget
+    enough : float
+        Certified gap at which a point is settled.
+
+    Raises
+    ------
+    BadInput
+        For an unknown kind, or machines that are not alike.
+    """
+    known = [name for name in ("hbm", "ddr") if name in tiers_of(plan.instance)]
+    if over not in (*known, MACHINES):
+        raise BadInput(f"frontier over {over!r}: {choice(over, (*known, MACHINES))}")
+    limited = budget.no_longer_than(search_seconds(plan.outcome)).certifying()
+    if over == MACHINES:
+        return _over_machines(plan, _counts(plan, budgets), limited, enough)
+    return _over_memory(plan, over, budgets, limited, enough)
+
+
+def _info(plan: Plan, over: str, scope: str, here: int, points: Sequence[Point]) -> FrontierInfo:
+    instance = plan.instance
+    return FrontierInfo(
+        over, scope, instance.objective.value, instance.time_unit, here, plan.outcome.objective,
+        tuple(points),
+    )  # fmt: skip
+
+
+def _point(
+    at: int, usable: int | None, instance: Instance, outcome: Outcome, seconds: float | None
+) -> Point:
+    """What an outcome says, judged by the checker."""
+    return Point(
+        at, usable, outcome.status.value, standing(outcome), outcome.objective,
+        outcome.certified_bound, certified_gap(outcome), seconds, verify(instance, outcome).ok,
+    )  # fmt: skip
+
+
+def _over_memory(
+    plan: Plan, tier: str, budgets: Sequence[int] | int, budget: Budget, enough: float
+) -> FrontierInfo:
+    here = _device(plan.cluster, tier)
+    asked = _sizes(here, budgets) if isinstance(budgets, int) else budgets
+    extra = {size: _usable(plan, tier, size) - _usable(plan, tier, here) for size in asked}
+    extra[here] = 0
+    found_there = certified_grid(
+        plan.instance, plan.outcome, tier, sorted({*extra.values()}), budget, enough
+    )
+    points = []
+    for size in sorted(extra):
+        there = with_more(plan.instance, tier, extra[size])
+        outcome, seconds = found_there[extra[size]]
+        usable = int(first_of(there, tier).capacity.min())
+        points.append(_point(size, usable, there, outcome, seconds))
+    return _info(plan, tier, first_of(plan.instance, tier).scope.value, here, points)
+
+
+def _device(cluster: Cluster, tier: str) -> int:
+    """Memory of the smallest place, reservations included."""
+    if tier == "ddr":
+        return min(machine.ddr_bytes for machine in cluster.machines)
+    return min(rank.hbm_bytes for rank in cluster.ranks)
+
+
+def _usable(plan: Plan, tier: str, size: int) -> int:
+    """What reservations leave of so many bytes at the smallest place."""
+    cluster = with_memory(plan.cluster, tier, size - _device(plan.cluster, tier))
+    return min(cluster.usable_ddr() if tier == "ddr" else cluster.usable_hbm(plan.model))
+
+
+def with_memory(cluster: Cluster, tier: str, more: int) -> Cluster:
+    """The cluster with so many bytes more in every rank (``hbm``) or machine (``ddr``)."""
+    data = cluster.to_dict()
+    for machine in data["machines"]:
+        for place in [machine] if tier == "ddr" else machine["ranks"]:
+            place[tier] = max(0, place[tier] + more)
+    return Cluster.from_dict(data, f"cluster {cluster.name} with other memory")
+
+
+def _sizes(here: int, count: int) -> list[int]:
+    """So many sizes at equal distances around what there is, which takes the nearest's place."""
+    step = (MOST - LEAST) / max(1, count - 1)
+    sizes = [int(here * (LEAST + i * step)) for i in range(count)]
+    nearest = min(range(count), key=lambda i: abs(sizes[i] - here))
+    return [*sizes[:nearest], here, *sizes[nearest + 1 :]]
+
+
+def certified_grid(  # noqa: PLR0913 - an instance, its plan, and how to go about it
+    instance: Instance,
+    outcome: Outcome,
+    tier: str,
+    extras: Sequence[int],
+    budget: Budget,
+    enough: float,
+) -> dict[int, tuple[Outcome, float | None]]:
+    """The best plan at every capacity with the certificate that proves most there.
+
+    Parameters
+    ----------
+    instance : Instance
+    outcome : Outcome
+        Its plan and certificate are put to use.
+    tier : str
+    extras : sequence of int
+        Ascending: bytes more at every place.
+    budget : Budget
+        Of solves that certify.
+    enough : float
+        Gap at which a point is settled.
+
+    Returns
+    -------
+    dict of int to (Outcome, seconds)
+        Seconds are None where no solve of its own was needed.
+    """
+    instances = {extra: with_more(instance, tier, extra) for extra in extras}
+    proofs = Proofs(instances)
+    known = []
+    if outcome.placement is not None and outcome.objective is not None:
+        known.append((0, outcome.placement, outcome.objective))
+    bounds = [*proofs.learn(0, outcome)]
+    answers = solve_grid(
+        extras, instances.__getitem__, budget, known, bounds, enough=enough, on_outcome=proofs.learn
+    )
+    return {at: (proofs.outcome(at, answer), answer.seconds) for at, answer in answers.items()}
+
+
+@dataclass
+class Proofs:
+    """Certificates found at some capacities, put to use at all of a grid."""
+
+    instances: dict[int, Instance]
+    claims: dict[int, dict[int, Certificate]] = field(default_factory=dict)
+    """By capacity, then by what it proves there."""
+    impossible: list[tuple[int, Outcome]] = field(default_factory=list)
+    """Capacities proved to be too small, and who proved it."""
+
+    def learn(self, at: int, outcome: Outcome) -> Iterator[tuple[int, int]]:
+        """Take an outcome's proof in; what it proves, capacity by capacity.
+
+        Every row's limit grows with the capacity, so a certificate closes with less memory as well.
+        With more, the multipliers of its root count for what they prove there.
+        """
+        if outcome.status == Status.INFEASIBLE:
+            self.impossible.append((at, outcome))
+        certificate = usable_certificate(outcome.certificate)
+        if certificate is None or certificate.target is None:
+            return
+        for other, there in self.instances.items():
+            if other <= at:
+                self._claim(other, certificate.target, certificate)
+                yield other, certificate.target
+            bound = relaxed_bound(there, certificate)
+            if bound is not None and (other > at or bound > certificate.target):
+                use = [*dict.fromkeys([0, *certificate.nodes[0].get("use", [])])]
+                root = replace(certificate, target=bound, nodes=({"use": use},))
+                self._claim(other, bound, root)
+                yield other, bound
+
+    def _claim(self, at: int, bound: int, certificate: Certificate) -> None:
+        self.claims.setdefault(at, {}).setdefault(bound, certificate)
+
+    def outcome(self, at: int, answer: Answer) -> Outcome:
+        """An answer as an Outcome, with the best of its certificates that the checker accepts."""
+        if answer.infeasible:
+            able = [outcome for other, outcome in self.impossible if other >= at]
+            return min(able, key=lambda each: each.certificate is None)
+        if answer.placement is None:
+            return nothing("", StoppedBy.TIME_LIMIT, "no plan was found in time")
+        there = self.instances[at]
+        plan = found(there, "", answer.placement, StoppedBy.TIME_LIMIT)
+        assert plan.objective is not None
+        for bound in sorted(self.claims.get(at, {}), reverse=True):
+            least = min(bound, plan.objective)
+            certificate = replace(self.claims[at][bound], target=least)
+            certified = with_certificate(there, plan, certificate)
+            if certified.certified_bound is not None:
+                return certified
+        return plan
+
+
+def _over_machines(
+    plan: Plan, counts: Sequence[int], budget: Budget, enough: float
+) -> FrontierInfo:
+    """Each number of machines on its own: a plan for some is none for others."""
+    now, points = len(plan.cluster.machines), []
+    kind = plan.instance.objective.value
+    for done, count in enumerate(counts):
+        outcome, seconds, instance = plan.outcome, None, plan.instance
+        if count != now:
+            cluster = with_machines(plan.cluster, count)
+            instance = compile_for(plan.model, cluster, kind).instance
+        if count != now or (certified_gap(outcome) or 1.0) > enough:
+            hint = plan.outcome.placement if count == now else None
+            outcome = budget.solve(instance, min(1.0, 2 / (len(counts) - done)), hint)
+            seconds = outcome.seconds
+        points.append(_point(count, None, instance, outcome, seconds))
+    return _info(plan, MACHINES, "cluster", now, points)
+
+
+def _counts(plan: Plan, budgets: Sequence[int] | int) -> list[int]:
+    """Numbers of machines, those there are among them; BadInput where there can be no other."""
+    cluster = plan.cluster
+    now, links = len(cluster.machines), cluster.interconnect
+    if len(set(cluster.machines)) > 1:
+        raise BadInput(f"frontier over machines: those of {cluster.name!r} are not alike")
+    if links is None or links.inter_machine is None:
+        raise BadInput(
+            f"frontier over machines: {cluster.name!r} describes no link between machines "
+            "(interconnect.inter_machine)"
+        )
+    least = -(-ranks_needed(plan.model) // len(cluster.machines[0].ranks))
+    if not isinstance(budgets, int):
+        return sorted({now, *(count for count in budgets if count >= max(1, least))})
+    many = sorted({2**i * part // 2 for i in range(1, 16) for part in (2, 3)} | {1, now})
+    able = [count for count in many if max(1, least) <= count <= MOST_MACHINES * now]
+    nearest = sorted(able, key=lambda count: abs(Fraction(count, now) - 1))[:budgets]
+    return sorted(nearest)

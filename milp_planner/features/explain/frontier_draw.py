@@ -1,0 +1,192 @@
+"""A frontier on the terminal, on the page, and as CSV."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from io import StringIO
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from milp_planner.drawing.charts import Drawing, Line, Mark, Scale, chart, padded
+from milp_planner.drawing.page import Cell, Grid, Key, Part, Section, draw_grid, sentence
+from milp_planner.drawing.units import show_amount, show_cost, show_gap
+from milp_planner.features.explain.frontier import MACHINES, FrontierInfo, Point
+
+#: Letters of the longest bar on the terminal.
+BAR = 30
+#: Columns of the CSV file: bytes, picoseconds, seconds.
+COLUMNS = (
+    "over", "budget", "usable", "status", "objective", "certified_bound", "certified_gap",
+    "seconds", "verified",
+)  # fmt: skip
+
+
+def title_of(info: FrontierInfo) -> str:
+    """What is drawn over what."""
+    where = MACHINES if info.over == MACHINES else f"{info.over.upper()} of each {info.scope}"
+    return f"{info.objective_kind} over {where}"
+
+
+def draw_frontier(info: FrontierInfo) -> RenderableType:
+    """A row per budget with a bar: full up to what is certified, light up to the plan."""
+    grid = frontier_grid(info, bars(info))
+    return Group(
+        Text(f"frontier: {title_of(info)}", style="bold"), draw_grid(grid),
+        *(Text(text, style="dim") for text in notes(info, "bar: certified █, then the plan ░")),
+    )  # fmt: skip
+
+
+def bars(info: FrontierInfo) -> list[str]:
+    """A bar for each point, in the scale of the longest; empty without a plan."""
+    longest = max((p.objective or 0 for p in info.points), default=0)
+
+    def letters(value: int | None) -> int:
+        return round(BAR * max(0, value or 0) / max(1, longest))
+
+    return [
+        "█" * letters(p.certified) + "░" * (letters(p.objective) - letters(p.certified))
+        if p.objective is not None
+        else ""
+        for p in info.points
+    ]
+
+
+def frontier_grid(info: FrontierInfo, bar: Sequence[str] = ()) -> Grid:
+    """A row per budget; ``bar`` is one more column."""
+    unit, memory = info.time_unit, info.over != MACHINES
+    head = ["#machines"] if not memory else [f"#{info.over.upper()}", "#for tables"]
+    head += [f"#{info.objective_kind}", "#certified ≥", "#gap", "answer", *([""] if bar else [])]
+    rows: list[list[str | Cell]] = []
+    for index, p in enumerate(info.points):
+        mark = "*" if p.budget == info.here else ""
+        shown = _budget(info, p.budget) + mark
+        cells: list[str | Cell] = [Cell(shown, p.budget)]
+        if memory:
+            cells.append(Cell(show_amount(p.usable, unit), p.usable))
+        cells += [
+            Cell(show_cost(p.objective, unit), p.objective),
+            Cell(show_cost(p.certified, unit), p.certified),
+            Cell(show_gap(p.gap), p.gap), _answer(p), *bar[index : index + 1],
+        ]  # fmt: skip
+        rows.append(cells)
+    return Grid.of(f"frontier-{info.over}", "budgets", title_of(info), head, rows)
+
+
+def _answer(point: Point) -> str:
+    """What stands behind a point, in a word or two."""
+    word = point.standing.partition(",")[0]
+    return word if point.verified else f"{word} (refuted)"
+
+
+def _budget(info: FrontierInfo, amount: int) -> str:
+    return str(amount) if info.over == MACHINES else show_amount(amount, info.time_unit)
+
+
+def notes(info: FrontierInfo, legend: str) -> list[str]:
+    """What the figures mean, and how they came about."""
+    solved = [p.seconds for p in info.points if p.seconds is not None]
+    told = [f"*: the plan's own budget; {legend}"]
+    if info.monotone:
+        told.append(
+            f"{info.over.upper()} with reservations, and what they leave for tables; the other "
+            "memories stay as they are"
+        )
+    else:
+        told.append("the batch of a rank stays: more machines take more samples a step")
+    by = "" if len(solved) == len(info.points) else "; the others follow from their neighbours"
+    verified = sum(p.verified for p in info.points)
+    told.append(
+        f"{len(solved)} of {len(info.points)} solved, {sum(solved):.3g} s in all{by}; "
+        f"{verified} of {len(info.points)} re-derived by the checker"
+    )
+    return told
+
+
+def frontier_svg(info: FrontierInfo) -> Drawing | None:
+    """Plans as steps, marks with their bounds, and what no plan goes below between them."""
+    unit, known = info.time_unit, [p for p in info.points if p.objective is not None]
+    if not known:
+        return None
+    values = [v for p in known for v in (p.objective, p.certified) if v is not None]
+    marks = [
+        Mark(p.budget, p.objective or 0, "mark objective" if p.objective == p.certified else
+             "mark open",
+             f"{_budget(info, p.budget)}: {show_cost(p.objective, unit)}, {p.standing}",
+             low=p.certified)
+        for p in known
+    ]  # fmt: skip
+    lines = []
+    if info.monotone:
+        plans = [(p.budget, p.objective or 0) for p in known]
+        lines = [
+            Line("", list(_band(known)), style="band", straight=True),
+            Line("", [*plans, (known[-1].budget, plans[-1][1])], style="line objective"),
+        ]
+    shown: tuple[Callable[[float], str], Callable[[float], str]] = (
+        lambda v: _budget(info, round(v)),
+        lambda v: show_cost(round(v), unit),
+    )
+    ends = info.points[0].budget, info.points[-1].budget
+    optimal = sum(p.objective == p.certified for p in known)
+    return chart(
+        title_of(info), f"{len(known)} budgets with a plan, {optimal} certified optimal", lines,
+        (Scale(*_ends(ends), base=10 if info.over == MACHINES or unit != "ps" else 2),
+         Scale(*padded(min(values), max(values)))),
+        (MACHINES if info.over == MACHINES else f"{info.over.upper()} of each {info.scope}",
+         info.objective_kind), shown, marks,
+    )  # fmt: skip
+
+
+def _ends(ends: tuple[int, int]) -> tuple[int, int]:
+    return ends if ends[0] < ends[1] else (ends[0] - 1, ends[1] + 1)
+
+
+def _band(points: Sequence[Point]) -> Iterator[tuple[float, float]]:
+    """Around where the best plans are: below the plan of the point before, and above what is
+    certified of the one after, as more never costs more."""
+    certified = [p.certified or 0 for p in points]
+    for before, after in zip(points, [*points[1:], points[-1]], strict=True):
+        yield before.budget, before.objective or 0
+        yield after.budget, before.objective or 0
+    for index in reversed(range(len(points))):
+        yield points[index].budget, certified[index]
+        yield points[max(0, index - 1)].budget, certified[index]
+
+
+def frontier_section(infos: tuple[FrontierInfo, ...]) -> Section:
+    """A chapter of the page."""
+    parts = []
+    for info in infos:
+        drawing = frontier_svg(info)
+        legend = "between two budgets the best plan is in the shaded band"
+        told = notes(info, legend) if info.monotone else notes(info, "points stand for themselves")
+        if drawing is not None:
+            parts.append(
+                Part(drawing.title, drawing.render(), " ".join(map(sentence, told)))
+            )
+        parts.append(Part(table=frontier_grid(info)))
+    keys = (
+        Key("mark objective", "certified optimal"),
+        Key("mark open", "best known; a vertical line reaches down to what is certified"),
+        Key("band", "where the best plan is"),
+    )
+    return Section("frontier", "What a budget buys", "", keys, tuple(parts))
+
+
+def to_csv(infos: Sequence[FrontierInfo]) -> str:
+    """A line per point; unknown is empty."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for info in infos:
+        for p in info.points:
+            writer.writerow(
+                "" if value is None else value
+                for value in (
+                    info.over, p.budget, p.usable, p.status, p.objective, p.certified, p.gap,
+                    p.seconds, str(p.verified).lower(),
+                )
+            )  # fmt: skip
+    return text.getvalue()
