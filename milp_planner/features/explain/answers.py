@@ -143,8 +143,9 @@ def answer(
     placed = plan.outcome.placement is not None
     names = list(dict.fromkeys(questions)) or (["why", "staircase"] if placed else ["why-not"])
     for name in names:
-        if not placed and name not in ("why-not", "smallest"):
-            raise BadInput(f"explain {name}: the plan places nothing; ask why-not or smallest")
+        if not placed and name not in ("why-not", "smallest", "frontier"):
+            able = "ask why-not, smallest or frontier"
+            raise BadInput(f"explain {name}: the plan places nothing; {able}")
     if "moves" in names and asked.today is None:
         raise BadInput("explain moves: needs the plan run today (--today PLAN)")
     answers: dict[str, Any] = {}

@@ -163,7 +163,7 @@ def _learn(
     answers: dict[int, Answer], instances: dict[int, Instance], point: int, outcome: Outcome
 ) -> None:
     """Take an outcome in and spread what it says over the grid."""
-    answers[point].seconds = outcome.seconds
+    answers[point].seconds = outcome.seconds or None
     if outcome.placement is not None and outcome.objective is not None:
         _share_plan(answers, instances, point, outcome.placement, outcome.objective)
     if outcome.status == Status.INFEASIBLE:

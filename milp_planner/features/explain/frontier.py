@@ -20,6 +20,7 @@ from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Answer, Budget, solve_grid
 from milp_planner.features.explain.memory import (
     first_of,
+    peak,
     relaxed_bound,
     search_seconds,
     tiers_of,
@@ -27,6 +28,7 @@ from milp_planner.features.explain.memory import (
     with_more,
 )
 from milp_planner.features.plan.machines import with_machines
+from milp_planner.features.plan.shortage import memory_for
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster
 from milp_planner.inputs.cluster import ranks_needed
@@ -35,8 +37,9 @@ from milp_planner.plans.compile import compile_for
 from milp_planner.plans.placement import Plan
 
 MACHINES = "machines"
-#: Where the caller says nothing: how many budgets, and from which to which share of what there is.
-POINTS, LEAST, MOST = 12, Fraction(1, 4), Fraction(13, 8)
+#: Where the caller says nothing: how many budgets, and from which to which share of what the plan
+#: holds at its fullest place; without a plan, up to which multiple of what there is.
+POINTS, LEAST, MOST, FAR = 12, Fraction(1, 3), Fraction(5, 4), 4
 #: Times the machines there are that are tried at most, where the caller says nothing.
 MOST_MACHINES = 4
 #: Certified gap at which a point is as good as settled: no picture shows less.
@@ -141,7 +144,7 @@ def _over_memory(
     plan: Plan, tier: str, budgets: Sequence[int] | int, budget: Budget, enough: float
 ) -> FrontierInfo:
     here = _device(plan.cluster, tier)
-    asked = _sizes(here, budgets) if isinstance(budgets, int) else budgets
+    asked = _sizes(plan, tier, budgets) if isinstance(budgets, int) else budgets
     extra = {size: _usable(plan, tier, size) - _usable(plan, tier, here) for size in asked}
     extra[here] = 0
     found_there = certified_grid(
@@ -178,12 +181,25 @@ def with_memory(cluster: Cluster, tier: str, more: int) -> Cluster:
     return Cluster.from_dict(data, f"cluster {cluster.name} with other memory")
 
 
-def _sizes(here: int, count: int) -> list[int]:
-    """So many sizes at equal distances around what there is, which takes the nearest's place."""
-    step = (MOST - LEAST) / max(1, count - 1)
-    sizes = [int(here * (LEAST + i * step)) for i in range(count)]
-    nearest = min(range(count), key=lambda i: abs(sizes[i] - here))
-    return [*sizes[:nearest], here, *sizes[nearest + 1 :]]
+def _sizes(plan: Plan, tier: str, count: int) -> list[int]:
+    """So many sizes, whole MiB at equal distances around what the plan needs, and what there is."""
+    here, placement = _device(plan.cluster, tier), plan.outcome.placement
+    if placement is None:
+        return [here, *(here + here * (FAR - 1) * i // max(1, count - 1) for i in range(1, count))]
+    now = int(first_of(plan.instance, tier).capacity.min())
+    held = peak(plan.instance, placement, tier) or now
+    shares = [LEAST + (MOST - LEAST) * i / max(1, count - 1) for i in range(count)]
+    sizes = [_size_for(plan, tier, int(held * share) - now) for share in shares]
+    apart = sizes[-1] - sizes[-2] if count > 1 else here
+    beside = [size for size in sizes if abs(size - here) > apart / 2]
+    return sorted([here, *beside[len(beside) + 1 - count :]]) if count > 1 else [here]
+
+
+def _size_for(plan: Plan, tier: str, extra: int) -> int:
+    """Memory of which tables may use so much more than now, in whole MiB, at least one."""
+    usable = max(0, _usable(plan, tier, _device(plan.cluster, tier)) + extra)
+    size = memory_for(tier, usable, plan.model, plan.cluster)
+    return max(1, -(-(size or 0) // 2**20)) * 2**20
 
 
 def certified_grid(  # noqa: PLR0913 - an instance, its plan, and how to go about it

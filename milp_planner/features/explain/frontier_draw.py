@@ -9,7 +9,7 @@ from io import StringIO
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from milp_planner.drawing.charts import Drawing, Line, Mark, Scale, chart, padded
+from milp_planner.drawing.charts import Drawing, Line, Mark, PlaceScale, Scale, chart, padded
 from milp_planner.drawing.page import Cell, Grid, Key, Part, Section, draw_grid, sentence
 from milp_planner.drawing.units import show_amount, show_cost, show_gap
 from milp_planner.features.explain.frontier import MACHINES, FrontierInfo, Point
@@ -128,19 +128,20 @@ def frontier_svg(info: FrontierInfo) -> Drawing | None:
         lambda v: _budget(info, round(v)),
         lambda v: show_cost(round(v), unit),
     )
+    low = padded(min(values), max(values))[0]
+    marks += [
+        Mark(p.budget, low, "over", f"{_budget(info, p.budget)}: {p.standing}")
+        for p in info.points if p.status == "infeasible"
+    ]  # fmt: skip
     ends = info.points[0].budget, info.points[-1].budget
     optimal = sum(p.objective == p.certified for p in known)
     return chart(
         title_of(info), f"{len(known)} budgets with a plan, {optimal} certified optimal", lines,
-        (Scale(*_ends(ends), base=10 if info.over == MACHINES or unit != "ps" else 2),
+        (PlaceScale(*ends, places=tuple(p.budget for p in info.points)),
          Scale(*padded(min(values), max(values)))),
         (MACHINES if info.over == MACHINES else f"{info.over.upper()} of each {info.scope}",
          info.objective_kind), shown, marks,
     )  # fmt: skip
-
-
-def _ends(ends: tuple[int, int]) -> tuple[int, int]:
-    return ends if ends[0] < ends[1] else (ends[0] - 1, ends[1] + 1)
 
 
 def _band(points: Sequence[Point]) -> Iterator[tuple[float, float]]:
@@ -171,6 +172,7 @@ def frontier_section(infos: tuple[FrontierInfo, ...]) -> Section:
         Key("mark objective", "certified optimal"),
         Key("mark open", "best known; a vertical line reaches down to what is certified"),
         Key("band", "where the best plan is"),
+        Key("over", "no plan exists"),
     )
     return Section("frontier", "What a budget buys", "", keys, tuple(parts))
 

@@ -1,0 +1,213 @@
+"""The frontier against enumeration, and its claims against the checker."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulations import Instance, Settings, solve
+from formulations.result.certify import certify
+from formulations.result.verify import verify
+from milp_planner import explain, plan, report
+from milp_planner.errors import BadInput
+from milp_planner.features.explain.answers import Answers, Asked
+from milp_planner.features.explain.budget import Answer, Budget
+from milp_planner.features.explain.call import answers_to_dict, read_answers
+from milp_planner.features.explain.frontier import (
+    FrontierInfo,
+    Point,
+    Proofs,
+    certified_grid,
+    frontier,
+    with_memory,
+)
+from milp_planner.features.explain.frontier_draw import bars, frontier_svg, to_csv
+from milp_planner.features.explain.memory import with_more
+from milp_planner.features.plan.machines import with_machines
+from milp_planner.files import write_json
+from milp_planner.plans.compile import compile_for
+from milp_planner.plans.placement import Plan
+from tests.formulations.examples import two_modes
+from tests.milp_planner.features.explain.quick import quick, small, truth
+from tests.milp_planner.pricing.build import cluster, model
+
+EXTRAS = [-6, -3, -1, 0, 2, 5]
+TABLES = tuple({"rows": 40_000_000 * (i + 1), "dim": 128} for i in range(4))
+
+
+@pytest.fixture(scope="module")
+def planned() -> Plan:
+    """Four tables on two machines whose HBM is short."""
+    return plan(model(*TABLES), cluster(2, 2, hbm="24GiB", ddr="100GiB"), time_limit=20)
+
+
+@settings(max_examples=10, deadline=None)
+@given(instance=small(), data=st.data())
+def test_every_point_is_the_optimum_and_certified(instance: Instance, data: st.DataObject) -> None:
+    """Plans are those of enumeration, no certificate claims more, the checker accepts each, and
+    more memory never costs more."""
+    tier = data.draw(st.sampled_from([r.name for r in instance.resources]))
+    outcome = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
+    grid = certified_grid(instance, outcome, tier, EXTRAS, quick().certifying(), 0.0)
+    for extra, (found, _) in grid.items():
+        there = with_more(instance, tier, extra)
+        best = truth(there).objective
+        assert found.objective == best
+        assert verify(there, found).ok
+        if best is None:
+            assert found.status == "infeasible"
+        elif found.certified_bound is not None:
+            assert found.certified_bound <= best
+    for values in (
+        [found.objective for found, _ in grid.values() if found.objective is not None],
+        [f.certified_bound for f, _ in grid.values() if f.certified_bound is not None],
+    ):
+        assert values == sorted(values, reverse=True)
+
+
+def test_a_certificate_goes_to_every_capacity() -> None:
+    """Two tables of 9 or 3: with less memory the certificate of 12 still proves 12, with more its
+    multipliers prove 12 − 6·4/8; no solve is needed, and the checker accepts all three."""
+    instance = two_modes(hbm=100, ddr=12)
+    outcome = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
+    assert outcome.certified_bound == 12
+    grid = certified_grid(instance, outcome, "ddr", [0, 4], quick(0.0), 0.0)
+    assert {at: found.certified_bound for at, (found, _) in grid.items()} == {0: 12, 4: 9}
+    assert all(verify(with_more(instance, "ddr", at), f).ok for at, (f, _) in grid.items())
+
+
+def test_a_claim_that_the_checker_refuses_is_not_made() -> None:
+    """A certificate that says more than its multipliers prove gives way to the next."""
+    instance = two_modes(hbm=100, ddr=12)
+    honest = certify(instance, solve(instance, "cpsat", Settings(time_limit=30, workers=1)))
+    assert honest.certificate is not None and honest.placement is not None
+    slack = with_more(instance, "ddr", 8)
+    proofs = Proofs({8: slack})
+    proofs.claims[8] = {
+        12: honest.certificate,
+        6: replace(honest.certificate, target=6, nodes=({"use": [0]},)),
+    }
+    answer = Answer(objective=12, placement=honest.placement)
+    assert proofs.outcome(8, answer).certified_bound == 6
+
+
+def test_sizes_are_those_of_a_cluster(planned: Plan) -> None:
+    """At every size, what is left for tables is what a cluster with such ranks leaves, and options
+    and prices are the same there."""
+    info = frontier(planned, "hbm", [20 * 2**30, 30 * 2**30], Budget(Settings(time_limit=30)))
+    assert info.here == 24 * 2**30 in [p.budget for p in info.points]
+    for point in info.points:
+        there = with_memory(planned.cluster, "hbm", point.budget - info.here)
+        instance = compile_for(planned.model, there, "step_time").instance
+        assert point.usable == int(instance.resources[0].capacity.min())
+        assert instance.option_names == planned.instance.option_names
+        assert np.array_equal(instance.shard_cost, planned.instance.shard_cost)
+        fresh = plan(planned.model, there, time_limit=10)
+        assert point.objective is not None and point.certified is not None
+        assert fresh.outcome.objective is not None
+        assert point.certified <= fresh.outcome.objective
+
+
+def test_twelve_budgets_of_a_shipped_model() -> None:
+    """By default twelve sizes, ascending, with the plan's own; every claim is re-derived; more
+    never costs more; most points need no solve."""
+    best = plan("kuairand-27k", "8xh100", time_limit=10)
+    answers = explain(best, "frontier", time_limit=60, asked=Asked(enough=0.01))
+    assert answers.frontier is not None
+    (info,) = answers.frontier
+    budgets = [p.budget for p in info.points]
+    assert len(budgets) == 12 and budgets == sorted(budgets) and info.here in budgets
+    assert all(p.verified for p in info.points)
+    plans = [p.objective for p in info.points if p.objective is not None]
+    certified = [p.certified for p in info.points if p.certified is not None]
+    assert plans == sorted(plans, reverse=True) and certified == sorted(certified, reverse=True)
+    assert info.points[-1].gap == 0 and plans[0] > plans[-1]
+    assert sum(p.seconds is not None for p in info.points) < 12
+
+
+def test_machines_stand_for_themselves(planned: Plan) -> None:
+    """Each number is a cluster of its own, in which its certificate holds."""
+    info = frontier(planned, "machines", [1, 2, 3], Budget(Settings(time_limit=30)), 0.05)
+    assert [p.budget for p in info.points] == [1, 2, 3] and not info.monotone
+    assert all(p.verified for p in info.points)
+    three = plan(planned.model, with_machines(planned.cluster, 3), time_limit=10)
+    last = info.points[-1]
+    assert last.certified is not None and three.outcome.objective is not None
+    assert last.certified <= three.outcome.objective
+    assert last.objective is not None and three.outcome.certified_bound is not None
+    assert three.outcome.certified_bound <= last.objective
+
+
+def test_without_a_plan_it_says_what_would_do() -> None:
+    """An infeasible plan has a frontier, too: from what there is upwards."""
+    none = plan(model(*TABLES), cluster(1, 2, hbm="8GiB", ddr="2GiB"), time_limit=10)
+    assert none.status == "infeasible"
+    info = frontier(none, "hbm", 4, Budget(Settings(time_limit=20)))
+    assert [p.budget // 2**30 for p in info.points] == [8, 16, 24, 32]
+    assert info.points[0].status == "infeasible" and info.points[0].verified
+
+
+def test_what_cannot_be_asked_is_said(planned: Plan) -> None:
+    """An unknown kind is named with those there are; so is a missing link between machines."""
+    with pytest.raises(BadInput, match=r"'hbn'.*hbm"):
+        frontier(planned, "hbn", 3, quick())
+    links = {**planned.cluster.to_dict(), "interconnect": {"intra_machine": "400GB/s"}}
+    links["machines"] = links["machines"][:1]
+    alone = replace(planned, cluster=type(planned.cluster).from_dict(links, "alone"))
+    with pytest.raises(BadInput, match="no link between machines"):
+        frontier(alone, "machines", 3, quick())
+
+
+def point(budget: int, objective: int | None, certified: int | None) -> Point:
+    """A point of a drawing."""
+    status = "infeasible" if objective is None else "feasible"
+    return Point(budget, budget, status, status, objective, certified, 0.5, None, True)
+
+
+INFO = FrontierInfo(
+    "hbm", "rank", "step_time", "units", 20, 40,
+    (point(10, None, None), point(20, 40, 20), point(30, 20, 20)),
+)  # fmt: skip
+
+
+def test_bars_are_full_up_to_what_is_certified() -> None:
+    """Of 30 letters for 40: half of them certified, then the rest; none without a plan."""
+    assert bars(INFO) == ["", "█" * 15 + "░" * 15, "█" * 15]
+
+
+def test_the_band_is_between_plan_and_the_next_bound() -> None:
+    """From (20, 40) to (30, 40) above; below, the bound of 30 holds from 20 on."""
+    drawing = frontier_svg(INFO)
+    assert drawing is not None
+    svg = drawing.render()
+    band = svg.split('" class="band"')[0].rsplit('points="', 1)[1].split()
+    ys = [float(corner.split(",")[1]) for corner in band]
+    assert ys[0] == ys[1] < ys[2] == ys[3]
+    assert len({*ys[4:]}) == 1 and ys[2] == ys[-1]
+    assert 'class="over"' in svg
+
+
+def test_csv_has_a_line_a_point() -> None:
+    """Plain integers, and nothing for what is unknown."""
+    rows = list(csv.DictReader(StringIO(to_csv([INFO]))))
+    assert [row["budget"] for row in rows] == ["10", "20", "30"]
+    assert rows[0]["objective"] == "" and rows[1]["certified_bound"] == "20"
+    assert rows[0]["verified"] == "true"
+
+
+def test_answers_are_read_back_and_drawn_on_the_page(planned: Plan, tmp_path: Path) -> None:
+    """A file of answers gives the same frontier, and the page a section of its own."""
+    info = frontier(planned, "hbm", 3, Budget(Settings(time_limit=10)))
+    answers = Answers(frontier=(info,))
+    path = write_json(tmp_path / "answers.json", answers_to_dict(planned, answers))
+    assert read_answers([path], planned).frontier == (info,)
+    page = report(planned, answers=answers)
+    assert 'id="frontier"' in page and 'class="band"' in page
+    assert "step_time over HBM of each rank" in repr(answers)
