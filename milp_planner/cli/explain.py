@@ -34,8 +34,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         list[str] | None,
         option(
             "--ask QUESTION",
-            "why, staircase, frontier, smallest, replan, moves, sensitivity or why-not; may be repeated. "
-            "Default: why and staircase, or why-not if no plan exists.",
+            "why, staircase, frontier, smallest, replan, moves, sensitivity or why-not; may be "
+            "repeated. Default: why and staircase, or why-not if no plan exists.",
         ),
     ] = None,
     table: Annotated[

@@ -122,7 +122,7 @@ class Answer:
         return gap_between(self.objective, self.bound)
 
 
-def solve_grid(  # noqa: PLR0913 - what a grid is, and what is known of it
+def solve_grid(
     points: Sequence[int],
     make: Callable[[int], Instance],
     budget: Budget,

@@ -7,13 +7,13 @@ at every capacity (docs/proof.md), so a certificate found at one point is put to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from formulations import Instance, Outcome, Settings, Status
+from formulations import Instance, Outcome, Status
 from formulations.result.certificate import Certificate
-from formulations.result.certify import CERTIFICATE, with_certificate
+from formulations.result.certify import with_certificate
 from formulations.result.outcome import StoppedBy, certified_gap, found, nothing, standing
 from formulations.result.verify import verify
 from milp_planner.errors import BadInput
@@ -202,7 +202,7 @@ def _size_for(plan: Plan, tier: str, extra: int) -> int:
     return max(1, -(-(size or 0) // 2**20)) * 2**20
 
 
-def certified_grid(  # noqa: PLR0913 - an instance, its plan, and how to go about it
+def certified_grid(
     instance: Instance,
     outcome: Outcome,
     tier: str,

@@ -164,9 +164,7 @@ def frontier_section(infos: tuple[FrontierInfo, ...]) -> Section:
         legend = "between two budgets the best plan is in the shaded band"
         told = notes(info, legend) if info.monotone else notes(info, "points stand for themselves")
         if drawing is not None:
-            parts.append(
-                Part(drawing.title, drawing.render(), " ".join(map(sentence, told)))
-            )
+            parts.append(Part(drawing.title, drawing.render(), " ".join(map(sentence, told))))
         parts.append(Part(table=frontier_grid(info)))
     keys = (
         Key("mark objective", "certified optimal"),

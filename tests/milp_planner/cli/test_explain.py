@@ -113,6 +113,7 @@ def test_sensitivity_on_a_terminal_and_as_json(cli: Cli, planned: Path) -> None:
         (("--spread", "0.3"), "--spread: for --ask sensitivity, which is not asked"),
         (("--ask", "why", "--draws", "20"), "--draws: for --ask sensitivity"),
         (("--ask", "staircase", "--table", "ads"), "--table: for --ask why"),
+        (("--over", "ddr", "--csv", "f.csv"), "--over, --csv: for --ask frontier"),
         (("--limits", "1", "--model", "m.yaml"), "--limits, --model: for --ask replan"),
     ],
 )
@@ -133,6 +134,13 @@ def test_options_that_would_change_nothing_are_refused(
         ("--extra", "5 parsecs"),
         ("--target", "soon"),
         ("--limits", "a,b"),
+        ("--ask", "frontier", "--over", "hbn"),
+        ("--ask", "frontier", "--over", "hbm,ddr", "--budgets", "1GiB,2GiB"),
+        ("--ask", "frontier", "--over", "machines", "--budgets", "0,1"),
+        ("--ask", "frontier", "--budgets", "0"),
+        ("--ask", "frontier", "--budgets", "1000000PiB,1GiB"),
+        ("--ask", "frontier", "--within", "0.5"),
+        ("--ask", "frontier", "--csv", "no/such/folder.csv"),
         ("--model", "no-such-model", "--ask", "replan"),
         ("--alternatives", "0"),
         ("--sensitivity", "--spread", "1.5"),
@@ -144,6 +152,18 @@ def test_bad_questions_are_one_sentence(cli: Cli, planned: Path, wrong: tuple[st
     done = cli("explain", planned, *wrong, *FAST)
     assert done.code == 2
     assert len(done.err.strip().splitlines()) == 1
+
+
+def test_the_frontier_is_shown_and_written(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """A row per budget within 100 columns; the CSV file has as many lines."""
+    file = tmp_path / "frontier.csv"
+    budgets = ("--budgets", "4", "--over", "hbm,ddr", "--csv", file)
+    done = cli("explain", planned, "--ask", "frontier", *budgets, *FAST)
+    assert done.code == 0
+    assert "frontier: step_time over HBM of each rank" in done.out
+    assert "frontier: step_time over DDR of each machine" in done.out
+    assert max(len(line) for line in done.out.splitlines()) <= 100
+    assert len(file.read_text().splitlines()) == 1 + 4 + 4
 
 
 def test_sizes_and_times() -> None:

@@ -45,7 +45,7 @@ TABLES = tuple({"rows": 40_000_000 * (i + 1), "dim": 128} for i in range(4))
 @pytest.fixture(scope="module")
 def planned() -> Plan:
     """Four tables on two machines whose HBM is short."""
-    return plan(model(*TABLES), cluster(2, 2, hbm="24GiB", ddr="100GiB"), time_limit=20)
+    return plan(model(*TABLES), cluster(2, 2, hbm="24GiB", ddr="100GiB"), time_limit=5)
 
 
 @settings(max_examples=10, deadline=None)
@@ -101,7 +101,7 @@ def test_a_claim_that_the_checker_refuses_is_not_made() -> None:
 def test_sizes_are_those_of_a_cluster(planned: Plan) -> None:
     """At every size, what is left for tables is what a cluster with such ranks leaves, and options
     and prices are the same there."""
-    info = frontier(planned, "hbm", [20 * 2**30, 30 * 2**30], Budget(Settings(time_limit=30)))
+    info = frontier(planned, "hbm", [20 * 2**30, 30 * 2**30], Budget(Settings(time_limit=6)))
     assert info.here == 24 * 2**30 in [p.budget for p in info.points]
     for point in info.points:
         there = with_memory(planned.cluster, "hbm", point.budget - info.here)
@@ -109,7 +109,7 @@ def test_sizes_are_those_of_a_cluster(planned: Plan) -> None:
         assert point.usable == int(instance.resources[0].capacity.min())
         assert instance.option_names == planned.instance.option_names
         assert np.array_equal(instance.shard_cost, planned.instance.shard_cost)
-        fresh = plan(planned.model, there, time_limit=10)
+        fresh = plan(planned.model, there, time_limit=2)
         assert point.objective is not None and point.certified is not None
         assert fresh.outcome.objective is not None
         assert point.certified <= fresh.outcome.objective
@@ -134,10 +134,10 @@ def test_twelve_budgets_of_a_shipped_model() -> None:
 
 def test_machines_stand_for_themselves(planned: Plan) -> None:
     """Each number is a cluster of its own, in which its certificate holds."""
-    info = frontier(planned, "machines", [1, 2, 3], Budget(Settings(time_limit=30)), 0.05)
+    info = frontier(planned, "machines", [1, 2, 3], Budget(Settings(time_limit=6)), 0.05)
     assert [p.budget for p in info.points] == [1, 2, 3] and not info.monotone
     assert all(p.verified for p in info.points)
-    three = plan(planned.model, with_machines(planned.cluster, 3), time_limit=10)
+    three = plan(planned.model, with_machines(planned.cluster, 3), time_limit=3)
     last = info.points[-1]
     assert last.certified is not None and three.outcome.objective is not None
     assert last.certified <= three.outcome.objective
@@ -204,7 +204,7 @@ def test_csv_has_a_line_a_point() -> None:
 
 def test_answers_are_read_back_and_drawn_on_the_page(planned: Plan, tmp_path: Path) -> None:
     """A file of answers gives the same frontier, and the page a section of its own."""
-    info = frontier(planned, "hbm", 3, Budget(Settings(time_limit=10)))
+    info = frontier(planned, "hbm", 3, Budget(Settings(time_limit=4)))
     answers = Answers(frontier=(info,))
     path = write_json(tmp_path / "answers.json", answers_to_dict(planned, answers))
     assert read_answers([path], planned).frontier == (info,)
