@@ -18,6 +18,7 @@ from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import problem_at
 from milp_planner.inputs.quantities import show
 from milp_planner.inputs.spec import Bandwidth, Bytes, Percent, Spec, as_tuple
+from milp_planner.inputs.ssd import Ssd
 from milp_planner.inputs.table import Name, Table
 
 if TYPE_CHECKING:
@@ -144,6 +145,8 @@ class Machine(Spec):
 
     ddr_bytes: Annotated[Bytes, AfterValidator(_not_a_lost_unit), Field(alias="ddr")]
     """Host memory in bytes."""
+    ssd: Ssd | None = None
+    """Its solid-state drives; absent, no table is offered a place there."""
     ranks: Annotated[tuple[Rank, ...], BeforeValidator(as_tuple), Field(min_length=1)]
     """The ranks of the machine."""
 
@@ -219,7 +222,7 @@ class Cluster(Spec):
                 "machines",
             )
         _require_sugar(data)
-        machine = {inner: data[outer] for outer, inner in _SUGAR.items()}
+        machine = {inner: data[outer] for outer, inner in _SUGAR.items() if outer in data}
         rest = {key: value for key, value in data.items() if key not in _SUGAR}
         return {**rest, "machines": [machine] * machines}
 
@@ -332,8 +335,25 @@ class Cluster(Spec):
             max(0, int(machine.ddr_bytes * free - held.ddr_bytes)) for machine in self.machines
         )
 
+    @property
+    def has_ssd(self) -> bool:
+        """Whether any machine has solid-state drives."""
+        return any(machine.ssd is not None for machine in self.machines)
 
-_SUGAR = {"ranks_per_machine": "ranks", "hbm": "hbm", "ddr": "ddr"}
+    def usable_ssd(self) -> tuple[int, ...]:
+        """Bytes of live rows that each machine's SSD may hold; 0 without SSD."""
+        return tuple(machine.ssd.live_bytes if machine.ssd else 0 for machine in self.machines)
+
+    @property
+    def ssd_share(self) -> float:
+        """One rank's share of its machine's SSD bandwidth, bytes per second: the smallest there is
+        on a machine with SSD, infinite where none has any."""
+        return min(
+            (m.ssd.bandwidth / len(m.ranks) for m in self.machines if m.ssd), default=float("inf")
+        )
+
+
+_SUGAR = {"ranks_per_machine": "ranks", "hbm": "hbm", "ddr": "ddr", "ssd": "ssd"}
 """Fields next to ``machines: N``, and what they are called inside each machine."""
 
 
@@ -342,14 +362,14 @@ def _refuse_sugar(data: dict[str, Any]) -> None:
         if name in data:
             raise problem_at(
                 "goes with a number of machines, as in machines: 4; "
-                "in a list every machine has its own ddr, ranks and hbm",
+                "in a list every machine has its own ddr, ssd, ranks and hbm",
                 name,
             )
 
 
 def _require_sugar(data: dict[str, Any]) -> None:
     for name in _SUGAR:
-        if name not in data:
+        if name not in data and name != "ssd":
             raise problem_at(f"is missing; machines: {data['machines']} needs it", name)
     ranks = data["ranks_per_machine"]
     if _is_count(ranks) and ranks * data["machines"] > MAX_RANKS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
@@ -17,7 +18,15 @@ from milp_planner.inputs.problems import (
     problems_at,
 )
 from milp_planner.inputs.spec import Bytes, Count, Spec, as_tuple
-from milp_planner.inputs.table import TENTHS, Dtype, Name, RatioGrid, Table
+from milp_planner.inputs.table import (
+    L1_RATIOS,
+    LARGEST_L1,
+    TENTHS,
+    Dtype,
+    Name,
+    RatioGrid,
+    Table,
+)
 
 StorageModel = Literal["runtime", "torcheasyrec"]
 CostModel = Literal["law", "torcheasyrec", "torcheasyrec_first"]
@@ -61,6 +70,21 @@ class Workload(Spec):
     """Whether fused tables must share one cache ratio, as the runtime makes them."""
     cache_ratios: RatioGrid = TENTHS
     """Default cache-ratio grid of all tables."""
+    l1_ratios: RatioGrid = L1_RATIOS
+    """Default cache-ratio grid of tables in a key-value store (SSD); up to 1/5."""
+    ssd_step_ms: Annotated[float, Field(gt=0, le=3_600_000)] | None = None
+    """Milliseconds that the drives of a machine may be busy in a step; by default there is no such
+    limit, only a price."""
+
+    @field_validator("l1_ratios", mode="after")
+    @classmethod
+    def _at_most_a_fifth(cls, ratios: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+        if ratios[-1] > LARGEST_L1:
+            raise ValueError(
+                f"found {ratios[-1]}; allowed: up to {LARGEST_L1}, the most that FBGEMM's cache of "
+                "a key-value store takes"
+            )
+        return ratios
 
     @property
     def trains(self) -> bool:

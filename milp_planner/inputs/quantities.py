@@ -71,6 +71,11 @@ def parse_percent(value: Any) -> Fraction:
     return parse_fraction(value, allowed)
 
 
+def parse_factor(value: Any) -> Fraction:
+    """A factor as an exact ``Fraction``, from 1.5 or ``"3/2"``."""
+    return parse_fraction(value, "a factor such as 1.5")
+
+
 def _whole(value: Any, units: dict[str, int], allowed: str) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return _bounded(value, value, allowed)

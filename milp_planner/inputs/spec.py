@@ -133,3 +133,10 @@ Percent = Annotated[
     _AS_TEXT,
     WithJsonSchema(_RATIO_SCHEMA),
 ]
+Factor = Annotated[
+    Fraction,
+    BeforeValidator(quantities.parse_factor),
+    Field(ge=1, le=100),
+    _AS_TEXT,
+    WithJsonSchema(_RATIO_SCHEMA),
+]

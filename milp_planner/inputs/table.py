@@ -21,8 +21,9 @@ from milp_planner.inputs.frequency import bins_of_curve, read_curve
 from milp_planner.inputs.problems import Loc, problem_at, problems_at
 from milp_planner.inputs.quantities import show
 from milp_planner.inputs.spec import Count, Ratio, Spec, as_tuple, one_or_many
+from milp_planner.inputs.ssd import KeyValue
 
-Mode = Literal["HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY"]
+Mode = Literal["HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY", "SSD"]
 ShardingType = Literal[
     "data_parallel",
     "table_wise",
@@ -62,6 +63,10 @@ COLUMN_STEP = 4
 
 TENTHS = tuple(Fraction(i, 10) for i in range(1, 10))
 """The default cache-ratio grid, 1/10 … 9/10 (0 is HOST_ONLY and 1 is HBM_ONLY: modes)."""
+LARGEST_L1 = Fraction(1, 5)
+"""Largest share of a shard's rows that FBGEMM's cache of a key-value store holds in HBM."""
+L1_RATIOS = (*(Fraction(1, n) for n in (100, 50, 20, 10)), LARGEST_L1)
+"""The default cache-ratio grid of tables in a key-value store."""
 
 
 class PinSpec(Spec):
@@ -72,7 +77,7 @@ class PinSpec(Spec):
     sharding_type: ShardingType | None = None
     """Sharding type the table must take."""
     cache_ratio: Ratio | None = None
-    """Cache ratio the table must take, with CACHING or HYBRID."""
+    """Cache ratio the table must take, with CACHING, HYBRID or SSD."""
     dist_type: DistType | None = None
     """Routing rule the table must take; one of its dist_types."""
     column_width: Count | None = None
@@ -83,7 +88,9 @@ class PinSpec(Spec):
     @model_validator(mode="after")
     def _ratio_needs_a_cache(self) -> PinSpec:
         if self.cache_ratio is not None and self.mode in ("HBM_ONLY", "HOST_ONLY"):
-            raise problem_at(f"goes with CACHING or HYBRID, not with {self.mode}", "cache_ratio")
+            raise problem_at(
+                f"goes with CACHING, HYBRID or SSD, not with {self.mode}", "cache_ratio"
+            )
         return self
 
 
@@ -100,7 +107,8 @@ class Constraints(Spec):
     ) = None
     """Allowed sharding types."""
     cache_ratios: RatioGrid | None = None
-    """Cache-ratio grid of this table; by default the workload's."""
+    """Cache-ratio grid of this table; by default the workload's. A key-value store takes those up
+    to 1/5."""
     column_widths: (
         Annotated[tuple[Count, ...], BeforeValidator(as_tuple), Field(min_length=1)] | None
     ) = None
@@ -209,6 +217,8 @@ class Table(Spec):
     """Eviction score (a grouped-key field)."""
     admit_strategy: Name | None = None
     """Admission rule, for instance frequency (a grouped-key field)."""
+    key_value: KeyValue = KeyValue()
+    """Of a table that may live in a key-value store, such as on SSD."""
     constraints: Constraints = Constraints()
     """Limits on where and how the table may be placed."""
 
@@ -318,6 +328,8 @@ def _check_ids(table: Table) -> None:
 
 def _check_kind(table: Table) -> None:
     if table.kind == "dynamicemb":
+        if table.key_value != KeyValue():
+            raise problem_at("goes with kind: torchrec; this table is dynamicemb", "key_value")
         return
     for name in DYNAMICEMB_FIELDS:
         if getattr(table, name) != Table.model_fields[name].default:
@@ -333,6 +345,8 @@ def _check_constraints(table: Table) -> None:
     )
     if table.kind == "torchrec" and "HYBRID" in modes:
         raise problem_at("HYBRID exists only for dynamicemb tables", "constraints")
+    if table.kind == "dynamicemb" and "SSD" in modes:
+        raise problem_at("SSD exists only for torchrec tables", "constraints")
     if table.kind == "dynamicemb" and any(each != "row_wise" for each in types):
         raise problem_at("dynamicemb tables are sharded row_wise only", "constraints")
     _check_widths(table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
@@ -44,7 +45,8 @@ def compile_instance(
     """The Instance of priced options.
 
     Resources are ``hbm`` (a rank) and ``ddr`` (a machine), with the capacities the cluster leaves
-    to embeddings. Where several moments of a step may be the fullest, there is an HBM resource for
+    to embeddings; where machines have SSD, ``ssd`` (a machine; live bytes) and, with the workload's
+    ``ssd_step_ms``, ``ssd_step`` (a machine; bytes read and written in a step). Where several moments of a step may be the fullest, there is an HBM resource for
     each, ``hbm@MOMENT``, which counts what is alive then (:mod:`milp_planner.pricing.ledger`).
     With ``buffers: largest_collective`` there is one for each collective besides, such as
     ``hbm@forward_exchange:NAME``: it counts the tables and the buffers of that collective only, so
@@ -104,11 +106,14 @@ def _blocks(options: Options) -> dict[str, Any]:
         block_places[block] = sets.setdefault((ranks[int(inside[block])],), len(sets))
     listed = pinned[option]
     block_where = np.where(listed, np.int8(Where.LIST), where[option]).astype(np.int8)
+    block_count = np.where(listed | (where == Where.EVERY_RANK)[option], 1, count[option])
+    # a rank has one store of a table, so its column shards are on different ranks
+    one_store = np.array([c.mode == "SSD" for c in choices], dtype=np.bool_)[option]
     return {
         "option_blocks": option_blocks,
         "block_where": block_where,
-        "block_count": np.where(listed | (where == Where.EVERY_RANK)[option], 1, count[option]),
-        "block_distinct": block_where == Where.ONE_MACHINE,
+        "block_count": block_count,
+        "block_distinct": (block_where == Where.ONE_MACHINE) | (one_store & (block_count > 1)),
         "block_places": block_places,
         "place_sets": tuple(sets),
         "block_shards": np.append(first[option] + np.where(listed, inside, 0), first[-1]),
@@ -125,7 +130,26 @@ def _resources(options: Options) -> tuple[tuple[Resource, ...], IntArray]:
         Resource(_shortest(name, [*names]), Scope.RANK, np.array(each, dtype=np.int64))
         for name, each in names.items()
     ]
-    return (*found, ddr), np.stack([*(use[name] for name in names), entries.ddr], axis=1)
+    drives = _drives(options)
+    columns = [*(use[name] for name in names), entries.ddr, *(used for _, used in drives)]
+    return (*found, ddr, *(each for each, _ in drives)), np.stack(columns, axis=1)
+
+
+def _drives(options: Options) -> list[tuple[Resource, IntArray]]:
+    """SSD of each machine and, where a step may keep it busy for so long only, its traffic."""
+    entries, cluster, busy = options.entries, options.cluster, options.model.workload.ssd_step_ms
+    if not cluster.has_ssd:
+        return []
+
+    def resource(name: str, capacity: Sequence[int]) -> Resource:
+        return Resource(name, Scope.MACHINE, np.array(capacity, dtype=np.int64))
+
+    found = [(resource("ssd", cluster.usable_ssd()), entries.ssd)]
+    if busy is not None:
+        rates = [machine.ssd.bandwidth if machine.ssd else 0 for machine in cluster.machines]
+        most = [int(Fraction(busy) * rate / 1000) for rate in rates]
+        found.append((resource("ssd_step", most), entries.ssd_step))
+    return found
 
 
 def _hbm_use(options: Options) -> dict[str, IntArray]:

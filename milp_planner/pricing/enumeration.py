@@ -11,8 +11,18 @@ from typing import Any
 
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
-from milp_planner.inputs.table import COLUMN_STEP, Constraints, DistType, Mode, ShardingType, Table
+from milp_planner.inputs.table import (
+    COLUMN_STEP,
+    L1_RATIOS,
+    LARGEST_L1,
+    Constraints,
+    DistType,
+    Mode,
+    ShardingType,
+    Table,
+)
 from milp_planner.pricing.options import BY_MACHINE, SHARDING_TYPES, WHOLE_ROWS, Choice
+from milp_planner.pricing.storage import KEY_VALUE_STATE
 
 LEAST_WIDTH = 32
 """Narrowest column shard offered unasked: narrower rows cost as much to read."""
@@ -50,6 +60,8 @@ SEQUENCE_TYPES: tuple[ShardingType, ...] = (
     "row_wise",
 )
 """What TorchRec 1.8.0's EmbeddingCollectionSharder offers."""
+VIRTUAL_TYPES: tuple[ShardingType, ...] = ("table_wise", "row_wise", "table_row_wise")
+"""What carries virtual tables in TorchRec 1.9.2 (``sharding/``)."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +72,8 @@ class Site:
     """Ranks of each machine."""
     cpu_only: bool
     """Whether no rank has HBM: everything then lives in DDR."""
+    has_ssd: bool = False
+    """Whether any machine has SSD."""
 
     @property
     def ranks(self) -> int:
@@ -69,7 +83,7 @@ class Site:
 
 def site_of(cluster: Cluster) -> Site:
     """The site that a cluster is."""
-    return Site(cluster.machine_ranks, cluster.cpu_only)
+    return Site(cluster.machine_ranks, cluster.cpu_only, cluster.has_ssd)
 
 
 @dataclass(frozen=True)
@@ -92,10 +106,26 @@ class TableTraits:
     ratios: tuple[Fraction, ...]
     dist_types: tuple[DistType, ...]
     fuses: bool
+    virtual: bool
+    l1_ratios: tuple[Fraction, ...]
+    """Cache ratios in a key-value store; empty where it cannot be in one."""
+    no_store: str
+    """Why not."""
 
 
-def traits_of(table: Table, ratios: tuple[Fraction, ...], fuses: bool) -> TableTraits:
-    """The traits of a table; ``ratios`` is the workload's grid, its own constraint wins."""
+def traits_of(
+    table: Table,
+    ratios: tuple[Fraction, ...],
+    fuses: bool,
+    l1_ratios: tuple[Fraction, ...] = L1_RATIOS,
+    trains: bool = True,
+) -> TableTraits:
+    """The traits of a table; ``ratios`` and ``l1_ratios`` are the workload's grids, its own
+    constraint wins."""
+    no_store = _no_store(table, trains)
+    own = table.constraints.cache_ratios
+    if own:
+        l1_ratios = tuple(ratio for ratio in own if ratio <= LARGEST_L1)
     return TableTraits(
         kind=table.kind,
         output=table.output,
@@ -104,14 +134,34 @@ def traits_of(table: Table, ratios: tuple[Fraction, ...], fuses: bool) -> TableT
         ratios=table.constraints.cache_ratios or ratios,
         dist_types=tuple(dict.fromkeys(table.dist_types)) if table.kind == "dynamicemb" else (),
         fuses=fuses and table.kind == "dynamicemb",
+        virtual=table.key_value.virtual,
+        l1_ratios=() if no_store else l1_ratios,
+        no_store=no_store,
     )
+
+
+def _no_store(table: Table, trains: bool) -> str:
+    """Why a table cannot be in a key-value store; empty where it can."""
+    if table.kind == "dynamicemb":
+        return "dynamicemb tables have stores of their own"
+    if table.dtype not in ("fp32", "fp16"):
+        return f"FBGEMM's key-value kernels hold fp32 and fp16, not {table.dtype}"
+    if trains and table.optimizer not in KEY_VALUE_STATE:
+        return f"FBGEMM's key-value kernels have rowwise_adagrad and adam, not {table.optimizer}"
+    if all(ratio > LARGEST_L1 for ratio in table.constraints.cache_ratios or (LARGEST_L1,)):
+        return f"none of its cache ratios is at most {LARGEST_L1}, which FBGEMM's cache allows"
+    return ""
 
 
 def enumerations_of(model: Model, cluster: Cluster) -> list[Enumeration]:
     """The enumeration of every table of a model."""
     workload, site = model.workload, site_of(cluster)
     fuses = workload.fusion == "honoured"
-    return [enumeration_of(traits_of(t, workload.cache_ratios, fuses), site) for t in model.tables]
+    traits = [
+        traits_of(t, workload.cache_ratios, fuses, workload.l1_ratios, workload.trains)
+        for t in model.tables
+    ]
+    return [enumeration_of(each, site) for each in traits]
 
 
 @lru_cache(maxsize=4096)
@@ -132,6 +182,7 @@ def enumeration_of(traits: TableTraits, site: Site) -> Enumeration:
         if shape.sharding != "data_parallel" or fields["mode"] == shape.mode
     ]
     choices = [choice for choice in choices if _pin_allows(traits.constraints, choice)]
+    refused += _without_store(traits, site)
     if shapes and not choices:
         refused.append("no mode is left for the sharding types that are")
     return Enumeration(tuple(choices), tuple(choice.name for choice in choices), tuple(refused))
@@ -145,8 +196,27 @@ def _mode_fields(traits: TableTraits, site: Site) -> Iterator[dict[str, Any]]:
                 yield {"mode": mode, "ratio": ratio, "dist_type": dist_type, "caching_group": group}
 
 
+def _without_store(traits: TableTraits, site: Site) -> Iterator[str]:
+    """Why SSD is not offered, where it is asked for; why a virtual table is offered nothing."""
+    if not traits.virtual and "SSD" not in (traits.constraints.modes or ()):
+        return
+    if traits.no_store:
+        yield f"{'virtual tables' if traits.virtual else 'SSD'}: {traits.no_store}"
+    elif site.cpu_only:
+        yield "key-value kernels need HBM for their cache"
+    elif not site.has_ssd:
+        yield "SSD: no machine of the cluster has any (ssd: {size: …, bandwidth: …})"
+
+
 def _modes(traits: TableTraits, site: Site) -> Iterator[tuple[Mode, Fraction]]:
+    """Modes with their ratios; SSD where a machine has it, virtual tables in a store only."""
     allowed = traits.constraints.modes
+    on_ssd = traits.l1_ratios if site.has_ssd else ()
+    if traits.virtual:
+        for mode, ratios in (("CACHING", traits.l1_ratios), ("SSD", on_ssd)):
+            if not site.cpu_only and (allowed is None or mode in allowed):
+                yield from ((mode, ratio) for ratio in ratios)
+        return
     tiered: tuple[Mode, ...] = ("CACHING",)
     if traits.kind == "dynamicemb":
         tiered = ("HYBRID", "CACHING")
@@ -154,6 +224,7 @@ def _modes(traits: TableTraits, site: Site) -> Iterator[tuple[Mode, Fraction]]:
         ("HBM_ONLY", [Fraction(1)]),
         *((mode, traits.ratios) for mode in tiered),
         ("HOST_ONLY", [Fraction(0)]),
+        ("SSD", on_ssd),
     ]
     for mode, ratios in listed:
         if site.cpu_only and mode != "HOST_ONLY":
@@ -194,6 +265,9 @@ def _legal(traits: TableTraits) -> tuple[tuple[ShardingType, ...], str]:
     """Sharding types a kind of table can have at all, and the reason against the others."""
     if traits.kind == "dynamicemb":
         return ("row_wise",), "dynamicemb tables are sharded row_wise only"
+    if traits.virtual:
+        legal = tuple(t for t in VIRTUAL_TYPES if traits.output == "pooled" or t in SEQUENCE_TYPES)
+        return legal, f"virtual tables are sharded {', '.join(legal)} only"
     if traits.output == "sequence":
         return SEQUENCE_TYPES, (
             "TorchRec's EmbeddingCollection (sequence output) is sharded "
@@ -294,9 +368,12 @@ def _one_machine(ranks: tuple[int, ...], site: Site) -> bool:
 
 
 def _pin_allows(limits: Constraints, choice: Choice) -> bool:
+    """Whether a choice is as pinned; column shards on SSD must be pinned to different ranks."""
     pin = limits.pin
     if pin is None:
         return True
+    if choice.mode == "SSD" and len(set(choice.pinned or ())) < len(choice.pinned or ()):
+        return False
     wanted = (
         (pin.mode, choice.mode),
         (pin.sharding_type, choice.sharding),

@@ -12,7 +12,7 @@ from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
 from milp_planner.pricing.enumeration import enumerations_of
 from milp_planner.pricing.exchange import Links
-from milp_planner.pricing.job import OptionColumns, choice_code, job_of
+from milp_planner.pricing.job import CODE, OptionColumns, choice_code, job_of
 from milp_planner.pricing.ledger import SHARD_NAMES
 from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.shards import exchanged_by, shard_bytes, shards_of
@@ -31,6 +31,7 @@ class Held(NamedTuple):
     ledger: IntArray
     """As :attr:`milp_planner.pricing.options.Entries.ledger`."""
     ddr: IntArray
+    ssd: IntArray
     peak: FloatArray
     """Lookups over the mean of all shards in the worst batch, float array [entries]."""
     follows: IntArray
@@ -56,7 +57,7 @@ def held_by(model: Model, cluster: Cluster, profile: Profile, names: Sequence[st
     ]
     code = [choice_code(choice, cluster.num_ranks) for choice in choices]
     columns = OptionColumns(
-        np.arange(len(code)), *np.array(code, dtype=np.int64).reshape(-1, 5).T.copy()
+        np.arange(len(code)), *np.array(code, dtype=np.int64).reshape(-1, CODE).T.copy()
     )
 
     nowhere = Links(
@@ -72,4 +73,4 @@ def held_by(model: Model, cluster: Cluster, profile: Profile, names: Sequence[st
     for name, where in (("inputs", split), *((name, rows) for name in FOLLOW_ROWS)):
         column = SHARD_NAMES.index(name)
         follows[:, column] = bytes_.ledger[:, column] * where
-    return Held(first, bytes_.ledger, bytes_.ddr, shards.peak, follows)
+    return Held(first, bytes_.ledger, bytes_.ddr, bytes_.ssd, shards.peak, follows)

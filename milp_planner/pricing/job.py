@@ -15,6 +15,7 @@ from milp_planner.pricing.options import MODES, SHARDING_TYPES, Choice
 from milp_planner.pricing.popularity import distinct_rows, unique_fraction
 from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.storage import (
+    KEY_VALUE_STATE,
     admission_counter,
     planner_value_bytes,
     runtime_value_bytes,
@@ -42,6 +43,14 @@ class TableColumns:
     external: BoolArray
     wire: IntArray
     wire_backward: IntArray
+    virtual: BoolArray
+    l2: IntArray
+    write_buffer: IntArray
+    state_in_rows: BoolArray
+    state_row: IntArray
+    state_column: IntArray
+    """Bytes of optimizer state that a key-value store keeps of a row: so many, and for each
+    column."""
 
 
 def table_columns(model: Model) -> TableColumns:
@@ -76,6 +85,12 @@ def table_columns(model: Model) -> TableColumns:
         external=flags([t.external_storage is not None for t in tables]),
         wire=integers([wire_bytes(model.workload, t)[0] for t in tables]),
         wire_backward=integers([wire_bytes(model.workload, t)[1] for t in tables]),
+        virtual=flags([t.key_value.virtual for t in tables]),
+        l2=integers([t.key_value.l2 for t in tables]),
+        write_buffer=integers([t.key_value.write_buffer for t in tables]),
+        state_in_rows=flags([t.key_value.optimizer_in_rows for t in tables]),
+        state_row=integers([KEY_VALUE_STATE.get(o, (0, 0))[0] for o in optimizers]),
+        state_column=integers([KEY_VALUE_STATE.get(o, (0, 0))[1] for o in optimizers]),
     )
 
 
@@ -89,6 +104,7 @@ class OptionColumns:
     over: IntArray
     under: IntArray
     group_ranks: IntArray
+    width: IntArray
 
     def at(self, index: IntArray) -> OptionColumns:
         """The same columns gathered by option index (one row per shard entry)."""
@@ -116,9 +132,18 @@ class ShardColumns:
     peak: FloatArray
     """The same in the worst batch."""
 
+    def at(self, index: IntArray) -> ShardColumns:
+        """Some of the entries."""
+        return ShardColumns(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
 
-def choice_code(choice: Choice, ranks: int) -> tuple[int, int, int, int, int]:
-    """A choice as integers: sharding, mode, ratio as a pair, ranks its rows are split over."""
+
+CODE = 6
+"""Numbers of a :func:`choice_code`."""
+
+
+def choice_code(choice: Choice, ranks: int) -> tuple[int, int, int, int, int, int]:
+    """A choice as integers: sharding, mode, ratio as a pair, ranks its rows are split over, width
+    of its shards."""
     split = {"row_wise": ranks}.get(choice.sharding, choice.machine_ranks or 1)
     return (
         SHARDING_TYPES.index(choice.sharding),
@@ -126,6 +151,7 @@ def choice_code(choice: Choice, ranks: int) -> tuple[int, int, int, int, int]:
         choice.ratio.numerator,
         choice.ratio.denominator,
         split,
+        choice.width,
     )
 
 
@@ -160,6 +186,7 @@ def job_of(model: Model, cluster: Cluster, profile: Profile, links: Links) -> Jo
     site = site_of(cluster)
     curves = (profile.caching, profile.hybrid, profile.uvm_caching)
     distinct = model.workload.prefetch_pipeline or any(c.over == "batch_cover" for c in curves)
+    distinct = distinct or site.has_ssd or any(t.key_value.virtual for t in model.tables)
     traffic = traffic_of(model, site.ranks, distinct)
     return Job(model, cluster, profile, links, site, table_columns(model), traffic)
 

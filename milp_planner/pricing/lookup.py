@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from milp_planner.inputs.cluster import ID_BYTES
 from milp_planner.pricing import torcheasyrec
 from milp_planner.pricing.hit_ratios import (
     Source,
@@ -25,7 +26,7 @@ from milp_planner.pricing.hit_ratios import (
 from milp_planner.pricing.job import Job, OptionColumns
 from milp_planner.pricing.profile import EfficiencyCurve, Kernel, Profile
 from milp_planner.pricing.storage import held_ratio
-from milp_planner.pricing.units import BoolArray, FloatArray, Numbers
+from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, Numbers
 
 
 def tiered_bandwidth(profile: Profile, x_eff: FloatArray) -> FloatArray:
@@ -103,6 +104,13 @@ class Hits(NamedTuple):
     source: list[Source]
     """Where each ratio comes from; ``none`` for modes of one tier, and where no price asks for it.
     """
+    behind: FloatArray
+    """Share of a step's distinct rows that HBM or, before SSD, an L2 cache in host memory holds;
+    float array."""
+
+    def at(self, index: IntArray) -> Hits:
+        """The same gathered by option index (one row per shard entry)."""
+        return Hits(*(np.asarray(each)[index] for each in self[:4]), [], self.behind[index])
 
 
 def hits_of(job: Job, columns: OptionColumns) -> Hits:
@@ -113,6 +121,8 @@ def hits_of(job: Job, columns: OptionColumns) -> Hits:
     cover = ratio * (job.tables.rows / distinct)[columns.table]
     stats = np.array([has_statistics(t.access) for t in tables], dtype=np.bool_)
     served, unique = ratio.copy(), ratio.copy()
+    both = _with_l2(job, columns, ratio)
+    behind = both.copy()
     source: list[Source] = ["none"] * len(ratio)
     starts = np.searchsorted(columns.table, np.arange(len(tables) + 1))
     for mode in _modes_that_ask(job):
@@ -129,15 +139,36 @@ def hits_of(job: Job, columns: OptionColumns) -> Hits:
                 access, rows = tables[index].access, tables[index].rows
                 found = hit_ratios(access, rows, grid, policy)
                 served[span] = found.values[back]
-                if mode == "CACHING" and job.workload.prefetch_pipeline:
+                if _fetches_ahead(job, mode, index):
                     unique[span] = unique_hit_ratios(access, rows, grid, policy)[back]
+                if mode == "SSD":
+                    sizes, again = np.unique(both[span], return_inverse=True)
+                    behind[span] = unique_hit_ratios(access, rows, sizes, policy)[again]
                 for option, place in zip(span.tolist(), back.tolist(), strict=True):
                     source[option] = found.sources[place]
-    return Hits(served, unique, cover, stats[columns.table], source)
+    return Hits(served, unique, cover, stats[columns.table], source, behind)
+
+
+def _fetches_ahead(job: Job, mode: str, table: int) -> bool:
+    """Whether missing rows come into the cache before the lookup, once each."""
+    ahead = job.workload.prefetch_pipeline or bool(job.tables.virtual[table])
+    return mode == "SSD" or (mode == "CACHING" and ahead)
+
+
+def _with_l2(job: Job, columns: OptionColumns, ratio: FloatArray) -> FloatArray:
+    """Share of a shard's rows that HBM and L2 hold: rows that leave HBM enter L2."""
+    table, tables = columns.table, job.tables
+    row = columns.width * tables.element[table] + ID_BYTES
+    block = tables.rows[table] / columns.group_ranks
+    return np.minimum(ratio + tables.l2[table] // row / block, 1.0)
 
 
 def _modes_that_ask(job: Job) -> tuple[str, ...]:
     """Modes whose prices ask for hit ratios."""
+    return (*_modes_with_a_curve(job), "SSD")
+
+
+def _modes_with_a_curve(job: Job) -> tuple[str, ...]:
     if job.workload.cost_model != "law":
         return "CACHING", "HYBRID", "HBM_ONLY"
     return ("CACHING", "HYBRID") if job.profile.hybrid.follows_hits else ("CACHING",)
@@ -169,18 +200,19 @@ def bandwidths(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
 
 
 def _torchrec(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
-    """Of TorchRec's tables: HBM, its cache's curve or the host link."""
-    profile, prefetch = job.profile, job.workload.prefetch_pipeline
+    """Of TorchRec's tables: HBM, its cache's curve or the host link.
+
+    A key-value store brings a step's rows into HBM before the lookup.
+    """
+    profile = job.profile
+    prefetch = job.workload.prefetch_pipeline | job.tables.virtual[options.table]
     cached = _between(profile, profile.uvm_caching, options, hits)
-    cached = (
-        np.full_like(cached, profile.hbm * 1.0)
-        if prefetch
-        else cached / profile.kernel.host_divisor
-    )
+    cached = np.where(prefetch, profile.hbm, cached / profile.kernel.host_divisor)
     tiers = np.where(
         options.is_mode("CACHING"), cached, profile.host_link / profile.kernel.host_divisor
     )
-    return np.where(options.is_mode("HBM_ONLY"), profile.hbm, tiers)
+    ahead = options.is_mode("HBM_ONLY") | options.is_mode("SSD")
+    return np.where(ahead, profile.hbm, tiers)
 
 
 def _dynamicemb(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:

@@ -31,11 +31,12 @@ if TYPE_CHECKING:
 
 SHARDING_TYPES: tuple[ShardingType, ...] = get_args(ShardingType)
 MODES: tuple[Mode, ...] = get_args(Mode)
-TIERED = ("HYBRID", "CACHING")
-"""Modes of two tiers, whose cache ratio is a choice of its own."""
+TIERED = ("HYBRID", "CACHING", "SSD")
+"""Modes of two tiers or more, whose cache ratio is a choice of its own."""
 MODE_OF_KERNEL: dict[str, Mode] = {
     "dense": "HBM_ONLY", "fused": "HBM_ONLY", "fused_uvm": "HOST_ONLY",
-    "fused_uvm_caching": "CACHING",
+    "fused_uvm_caching": "CACHING", "key_value": "SSD", "ssd_virtual_table": "SSD",
+    "dram_virtual_table": "CACHING",
 }  # fmt: skip
 """The mode that each of TorchRec's kernels stands for on a GPU."""
 
@@ -100,19 +101,27 @@ def ratio_text(ratio: Fraction) -> str:
     return str(ratio)
 
 
-def kernel_of(kind: str, sharding: str, mode: str, cpu_only: bool = False) -> str:
+def kernel_of(
+    kind: str, sharding: str, mode: str, cpu_only: bool = False, virtual: bool = False
+) -> str:
     """Name of the kernel, as a trainer is configured with it.
 
-    TorchRec: dense with data_parallel, fused, fused_uvm, fused_uvm_caching (fused alone without
-    HBM: there are no UVM kernels on CPUs); dynamicemb tables have the library's own kernel.
+    TorchRec: dense with data_parallel, fused, fused_uvm, fused_uvm_caching, key_value (fused alone
+    without HBM: there are no UVM kernels on CPUs); virtual tables have two of their own, dynamicemb
+    tables the library's.
     """
+    if virtual:
+        return {"SSD": "ssd_virtual_table", "CACHING": "dram_virtual_table"}[mode]
     if kind == "dynamicemb":
         return "customized_kernel"
     if sharding == "data_parallel":
         return "dense"
     if cpu_only:
         return "fused"
-    return {"HBM_ONLY": "fused", "HOST_ONLY": "fused_uvm", "CACHING": "fused_uvm_caching"}[mode]
+    return {
+        "HBM_ONLY": "fused", "HOST_ONLY": "fused_uvm", "CACHING": "fused_uvm_caching",
+        "SSD": "key_value",
+    }[mode]  # fmt: skip
 
 
 PHASES = ("fwd_compute", "fwd_comms", "bwd_compute", "bwd_comms", "prefetch")
@@ -134,7 +143,10 @@ class Entries:
     """Bytes of HBM by entry, see :data:`milp_planner.pricing.ledger.SHARD_ENTRIES`; int64 array
     [entries, 9]."""
     ddr: IntArray
-    """Int64 array [entries]."""
+    ssd: IntArray
+    """Bytes there; int64 arrays [entries]."""
+    ssd_step: IntArray
+    """Bytes that SSD reads and writes in a step; int64 array [entries]."""
     cost: IntArray
     """Picoseconds a phase; int64 array [entries, 5]."""
     move: IntArray

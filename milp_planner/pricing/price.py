@@ -14,7 +14,8 @@ from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
 from milp_planner.pricing.enumeration import Enumeration, enumerations_of, site_of
 from milp_planner.pricing.exchange import Links, links_of
-from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, choice_code, job_of
+from milp_planner.pricing.job import CODE, Job, OptionColumns, ShardColumns, choice_code, job_of
+from milp_planner.pricing.key_value import fetched
 from milp_planner.pricing.ledger import DENSE
 from milp_planner.pricing.lookup import bandwidths, hits_of
 from milp_planner.pricing.options import (
@@ -104,11 +105,11 @@ def _option_columns(enumerations: list[Enumeration], first: IntArray, ranks: int
     for legal in enumerations:
         if id(legal) not in codes:
             rows = [choice_code(choice, ranks) for choice in legal.choices]
-            codes[id(legal)] = np.array(rows, dtype=np.int64).reshape(-1, 5)
-    parts = [codes[id(legal)] for legal in enumerations] or [np.empty((0, 5), np.int64)]
+            codes[id(legal)] = np.array(rows, dtype=np.int64).reshape(-1, CODE)
+    parts = [codes[id(legal)] for legal in enumerations] or [np.empty((0, CODE), np.int64)]
     code = np.concatenate(parts)
     table = np.repeat(np.arange(len(enumerations)), np.diff(first))
-    return OptionColumns(table, *(code[:, i].copy() for i in range(5)))
+    return OptionColumns(table, *(code[:, i].copy() for i in range(CODE)))
 
 
 def _price_entries(
@@ -121,7 +122,8 @@ def _price_entries(
     bandwidth = bandwidths(job, columns, hits)[shards.option]
     missing = (1.0 - hits.unique) * columns.is_mode("CACHING") * job.traffic.distinct[columns.table]
     misses = (missing / columns.group_ranks)[shards.option]
-    seconds = shard_seconds(job, options, shards, exchanged, bandwidth, misses)
+    stored = fetched(job, options, shards, hits.at(shards.option))
+    seconds = shard_seconds(job, options, shards, exchanged, bandwidth, misses, stored)
     check_seconds(job, seconds, options.table)
     return Entries(
         first=first,
@@ -129,6 +131,7 @@ def _price_entries(
         rows=shards.rows,
         columns=shards.columns,
         cost=picoseconds(seconds),
+        ssd_step=stored.traffic,
         **sizes._asdict(),
     )
 
@@ -204,7 +207,9 @@ def fits_somewhere(options: Options) -> BoolArray:
     option = np.repeat(np.arange(len(options)), np.diff(entries.first))
     limit = np.where(everywhere[option], min(hbm), max(hbm))
     room = np.where(everywhere[option], min(ddr), max(ddr))
-    bad = (entries.hbm > limit) | (entries.ddr > room)
+    drives = cluster.usable_ssd()
+    live = np.where(everywhere[option], min(drives), max(drives))
+    bad = (entries.hbm > limit) | (entries.ddr > room) | (entries.ssd > live)
     fits = ~np.logical_or.reduceat(bad, entries.first[:-1])
     table = np.repeat(np.arange(len(options.first) - 1), np.diff(options.first))
     stuck = ~np.logical_or.reduceat(fits, options.first[:-1])
@@ -241,7 +246,7 @@ def select(options: Options, keep: BoolArray) -> Options:
 
 
 def _largest_sum(options: Options) -> float:
-    """The largest total of costs, HBM or DDR that one option per table can add up to."""
+    """The largest total of costs, HBM, DDR or SSD that one option per table can add up to."""
     if not len(options):
         return 0.0
     entries, ranks = options.entries, options.cluster.num_ranks
@@ -252,7 +257,8 @@ def _largest_sum(options: Options) -> float:
     own = entries.repeat * np.repeat(np.array(copies, dtype=np.int64), runs)
     alone = np.repeat(runs == 1, runs)
     times = np.where(alone, np.repeat(np.array(shared, dtype=np.int64), runs), own)[:, None]
-    columns = np.column_stack([entries.cost, entries.hbm + entries.buffer, entries.ddr])
+    memory = [entries.hbm + entries.buffer, entries.ddr, entries.ssd, entries.ssd_step]
+    columns = np.column_stack([entries.cost, *memory])
     values = columns.astype(np.float64)
     each = np.column_stack([values[:, :5].sum(axis=1), values[:, 5:]]) * times
     per_option = np.add.reduceat(each, entries.first[:-1])

@@ -11,6 +11,7 @@ from milp_planner.inputs.model import Workload
 from milp_planner.inputs.table import Table
 from milp_planner.pricing import exchange, lookup, storage
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, TableColumns
+from milp_planner.pricing.key_value import Fetched, in_store, store_bytes
 from milp_planner.pricing.ledger import (
     MOMENTS,
     SHARD_ENTRIES,
@@ -194,6 +195,7 @@ class ShardBytes(NamedTuple):
 
     ledger: IntArray
     ddr: IntArray
+    ssd: IntArray
     move: IntArray
     incoming: IntArray
     outgoing: IntArray
@@ -241,6 +243,7 @@ def shard_bytes(
     HBM everything is charged to DDR, the exchange as of its fullest moment.
     """
     ledger, ddr, move = _torchrec(job.tables, options, shards)
+    ssd = _key_value(job, options, shards, ledger, ddr)
     dynamic = np.flatnonzero(job.tables.dynamic[options.table])
     if len(dynamic):
         model = job.workload.storage_model
@@ -256,8 +259,8 @@ def shard_bytes(
     traffic = [np.where(present, n, 0) for n in (storage.input_bytes(exchanged.ids), sent)]
     if job.site.cpu_only:
         fullest = np.max([ledger @ alive(SHARD_ENTRIES, moment) for moment in MOMENTS], axis=0)
-        return ShardBytes(np.zeros_like(ledger), ddr + fullest, move, *traffic)
-    return ShardBytes(ledger, ddr, move, *traffic)
+        return ShardBytes(np.zeros_like(ledger), ddr + fullest, ssd, move, *traffic)
+    return ShardBytes(ledger, ddr, ssd, move, *traffic)
 
 
 def _exchange_entries(
@@ -333,6 +336,21 @@ def _torchrec(
     return ledger, ddr, weights + state
 
 
+def _key_value(
+    job: Job, options: OptionColumns, shards: ShardColumns, ledger: IntArray, ddr: IntArray
+) -> IntArray:
+    """Put the bytes of shards in a key-value store into ledger and DDR; their SSD, int64 array."""
+    ssd = np.zeros_like(ddr)
+    stored = np.flatnonzero(in_store(job, options) & (shards.rows > 0))
+    if not len(stored):
+        return ssd
+    found = store_bytes(job, options.at(stored), shards.at(stored))
+    put = dict(zip(SHARD_NAMES, ledger.T, strict=True))
+    put["weights"][stored], put["cache_index"][stored] = found.cache, found.index
+    put["state"][stored], ddr[stored], ssd[stored] = found.state, found.ddr, found.ssd
+    return ssd
+
+
 def _dynamicemb(
     tables: TableColumns, options: OptionColumns, rows: IntArray, storage_model: str
 ) -> tuple[IntArray, IntArray, IntArray]:
@@ -363,12 +381,14 @@ def shard_seconds(
     exchanged: Exchanged,
     bandwidth: FloatArray,
     misses: FloatArray,
+    stored: Fetched,
 ) -> FloatArray:
     """Seconds a phase; float array [entries, 5]; every argument has one row per shard entry.
 
     A rank whose row-wise shard is empty still takes part in the exchange; like TorchRec we charge
     it as the others. Inference has no backward phases. ``bandwidth`` is that of the lookup, bytes
-    per second; ``misses`` the distinct rows of a step that the shard's cache does not hold.
+    per second; ``misses`` the distinct rows of a step that the shard's cache does not hold; ``stored``
+    what key-value stores fetch.
     """
     table, kernel = options.table, job.profile.kernel
     element, weighted = job.tables.element[table], job.tables.weighted[table]
@@ -395,6 +415,7 @@ def shard_seconds(
         seconds[:, 2:4] = 0.0
     if not job.workload.prefetch_pipeline:
         seconds[:, 4] = 0.0
+    seconds[:, 4] = np.where(in_store(job, options), stored.seconds, seconds[:, 4])
     return seconds
 
 

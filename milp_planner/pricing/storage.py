@@ -41,6 +41,11 @@ def state_multiple(optimizer: str, dim: int) -> Fraction:
     return fixed.get(optimizer, Fraction(1))
 
 
+KEY_VALUE_STATE = {"none": (0, 0), "rowwise_adagrad": (4, 0), "adam": (4, 8)}
+"""Bytes of state of a row, and of each of its columns, of the optimizers that FBGEMM's key-value
+kernels have."""
+
+
 def input_bytes(ids: FloatArray) -> IntArray:
     """Buffer of the ids a shard receives (a mean, maybe fractional): ceil(8 · ids), int64 array."""
     return np.ceil(np.asarray(ids, dtype=np.float64) * ID_BYTES).astype(np.int64)

@@ -39,7 +39,7 @@ def test_choices_become_codes_and_masks() -> None:
         Choice("column_wise", "HBM_ONLY", Fraction(1), 32, 2),
     ]
     codes = np.array([choice_code(choice, 16) for choice in choices])
-    columns = OptionColumns(np.arange(3), *(codes[:, i] for i in range(5)))
+    columns = OptionColumns(np.arange(3), *(codes[:, i] for i in range(CODE)))
     assert columns.group_ranks.tolist() == [16, 4, 1]
     assert columns.is_sharding("row_wise", "column_wise").tolist() == [True, False, True]
     assert columns.is_mode("HOST_ONLY").tolist() == [False, True, False]

@@ -1,0 +1,170 @@
+"""TorchRec tables in a key-value store: rows on SSD (or in host memory), a cache of them in HBM.
+
+Every shard is a kernel of its own, as under ``use_one_tbe_per_table``. Its cache is capped by
+``max_l1_cache_size``, whole MiB, the smallest that hold the cache ratio of the largest shard.
+
+References
+----------
+TorchRec 1.9.2, ``distributed/batched_embedding_kernel.py`` (``_populate_ssd_tbe_params``: sets of
+the cache); FBGEMM 1.8.0, ``tbe/ssd/training.py`` (cache, buffers for evicted rows, state, write
+buffer) and ``split_embedding_configs.py`` (bytes of state); FBGEMM's ``fixed_block_pool.h`` (header
+of a row in host memory). What TorchRec's planner counts: ``planner/shard_estimators.py``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from milp_planner.inputs.table import LARGEST_L1
+from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, TableColumns
+from milp_planner.pricing.lookup import Hits
+from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, ceil_div, round_up
+
+WAYS = 32
+"""Slots of a set of FBGEMM's cache."""
+SLOT_BYTES, PREFETCHED_SLOT_BYTES = 16, 20
+"""Id and age of a slot; and a lock, where a pipeline prefetches."""
+EVICTED_BYTES = 12
+"""Id and slot of a row in one of the two buffers for evicted rows."""
+KEY_BYTES = 8
+HEADER_BYTES, MAP_BYTES = 16, 16
+"""Of a row in host memory: its header (key, time, count), and its entry in the hash map."""
+BLOCK_BYTES = 4096
+"""The least that an SSD reads or writes."""
+MEBIBYTE = 2**20
+
+
+def in_store(job: Job, options: OptionColumns) -> BoolArray:
+    """Which options keep their rows in a key-value store: on SSD, or virtual tables in DDR."""
+    virtual = job.tables.virtual[options.table]
+    return options.is_mode("SSD") | (virtual & options.is_mode("CACHING"))
+
+
+def row_elements(tables: TableColumns, table: IntArray, columns: IntArray) -> IntArray:
+    """Elements of a row as the store keeps it: columns, and what optimizer state takes in it."""
+    state = state_bytes(tables, table, columns)
+    extra = round_up(ceil_div(state, tables.element[table]), 4)
+    return columns + np.where(tables.state_in_rows[table], extra, 0)
+
+
+def state_bytes(tables: TableColumns, table: IntArray, columns: IntArray) -> IntArray:
+    """Optimizer state of one row in bytes: 4 for row-wise Adagrad, 4 + 8 · columns for Adam."""
+    return tables.state_row[table] + tables.state_column[table] * columns
+
+
+def cache_mebibytes(
+    rows: IntArray, columns: IntArray, element: IntArray, ratio: tuple[IntArray, IntArray]
+) -> IntArray:
+    """``max_l1_cache_size`` of a table by its largest shard: at least one set of the cache."""
+    over, under = ratio
+    wanted = ceil_div(rows * over, under) * columns * element
+    return ceil_div(np.maximum(wanted, WAYS * columns * element), np.int64(MEBIBYTE))
+
+
+def cache_slots(
+    rows: IntArray, columns: IntArray, element: IntArray, mebibytes: IntArray | None
+) -> IntArray:
+    """Slots of a shard's cache: a fifth of its rows in whole sets, at least one, up to the cap.
+
+    Without a cap (None) there is none: TorchRec's planner counts 0 bytes then
+    (meta-pytorch/torchrec issue 3783).
+    """
+    fifth = rows * LARGEST_L1.numerator // LARGEST_L1.denominator
+    sets = np.maximum(fifth // WAYS, 1)
+    if mebibytes is not None:
+        sets = np.minimum(sets, mebibytes * MEBIBYTE // (WAYS * columns * element))
+    return WAYS * sets
+
+
+class StoreBytes(NamedTuple):
+    """Bytes of shards in a store, int64 arrays."""
+
+    cache: IntArray
+    index: IntArray
+    state: IntArray
+    """Of these three, HBM: cached rows, what the cache keeps with them, optimizer state."""
+    ddr: IntArray
+    ssd: IntArray
+    """Live bytes."""
+
+
+def store_bytes(job: Job, options: OptionColumns, shards: ShardColumns) -> StoreBytes:
+    """What shards in a key-value store take; ``options`` has one row per entry.
+
+    HBM: slots · (row + 16, or 20 with prefetch), and the state of all rows unless it is in them.
+    DDR: two buffers for evicted rows, slots · (row + 12) each; L2 and write buffer; of a virtual
+    table in host memory every row with 32 bytes of header and map instead. SSD: a row and its key.
+    """
+    tables, table = job.tables, options.table
+    element, literal = tables.element[table], job.workload.storage_model == "torcheasyrec"
+    largest = np.searchsorted(shards.option, shards.option)
+    rows, columns = shards.rows[largest], shards.columns[largest]
+    cap = cache_mebibytes(rows, columns, element, (options.over, options.under))
+    if literal:
+        return _as_torchrec_counts(tables, options, shards, cap)
+    on_ssd = options.is_mode("SSD")
+    slots = cache_slots(shards.rows, shards.columns, element, cap)
+    row = row_elements(tables, table, shards.columns) * element
+    slot = PREFETCHED_SLOT_BYTES if job.workload.prefetch_pipeline else SLOT_BYTES
+    state = np.where(
+        tables.state_in_rows[table], 0, shards.rows * state_bytes(tables, table, shards.columns)
+    )
+    evicted = 2 * slots * (row + EVICTED_BYTES)
+    hosted = shards.rows * (row + HEADER_BYTES + MAP_BYTES)
+    buffers = tables.l2[table] + tables.write_buffer[table]
+    return StoreBytes(
+        slots * row,
+        slots * slot,
+        state,
+        evicted + np.where(on_ssd, buffers, hosted),
+        np.where(on_ssd, shards.rows * (row + KEY_BYTES), 0),
+    )
+
+
+def _as_torchrec_counts(
+    tables: TableColumns, options: OptionColumns, shards: ShardColumns, cap: IntArray
+) -> StoreBytes:
+    """As TorchRec's planner counts: the cap or a fifth of the *table* on every shard, no DDR."""
+    table, nothing = options.table, np.zeros_like(shards.rows)
+    element, fifth = tables.element[table], LARGEST_L1
+    whole = tables.rows[table] * tables.dim[table] * element
+    cache = np.minimum(
+        cap * MEBIBYTE, ceil_div(whole * fifth.numerator, np.int64(fifth.denominator))
+    )
+    weights = shards.rows * shards.columns * element
+    state = ceil_div(weights * tables.state_over[table], tables.state_under[table])
+    index = ceil_div(shards.rows * 36, np.int64(5))  # rows · (4 + 16/5)
+    virtual = tables.virtual[table]
+    return StoreBytes(
+        cache, nothing, nothing, nothing, np.where(virtual, 0, weights + state + index)
+    )
+
+
+class Fetched(NamedTuple):
+    """What one step of a shard fetches into its cache."""
+
+    seconds: FloatArray
+    """Float array [entries]."""
+    traffic: IntArray
+    """Bytes that SSD reads and writes, int64 array [entries]."""
+
+
+def fetched(job: Job, options: OptionColumns, shards: ShardColumns, hits: Hits) -> Fetched:
+    """Time and SSD traffic of the distinct rows that a step misses; all have a row per entry.
+
+    Rows that HBM does not hold cross the host link; those that L2 does not hold either are read
+    from SSD, in blocks of 4 KiB at least, at the rank's share of its machine's bandwidth. In
+    training as many rows leave the cache, changed, and take the same way back. It happens before
+    the lookup, pipelined or not, so that the lookup itself reads HBM.
+    """
+    table = options.table
+    ours, on_ssd = in_store(job, options), options.is_mode("SSD")
+    row = row_elements(job.tables, table, shards.columns) * job.tables.element[table]
+    ways = 2.0 if job.workload.trains else 1.0
+    wanted = job.traffic.distinct[table] / options.group_ranks * ours * (shards.rows > 0)
+    linked = ways * wanted * (1.0 - hits.unique) * row
+    drive = ways * wanted * (1.0 - hits.behind) * on_ssd * np.maximum(row, BLOCK_BYTES)
+    seconds = linked / job.profile.host_link + drive / job.cluster.ssd_share
+    return Fetched(seconds, np.ceil(drive).astype(np.int64))
