@@ -65,7 +65,7 @@ def to_frame(plan: Plan) -> Any:
     """One row per table, as a pandas DataFrame indexed by the table's name; ImportError without it.
 
     Columns: option, kind, sharding_type, mode, cache_ratio (float), column_shards, dist_type, ranks
-    (list), hbm_bytes and ddr_bytes (over all its shards), slowest_rank_ms (its largest time on one
+    (list), hbm_bytes, ddr_bytes and ssd_bytes (over all its shards), slowest_rank_ms (its largest time on one
     rank).
     """
     try:
@@ -93,6 +93,7 @@ def _record(plan: Plan, name: str) -> dict[str, object]:
         "ranks": [rank for block in placed.ranks for rank in block],
         "hbm_bytes": _used(plan, name, "hbm"),
         "ddr_bytes": _used(plan, name, "ddr"),
+        "ssd_bytes": _used(plan, name, "ssd"),
         "slowest_rank_ms": max(by_rank.values(), default=0) / 1e9,
     }
 
@@ -178,7 +179,7 @@ NAMED = 3
 
 
 def hit_ratio_of(plan: Plan, index: int) -> tuple[float, Source]:
-    """Hit ratio of one placed table in HYBRID or CACHING as pricing has it, and its source."""
+    """Hit ratio of one placed table of several tiers as pricing has it, and its source."""
     table, placed, ranks = plan.model.tables[index], plan.tables[index], plan.cluster.num_ranks
     lookups = plan.model.workload.batch_per_rank * table.lookups_per_sample * ranks
     x, ratio = placed.cache_ratio, np.array([float(placed.cache_ratio)])
@@ -198,11 +199,13 @@ def hit_sources(plan: Plan) -> dict[str, Source]:
     """
     found: dict[str, Source] = {}
     workload, profile = plan.model.workload, plan.profile
-    for index, placed in enumerate(plan.tables):
+    for index, (table, placed) in enumerate(zip(plan.model.tables, plan.tables, strict=False)):
         curve = profile.hybrid
         if placed.mode == "CACHING":
             curve = profile.caching if placed.kind == "dynamicemb" else profile.uvm_caching
-        prefetched = placed.mode == "CACHING" and workload.prefetch_pipeline
+        prefetched = placed.mode == "SSD" or (
+            placed.mode == "CACHING" and (workload.prefetch_pipeline or table.key_value.virtual)
+        )
         if placed.mode in TIERED and (prefetched or curve.follows_hits):
             found[placed.name] = hit_ratio_of(plan, index)[1]
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -80,6 +81,14 @@ class LedgerInfo(Facts):
     """What was assumed because nobody said, in a sentence."""
     tables: tuple[TableBytes, ...] = ()
     """Those in HBM, in the model's order."""
+    ssd: tuple[PlaceBytes, ...] = ()
+    """Empty on a cluster without SSD."""
+
+    @property
+    def memories(self) -> tuple[tuple[str, str, tuple[PlaceBytes, ...]], ...]:
+        """Name, scope and places of each memory that there is."""
+        found = ("hbm", "rank", self.hbm), ("ddr", "machine", self.ddr), ("ssd", "machine", self.ssd)
+        return tuple(each for each in found if each[2])
 
 
 def ledger_of(plan: Plan) -> LedgerInfo | None:
@@ -92,7 +101,8 @@ def ledger_of(plan: Plan) -> LedgerInfo | None:
         return None
     hbm = () if plan.cluster.cpu_only else tuple(hbm_of(plan, held))
     ddr = tuple(_machines(plan, held))
-    named = {name for place in (*hbm, *ddr) for name in place.entries}
+    ssd = tuple(_drives(plan, held)) if plan.cluster.has_ssd else ()
+    named = {name for place in (*hbm, *ddr, *ssd) for name in place.entries}
     most = max(rank.hbm_bytes for rank in plan.cluster.ranks)
     return LedgerInfo(
         hbm=hbm,
@@ -100,6 +110,7 @@ def ledger_of(plan: Plan) -> LedgerInfo | None:
         meaning={name: what for name, what in MEANING.items() if name in named},
         assumed=outside(plan.model, plan.cluster, most).assumed,
         tables=() if plan.cluster.cpu_only else tuple(_tables(plan, held)),
+        ssd=ssd,
     )
 
 
@@ -116,8 +127,10 @@ def is_charged(plan: Plan, held: Held) -> bool:
     at = [held.ledger @ alive_at(moment) for moment in MOMENTS]
     kept = held.ledger @ (alive_at(DENSE))
     for index, resource in enumerate(instance.resources):
+        if resource.name == "ssd_step":
+            continue  # traffic, not bytes that stay
         use = instance.shard_use[rows, index]
-        likely = [held.ddr] if resource.name == "ddr" else at
+        likely = {"ddr": [held.ddr], "ssd": [held.ssd]}.get(resource.name, at)
         alone = kept if ":" in resource.name else likely[0]  # other collectives than its own
         if not any(bool(((use == each) | (use == alone)).all()) for each in likely):
             return False
@@ -172,6 +185,19 @@ def _machines(plan: Plan, held: Held) -> Iterator[PlaceBytes]:
         entries = _some({"host_tables": int(tables[list(ranks)].sum())} | found)
         whole, used = plan.cluster.machines[number].ddr_bytes, sum(entries.values())
         yield PlaceBytes(number, "", entries, headroom, whole, {"": used})
+
+
+def _drives(plan: Plan, held: Held) -> Iterator[PlaceBytes]:
+    """The SSD of every machine: live rows, and what compaction lets stale ones grow to."""
+    live = ranks_of_rows(plan, held.ssd[:, None])[:, 0]
+    for number, (machine, ranks) in enumerate(
+        zip(plan.cluster.machines, plan.cluster.machine_ranks, strict=True)
+    ):
+        rows = int(live[list(ranks)].sum())
+        factor = machine.ssd.space_amplification if machine.ssd else 1
+        entries = _some({"ssd_rows": rows, "stale_rows": math.ceil(rows * factor) - rows})
+        whole, used = machine.ssd.size if machine.ssd else 0, sum(entries.values())
+        yield PlaceBytes(number, "", entries, 0, whole, {"": used})
 
 
 def _tables(plan: Plan, held: Held) -> Iterator[TableBytes]:

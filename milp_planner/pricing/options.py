@@ -39,6 +39,8 @@ MODE_OF_KERNEL: dict[str, Mode] = {
     "dram_virtual_table": "CACHING",
 }  # fmt: skip
 """The mode that each of TorchRec's kernels stands for on a GPU."""
+STORES = ("key_value", "ssd_virtual_table", "dram_virtual_table")
+"""TorchRec's kernels of key-value stores."""
 
 WHOLE_ROWS = frozenset({"table_wise", "column_wise", "table_column_wise"})
 """Sharding types whose shards hold every row."""

@@ -51,9 +51,11 @@ OUTSIDE = {
     "reserved": "percentage reserved, less the headroom",
     "assumed": "assumed outside the embeddings, less the headroom",
     "headroom": "must stay free",
-    "host_tables": "rows and optimizer state in host memory",
+    "host_tables": "rows and optimizer state in host memory; what key-value stores keep there",
+    "ssd_rows": "rows of tables on SSD, with their keys",
+    "stale_rows": "what RocksDB may keep of overwritten rows: space_amplification - 1 times these",
 }
-"""What is outside the embeddings, and in host memory."""
+"""What is outside the embeddings, in host memory and on SSD."""
 
 
 class Reserved(NamedTuple):

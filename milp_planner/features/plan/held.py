@@ -26,12 +26,9 @@ class HeldInfo(Facts):
     @property
     def memories(self) -> Iterator[tuple[str, str, tuple[PlaceBytes, ...]]]:
         """Name, scope and places of each memory that holds anything."""
-        for name, scope, places in (
-            ("HBM", "rank", self.ledger.hbm),
-            ("DDR", "machine", self.ledger.ddr),
-        ):
+        for name, scope, places in self.ledger.memories:
             if any(place.used for place in places):
-                yield name, scope, places
+                yield name.upper(), scope, places
 
 
 def held_info(plan: Plan) -> HeldInfo | None:

@@ -107,8 +107,7 @@ def memory_of(
 ) -> MemoryInfo:
     """Stacks of a well-formed placement: of its ledger where that is known."""
     if ledger is not None:
-        places = ("hbm", "rank", ledger.hbm), ("ddr", "machine", ledger.ddr)
-        tiers = tuple(_whole(*each, [*ledger.meaning]) for each in places if each[2])
+        tiers = tuple(_whole(*each, [*ledger.meaning]) for each in ledger.memories)
         return MemoryInfo(tiers, instance.machines)
     names = [*MODES, OTHER]
     use = np.zeros((len(names), instance.num_ranks, len(instance.resources)), dtype=np.int64)

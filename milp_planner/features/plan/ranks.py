@@ -143,13 +143,14 @@ def ranks_of(
 def _in_whole(info: RanksInfo, ledger: LedgerInfo) -> RanksInfo:
     """The same with the usage of whole memories."""
     hbm = [whole_usage("hbm", place) for place in ledger.hbm]
-    ddr = [whole_usage("ddr", place) for place in ledger.ddr]
+    shared = [(name, places) for name, scope, places in ledger.memories if scope == "machine"]
     rows = [replace(row, usage=tuple(hbm[row.rank : row.rank + 1])) for row in info.rows]
     machines = []
     for each in info.machines:
         of = [hbm[rank] for rank in each.ranks] if hbm else []
         most = (max(of, key=lambda use: use.used / max(1, use.capacity)),) if of else ()
-        machines.append(replace(each, usage=(ddr[each.machine],), fullest=most))
+        here = tuple(whole_usage(name, places[each.machine]) for name, places in shared)
+        machines.append(replace(each, usage=here, fullest=most))
     return replace(info, rows=tuple(rows), machines=tuple(machines))
 
 

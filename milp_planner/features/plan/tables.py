@@ -17,7 +17,7 @@ from formulations.result.check import position_entries
 from milp_planner.drawing.page import fitting_grid
 from milp_planner.drawing.units import memory_name, show_amount, show_cost, show_ranks
 from milp_planner.files import Facts
-from milp_planner.pricing.options import MODES
+from milp_planner.pricing.options import MODES, TIERED
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def facets_of(option: str) -> Facets | None:
     parts = option.split("/")
     if len(parts) < 2 or parts[1] not in MODES:
         return None
-    tiered = parts[1] in ("HYBRID", "CACHING")
+    tiered = parts[1] in TIERED
     if tiered and len(parts) < 3:
         return None
     cut = len(parts) > 3 and parts[2].isdigit() and parts[3].isdigit()  # 1/3, at its own slash

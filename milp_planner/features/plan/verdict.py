@@ -206,7 +206,7 @@ def verdict_of(
 
 def _tightest_in(ledger: LedgerInfo) -> Iterator[Tightest]:
     """The place of each whole memory with the least room."""
-    for memory, scope, places in (("hbm", "rank", ledger.hbm), ("ddr", "machine", ledger.ddr)):
+    for memory, scope, places in ledger.memories:
         if any(place.whole or place.used for place in places):
             least = min(places, key=lambda place: (place.room, place.place))
             numbers = memory, least.used, least.whole, scope, least.place

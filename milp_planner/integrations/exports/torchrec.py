@@ -2,24 +2,29 @@
 
 The names are those of ``ShardingPlan._serialize`` of TorchRec 1.8.0 (``plan`` → module path →
 table → ``sharding_type``, ``compute_kernel``, ``ranks``, ``shards``), with ``cache_load_factor``
-added. :mod:`milp_planner.integrations.torchrec.sharding_plan` turns it into the object.
+added, and ``key_value_params`` (fields of TorchRec's ``KeyValueParams``) of tables on SSD. :mod:`milp_planner.integrations.torchrec.sharding_plan` turns it into the object.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
+from milp_planner.drawing.units import listed
 from milp_planner.errors import BadInput
 from milp_planner.files import json_text
 from milp_planner.inputs.files import read_json
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import one_of
-from milp_planner.inputs.table import PinSpec, Table
+from milp_planner.inputs.table import LARGEST_L1, PinSpec, Table
 from milp_planner.integrations.exports import known, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
-from milp_planner.pricing.options import BY_COLUMN, MODE_OF_KERNEL, SHARDING_TYPES, TIERED
+from milp_planner.pricing.key_value import cache_mebibytes
+from milp_planner.pricing.options import BY_COLUMN, MODE_OF_KERNEL, SHARDING_TYPES, STORES, TIERED
 
 FORMAT = "milp-planner-torchrec/1"
 
@@ -56,9 +61,19 @@ def write(plan: Plan) -> str:
 def notes(plan: Plan) -> list[str]:
     """What the ShardingPlan does not hold."""
     dynamic = [table.name for table in plan.tables if table.kind == "dynamicemb"]
-    if not dynamic:
-        return []
-    return [f"{len(dynamic)} dynamicemb tables are left to the export dynamicemb"]
+    stored = [table for table in plan.tables if table.kernel in STORES]
+    found = []
+    if dynamic:
+        found.append(f"{len(dynamic)} dynamicemb tables are left to the export dynamicemb")
+    if stored:
+        found.append(
+            f"{listed([t.name for t in stored], 3)}: set use_one_tbe_per_table in the sharder's "
+            "fused_params, so that each table has the cache that was planned for it"
+        )
+    virtual = [table.name for table in stored if table.kernel != "key_value"]
+    if virtual:
+        found.append(f"{listed(virtual, 3)}: the table's own config says use_virtual_table")
+    return found
 
 
 def read(text: str, model: Model) -> dict[str, PinSpec]:
@@ -111,8 +126,12 @@ def _entry(plan: Plan, placed: PlacedTable) -> dict[str, Any]:
         "sharding_type": placed.sharding_type,
         "compute_kernel": placed.kernel,
         "ranks": [shard.rank for shard in shards],
-        "cache_load_factor": float(placed.cache_ratio) if placed.mode in TIERED else None,
+        "cache_load_factor": None,
     }
+    if placed.kernel in STORES:
+        entry["key_value_params"] = key_value_params(plan, placed)
+    elif placed.mode in TIERED:
+        entry["cache_load_factor"] = float(placed.cache_ratio)
     if placed.sharding_type == "data_parallel":
         return entry
     local = {rank: i for host in plan.cluster.machine_ranks for i, rank in enumerate(host)}
@@ -132,6 +151,39 @@ def _entry(plan: Plan, placed: PlacedTable) -> dict[str, Any]:
     return entry
 
 
+def key_value_params(plan: Plan, placed: PlacedTable) -> dict[str, int]:
+    """What a key-value kernel is configured with, as priced: MiB, GiB and bytes a shard."""
+    table = plan.model.table(placed.name)
+    shards = plan.shards(placed.name)
+    rows = max(shard.rows[1] - shard.rows[0] for shard in shards if shard.rows is not None)
+    columns = max(right - left for _, (left, right) in ((s.rank, s.columns) for s in shards))
+    sizes = (np.array([n]) for n in (rows, columns, table.element_bytes))
+    x = placed.cache_ratio
+    ratio = np.array([x.numerator]), np.array([x.denominator])
+    cap = cache_mebibytes(*sizes, ratio)
+    return {
+        "max_l1_cache_size": int(cap[0]),
+        "l2_cache_size": table.key_value.l2 // 2**30,
+        "ssd_rocksdb_write_buffer_size": table.key_value.write_buffer,
+    }
+
+
+def _l1_ratio(table: Table, entry: dict[str, Any], sizes: list[list[int]]) -> Fraction:
+    """Share of the largest shard's rows that its cache takes, in hundredths; a fifth uncapped."""
+    where = f"table {table.name!r}: key_value_params"
+    params = entry.get("key_value_params") or {}
+    if not isinstance(params, dict):
+        raise BadInput(f"{where}: must be a mapping")
+    cap = params.get("max_l1_cache_size")
+    if cap is None:
+        return LARGEST_L1
+    if type(cap) is not int or cap < 1:
+        raise BadInput(f"{where}: max_l1_cache_size must be a whole number of MiB from 1")
+    largest = max(rows * columns for rows, columns in sizes) * table.element_bytes
+    held = min(Fraction(cap * 2**20, largest), LARGEST_L1)
+    return max(Fraction(math.floor(held * 100), 100), Fraction(1, 100))
+
+
 def _pin(table: Table, entry: dict[str, Any]) -> PinSpec:
     where = f"table {table.name!r}"
     kind = one_of(entry.get("sharding_type"), SHARDING_TYPES, f"{where}: sharding_type")
@@ -141,9 +193,13 @@ def _pin(table: Table, entry: dict[str, Any]) -> PinSpec:
         raise BadInput(f"{where}: ranks must be a list of whole numbers from 0")
     shards = _shards(table, entry, kind, len(ranks))
     factor = entry.get("cache_load_factor")
-    if mode == "CACHING" and factor is None:
+    ratio: Fraction | None = None
+    if entry["compute_kernel"] in STORES:
+        ratio = _l1_ratio(table, entry, shards)
+    elif mode == "CACHING" and factor is None:
         raise BadInput(f"{where}: fused_uvm_caching needs its cache_load_factor")
-    ratio = proper_ratio(factor, f"{where}: cache_load_factor") if mode == "CACHING" else None
+    elif mode == "CACHING":
+        ratio = proper_ratio(factor, f"{where}: cache_load_factor")
     widths = [columns for _, columns in shards]
     return pin(
         where,

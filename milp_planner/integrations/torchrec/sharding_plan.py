@@ -1,8 +1,8 @@
 """TorchRec's ShardingPlan object and its JSON document, both ways.
 
 The document is that of :mod:`milp_planner.integrations.exports.torchrec`; it holds what decides a
-sharding: type, kernel, ranks, shards, cache load factor. Other fields of ``ParameterSharding``
-(stochastic rounding, bounds checks, key-value parameters, …) are left at TorchRec's defaults.
+sharding: type, kernel, ranks, shards, cache load factor, sizes of a key-value store. Other fields
+of ``ParameterSharding`` (stochastic rounding, bounds checks, …) are left at TorchRec's defaults.
 """
 
 from __future__ import annotations
@@ -14,12 +14,16 @@ from torch.distributed._shard.sharding_spec import EnumerableShardingSpec, Shard
 from torchrec.distributed.types import (
     CacheParams,
     EmbeddingModuleShardingPlan,
+    KeyValueParams,
     ParameterSharding,
     ShardingPlan,
 )
 
 from milp_planner.errors import BadInput
 from milp_planner.integrations.exports.torchrec import FORMAT, entries
+
+_SIZES = ("max_l1_cache_size", "l2_cache_size", "ssd_rocksdb_write_buffer_size")
+"""Fields of ``KeyValueParams`` that a document holds."""
 
 
 def to_document(
@@ -66,6 +70,9 @@ def _entry(table: ParameterSharding) -> dict[str, Any]:
         "ranks": table.ranks,
         "cache_load_factor": table.cache_params.load_factor if caching else None,
     }
+    stored = table.key_value_params
+    if stored is not None:
+        entry["key_value_params"] = {name: getattr(stored, name) for name in _SIZES}
     if table.sharding_spec is not None:
         entry["shards"] = [
             {
@@ -81,11 +88,13 @@ def _entry(table: ParameterSharding) -> dict[str, Any]:
 def _sharding(entry: dict[str, Any]) -> ParameterSharding:
     shards = entry.get("shards")
     factor = entry.get("cache_load_factor")
+    stored = entry.get("key_value_params")
     return ParameterSharding(
         sharding_type=entry["sharding_type"],
         compute_kernel=entry["compute_kernel"],
         ranks=list(entry["ranks"]),
         cache_params=None if factor is None else CacheParams(load_factor=factor),
+        key_value_params=None if stored is None else KeyValueParams(**stored),
         sharding_spec=None
         if shards is None
         else EnumerableShardingSpec(

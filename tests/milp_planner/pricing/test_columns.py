@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from milp_planner.pricing.job import OptionColumns, choice_code, table_columns
+from milp_planner.pricing.job import CODE, OptionColumns, choice_code, table_columns
 from milp_planner.pricing.options import Choice
 from tests.milp_planner.pricing.build import model
 
