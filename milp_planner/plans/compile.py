@@ -46,8 +46,9 @@ def compile_instance(
 
     Resources are ``hbm`` (a rank) and ``ddr`` (a machine), with the capacities the cluster leaves
     to embeddings; where machines have SSD, ``ssd`` (a machine; live bytes) and, with the workload's
-    ``ssd_step_ms``, ``ssd_step`` (a machine; bytes read and written in a step). Where several moments of a step may be the fullest, there is an HBM resource for
-    each, ``hbm@MOMENT``, which counts what is alive then (:mod:`milp_planner.pricing.ledger`).
+    ``ssd_step_ms``, ``ssd_step`` (a machine; bytes read and written in a step). Where several
+    moments of a step may be the fullest, there is an HBM resource for each, ``hbm@MOMENT``, which
+    counts what is alive then (:mod:`milp_planner.pricing.ledger`).
     With ``buffers: largest_collective`` there is one for each collective besides, such as
     ``hbm@forward_exchange:NAME``: it counts the tables and the buffers of that collective only, so
     that all of them together say *tables plus the largest collective's buffers fit*, exactly. Not

@@ -65,8 +65,8 @@ def to_frame(plan: Plan) -> Any:
     """One row per table, as a pandas DataFrame indexed by the table's name; ImportError without it.
 
     Columns: option, kind, sharding_type, mode, cache_ratio (float), column_shards, dist_type, ranks
-    (list), hbm_bytes, ddr_bytes and ssd_bytes (over all its shards), slowest_rank_ms (its largest time on one
-    rank).
+    (list), hbm_bytes, ddr_bytes and ssd_bytes (over all its shards), slowest_rank_ms (its largest
+    time on one rank).
     """
     try:
         import pandas

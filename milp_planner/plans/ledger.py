@@ -87,7 +87,11 @@ class LedgerInfo(Facts):
     @property
     def memories(self) -> tuple[tuple[str, str, tuple[PlaceBytes, ...]], ...]:
         """Name, scope and places of each memory that there is."""
-        found = ("hbm", "rank", self.hbm), ("ddr", "machine", self.ddr), ("ssd", "machine", self.ssd)
+        found = (
+            ("hbm", "rank", self.hbm),
+            ("ddr", "machine", self.ddr),
+            ("ssd", "machine", self.ssd),
+        )
         return tuple(each for each in found if each[2])
 
 

@@ -213,7 +213,10 @@ def _modes(traits: TableTraits, site: Site) -> Iterator[tuple[Mode, Fraction]]:
     allowed = traits.constraints.modes
     on_ssd = traits.l1_ratios if site.has_ssd else ()
     if traits.virtual:
-        for mode, ratios in (("CACHING", traits.l1_ratios), ("SSD", on_ssd)):
+        stored: list[tuple[Mode, Iterable[Fraction]]] = [
+            ("CACHING", traits.l1_ratios), ("SSD", on_ssd)
+        ]  # fmt: skip
+        for mode, ratios in stored:
             if not site.cpu_only and (allowed is None or mode in allowed):
                 yield from ((mode, ratio) for ratio in ratios)
         return
@@ -226,11 +229,11 @@ def _modes(traits: TableTraits, site: Site) -> Iterator[tuple[Mode, Fraction]]:
         ("HOST_ONLY", [Fraction(0)]),
         ("SSD", on_ssd),
     ]
-    for mode, ratios in listed:
-        if site.cpu_only and mode != "HOST_ONLY":
+    for each, grid in listed:
+        if site.cpu_only and each != "HOST_ONLY":
             continue
-        if allowed is None or mode in allowed:
-            yield from ((mode, ratio) for ratio in ratios)
+        if allowed is None or each in allowed:
+            yield from ((each, ratio) for ratio in grid)
 
 
 def _groups(traits: TableTraits, mode: Mode) -> tuple[bool | None, ...]:

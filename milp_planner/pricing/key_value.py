@@ -60,7 +60,7 @@ def cache_mebibytes(
     """``max_l1_cache_size`` of a table by its largest shard: at least one set of the cache."""
     over, under = ratio
     wanted = ceil_div(rows * over, under) * columns * element
-    return ceil_div(np.maximum(wanted, WAYS * columns * element), np.int64(MEBIBYTE))
+    return ceil_div(np.maximum(wanted, WAYS * columns * element), MEBIBYTE)
 
 
 def cache_slots(
@@ -82,7 +82,7 @@ class StoreBytes(NamedTuple):
     """Bytes of shards in a store, int64 arrays."""
 
     cache: IntArray
-    index: IntArray
+    indices: IntArray
     state: IntArray
     """Of these three, HBM: cached rows, what the cache keeps with them, optimizer state."""
     ddr: IntArray
@@ -130,12 +130,10 @@ def _as_torchrec_counts(
     table, nothing = options.table, np.zeros_like(shards.rows)
     element, fifth = tables.element[table], LARGEST_L1
     whole = tables.rows[table] * tables.dim[table] * element
-    cache = np.minimum(
-        cap * MEBIBYTE, ceil_div(whole * fifth.numerator, np.int64(fifth.denominator))
-    )
+    cache = np.minimum(cap * MEBIBYTE, ceil_div(whole * fifth.numerator, fifth.denominator))
     weights = shards.rows * shards.columns * element
     state = ceil_div(weights * tables.state_over[table], tables.state_under[table])
-    index = ceil_div(shards.rows * 36, np.int64(5))  # rows · (4 + 16/5)
+    index = ceil_div(shards.rows * 36, 5)  # rows · (4 + 16/5)
     virtual = tables.virtual[table]
     return StoreBytes(
         cache, nothing, nothing, nothing, np.where(virtual, 0, weights + state + index)

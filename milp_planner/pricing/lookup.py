@@ -110,7 +110,10 @@ class Hits(NamedTuple):
 
     def at(self, index: IntArray) -> Hits:
         """The same gathered by option index (one row per shard entry)."""
-        return Hits(*(np.asarray(each)[index] for each in self[:4]), [], self.behind[index])
+        return Hits(
+            self.ratio[index], self.unique[index], self.cover[index], self.known[index],
+            [], self.behind[index],
+        )  # fmt: skip
 
 
 def hits_of(job: Job, columns: OptionColumns) -> Hits:
@@ -139,7 +142,7 @@ def hits_of(job: Job, columns: OptionColumns) -> Hits:
                 access, rows = tables[index].access, tables[index].rows
                 found = hit_ratios(access, rows, grid, policy)
                 served[span] = found.values[back]
-                if _fetches_ahead(job, mode, index):
+                if _fetches_ahead(job, mode, int(index)):
                     unique[span] = unique_hit_ratios(access, rows, grid, policy)[back]
                 if mode == "SSD":
                     sizes, again = np.unique(both[span], return_inverse=True)

@@ -346,7 +346,7 @@ def _key_value(
         return ssd
     found = store_bytes(job, options.at(stored), shards.at(stored))
     put = dict(zip(SHARD_NAMES, ledger.T, strict=True))
-    put["weights"][stored], put["cache_index"][stored] = found.cache, found.index
+    put["weights"][stored], put["cache_index"][stored] = found.cache, found.indices
     put["state"][stored], ddr[stored], ssd[stored] = found.state, found.ddr, found.ssd
     return ssd
 
@@ -387,8 +387,8 @@ def shard_seconds(
 
     A rank whose row-wise shard is empty still takes part in the exchange; like TorchRec we charge
     it as the others. Inference has no backward phases. ``bandwidth`` is that of the lookup, bytes
-    per second; ``misses`` the distinct rows of a step that the shard's cache does not hold; ``stored``
-    what key-value stores fetch.
+    per second; ``misses`` the distinct rows of a step that the shard's cache does not hold;
+    ``stored`` what key-value stores fetch.
     """
     table, kernel = options.table, job.profile.kernel
     element, weighted = job.tables.element[table], job.tables.weighted[table]

@@ -56,7 +56,7 @@ def _reached(goal: GoalReached, value: int, unit: str) -> str:
         return f"fullest {goal.scope} {amount}"
     if goal.goal in (SHARDS, MOVES):
         return f"{amount} {'shards' if goal.goal == SHARDS else 'tables moved'}"
-    return f"{'host memory' if goal.goal == HOST_MEMORY else goal.goal} {amount}"
+    return f"{'memory beyond ranks' if goal.goal == HOST_MEMORY else goal.goal} {amount}"
 
 
 def _amount(goal: str, value: int, unit: str) -> str:

@@ -2,7 +2,8 @@
 
 The names are those of ``ShardingPlan._serialize`` of TorchRec 1.8.0 (``plan`` → module path →
 table → ``sharding_type``, ``compute_kernel``, ``ranks``, ``shards``), with ``cache_load_factor``
-added, and ``key_value_params`` (fields of TorchRec's ``KeyValueParams``) of tables on SSD. :mod:`milp_planner.integrations.torchrec.sharding_plan` turns it into the object.
+added, and ``key_value_params`` (fields of TorchRec's ``KeyValueParams``) of tables on SSD.
+:mod:`milp_planner.integrations.torchrec.sharding_plan` turns it into the object.
 """
 
 from __future__ import annotations
@@ -156,11 +157,12 @@ def key_value_params(plan: Plan, placed: PlacedTable) -> dict[str, int]:
     table = plan.model.table(placed.name)
     shards = plan.shards(placed.name)
     rows = max(shard.rows[1] - shard.rows[0] for shard in shards if shard.rows is not None)
-    columns = max(right - left for _, (left, right) in ((s.rank, s.columns) for s in shards))
-    sizes = (np.array([n]) for n in (rows, columns, table.element_bytes))
+    columns = max(shard.columns[1] - shard.columns[0] for shard in shards)
     x = placed.cache_ratio
-    ratio = np.array([x.numerator]), np.array([x.denominator])
-    cap = cache_mebibytes(*sizes, ratio)
+    row, column, element, over, under = (
+        np.array([n]) for n in (rows, columns, table.element_bytes, x.numerator, x.denominator)
+    )
+    cap = cache_mebibytes(row, column, element, (over, under))
     return {
         "max_l1_cache_size": int(cap[0]),
         "l2_cache_size": table.key_value.l2 // 2**30,
