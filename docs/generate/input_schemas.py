@@ -22,7 +22,7 @@ _COUNT: Schema = {"type": "integer", "minimum": 1}
 _SIZE: Schema = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]}
 _GRIDS: Schema = {"enum": ["tenths", "twentieths", "fiftieths", "hundredths"]}
 _ONE_OR_MANY = {"Table": ("dist_types",), "Constraints": ("modes", "sharding_types")}
-_RATIO_GRIDS = {"Workload": ("cache_ratios",), "Constraints": ("cache_ratios",)}
+_RATIO_GRIDS = {"Workload": ("cache_ratios", "l1_ratios"), "Constraints": ("cache_ratios",)}
 
 
 def model_schema() -> Schema:
@@ -75,6 +75,10 @@ def cluster_schema() -> Schema:
     properties["ddr"] = {
         **_SIZE,
         "description": "DDR per machine, with a number of machines.",
+    }
+    properties["ssd"] = {
+        "$ref": "#/$defs/Ssd",
+        "description": "SSD of each machine, with a number of machines.",
     }
     machine = schema["$defs"]["Machine"]["properties"]
     _widen(machine, "ranks", _COUNT)

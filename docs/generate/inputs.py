@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from milp_planner.inputs import access, cluster, model, table
+from milp_planner.inputs import access, cluster, model, ssd, table
 from milp_planner.inputs.spec import Spec
 
 CLASSES: dict[str, type[Spec]] = {
@@ -36,6 +36,8 @@ CLASSES: dict[str, type[Spec]] = {
         cluster.Cluster,
         cluster.Machine,
         cluster.Rank,
+        ssd.Ssd,
+        ssd.KeyValue,
         cluster.Reservations,
         cluster.Interconnect,
     )
