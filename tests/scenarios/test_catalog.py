@@ -14,6 +14,7 @@ from scenarios.generator import generate
 MODELS = {
     "criteo-kaggle",
     "criteo-terabyte",
+    "dlrmv3-streaming-100b",
     "dlrmv4-yambda5b",
     "kuairand-27k",
     "mlperf-dlrm-dcnv2",
@@ -28,6 +29,7 @@ def test_what_ships() -> None:
     assert {entry.name for entry in clusters()} == machines | {
         "1xa10",
         "8xb200-tight",
+        "8xh100-ssd",
         "mixed-h100",
     }
     for entry in models():

@@ -66,7 +66,7 @@ def test_clusters_match_their_names(entry: Entry) -> None:
     first, second, *_ = cluster.name.split("x")
     machines, ranks = (int(first), int(second)) if second.isdigit() else (1, int(first))
     assert [len(machine.ranks) for machine in cluster.machines] == [ranks] * machines
-    assert cluster.name.removesuffix("-tight").endswith(f"x{cluster.profile}")
+    assert cluster.name.removesuffix("-tight").removesuffix("-ssd").endswith(f"x{cluster.profile}")
 
 
 @pytest.mark.parametrize(

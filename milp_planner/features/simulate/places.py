@@ -206,6 +206,7 @@ def _rows_moved(plan: Plan, run: TableRun) -> FloatArray:
     """
     job, training = run.job, plan.model.workload.trains
     mode, array = job.placed.mode, job.placed.kind == "torchrec"
+    mode = "CACHING" if mode == "SSD" else mode
     if plan.cluster.cpu_only:
         return np.zeros((len(run.steps), job.ranks))
     uses = 2.0 if training and mode != "CACHING" else 1.0

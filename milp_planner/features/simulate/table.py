@@ -152,8 +152,9 @@ def _shape_of(table: Table, placed: PlacedTable, ranks: int) -> Shape:
         return Shape(placed.mode, hbm, slots - kept, frequency)
     rows = -(-table.rows // ranks)
     held = -(-rows * ratio.numerator // ratio.denominator)
-    ways = UVM_WAYS if placed.mode == "CACHING" else max(rows, 1)  # arrays have a slot for each row
-    return Shape(placed.mode, held, rows, hbm_bucket=ways)
+    mode = "CACHING" if placed.mode == "SSD" else placed.mode  # the same cache, before SSD
+    ways = UVM_WAYS if mode == "CACHING" else max(rows, 1)  # arrays have a slot for each row
+    return Shape(mode, held, rows, hbm_bucket=ways)
 
 
 def known_ids(table: Table) -> tuple[int, ...]:
