@@ -61,6 +61,7 @@ COMMANDS = (
     Command("import-plan", "trainers:import_plan", "Trainers"),
     Command("import-stats", "trainers:import_stats", "Trainers"),
     Command("torchrec-dry-run", "torchrec:torchrec_dry_run", "Trainers"),
+    Command("serve", "serve:run", "Start"),
     Command("calibrate", "calibrate:run", "Start"),
     Command("list", "start:list_shipped", "Start"),
     Command("init", "start:init", "Start"),

@@ -1,0 +1,161 @@
+"""What a request may ask: text from outside becomes checked inputs, or one sentence.
+
+Nothing that a request says names a file: models come as text or as the name of a shipped one, and
+the fields of a model that would name files are refused before they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from milp_planner.errors import BadInput
+from milp_planner.features.explain.frontier import with_memory
+from milp_planner.features.plan.machines import with_machines
+from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.files import build, read_json
+from milp_planner.inputs.frequency import curve_names
+from milp_planner.inputs.problems import choice
+from milp_planner.inputs.strict_yaml import Document, read_yaml
+from milp_planner.pricing.profile import profile_names
+from milp_planner.serve.limits import Limits
+
+MOST_BYTES = 2**50
+
+
+class Catalog(Protocol):
+    """What ships: texts by name."""
+
+    @property
+    def models(self) -> Mapping[str, str]:
+        """YAML texts of models."""
+
+    @property
+    def clusters(self) -> Mapping[str, str]:
+        """YAML texts of clusters."""
+
+
+class Asked(BaseModel):
+    """A job: ``model`` and ``cluster`` are names of shipped ones, or YAML texts."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+    model: Annotated[str, Field(min_length=1, description="Name of a shipped model, or YAML text")]
+    cluster: Annotated[
+        str, Field(min_length=1, description="Name of a shipped cluster, or YAML text")
+    ]
+    objective: Literal["step_time", "busiest_rank", "total"] = "step_time"
+    time_limit: Annotated[float, Field(gt=0, le=86_400, description="seconds")] = 30.0
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    hbm: Annotated[
+        int | None, Field(gt=0, le=MOST_BYTES, description="bytes of the smallest rank")
+    ] = None
+    ddr: Annotated[
+        int | None, Field(gt=0, le=MOST_BYTES, description="bytes of the smallest machine")
+    ] = None
+    machines: Annotated[
+        int | None, Field(ge=1, le=4096, description="machines like the cluster's first")
+    ] = None
+    moves_from: Annotated[
+        str | None, Field(max_length=64, description="job whose plan is in production")
+    ] = None
+    most_moves: Annotated[
+        int | None, Field(ge=0, le=100_000, description="tables that may move from there")
+    ] = None
+
+
+def read_asked(body: bytes) -> Asked:
+    """A request's JSON; BadInput, one sentence, for anything else."""
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"the request is not UTF-8 text (byte {error.start})") from None
+    data = read_json(text, "request").data
+    if not isinstance(data, dict):
+        raise BadInput(f"request: needs a JSON object, found a {type(data).__name__}")
+    try:
+        asked = Asked.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "request"
+        message = f"{first['msg'][:1].lower()}{first['msg'][1:]}"
+        if first["type"] == "extra_forbidden":
+            message = choice(str(first["loc"][0]), [*Asked.model_fields])
+        raise BadInput(f"request: {where[:80]}: {message}") from None
+    if (asked.moves_from is None) != (asked.most_moves is None):
+        raise BadInput("request: moves_from and most_moves go together")
+    return asked
+
+
+def inputs_of(asked: Asked, catalog: Catalog, limits: Limits) -> tuple[Model, Cluster]:
+    """The model and the cluster as asked for; BadInput for what is wrong or too large."""
+    if asked.time_limit > limits.seconds:
+        raise BadInput(f"request: time_limit: at most {limits.seconds:g} s are given here")
+    model = build(Model, *_safe(_document(asked.model, "model", catalog.models)))
+    document = _document(asked.cluster, "cluster", catalog.clusters)
+    cluster = _resized(build(Cluster, document), asked)
+    if cluster.profile not in profile_names():
+        raise BadInput(
+            f"cluster: profile {cluster.profile!r}: {choice(cluster.profile, profile_names())}"
+        )
+    if len(model.tables) > limits.tables:
+        raise BadInput(f"model: {len(model.tables):,} tables; at most {limits.tables:,} here")
+    if cluster.num_ranks > limits.ranks:
+        raise BadInput(f"cluster: {cluster.num_ranks:,} ranks; at most {limits.ranks:,} here")
+    return model, cluster
+
+
+def _document(text: str, what: str, shipped: Mapping[str, str]) -> Document:
+    """YAML text, which has several fields and so a line break or brace; anything else is a name."""
+    if "\n" not in text and "{" not in text:
+        if text not in shipped:
+            raise BadInput(f"{what}: {choice(text[:80], list(shipped))}, or YAML text")
+        text = shipped[text]
+    document = read_yaml(text, what)
+    if not isinstance(document.data, dict):
+        raise BadInput(f"{what}: needs a mapping of fields")
+    return document
+
+
+def _safe(document: Document) -> tuple[Document, Path | None]:
+    """The document, and the folder that readers of shipped curves want; none where none is named.
+
+    BadInput for a field that names a file.
+    """
+    if isinstance(document.data.get("tables"), dict):
+        raise BadInput("model: tables: a service reads no files; allowed: a list of tables")
+    curves = [*_named(document.data, "curve")]
+    if any(_named(document.data, "keys")):
+        raise BadInput("model: access.keys: a service reads no files; allowed: other kinds")
+    for curve in curves:
+        if curve not in curve_names():
+            raise BadInput(f"model: access.curve: {choice(str(curve)[:80], curve_names())}")
+    return document, Path("/nonexistent") if curves else None
+
+
+def _named(data: Any, name: str) -> Iterator[Any]:
+    """Values of all fields of that name, at any depth."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            if key == name:
+                yield value
+            yield from _named(value, name)
+    elif isinstance(data, list):
+        for item in data:
+            yield from _named(item, name)
+
+
+def _resized(cluster: Cluster, asked: Asked) -> Cluster:
+    """With the machines and memories asked for."""
+    if asked.machines is not None and asked.machines != len(cluster.machines):
+        cluster = with_machines(cluster, asked.machines)
+    if asked.hbm is not None:
+        here = min(rank.hbm_bytes for rank in cluster.ranks)
+        cluster = with_memory(cluster, "hbm", asked.hbm - here)
+    if asked.ddr is not None:
+        here = min(machine.ddr_bytes for machine in cluster.machines)
+        cluster = with_memory(cluster, "ddr", asked.ddr - here)
+    return cluster

@@ -1,0 +1,179 @@
+"""One job in a process of its own: inputs on stdin, news on stdout, files in a folder.
+
+The process ends when its stdin does, so none outlives the service; SIGTERM ends the search and
+keeps the best plan.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from formulations import InstanceError, Settings
+from formulations.result.outcome import certified_gap, standing
+from formulations.settings import TracePoint
+from milp_planner.errors import BadInput
+from milp_planner.features.explain.budget import Budget
+from milp_planner.features.explain.page_curves import draw_trace
+from milp_planner.features.explain.replan import replan
+from milp_planner.features.plan.call import plan
+from milp_planner.features.plan.memory import memory_svg
+from milp_planner.features.plan.verdict import timeline_svg
+from milp_planner.features.report.page import ReportInfo, render, report_of, strip
+from milp_planner.files import write_atomically, write_json
+from milp_planner.inputs import Cluster, Model
+from milp_planner.integrations import exports
+from milp_planner.plans.placement import Plan
+from milp_planner.plans.plan_file import read_plan, write_plan
+
+PLAN, PICTURE, REPORT = "plan.json", "picture.json", "report.html"
+#: Seconds between two pieces of news at least.
+APART = 0.2
+
+
+class News:
+    """Lines of JSON for the service; what follows too soon waits for the next."""
+
+    def __init__(self, write: Callable[[str], object], clock: Callable[[], float]) -> None:
+        self._write, self._clock = write, clock
+        self._last, self._lock = -APART, threading.Lock()
+        self._points: list[TracePoint] = []
+
+    def tell(self, event: str, **values: Any) -> None:
+        """One line."""
+        with self._lock:
+            self._write(json.dumps({"event": event, **values}) + "\n")
+
+    def note(self, point: TracePoint) -> None:
+        """Progress of a solve, from any thread; the plan's cost only falls, the bound only rises."""
+        last = self._points[-1] if self._points else point
+        plans = [v for v in (last.objective, point.objective) if v is not None]
+        bounds = [v for v in (last.bound, point.bound) if v is not None]
+        best = replace(point, objective=min(plans, default=None), bound=max(bounds, default=None))
+        self._points.append(best)
+        if self._clock() - self._last >= APART:
+            self._last = self._clock()
+            drawing = draw_trace(self._points[-200:], best.seconds, "ps")
+            self.tell(
+                "progress", seconds=best.seconds, objective=best.objective, bound=best.bound,
+                chart="" if drawing is None else drawing.render(),
+            )  # fmt: skip
+
+
+def solved(job: dict[str, Any], news: News, stop: threading.Event) -> Plan:
+    """The plan of a job."""
+    model = Model.from_dict(job["model"], "model")
+    cluster = Cluster.from_dict(job["cluster"], "cluster")
+    settings = Settings(
+        time_limit=job["time_limit"], seed=job["seed"], workers=job["workers"], stop=stop,
+        on_progress=news.note,
+    )  # fmt: skip
+    if job["moves_from"] is None:
+        return plan(model, cluster, objective=job["objective"], settings=settings)
+    production = read_plan(job["moves_from"])
+    budget = Budget(settings).certifying()
+    _, best = replan(production, (job["most_moves"],), budget, model=model, cluster=cluster)
+    if best is None:
+        raise BadInput(f"no plan was found that moves at most {job['most_moves']} tables")
+    return best
+
+
+def write_files(best: Plan, folder: Path) -> dict[str, Any]:
+    """Everything a job can be asked for later; what the ``done`` event says."""
+    write_plan(best, folder / PLAN)
+    info = report_of(best)
+    write_atomically(folder / REPORT, render(info))
+    write_json(folder / PICTURE, picture_of(info))
+    able, unable = [], {}
+    for name in exports.FORMATS:
+        try:
+            write_atomically(folder / f"{name}.txt", exports.write(best, name))
+            able.append(name)
+        except BadInput as error:
+            unable[name] = str(error)
+    outcome = best.outcome
+    return {
+        "status": outcome.status.value, "standing": standing(outcome),
+        "stopped_by": outcome.stopped_by.value, "objective": outcome.objective,
+        "bound": outcome.bound, "certified_bound": outcome.certified_bound,
+        "certified_gap": certified_gap(outcome), "seconds": outcome.seconds,
+        "exports": able, "not_exported": unable,
+    }  # fmt: skip
+
+
+def picture_of(info: ReportInfo) -> dict[str, Any]:
+    """The verdict's boxes and the drawings of a plan, as the page shows them."""
+    drawings = []
+    if info.memory is not None:
+        drawings += [
+            memory_svg(info.memory, tier, info.verdict.time_unit)
+            for tier in info.memory.shown
+            if any(map(sum, tier.used))
+        ]
+    if info.ranks is not None and any(info.ranks.barriers):
+        drawings.append(timeline_svg(info.ranks))
+    trace = draw_trace(info.trace, info.verdict.seconds, info.verdict.time_unit)
+    return {
+        "strip": [
+            {"label": f.label, "value": f.value, "note": f.note, "style": f.style}
+            for f in strip(info.verdict)
+        ],
+        "drawings": [{"title": d.title, "about": d.about, "svg": d.render()} for d in drawings],
+        "chart": "" if trace is None else trace.render(),
+    }
+
+
+def main() -> None:
+    """Read a job from the first line of stdin, solve it, write its files, tell how it ended."""
+    job = json.loads(sys.stdin.buffer.readline())
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_service, daemon=True).start()
+    start, out = time.monotonic(), sys.stdout
+
+    def write(line: str) -> None:
+        out.write(line)
+        out.flush()
+
+    news = News(write, lambda: time.monotonic() - start)
+    codes: list[int] = []
+    thread = threading.Thread(target=lambda: codes.append(_answer(job, news, stop)), daemon=True)
+    thread.start()
+    while thread.is_alive():  # a handler of signals runs between two waits of the main thread
+        thread.join(0.1)
+    code = codes[0] if codes else 70
+    out.flush()
+    os._exit(code)  # a thread left in a solver must not hold the process
+
+
+def _answer(job: dict[str, Any], news: News, stop: threading.Event) -> int:
+    """Solve, write, tell; the exit code."""
+    try:
+        news.tell("done", **write_files(solved(job, news, stop), Path(job["folder"])))
+    except (BadInput, InstanceError) as error:
+        news.tell("failed", message=str(error))
+        return 2
+    except MemoryError:
+        news.tell("failed", message="out of memory")
+        return 3
+    return 0
+
+
+def _end_with_the_service() -> None:
+    sys.stdin.buffer.read()
+    os._exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+"""Jobs: a bounded queue, a process each, their news, and what became of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from formulations.settings import available_cores
+from milp_planner.inputs import Cluster, Model
+from milp_planner.serve.asked import Asked
+from milp_planner.serve.limits import Limits
+
+QUEUED, RUNNING, DONE, FAILED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
+ENDED = (DONE, FAILED, CANCELLED)
+#: Events of a job that are kept: the first few tell how it began, the others what is newest.
+MOST_EVENTS = 500
+#: Seconds between two looks at a process's memory, and between two signs of life to a reader.
+LOOK, ALIVE = 0.2, 10.0
+#: Bytes of the longest line that a process may tell.
+LINE = 4 * 2**20
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Full(Exception):
+    """No further job can wait."""
+
+
+@dataclass(eq=False)
+class Job:
+    """One job and all that is known of it."""
+
+    id: str
+    folder: Path
+    work: dict[str, Any]
+    state: str = QUEUED
+    events: list[dict[str, Any]] = field(default_factory=list)
+    told: int = 0
+    """Events so far, of which the newest are kept."""
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+    cancelling: bool = False
+    result: dict[str, Any] | None = None
+    message: str = ""
+    created: float = field(default_factory=time.time)
+    peak: int = 0
+    """Bytes of its process at most."""
+
+    def tell(self, event: dict[str, Any]) -> None:
+        """Add an event and wake all who listen."""
+        self.events.append(event)
+        self.told += 1
+        del self.events[:-MOST_EVENTS]
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a client sees."""
+        return {"id": self.id, "state": self.state, "message": self.message, "result": self.result,
+                "created": round(self.created, 3), "peak_bytes": self.peak}  # fmt: skip
+
+    async def follow(self) -> AsyncIterator[dict[str, Any] | None]:
+        """Its events from the first that is kept to the last; None is a sign of life."""
+        seen = self.told - len(self.events)
+        while True:
+            changed = self.changed
+            while seen < self.told:
+                seen = max(seen, self.told - len(self.events))
+                event = self.events[seen - self.told + len(self.events)]
+                seen += 1
+                yield event
+            if self.state in ENDED:
+                return
+            try:
+                await asyncio.wait_for(changed.wait(), ALIVE)
+            except TimeoutError:
+                yield None
+
+
+class Jobs:
+    """All jobs of a service."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.all: dict[str, Job] = {}
+        self.ended: Counter[str] = Counter()
+        self.seconds = 0.0
+        self.peak = 0
+        self._turns = asyncio.Semaphore(limits.running)
+        self._root = tempfile.TemporaryDirectory(prefix="milp-planner-serve.")
+
+    def count(self, state: str) -> int:
+        """Jobs in a state."""
+        return sum(job.state == state for job in self.all.values())
+
+    def submit(self, asked: Asked, model: Model, cluster: Cluster) -> Job:
+        """Queue a job; Full where too many wait."""
+        if self.count(QUEUED) >= self.limits.waiting:
+            raise Full
+        id = secrets.token_urlsafe(12)
+        folder = Path(self._root.name) / id
+        folder.mkdir()
+        before = None
+        if asked.moves_from is not None:
+            before = folder / "before.json"  # the other job may be forgotten while this one waits
+            shutil.copyfile(self.all[asked.moves_from].folder / "plan.json", before)
+        work = {
+            "model": model.to_dict(), "cluster": cluster.to_dict(), "objective": asked.objective,
+            "time_limit": asked.time_limit, "seed": asked.seed, "folder": str(folder),
+            "workers": max(1, available_cores() // self.limits.running),
+            "moves_from": None if before is None else str(before), "most_moves": asked.most_moves,
+        }  # fmt: skip
+        job = self.all[id] = Job(id, folder, work)
+        job.tell({"event": QUEUED})
+        job.task = asyncio.create_task(self._run(job))
+        self._forget()
+        return job
+
+    def _forget(self) -> None:
+        """The oldest of the ended jobs go."""
+        ended = [job for job in self.all.values() if job.state in ENDED]
+        for job in ended[: max(0, len(ended) - self.limits.kept)]:
+            del self.all[job.id]
+            shutil.rmtree(job.folder, ignore_errors=True)
+
+    async def _run(self, job: Job) -> None:
+        async with self._turns:
+            if job.cancelling:
+                self._end(job, CANCELLED, {"event": CANCELLED})
+                return
+            job.state = RUNNING
+            job.tell({"event": RUNNING})
+            start = time.monotonic()
+            try:
+                await self._solve(job)
+            except OSError as error:
+                self._end(job, FAILED, {"event": FAILED, "message": f"no process: {error}"})
+            finally:
+                self.seconds += time.monotonic() - start
+
+    async def _solve(self, job: Job) -> None:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "milp_planner.serve.child", stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE, start_new_session=True, limit=LINE, cwd=job.folder,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        )  # fmt: skip
+        assert process.stdin is not None and process.stdout is not None
+        watch = asyncio.create_task(self._watch(job, process))
+        last: dict[str, Any] = {}
+        try:
+            with contextlib.suppress(ConnectionError):
+                process.stdin.write(json.dumps(job.work).encode() + b"\n")
+                await process.stdin.drain()
+            job.work = {}
+            while line := await process.stdout.readline():
+                event = json.loads(line)
+                if event["event"] == "progress":
+                    job.tell(event)
+                else:
+                    last = event
+        finally:
+            if process.returncode is None and not last:
+                _kill(process)
+            await process.wait()
+            watch.cancel()
+        self._close(job, last)
+
+    def _close(self, job: Job, last: dict[str, Any]) -> None:
+        """What the process's last words, or their lack, mean."""
+        kind = last.pop("event", None)
+        if kind == DONE:
+            job.result = last
+            state = CANCELLED if job.cancelling else DONE
+            self._end(job, state, {"event": state, **last})
+        elif job.cancelling:
+            self._end(job, CANCELLED, {"event": CANCELLED})
+        else:
+            job.message = (
+                job.message or last.get("message") or "the process ended without an answer"
+            )
+            self._end(job, FAILED, {"event": FAILED, "message": job.message})
+
+    def _end(self, job: Job, state: str, event: dict[str, Any]) -> None:
+        job.state = state
+        self.ended[state] += 1
+        job.tell(event)
+
+    async def _watch(self, job: Job, process: asyncio.subprocess.Process) -> None:
+        """End the process when it takes too much memory or time, or after a cancelled job's grace."""
+        end = time.monotonic() + job.work["time_limit"] + self.limits.preparing
+        asked: float | None = None
+        while process.returncode is None:
+            job.peak = max(job.peak, resident(process.pid))
+            self.peak = max(self.peak, job.peak)
+            now = time.monotonic()
+            if job.peak > self.limits.memory:
+                job.message = f"it used more than {self.limits.memory:,} bytes of memory"
+            elif now > end:
+                job.message = "it took too long"
+            if job.message or (asked is not None and now > asked + self.limits.grace):
+                _kill(process)
+                return
+            if job.cancelling and asked is None:
+                asked = now
+                with contextlib.suppress(ProcessLookupError):
+                    process.send_signal(signal.SIGTERM)
+            await asyncio.sleep(LOOK)
+
+    def cancel(self, job: Job) -> None:
+        """Ask a job to stop; the best plan that it has by then is kept."""
+        job.cancelling = True
+        if job.state == QUEUED and job.task is not None:
+            job.task.cancel()
+            self._end(job, CANCELLED, {"event": CANCELLED})
+
+    async def close(self) -> None:
+        """End everything."""
+        tasks = [job.task for job in self.all.values() if job.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._root.cleanup()
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that a process holds; 0 where it is gone, or the system does not say."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
+    except (OSError, IndexError, ValueError):
+        return 0

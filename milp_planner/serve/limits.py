@@ -1,0 +1,30 @@
+"""What the service gives to whoever asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """All of them can be set on the command line."""
+
+    body: int = 4 * 2**20
+    """Bytes of a request at most."""
+    seconds: float = 300.0
+    """Longest time limit that a job may ask for."""
+    memory: int = 8 * 2**30
+    """Bytes that a job's process may use before it is ended."""
+    running: int = 1
+    """Jobs solved at the same time; the others wait."""
+    waiting: int = 16
+    """Jobs that may wait; one more is refused."""
+    kept: int = 64
+    """Finished jobs whose plans are kept; the oldest goes first."""
+    tables: int = 20_000
+    ranks: int = 4_096
+    """Of one job at most."""
+    grace: float = 5.0
+    """Seconds between asking a process to stop and ending it."""
+    preparing: float = 60.0
+    """Seconds that a process has besides its time limit: to start, price and write."""
