@@ -14,7 +14,7 @@ TOKEN = "MILP_PLANNER_TOKEN"
 _FEWEST = 16
 
 
-def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
+def run(
     host: Annotated[
         str, option("--host ADDRESS", "Where to listen; any but loopback needs a token.")
     ] = "127.0.0.1",

@@ -153,8 +153,8 @@ class Service:
     async def file(self, request: Request) -> Response:
         """One of the files that a finished job left; its name is one of few."""
         job, name = self._job(request.path_params["id"]), request.path_params["name"]
-        kinds = {"plan.json": "application/json", "picture.json": "application/json",
-                 "report.html": "text/html", **{f"{f}.txt": "text/plain" for f in FORMATS}}  # fmt: skip
+        kinds = {"plan.json": "application/json", "picture.json": "application/json"}
+        kinds |= {"report.html": "text/html", **{f"{f}.txt": "text/plain" for f in FORMATS}}
         if name not in kinds:
             raise Refused(404, f"a job has no such file; allowed: {', '.join(kinds)}")
         path = job.folder / name

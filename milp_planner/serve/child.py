@@ -54,7 +54,7 @@ class News:
             self._write(json.dumps({"event": event, **values}) + "\n")
 
     def note(self, point: TracePoint) -> None:
-        """Progress of a solve, from any thread; the plan's cost only falls, the bound only rises."""
+        """Progress of a solve, from any thread: a cost that only falls, a bound that only rises."""
         last = self._points[-1] if self._points else point
         plans = [v for v in (last.objective, point.objective) if v is not None]
         bounds = [v for v in (last.bound, point.bound) if v is not None]

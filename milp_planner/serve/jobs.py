@@ -157,7 +157,9 @@ class Jobs:
             env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
         )  # fmt: skip
         assert process.stdin is not None and process.stdout is not None
-        watch = asyncio.create_task(self._watch(job, process))
+        watch = asyncio.create_task(
+            self._watch(job, process, job.work["time_limit"] + self.limits.preparing)
+        )
         last: dict[str, Any] = {}
         try:
             with contextlib.suppress(ConnectionError):
@@ -197,9 +199,9 @@ class Jobs:
         self.ended[state] += 1
         job.tell(event)
 
-    async def _watch(self, job: Job, process: asyncio.subprocess.Process) -> None:
-        """End the process when it takes too much memory or time, or after a cancelled job's grace."""
-        end = time.monotonic() + job.work["time_limit"] + self.limits.preparing
+    async def _watch(self, job: Job, process: asyncio.subprocess.Process, seconds: float) -> None:
+        """End the process when it takes too much memory or time, or is cancelled and goes on."""
+        end = time.monotonic() + seconds
         asked: float | None = None
         while process.returncode is None:
             job.peak = max(job.peak, resident(process.pid))

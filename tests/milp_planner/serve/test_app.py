@@ -1,0 +1,235 @@
+"""The service from outside: jobs, their events and files; what is refused, and how."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+pytest.importorskip("starlette", reason="the extra serve is not installed")
+
+from milp_planner import read_plan, verify
+from milp_planner.serve.limits import Limits
+from tests.milp_planner.serve.served import CLUSTER, JOB, LONG, MODEL, Client, service
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    """A service that solves one job at a time, and two may wait."""
+    with service(Limits(waiting=2, body=200_000, seconds=60, grace=20)) as found:
+        yield found
+
+
+def test_a_job_is_planned_and_its_files_are_there(client: Client, tmp_path: Path) -> None:
+    """Events come in order; plan.json passes verify; the picture and the report are drawn."""
+    made = client.post(JOB)
+    assert made.code == 202 and made.headers["location"] == f"/v1/jobs/{made.json['id']}"
+    id = made.json["id"]
+    events = client.events(id)
+    kinds = [event["event"] for event in events]
+    assert kinds[:2] == ["queued", "running"] and kinds[-1] == "done"
+    assert set(kinds[2:-1]) <= {"progress"}
+    job = client.get(f"/v1/jobs/{id}").json
+    assert job["state"] == "done" and job["result"]["objective"] >= job["result"]["bound"]
+    assert job["peak_bytes"] > 2**20
+    file = tmp_path / "plan.json"
+    file.write_text(client.get(f"/v1/jobs/{id}/plan.json").text)
+    plan = read_plan(file)
+    assert verify(plan).ok and plan.outcome.objective == job["result"]["objective"]
+    picture = client.get(f"/v1/jobs/{id}/picture.json").json
+    assert picture["strip"] and all(d["svg"].startswith("<svg") for d in picture["drawings"])
+    report = client.get(f"/v1/jobs/{id}/report.html")
+    assert report.headers["content-security-policy"].startswith("sandbox allow-scripts;")
+    assert "small on two" in report.text
+    assert json.loads(client.get(f"/v1/jobs/{id}/torchrec.txt").text)
+    assert client.get(f"/v1/jobs/{id}/../../etc/passwd").code == 404
+
+
+def test_what_if_moves_few_tables(client: Client) -> None:
+    """A job may start from another's plan with less HBM; no more tables move than allowed."""
+    before = client.post({**JOB, "time_limit": 2.0}).json["id"]
+    client.until(before, "done")
+    changed = {**JOB, "hbm": 12 * 2**30, "moves_from": before, "most_moves": 0}
+    after = client.post(changed).json["id"]
+    assert client.until(after, "done")["result"]["status"] in ("optimal", "feasible")
+    tables = [client.get(f"/v1/jobs/{id}/plan.json").json["tables"] for id in (before, after)]
+    assert [(t["option"], t["ranks"]) for t in tables[0]] == [
+        (t["option"], t["ranks"]) for t in tables[1]
+    ]
+    assert client.post({**changed, "moves_from": "nobody"}).code == 404
+    assert "go together" in client.post({**JOB, "most_moves": 1}).json["error"]
+
+
+def test_more_machines_and_less_memory_are_those_of_the_plan(client: Client) -> None:
+    """The plan's cluster has what was asked for."""
+    id = client.post({**JOB, "machines": 2, "hbm": 8 * 2**30, "ddr": 32 * 2**30}).json["id"]
+    client.until(id, "done")
+    cluster = client.get(f"/v1/jobs/{id}/plan.json").json["cluster"]
+    assert len(cluster["machines"]) == 2
+    assert {m["ddr"] for m in cluster["machines"]} == {32 * 2**30}
+    assert {r["hbm"] for m in cluster["machines"] for r in m["ranks"]} == {8 * 2**30}
+
+
+def test_a_cancelled_job_keeps_its_best_plan_and_the_queue_is_bounded(client: Client) -> None:
+    """One runs, two wait, the next is refused with 429; a waiting job is gone at once; the running
+    one hands back what it has."""
+    running = client.post(LONG).json["id"]
+    client.until(running, "running")
+    waiting = [client.post(JOB).json["id"] for _ in range(2)]
+    refused = client.post(JOB)
+    assert refused.code == 429 and "waiting already" in refused.json["error"]
+    assert client.get(f"/v1/jobs/{waiting[0]}/plan.json").code == 409
+    assert client.ask("DELETE", f"/v1/jobs/{waiting[1]}").json["state"] == "cancelled"
+    for _ in range(600):
+        if any(e["objective"] for e in _progress(client, running)):
+            break
+    assert client.ask("DELETE", f"/v1/jobs/{running}").code == 202
+    job = client.until(running, "cancelled")
+    assert job["result"]["stopped_by"] == "interrupted"
+    assert client.get(f"/v1/jobs/{running}/plan.json").code == 200
+    assert client.until(waiting[0], "done")
+    assert client.events(waiting[1])[-1]["event"] == "cancelled"
+    assert client.ask("DELETE", f"/v1/jobs/{running}").json["state"] == "cancelled"
+
+
+def _progress(client: Client, id: str) -> list[dict]:
+    """Progress so far, read from the open stream until some came."""
+    import urllib.request
+
+    url = f"http://127.0.0.1:{client.port}/v1/jobs/{id}/events"
+    with urllib.request.urlopen(url, timeout=60) as stream:
+        for line in stream:
+            if line.startswith(b"data: ") and json.loads(line[6:])["event"] == "progress":
+                return [json.loads(line[6:])]
+    return []
+
+
+HOSTILE = {
+    "no JSON": (b"{", "not valid JSON"),
+    "not UTF-8": (b"\xff\xfe", "not UTF-8"),
+    "a list": (b"[]", "JSON object"),
+    "NaN": (b'{"model": "kuairand-27k", "cluster": "1xa10", "time_limit": NaN}', "NaN"),
+    "deep JSON": (b"[" * 100_000, "nested too deeply"),
+    "a field twice": (b'{"model": "a", "model": "b"}', "written twice"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_bodies_get_a_sentence(client: Client, name: str) -> None:
+    """4xx with one sentence, whatever comes."""
+    body, words = HOSTILE[name]
+    answer = client.ask("POST", "/v1/jobs", body)
+    assert answer.code == 422 and words in answer.json["error"]
+    assert "\n" not in answer.json["error"] and "Traceback" not in answer.text
+
+
+def _model(extra: str) -> str:
+    return MODEL.replace("dim: 64}\n  - {name: items", f"dim: 64, {extra}}}\n  - {{name: items", 1)
+
+
+WRONG = {
+    "unknown field": ({**JOB, "modle": "x"}, "modle"),
+    "wrong type": ({**JOB, "time_limit": "long"}, "time_limit"),
+    "a boolean": ({**JOB, "hbm": True}, "hbm"),
+    "too long": ({**JOB, "time_limit": 61.0}, "at most 60 s"),
+    "too much": ({**JOB, "hbm": 2**60}, "hbm"),
+    "too many machines": ({**JOB, "machines": 10**9}, "machines"),
+    "a name that climbs": ({**JOB, "model": "../../etc/passwd"}, "kuairand-27k"),
+    "a path": ({**JOB, "cluster": "/etc/passwd"}, "1xa10"),
+    "an alias": ({**JOB, "model": "a: &a [1]\nb: *a\n"}, "anchor"),
+    "a tag": ({**JOB, "model": "a: !!python/object:os.system x\n"}, "tag"),
+    "deep YAML": ({**JOB, "model": "\n" + "[" * 5_000}, "model"),
+    "tables in a file": ({**JOB, "model": "name: m\ntables: {csv: /etc/passwd}\n"}, "no files"),
+    "tables in JSON": ({**JOB, "model": "name: m\ntables: {json: x.json}\n"}, "no files"),
+    "keys in a file": (
+        {**JOB, "model": _model("access: {kind: sample, keys: /etc/passwd}")}, "no files",
+    ),
+    "a curve in a file": (
+        {**JOB, "model": _model("access: {kind: frequency, curve: /etc/passwd.csv}")}, "curve",
+    ),
+    "keys in a pattern": (
+        {**JOB, "model": MODEL + "patterns: {'*': {access: {kind: sample, keys: k.csv}}}\n"},
+        "no files",
+    ),
+    "a profile in a file": (
+        {**JOB, "cluster": CLUSTER.replace("a10", "/etc/passwd.yaml")}, "profile",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_may_not_be_asked_is_refused_in_a_sentence(client: Client, name: str) -> None:
+    """422, the field named; no file of the server is opened."""
+    job, words = WRONG[name]
+    answer = client.post(job)
+    assert answer.code == 422 and words in answer.json["error"]
+    assert "root:" not in answer.text and len(answer.json["error"]) < 2_000
+
+
+def test_size_type_host_and_origin_are_checked(client: Client) -> None:
+    """413, also where no length is said; 415; a page of another origin, and another host's name."""
+    assert client.ask("POST", "/v1/jobs", b"x" * 200_001).code == 413
+    assert client.ask("POST", "/v1/jobs", b"{}", Content_Type="text/plain").code == 415
+    assert client.post(JOB, Origin="http://evil.example").code == 403
+    assert client.get("/v1/jobs/nobody").code == 404
+    assert client.ask("PUT", "/v1/jobs").code == 405
+    assert client.get("/no/such/thing").json["error"] == "there is nothing here"
+    with service(hosts={"127.0.0.1"}) as bound:
+        assert bound.get("/v1/shipped").code == 200
+        assert bound.get("/v1/shipped", Host="rebound.example").code == 421
+
+
+def test_a_token_opens_all_but_the_page() -> None:
+    """Without it 401; the page tells nothing and needs none."""
+    with service(token="0123456789abcdef") as client:
+        assert client.get("/v1/shipped").code == 200
+        stranger = Client(client.port)
+        for path in ("/v1/shipped", "/metrics", "/v1/jobs", "/openapi.json"):
+            assert stranger.get(path).code == 401
+        assert stranger.get("/v1/jobs", Authorization="Bearer nearly").code == 401
+        assert stranger.get("/").code == 200
+
+
+def test_too_much_memory_ends_a_job() -> None:
+    """The process is ended, the job says why, the service goes on."""
+    with service(Limits(memory=2**20)) as client:
+        id = client.post(JOB).json["id"]
+        assert "1,048,576 bytes of memory" in client.until(id, "failed")["message"]
+        assert client.get("/healthz").code == 200
+
+
+def test_old_jobs_are_forgotten() -> None:
+    """Of the ended jobs as many are kept as is said."""
+    with service(Limits(kept=1)) as client:
+        ids = []
+        for _ in range(3):
+            ids.append(client.post({**JOB, "time_limit": 1.0}).json["id"])
+            client.until(ids[-1], "done")
+        client.post(JOB)
+        known = {job["id"] for job in client.get("/v1/jobs").json["jobs"]}
+        assert ids[0] not in known and ids[2] in known
+
+
+def test_metrics_and_description(client: Client) -> None:
+    """Counters of jobs and answers; every path of the description is one of the service."""
+    text = client.get("/metrics").text
+    assert 'milp_planner_jobs{state="running"} ' in text
+    assert 'milp_planner_http_answers_total{code="200"}' in text
+    described = client.get("/openapi.json").json
+    assert described["openapi"].startswith("3.1")
+    assert set(described["components"]["schemas"]["Asked"]["required"]) == {"model", "cluster"}
+    for path, operations in described["paths"].items():
+        for method in operations:
+            filled = path.replace("{id}", "x").replace("{name}", "x").replace("{kind}", "models")
+            assert client.ask(method.upper(), filled, b"" if method == "post" else None).code != 405
+
+
+def test_the_page_is_strict(client: Client) -> None:
+    """Nothing inline, nothing from elsewhere."""
+    page = client.get("/")
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert "unsafe" not in page.headers["content-security-policy"]
+    assert "<style" not in page.text and "onclick" not in page.text and "http" not in page.text
