@@ -1,0 +1,54 @@
+"""``milp-planner serve``: what it refuses before it listens, and that it answers."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+from milp_planner.cli.serve import TOKEN, is_loopback
+from tests.milp_planner.cli.conftest import Cli
+
+pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+
+
+def test_which_addresses_are_this_machine() -> None:
+    """All of 127/8 and ::1; no name but localhost."""
+    assert [is_loopback(h) for h in ("127.0.0.1", "127.9.9.9", "::1", "localhost")] == [True] * 4
+    assert [is_loopback(h) for h in ("0.0.0.0", "::", "10.0.0.1", "example.org")] == [False] * 4
+
+
+def test_other_addresses_need_a_token(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit 2 in one sentence, before anything listens; a short token is none."""
+    monkeypatch.delenv(TOKEN, raising=False)
+    refused = cli("serve", "--host", "0.0.0.0")
+    assert refused.code == 2 and f"set {TOKEN}" in refused.err
+    monkeypatch.setenv(TOKEN, "short")
+    assert "16 characters" in cli("serve").err
+    monkeypatch.delenv(TOKEN)
+    assert cli("serve", "--most-memory", "lots").code == 2
+
+
+def test_it_says_where_it_listens_and_ends_on_ctrl_c() -> None:
+    """One command; the address it prints answers; SIGINT ends it."""
+    command = [sys.executable, "-m", "milp_planner", "serve", "--port", "0"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ})
+    assert process.stderr is not None
+    found = re.search(r"http://127\.0\.0\.1:\d+/", process.stderr.readline())
+    assert found is not None
+    end = 50
+    while end:
+        try:
+            with urllib.request.urlopen(found[0] + "healthz", timeout=5) as answer:
+                assert answer.read() == b'{"ok":true}'
+            break
+        except OSError:
+            end -= 1
+    assert end
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) in (0, 130)

@@ -1,0 +1,91 @@
+"""Requests become inputs; what names a file is refused however deep it stands."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from milp_planner.errors import BadInput
+from milp_planner.inputs import files, frequency, table
+from milp_planner.serve.asked import Asked, inputs_of, read_asked
+from milp_planner.serve.limits import Limits
+from tests.milp_planner.serve.served import CLUSTER, MODEL
+
+
+@dataclass
+class Catalog:
+    """One model, one cluster."""
+
+    models: dict[str, str] = field(default_factory=lambda: {"small": MODEL})
+    clusters: dict[str, str] = field(default_factory=lambda: {"two": CLUSTER})
+
+
+def asked(**fields: Any) -> Asked:
+    """A request for the small model."""
+    return read_asked(json.dumps({"model": "small", "cluster": "two", **fields}).encode())
+
+
+def test_names_and_texts_are_read_and_resized() -> None:
+    """A shipped name or YAML; sizes and machines as asked for."""
+    model, cluster = inputs_of(asked(hbm=2**33, machines=3), Catalog(), Limits())
+    assert [t.name for t in model.tables] == ["users", "items"]
+    assert len(cluster.machines) == 3 and {r.hbm_bytes for r in cluster.ranks} == {2**33}
+    text, _ = inputs_of(asked(model=MODEL), Catalog(), Limits())
+    assert text.fingerprint() == model.fingerprint()
+
+
+def test_limits_are_told() -> None:
+    """Tables, ranks, seconds."""
+    for limits, words in (
+        (Limits(tables=1), "2 tables; at most 1"), (Limits(ranks=1), "2 ranks; at most 1"),
+        (Limits(seconds=1.0), "at most 1 s"),
+    ):  # fmt: skip
+        with pytest.raises(BadInput, match=words):
+            inputs_of(asked(), Catalog(), limits)
+
+
+def test_a_shipped_curve_may_be_named() -> None:
+    """It is no file of the server's user; one that ends in .csv is refused."""
+    name = frequency.curve_names()[0]
+    curve = "{kind: frequency, curve: %s}"
+    model, _ = inputs_of(
+        asked(model=MODEL.replace("dim: 64}", f"dim: 64, access: {curve % name}}}", 1)),
+        Catalog(), Limits(),
+    )  # fmt: skip
+    assert model.tables[0].access.kind == "histogram"
+
+
+PLACES = ("tables", "defaults", "patterns", "features", "x")
+VALUES = st.recursive(
+    st.sampled_from(["/etc/passwd", "../x.csv", "a.json", 1, None]),
+    lambda inner: st.dictionaries(
+        st.sampled_from(["keys", "curve", "csv", "json", "access", "kind", *PLACES]), inner
+    ) | st.lists(inner, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+
+
+@given(document=st.dictionaries(st.sampled_from(PLACES), VALUES))
+def test_no_document_opens_a_file(document: dict[str, Any]) -> None:
+    """Whatever a model says, nothing that reads files is called."""
+
+    def never(*arguments: Any, **_: Any) -> Any:
+        raise AssertionError(f"a file is read: {arguments}")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(files, "read_text", never)
+        patched.setattr(files, "csv_lines", never)
+        patched.setattr(frequency, "csv_lines", never)
+        patched.setattr(table, "histogram_of", never)
+        patched.setattr(Path, "read_text", never)
+        patched.setattr(builtins, "open", never)
+        text = json.dumps({"name": "m", **document})  # JSON is YAML
+        with pytest.raises(BadInput):
+            inputs_of(asked(model=text), Catalog(), Limits())

@@ -1,0 +1,48 @@
+"""The process of a job: what it tells, how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from formulations.settings import TracePoint
+from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.files import build
+from milp_planner.inputs.model import Model
+from milp_planner.inputs.strict_yaml import read_yaml
+from milp_planner.serve.child import APART, News
+from tests.milp_planner.serve.served import CLUSTER, MODEL
+
+
+def test_news_come_apart_and_only_improve() -> None:
+    """A worse plan is not news; what follows too soon is left to the next line."""
+    lines: list[str] = []
+    now = [0.0]
+    news = News(lines.append, lambda: now[0])
+    for at, objective, bound in ((0.0, 9, None), (0.1, 7, 3), (APART, 8, 5), (9.0, None, 2)):
+        now[0] = at
+        news.note(TracePoint(at, objective, bound, "auto"))
+    told = [json.loads(line) for line in lines]
+    assert [(each["objective"], each["bound"]) for each in told] == [(9, None), (7, 5), (7, 5)]
+    assert all(each["chart"].startswith("<svg") for each in told)
+
+
+def test_it_ends_when_the_service_does(tmp_path: Path) -> None:
+    """With stdin closed the process is gone, in the middle of a long solve."""
+    job = {
+        "model": build(Model, read_yaml(MODEL, "model")).to_dict(),
+        "cluster": build(Cluster, read_yaml(CLUSTER, "cluster")).to_dict(),
+        "objective": "step_time", "time_limit": 600.0, "seed": 0, "workers": 1,
+        "moves_from": None, "most_moves": None, "folder": str(tmp_path),
+    }  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-m", "milp_planner.serve.child"],
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(job).encode() + b"\n")
+    process.stdin.close()
+    assert process.wait(60) == 130
+    assert not list(tmp_path.iterdir())
