@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 
 import pytest
@@ -49,6 +50,7 @@ def test_it_says_where_it_listens_and_ends_on_ctrl_c() -> None:
             break
         except OSError:
             end -= 1
+            time.sleep(0.2)
     assert end
     process.send_signal(signal.SIGINT)
     assert process.wait(30) in (0, 130)

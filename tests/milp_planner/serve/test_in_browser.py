@@ -32,7 +32,7 @@ def page(served: Client) -> Iterator[browser.Browser]:
     """The page, with the small model pasted and planned."""
     with browser.browser() as session:
         session.open(f"http://127.0.0.1:{served.port}/")
-        until(session, "return document.getElementById('model').value.length > 0")
+        until(session, "return document.getElementById('cluster').value.length > 0")
         session.run(
             f"""const put = (id, text) => {{ const field = document.getElementById(id);
             field.value = text; field.dispatchEvent(new Event('input')); }};
