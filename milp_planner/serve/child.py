@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,14 @@ from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.page_curves import draw_trace
 from milp_planner.features.explain.replan import replan
 from milp_planner.features.plan.call import plan
-from milp_planner.features.plan.memory import memory_svg
-from milp_planner.features.plan.verdict import timeline_svg
-from milp_planner.features.report.page import ReportInfo, render, report_of, strip
+from milp_planner.features.report.page import (
+    ReportInfo,
+    memory_section,
+    render,
+    report_of,
+    strip,
+    time_section,
+)
 from milp_planner.files import write_atomically, write_json
 from milp_planner.inputs import Cluster, Model
 from milp_planner.integrations import exports
@@ -111,23 +116,20 @@ def write_files(best: Plan, folder: Path) -> dict[str, Any]:
 
 
 def picture_of(info: ReportInfo) -> dict[str, Any]:
-    """The verdict's boxes and the drawings of a plan, as the page shows them."""
-    drawings = []
-    if info.memory is not None:
-        drawings += [
-            memory_svg(info.memory, tier, info.verdict.time_unit)
-            for tier in info.memory.shown
-            if any(map(sum, tier.used))
-        ]
-    if info.ranks is not None and any(info.ranks.barriers):
-        drawings.append(timeline_svg(info.ranks))
+    """The verdict's boxes, and memory and time as the report draws them."""
+    sections = (memory_section(info), time_section(info))
     trace = draw_trace(info.trace, info.verdict.seconds, info.verdict.time_unit)
     return {
-        "strip": [
-            {"label": f.label, "value": f.value, "note": f.note, "style": f.style}
-            for f in strip(info.verdict)
+        "strip": [asdict(fact) for fact in strip(info.verdict)],
+        "sections": [
+            {
+                "title": section.title,
+                "key": [asdict(key) for key in section.key],
+                "drawings": [asdict(part) for part in section.parts if part.svg],
+            }
+            for section in sections
+            if section is not None
         ],
-        "drawings": [{"title": d.title, "about": d.about, "svg": d.render()} for d in drawings],
         "chart": "" if trace is None else trace.render(),
     }
 

@@ -134,6 +134,17 @@ function chart(svg) {
   by("chart").replaceChildren(...(svg ? [picture(svg)] : []));
 }
 
+function colours(keys) {
+  const list = element("ul", "", "key");
+  list.append(...keys.map((key) => {
+    const item = element("li"), box = '<svg viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10"/></svg>';
+    item.append(picture(box), key.text);
+    item.querySelector("rect").setAttribute("class", key.style);
+    return item;
+  }));
+  return list;
+}
+
 function draw(found) {
   by("strip").replaceChildren(...found.strip.map((fact) => {
     const box = element("div"), value = element("dd", fact.value, fact.style);
@@ -142,10 +153,15 @@ function draw(found) {
     return box;
   }));
   chart(found.chart);
-  by("drawings").replaceChildren(...found.drawings.map((drawing) => {
-    const figure = element("figure");
-    figure.append(element("h3", drawing.title), picture(drawing.svg), element("figcaption", drawing.about, "soft"));
-    return figure;
+  by("drawings").replaceChildren(...found.sections.map((section) => {
+    const part = element("section");
+    part.append(element("h2", section.title), colours(section.key));
+    for (const drawing of section.drawings) {
+      const figure = element("figure");
+      figure.append(element("h3", drawing.heading), picture(drawing.svg), element("figcaption", drawing.note, "soft"));
+      part.append(figure);
+    }
+    return part;
   }));
 }
 

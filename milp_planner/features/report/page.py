@@ -131,8 +131,8 @@ def render(info: ReportInfo) -> str:
     tables = "no placement" if info.tables is None else f"{len(info.tables.rows):,} tables"
     sections = [
         shortage_section(info.shortage or info.answers.why_not, unit),
-        _memory_section(info),
-        _time_section(info),
+        memory_section(info),
+        time_section(info),
         _goals_section(info.verdict),
         _modes_section(info),
         *explained(info.answers),
@@ -201,7 +201,7 @@ def _proof(info: VerdictInfo) -> list[Fact]:
     return [*found, Fact("proved bound", show_cost(info.bound, unit), word)]
 
 
-def _memory_section(info: ReportInfo) -> Section | None:
+def memory_section(info: ReportInfo) -> Section | None:
     """Stacks or heat map of every memory that is in use."""
     if info.memory is None:
         return None
@@ -231,7 +231,7 @@ def _memory_section(info: ReportInfo) -> Section | None:
                    tuple(parts), points)  # fmt: skip
 
 
-def _time_section(info: ReportInfo) -> Section | None:
+def time_section(info: ReportInfo) -> Section | None:
     """The timeline, then every rank as a table."""
     if info.ranks is None or not any(info.ranks.barriers):
         return None

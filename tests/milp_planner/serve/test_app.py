@@ -40,7 +40,9 @@ def test_a_job_is_planned_and_its_files_are_there(client: Client, tmp_path: Path
     plan = read_plan(file)
     assert verify(plan).ok and plan.outcome.objective == job["result"]["objective"]
     picture = client.get(f"/v1/jobs/{id}/picture.json").json
-    assert picture["strip"] and all(d["svg"].startswith("<svg") for d in picture["drawings"])
+    assert picture["strip"] and all(
+        d["svg"].startswith("<svg") for s in picture["sections"] for d in s["drawings"]
+    )
     report = client.get(f"/v1/jobs/{id}/report.html")
     assert report.headers["content-security-policy"].startswith("sandbox allow-scripts;")
     assert "small on two" in report.text
