@@ -1,8 +1,8 @@
 """200 requests of 20 clients at once, with cancels, killed processes and hostile bodies.
 
-Run as ``python -m benchmarks.serve.run [-o FILE]`` (needs the extra ``serve``). It starts the service
-as a user would, and ends with exit code 1 when a job is lost, an answer is not what it should be,
-a process outlives the service, or memory grows beyond what is stated.
+Run as ``python -m benchmarks.serve.run [-o FILE]`` (needs the extra ``serve``). It starts the
+service as a user would, and ends with exit code 1 when a job is lost, an answer is not what it
+should be, a process outlives its job, or memory grows beyond what is stated.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ HOSTILE = (
     json.dumps({"model": "name: m\ntables: {csv: /etc/passwd}\n", "cluster": "1xa10"}).encode(),
     json.dumps({"model": "../../etc/passwd", "cluster": "1xa10"}).encode(),
 )  # fmt: skip
+#: How they may end; the others are done or cancelled.
+ALLOWED = {"plan": ("done",), "kill": ("failed", "cancelled")}
 #: Bytes that the service itself may grow by between the first and the last quarter of the requests.
 MOST_GROWTH = 64 * 2**20
 
@@ -109,9 +111,7 @@ class Load:
         if kind == "kill" and not self._kill(id):
             self.ask("DELETE", f"v1/jobs/{id}")
         state = self._end(id)
-        allowed = {"plan": ("done",), "kill": ("failed", "cancelled")}.get(
-            kind, ("cancelled", "done")
-        )
+        allowed = ALLOWED.get(kind, ("cancelled", "done"))
         self._expect(state in allowed, f"{kind}: job {id} is {state}")
         self.seen[f"{kind}: {state}"] += 1
 
@@ -129,9 +129,7 @@ class Load:
         """The state in the last of its events; the stream ends there."""
         with urllib.request.urlopen(f"{self.address}v1/jobs/{id}/events", timeout=300) as news:
             told = [line[7:].strip().decode() for line in news if line.startswith(b"event: ")]
-        self._expect(
-            told[-1] in ("done", "failed", "cancelled"), f"job {id} ended with {told[-1:]}"
-        )
+        self._expect(told[-1] in ("done", "failed", "cancelled"), f"job {id}: {told[-1]}")
         return told[-1]
 
     def _expect(self, so: bool, otherwise: str) -> None:

@@ -40,9 +40,9 @@ def test_a_job_is_planned_and_its_files_are_there(client: Client, tmp_path: Path
     plan = read_plan(file)
     assert verify(plan).ok and plan.outcome.objective == job["result"]["objective"]
     picture = client.get(f"/v1/jobs/{id}/picture.json").json
-    assert picture["strip"] and all(
-        d["svg"].startswith("<svg") for s in picture["sections"] for d in s["drawings"]
-    )
+    drawings = [drawing for section in picture["sections"] for drawing in section["drawings"]]
+    assert picture["strip"] and drawings
+    assert all(drawing["svg"].startswith("<svg") for drawing in drawings)
     report = client.get(f"/v1/jobs/{id}/report.html")
     assert report.headers["content-security-policy"].startswith("sandbox allow-scripts;")
     assert "small on two" in report.text
