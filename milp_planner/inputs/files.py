@@ -14,6 +14,7 @@ from milp_planner.errors import CHECK, BadInput, Problem
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import Loc, explain, likeliest_first, show_path
+from milp_planner.inputs.repeated import written_names
 from milp_planner.inputs.spec import Spec
 from milp_planner.inputs.strict_yaml import (
     Document,
@@ -106,9 +107,10 @@ def _as_written(path: Loc, data: Any) -> Loc:
 
 def _matching(path: Loc, data: Any) -> list[str]:
     """The patterns that the table at a path matches."""
-    if not _is_there((*path[:2], "name"), data) or not isinstance(data.get("patterns"), dict):
+    table = data["tables"][path[1]] if _is_there(path[:2], data) else None
+    if not isinstance(table, dict) or not isinstance(data.get("patterns"), dict):
         return []
-    name = str(data["tables"][path[1]]["name"])
+    name = written_names(table)[0]
     return [pattern for pattern in data["patterns"] if fnmatchcase(name, str(pattern))]
 
 
@@ -121,7 +123,7 @@ def _is_there(path: Loc, data: Any) -> bool:
     return True
 
 
-TEXT_COLUMNS = frozenset({"name", "external_storage", "admit_strategy"})
+TEXT_COLUMNS = frozenset({"name", "names", "external_storage", "admit_strategy"})
 """CSV columns whose cells are text even where they look like numbers."""
 
 LIST_COLUMNS = frozenset(

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, WrapValidator, model_validator
 
 from milp_planner.inputs.problems import (
     Loc,
@@ -17,6 +17,7 @@ from milp_planner.inputs.problems import (
     problem_at,
     problems_at,
 )
+from milp_planner.inputs.repeated import spread, written_names
 from milp_planner.inputs.spec import Bytes, Count, Spec, as_tuple
 from milp_planner.inputs.table import (
     L1_RATIOS,
@@ -134,7 +135,7 @@ class Model(Spec):
     """How the tables are used."""
     outside_embeddings: OutsideEmbeddings | None = None
     """What the step needs besides embeddings; absent, a share of the HBM is assumed."""
-    tables: Annotated[tuple[Table, ...], BeforeValidator(as_tuple)]
+    tables: Annotated[tuple[Table, ...], WrapValidator(spread), BeforeValidator(as_tuple)]
     """The embedding tables; an empty list if there are none."""
 
     @model_validator(mode="before")
@@ -154,20 +155,6 @@ class Model(Spec):
             if isinstance(tables, list | tuple):
                 tables = _filled(tables, pattern, fields, path)
         return rest if tables is None else {**rest, "tables": tables}
-
-    @field_validator("tables", mode="after")
-    @classmethod
-    def _unique(cls, tables: tuple[Table, ...]) -> tuple[Table, ...]:
-        seen: dict[str, int] = {}
-        again = []
-        for number, table in enumerate(tables):
-            first = seen.setdefault(table.name, number)
-            if first != number:
-                what = f"found {table.name!r} again (as in tables[{first}])"
-                again.append((f"{what}; allowed: names used once", (number, "name")))
-        if again:
-            raise problems_at(again)
-        return tables
 
     @property
     def weight_bytes(self) -> int:
@@ -206,11 +193,20 @@ def _check_names(fields: Any, path: Loc) -> None:
 
 def _filled(tables: Sequence[Any], pattern: str, fields: dict[str, Any], path: Loc) -> list[Any]:
     """Tables, those whose names match with the fields that they do not write themselves."""
-    takes = [isinstance(t, dict) and fnmatchcase(str(t.get("name")), pattern) for t in tables]
+    takes = [isinstance(t, dict) and _matches(t, pattern, path) for t in tables]
     if fields and not any(takes) and all(isinstance(t, dict) for t in tables):
         raise problem_at("there are no tables to take them; leave them out", *path)
     _check_untaken(fields, [t for t, take in zip(tables, takes, strict=True) if take], path)
     return [{**fields, **t} if take else t for t, take in zip(tables, takes, strict=True)]
+
+
+def _matches(table: dict[str, Any], pattern: str, path: Loc) -> bool:
+    """Whether a pattern matches the names that a line stands for: all of them or none."""
+    found = {fnmatchcase(name, pattern) for name in written_names(table)}
+    if len(found) > 1:
+        some = f"matches only some of {table['names']}; allowed: all of them or none"
+        raise problem_at(some, *path)
+    return found.pop()
 
 
 def _check_untaken(fields: dict[str, Any], tables: list[dict[str, Any]], at: Loc) -> None:

@@ -1,0 +1,77 @@
+"""Lines that stand for many equal tables: ``names: t0..t99`` instead of ``name``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from milp_planner.inputs.problems import Loc, problem_at, problems_at
+from milp_planner.inputs.quantities import show
+from milp_planner.inputs.table import Table
+
+MOST = 100_000
+"""Tables of one line at most."""
+
+_RANGE = re.compile(r"(?P<stem>.*?)(?P<first>\d+)\.\.(?P=stem)(?P<last>\d+)")
+
+
+def written_names(table: dict[Any, Any]) -> list[str]:
+    """Names of the tables that a line stands for; a wrong range is one name."""
+    text = table.get("names", table.get("name"))
+    return (_range(text) if "names" in table else None) or [str(text)]
+
+
+def spread(value: Any, check: Callable[[Any], tuple[Table, ...]]) -> tuple[Table, ...]:
+    """Check every line once, and put its tables in its place; names are unique over all lines."""
+    if not isinstance(value, tuple):
+        return check(value)
+    lines = [_named(number, line) for number, line in enumerate(value)]
+    tables = check(tuple(line for line, _ in lines))
+    spread_out = [
+        (table if name == table.name else table.model_copy(update={"name": name}), number)
+        for number, (table, (_, names)) in enumerate(zip(tables, lines, strict=True))
+        for name in names or (table.name,)
+    ]
+    _check_unique(spread_out)
+    return tuple(table for table, _ in spread_out)
+
+
+def _named(number: int, line: Any) -> tuple[Any, list[str] | None]:
+    """A line with ``name``, and the names it stands for where it has ``names`` instead."""
+    if not isinstance(line, dict) or "names" not in line:
+        return line, None
+    for other in ("name", "features"):
+        if other in line:
+            raise problem_at(f"does not go with {other}; allowed: one of them", number, "names")
+    names = _range(line["names"])
+    if names is None:
+        allowed = f"two names of rising numbers, as in t0..t99, at most {MOST:,} tables"
+        raise problem_at(f"found {show(line['names'])}; allowed: {allowed}", number, "names")
+    rest = {key: each for key, each in line.items() if key != "names"}
+    return {**rest, "name": names[0]}, names
+
+
+def _range(text: Any) -> list[str] | None:
+    """``t08..t11`` as t08, t09, t10, t11; None where it is no such range."""
+    found = _RANGE.fullmatch(text) if isinstance(text, str) else None
+    if found is None or max(len(found["first"]), len(found["last"])) > 18:
+        return None
+    first, last = int(found["first"]), int(found["last"])
+    if not first <= last < first + MOST:
+        return None
+    width = len(found["first"])
+    names = [f"{found['stem']}{each:0{width}}" for each in range(first, last + 1)]
+    return names if names[-1] == found["stem"] + found["last"] else None
+
+
+def _check_unique(tables: list[tuple[Table, int]]) -> None:
+    seen: dict[str, int] = {}
+    again: list[tuple[str, Loc]] = []
+    for table, number in tables:
+        if table.name in seen:
+            what = f"found {table.name!r} again (as in tables[{seen[table.name]}])"
+            again.append((f"{what}; allowed: names used once", (number, "name")))
+        seen.setdefault(table.name, number)
+    if again:
+        raise problems_at(again)
