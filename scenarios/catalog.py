@@ -95,7 +95,8 @@ def _find(
 
 def _entries(folder: str) -> tuple[Entry, ...]:
     root = Path(str(files("scenarios"))) / folder
-    return tuple(Entry(path.stem, path) for path in sorted(root.glob("*.yaml")))
+    found = sorted(root.glob("*.yaml"), key=lambda path: path.stem)
+    return tuple(Entry(path.stem, path) for path in found)
 
 
 def _machines(name: str) -> int:

@@ -29,7 +29,8 @@ def model_schema() -> Schema:
     """The schema of a model file (JSON schema 2020-12)."""
     schema = _base(Model, "A model: workload and embedding tables")
     table = schema["$defs"]["Table"]
-    table["required"] = ["name"]
+    del table["required"]
+    table["oneOf"] = [{"required": ["name"]}, {"required": ["names"]}]
     by_reference = [
         {
             "type": "object",
@@ -48,6 +49,10 @@ def model_schema() -> Schema:
         for field in fields:
             _widen(schema["$defs"][name]["properties"], field, _GRIDS)
     defaults = {key: value for key, value in table["properties"].items() if key != "name"}
+    table["properties"]["names"] = {
+        "description": "Instead of a name: a range such as t0..t99, of as many equal tables.",
+        "type": "string",
+    }
     schema["properties"]["defaults"] = {
         "description": "Fields every table has unless it writes them itself.",
         "type": "object",

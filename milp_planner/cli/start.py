@@ -64,7 +64,6 @@ def list_shipped(kind: ListedArgument = None, json: JsonOption = False) -> None:
 
 
 def _models() -> list[dict[str, Any]]:
-    from milp_planner.drawing.units import show_bytes
     from scenarios import catalog
 
     rows = []
@@ -74,7 +73,8 @@ def _models() -> list[dict[str, Any]]:
             {
                 "name": entry.name,
                 "tables": len(model.tables),
-                "weights": show_bytes(model.weight_bytes),
+                "weight_bytes": model.weight_bytes,
+                "ids_a_sample": round(sum(t.lookups_per_sample for t in model.tables), 3),
                 "description": model.description,
             }
         )
@@ -141,11 +141,20 @@ _ROWS = {
 def _draw(title: str, rows: list[dict[str, Any]]) -> Any:
     from rich.table import Table
 
+    from milp_planner.drawing.units import show_bytes
+
+    shown = {
+        "tables": ("tables", "{:,}".format),
+        "weight_bytes": ("weights", show_bytes),
+        "ids_a_sample": ("ids a sample", "{:,.0f}".format),
+    }
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for key in rows[0] if rows else []:
-        table.add_column(key, overflow="fold", no_wrap=key == "name")
+        name, _ = shown.get(key, (key, str))
+        table.add_column(name, overflow="fold", no_wrap=key == "name")
     for row in rows:
-        table.add_row(*(_first_sentence(str(value)) for value in row.values()))
+        texts = (shown.get(key, (key, str))[1](value) for key, value in row.items())
+        table.add_row(*map(_first_sentence, texts))
     return table
 
 

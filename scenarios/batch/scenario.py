@@ -144,10 +144,10 @@ def expand(suite: Suite, folder: str | Path = ".") -> list[Scenario]:
         When a model or cluster of the suite does not exist or is wrong.
     """
     base = str(Path(folder).resolve())
-    for name in suite.models:
-        catalog.find_model(_located(name, base))
-    for name in suite.clusters:
-        catalog.find_cluster(_located(name, base))
+    for model in dict.fromkeys(model for model, _ in suite.places):
+        catalog.find_model(_located(model, base))
+    for cluster in dict.fromkeys(cluster for _, cluster in suite.places):
+        catalog.find_cluster(_located(cluster, base))
     return list(dict.fromkeys(cross(suite, base)))
 
 
@@ -155,8 +155,8 @@ def cross(suite: Suite, folder: str) -> Iterator[Scenario]:
     """Every scenario of a suite, nothing read: its inputs may be wrong or gone."""
     swept = {axis: values for axis, values in suite.sweep.to_dict().items() if values}
     points = [tuple(zip(swept, p, strict=True)) for p in itertools.product(*swept.values())]
-    for model, cluster, axes, objective, seed, formulation in itertools.product(
-        suite.models, suite.clusters, points, suite.objectives, suite.seeds, suite.formulations
+    for (model, cluster), axes, objective, seed, formulation in itertools.product(
+        suite.places, points, suite.objectives, suite.seeds, suite.formulations
     ):
         for options in _options(suite, formulation):
             yield Scenario(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -155,16 +156,20 @@ CHECKS = (
 
 
 class Suite(Spec):
-    """models × clusters × sweep × objectives × formulations × seeds."""
+    """(models × clusters, and pairs) × sweep × objectives × formulations × seeds."""
 
     name: Name
     """Name of the suite."""
     description: str = ""
     """What it is for."""
-    models: Annotated[tuple[Text, ...], _List, Field(min_length=1)]
+    models: Annotated[tuple[Text, ...], _List] = ()
     """Shipped names, ``generated:…``, or paths of YAML files next to the suite."""
-    clusters: Annotated[tuple[Text, ...], _List, Field(min_length=1)]
+    clusters: Annotated[tuple[Text, ...], _List] = ()
     """Shipped names, or paths of YAML files next to the suite."""
+    pairs: dict[Text, Annotated[tuple[Text, ...], _List, Field(min_length=1)]] = Field(
+        default_factory=dict
+    )
+    """Models with clusters of their own, besides those that are crossed."""
     sweep: Sweep = Sweep()
     """Axes that change models and clusters."""
     only_tables: Annotated[tuple[Name, ...], _List] = ()
@@ -193,6 +198,19 @@ class Suite(Spec):
     """Settings of formulations, as in ``dp.variant: first``; lists are crossed."""
     assertions: Annotated[tuple[Assertion, ...], BeforeValidator(as_tuple)] = ()
     """What must hold."""
+
+    @model_validator(mode="after")
+    def _has_scenarios(self) -> Suite:
+        for name, other in (("models", self.clusters), ("clusters", self.models)):
+            if not getattr(self, name) and (other or not self.pairs):
+                raise problem_at("is missing", name)
+        return self
+
+    @property
+    def places(self) -> tuple[tuple[str, str], ...]:
+        """Every model with every cluster that it is planned on."""
+        own = ((model, each) for model, clusters in self.pairs.items() for each in clusters)
+        return (*itertools.product(self.models, self.clusters), *own)
 
     @model_validator(mode="after")
     def _names_exist(self) -> Suite:

@@ -14,12 +14,27 @@ from scenarios.generator import generate
 MODELS = {
     "criteo-kaggle",
     "criteo-terabyte",
+    "criteo-terabyte-full",
+    "distemb-colossal",
+    "distemb-jumbo",
+    "distemb-large",
+    "distemb-medium",
+    "distemb-small",
+    "distemb-tiny",
+    "dlrmv3-kuairand",
+    "dlrmv3-movielens-13b",
     "dlrmv3-streaming-100b",
     "dlrmv4-yambda5b",
+    "embark-t180",
+    "embark-t200",
+    "embark-t510",
+    "embark-t7",
     "kuairand-27k",
     "mlperf-dlrm-dcnv2",
+    "torchrec-gb200",
+    "torchrec-production",
 }
-GPUS = ("h100", "h200", "b200", "mi350x")
+GPUS = ("a100", "h100", "h200", "b200", "mi350x")
 
 
 def test_what_ships() -> None:
@@ -28,6 +43,7 @@ def test_what_ships() -> None:
     machines = {f"{many}8x{gpu}" for many in ("", "4x", "16x") for gpu in GPUS}
     assert {entry.name for entry in clusters()} == machines | {
         "1xa10",
+        "12x8xtorchrec-default",
         "8xb200-tight",
         "8xh100-ssd",
         "mixed-h100",

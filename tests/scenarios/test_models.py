@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import itertools
 import json
 from pathlib import Path
 
@@ -19,6 +21,24 @@ LISTS = {
     "mlperf-dlrm-dcnv2": "mlperf_dlrm_dcnv2_26",
 }
 GIB = 2**30
+COUNTED = {
+    "criteo-terabyte-full": "criteo_1tb_unthresholded",
+    "distemb-colossal": "distemb_colossal",
+    "distemb-jumbo": "distemb_jumbo",
+    "distemb-large": "distemb_large",
+    "distemb-medium": "distemb_medium",
+    "distemb-small": "distemb_small",
+    "distemb-tiny": "distemb_tiny",
+    "dlrmv3-kuairand": "dlrmv3_kuairand",
+    "dlrmv3-movielens-13b": "dlrmv3_movielens_13b",
+    "dlrmv3-streaming-100b": "dlrmv3_streaming_100b",
+    "embark-t180": "embark_180table_70B_hotness80",
+    "embark-t200": "embark_200table_100B_hotness20",
+    "embark-t510": "embark_510table_110B_hotness5",
+    "embark-t7": "embark_7table_470B_hotness20",
+    "torchrec-gb200": "torchrec_gb200_benchmark",
+}
+"""Lists with counts: a line stands for many equal tables."""
 
 
 @pytest.mark.parametrize("name", LISTS)
@@ -32,6 +52,39 @@ def test_tables_are_the_published_ones(name: str, shared_data: Path) -> None:
         assert table.dim == each.get("dim", table.dim)
         assert table.lookups_per_sample == each.get("pooling_factor", table.lookups_per_sample)
         assert (table.kind == "dynamicemb") == each.get("dynamicemb", False)
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_tables_are_those_of_the_lists(name: str, shared_data: Path) -> None:
+    """Names, rows, widths, ids and inputs equal the published list, line by line; ids that are not
+    published are the model's own."""
+    lines = (shared_data / "table-lists" / f"{COUNTED[name]}.csv").read_text().splitlines()
+    tables = iter(find_model(name).tables)
+    for line in csv.DictReader(lines):
+        many = list(itertools.islice(tables, int(line["count"])))
+        names = line["name"].split("-")
+        assert (many[0].name, many[-1].name) == (names[0], names[-1])
+        for table in many:
+            assert (table.rows, table.dim) == (int(line["rows"]), int(line["dim"]))
+            if line["pooling"]:
+                assert table.lookups_per_sample == float(line["pooling"])
+                assert table.num_features == len(line["inputs"].split("+"))
+    assert next(tables, None) is None
+
+
+def test_production_model_is_that_of_the_printout(shared_data: Path) -> None:
+    """1,935 tables as in the inputs made of the same printout by another script."""
+    file = shared_data / "torchrec-production" / "tables.csv"
+    published = {line["name"]: line for line in csv.DictReader(file.read_text().splitlines())}
+    tables = find_model("torchrec-production").tables
+    assert len(tables) == len(published) == 1935
+    for table in tables:
+        line = published[table.name]
+        assert (table.rows, table.dim) == (int(line["rows"]), int(line["dim"]))
+        ids = float(line["pooling_factor"] or line["sequence_length"])
+        assert table.output == line["output"]
+        ids *= int(line["num_features"])
+        assert table.lookups_per_sample == pytest.approx(ids, rel=1e-3, abs=1e-3)
 
 
 def test_dlrmv4_by_the_published_totals() -> None:
@@ -73,6 +126,7 @@ def test_clusters_match_their_names(entry: Entry) -> None:
     ("name", "hbm_gib", "ddr_bytes"),
     [
         ("1xa10", 22.49, 440 * GIB),
+        ("8xa100", 74.51, 2 * 10**12),
         ("8xh100", 79.65, 2 * 10**12),
         ("8xh200", 140.40, 2 * 10**12),
         ("8xb200", 179.06, 2 * 10**12),
