@@ -231,7 +231,8 @@ class Instance:
             some = ", ".join([f"{e['table']!a:.40}: {e['option']!a:.40}" for e in named[:3]])
             more = ", …" if len(named) > 3 else ""
             self.restrictions += [f"{len(named)} {what} ({some}{more})"] if named else []
-        self.tables = {t["name"]: [self._option(t, o) for o in t["options"]] for t in tables}
+        alone, read = {e["table"] for e in pins} | self.current.keys(), dict[str, Any]()
+        self.tables = {t["name"]: self._options(t, alone, read) for t in tables}
         known = {(t, o.name): o for t, options in self.tables.items() for o in options}
         for k, what in enumerate(("costs", "uses")):
             each = [[sum([b.activity[k] for b in o.blocks]) for o in options if o.blocks]
@@ -276,6 +277,18 @@ class Instance:
             "cost": costs, "largest_cost": {} if self.objective == "total" else costs,
             "capacity": uses, "largest_use": ranked,
         }  # fmt: skip
+
+    def _options(
+        self, table: dict[str, Any], alone: set[str], read: dict[str, Any]
+    ) -> list[Option]:
+        """Those of a table; of one that ``read`` has alike, unless pins or moves tell them apart."""
+        if table["name"] in alone:
+            return [self._option(table, entry) for entry in table["options"]]
+        options = table["options"]
+        alike = str(options[:1] + options[-1:])
+        if alike not in read or read[alike][0] != options:
+            read[alike] = options, [self._option(table, entry) for entry in options]
+        return read[alike][1]
 
     def _option(self, table: dict[str, Any], entry: dict[str, Any]) -> Option:
         name, fusion, blocks = entry["name"], entry.get("fusion"), entry["blocks"]
