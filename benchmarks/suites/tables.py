@@ -15,9 +15,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.pages import update
-from milp_planner.drawing.units import show_gap
+from milp_planner.drawing.units import UNKNOWN, show_bytes, show_gap, show_time
 from scenarios.batch import connect
 from scenarios.batch.suite import load_suite
+from scenarios.catalog import find_model
 
 HERE = Path(__file__).parent
 PAGES = HERE.parents[1] / "docs" / "suites"
@@ -126,7 +127,24 @@ def profiles(rows: Rows, run: Path) -> Iterable[str]:
     yield _pivot(rows, "model", "cluster", clusters, "model")
 
 
+def catalogue(rows: Rows, run: Path) -> Iterable[str]:
+    """Every model with its size, its cluster, and what became of it."""
+    table = []
+    for row in rows.execute("select * from results order by model").fetchall():
+        model = find_model(row["model"])
+        ids = sum(each.lookups_per_sample for each in model.tables)
+        gap = UNKNOWN if row["certified_gap"] is None else show_gap(row["certified_gap"])
+        table.append([
+            f"`{row['model']}`", f"{len(model.tables):,}", show_bytes(model.weight_bytes),
+            f"{ids:,.0f}", f"`{row['cluster']}`", show_time(row["objective"]), gap,
+            str(row["standing"]), f"{row['seconds']:.3g}",
+        ])  # fmt: skip
+    yield _table(["model", "tables", "weights", "ids a sample", "cluster", "step time",
+                  "certified gap", "verdict", "seconds"], table)  # fmt: skip
+
+
 TABLES: dict[str, Callable[[Rows, Path], Iterable[str]]] = {
+    "catalogue": catalogue,
     "dp-vs-exact": dp_vs_exact,
     "capacity": capacity,
     "skew": skew,
@@ -134,6 +152,7 @@ TABLES: dict[str, Callable[[Rows, Path], Iterable[str]]] = {
     "profiles": profiles,
 }
 ABOUT = {
+    "catalogue": "Certified gaps",
     "dp-vs-exact": "Share of the instances within a gap",
     "capacity": "Step time against ranks",
     "skew": "Step time against skew",

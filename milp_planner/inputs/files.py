@@ -107,7 +107,7 @@ def _as_written(path: Loc, data: Any) -> Loc:
 
 def _matching(path: Loc, data: Any) -> list[str]:
     """The patterns that the table at a path matches."""
-    table = data["tables"][path[1]] if _is_there(path[:2], data) else None
+    table = data["tables"][path[1]] if len(path) > 1 and _is_there(path[:2], data) else None
     if not isinstance(table, dict) or not isinstance(data.get("patterns"), dict):
         return []
     name = written_names(table)[0]

@@ -12,7 +12,9 @@ UNEXPLAINED: dict[str, str] = {}
 """Published times that are priced more than 10% off, each with the reason."""
 
 
-@pytest.mark.parametrize("name", ["a10", "torchrec-default", "a100", "h100", "h200", "b200", "mi350x"])
+@pytest.mark.parametrize(
+    "name", ["a10", "torchrec-default", "a100", "h100", "h200", "b200", "mi350x"]
+)
 def test_profiles_hold_the_fitted_numbers(name: str) -> None:
     """What the command fits is what stands in the files, carried over or not."""
     measured_on_a10 = name in ("a10", "torchrec-default")

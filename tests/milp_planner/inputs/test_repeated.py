@@ -56,9 +56,7 @@ def test_what_is_no_range(text: str) -> None:
         model({"names": text, "rows": 5, "dim": 8})
 
 
-@pytest.mark.parametrize(
-    ("other", "value"), [("name", "t"), ("features", ["f"])]
-)
+@pytest.mark.parametrize(("other", "value"), [("name", "t"), ("features", ["f"])])
 def test_what_goes_not_beside(other: str, value: object) -> None:
     """One name and many contradict each other, and so do names of features."""
     with pytest.raises(BadInput, match=f"does not go with {other}"):
@@ -67,7 +65,9 @@ def test_what_goes_not_beside(other: str, value: object) -> None:
 
 def test_a_name_in_two_ranges_is_refused() -> None:
     """Names are unique over all lines; the sentence names both lines."""
-    with pytest.raises(BadInput, match=r"tables\[2\]\.name: found 't3' again \(as in tables\[1\]\)"):
+    with pytest.raises(
+        BadInput, match=r"tables\[2\]\.name: found 't3' again \(as in tables\[1\]\)"
+    ):
         model(*({"names": n, "rows": 5, "dim": 8} for n in ("a1..a9", "t1..t3", "t3..t4")))
 
 

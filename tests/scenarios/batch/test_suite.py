@@ -9,8 +9,10 @@ import pytest
 from milp_planner.errors import BadInput
 from scenarios.batch.scenario import expand
 from scenarios.batch.suite import find_suite, load_suite, suites
+from scenarios.catalog import models
 
 LEAST = {
+    "catalogue": 21,
     "dlrmv4-incidents": 48,
     "dp-vs-exact": 200,
     "capacity": 80,
@@ -40,6 +42,8 @@ HEAD = "name: s\nmodels: m\nclusters: c\n"
         (HEAD + "assertions: [{name: a, fits: false, optimal: true}]\n", ("false contradicts",)),
         (HEAD + "time_limit: 0\n", (":4: time_limit", "above 0")),
         ("name: s\nclusters: c\n", ("models: is missing",)),
+        ("name: s\nmodels: m\npairs: {m: c}\n", ("clusters: is missing",)),
+        ("name: s\npairs: {m: []}\n", ("pairs.m: found 0 entries",)),
     ],
 )  # fmt: skip
 def test_mistakes_are_one_sentence(tmp_path: Path, text: str, parts: tuple[str, ...]) -> None:
@@ -73,3 +77,16 @@ def test_one_value_is_a_list_of_one(tmp_path: Path) -> None:
     path.write_text(HEAD + "seeds: 3\nsweep: {growth: 5%}\n")
     suite = load_suite(path)
     assert (suite.models, suite.seeds, suite.sweep.to_dict()["growth"]) == (("m",), (3,), ["5"])
+
+
+def test_pairs_come_beside_what_is_crossed(tmp_path: Path) -> None:
+    """Each model of the pairs is planned on its own clusters alone."""
+    path = tmp_path / "suite.yaml"
+    path.write_text(HEAD + "pairs: {a: [x, y], b: z}\n")
+    assert load_suite(path).places == (("m", "c"), ("a", "x"), ("a", "y"), ("b", "z"))
+
+
+def test_the_catalogue_has_every_shipped_model_once() -> None:
+    """A model that ships is planned in the suite that shows what is planned."""
+    suite, _ = find_suite("catalogue")
+    assert sorted(model for model, _ in suite.places) == sorted(entry.name for entry in models())
