@@ -281,7 +281,7 @@ class Instance:
     def _options(
         self, table: dict[str, Any], alone: set[str], read: dict[str, Any]
     ) -> list[Option]:
-        """Those of a table; of one that ``read`` has alike, unless pins or moves tell them apart."""
+        """Those of a table; ``read`` has those written alike, where nothing tells them apart."""
         if table["name"] in alone:
             return [self._option(table, entry) for entry in table["options"]]
         options = table["options"]
