@@ -7,7 +7,14 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError, WrapValidator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    ValidationError,
+    WrapValidator,
+    field_validator,
+    model_validator,
+)
 
 from milp_planner.inputs.problems import (
     Loc,
