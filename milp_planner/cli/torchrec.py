@@ -66,6 +66,21 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
             "--local-world-size N", "Ranks per host; default: your topology's.", whole(1, 2**20)
         ),
     ] = None,
+    home_sku: Annotated[
+        str | None,
+        option(
+            "--home-sku CLUSTER",
+            "One of the SKUs; every SKU then reserves 15% of this one's HBM (TorchRec's "
+            "SKUAwareStorageReservation), beside dense parameters and ids.",
+        ),
+    ] = None,
+    base: Annotated[
+        str | None,
+        option(
+            "--base SIZE",
+            "What every SKU reserves in place of that share and dense parameters, such as 20GiB.",
+        ),
+    ] = None,
     objective: Annotated[
         RatingChoice,
         option(
@@ -103,6 +118,8 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
         hardware,
         world_size=world_size,
         local_world_size=local_world_size,
+        home_sku=home_sku,
+        base_bytes=None if base is None else _size(base),
         objective=objective.value,
         ddr=ddr.value,
         settings=options.make_settings(time_limit, workers=workers),
@@ -112,6 +129,15 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
     console.tell(json, lambda: rows, lambda: _drawn(found, objective), *written)
     if found.exit_code:
         raise typer.Exit(found.exit_code)
+
+
+def _size(text: str) -> int:
+    from milp_planner.inputs.quantities import parse_bytes
+
+    try:
+        return parse_bytes(text)
+    except ValueError as error:
+        raise BadInput(f"--base: {error}") from None
 
 
 def _hardware(skus: str) -> dict[str, HardwareConfig]:

@@ -1,4 +1,4 @@
-"""``MilpPlannerProvider``, which builds the variant TorchRec's own refuses."""
+"""``MilpPlannerProvider``, which builds the variant and the reservation TorchRec's own refuses."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from torchrec.distributed.planner.types import (
     PlannerVariant,
     ShardingPlanRequest,
     StorageReservation,
+    StorageReservationPolicy,
     Topology,
     TopologyFactory,
     TrainerConfig,
@@ -27,6 +28,7 @@ from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.problems import choice
 from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
 from milp_planner.integrations.torchrec.rating import speed_up
+from milp_planner.integrations.torchrec.service.reservation import sku_aware
 from milp_planner.pricing.profile import load_profile
 
 GIB = 2**30
@@ -52,6 +54,8 @@ class MilpPlannerProvider(DefaultPlannerProvider):
         What every SKU is, for planners of all variants. The request's ``per_sku_overrides`` come
         before it and ``hbm_gb``/``ddr_gb`` before both. None: TorchRec's topology, which is the
         same for all SKUs; overrides are read then too, where TorchRec 1.9.2 reads none.
+    overhead : mapping of SKU to bytes, optional
+        What the runtime takes of a rank's HBM, for ``StorageReservationPolicy.SKU_AWARE``; else 0.
     **planner
         ``formulation``, ``settings``, ``ddr``, ``lift``, ``objective``, ``fusion`` and ``together``
         of :class:`MilpShardingPlanner`. ``timeout_seconds`` of the request is the time limit.
@@ -64,9 +68,11 @@ class MilpPlannerProvider(DefaultPlannerProvider):
     def __init__(
         self,
         hardware: Mapping[str, HardwareConfig] | None = None,
+        overhead: Mapping[str, int] | None = None,
         **planner: Any,
     ) -> None:
         self._hardware = hardware
+        self._overhead = overhead or {}
         self._planner = planner
 
     def build_topology(
@@ -92,6 +98,25 @@ class MilpPlannerProvider(DefaultPlannerProvider):
                 compute_device=request.compute_device or "cuda", use_hardware_based_bandwidth=True
             ),
         )
+
+    def build_storage_reservation(
+        self, sku: str, request: ShardingPlanRequest
+    ) -> StorageReservation:
+        """The request's own reservation or that of its policy, ``SKU_AWARE`` among them.
+
+        BadInput when that policy lacks what it needs; see
+        :func:`milp_planner.integrations.torchrec.service.reservation.sku_aware`.
+        """
+        config = request.planner_config
+        aware = config.storage_reservation_policy is StorageReservationPolicy.SKU_AWARE
+        if request.storage_reservation is not None or not aware:
+            return super().build_storage_reservation(sku, request)
+        hardware = dict(self._hardware or {})
+        overrides = getattr(request, "per_sku_overrides", None) or {}
+        for name, override in overrides.items():
+            if name in hardware or self._hardware is None:
+                hardware[name] = _hardware(name, self._hardware, override)
+        return sku_aware(config, hardware, self._overhead.get(sku, 0))
 
     def build_planner(
         self,

@@ -17,6 +17,7 @@ from torchrec.distributed.planner.types import (
     PlannerSessionContext,
     PlannerVariant,
     Stats,
+    StorageReservationPolicy,
     TrainingFramework,
 )
 
@@ -147,6 +148,8 @@ def dry_run(
     *,
     world_size: int | None = None,
     local_world_size: int | None = None,
+    home_sku: str | None = None,
+    base_bytes: int | None = None,
     **planner: Any,
 ) -> DryRun:
     """Plan a model on every SKU, without a GPU, through TorchRec's ``DryRunOrchestrator``.
@@ -157,6 +160,11 @@ def dry_run(
         Their topology gives ranks, ranks per host, pods and the device; the SKU everything else.
     world_size, local_world_size : int, optional
         In place of the topology's.
+    home_sku : str, optional
+        Every SKU reserves what this one would (``SKUAwareStorageReservation``): 15% of its HBM, 6
+        times the dense parameters, 20 times the ids of a batch.
+    base_bytes : int, optional
+        In place of the first two.
     **planner
         As in :class:`MilpPlannerProvider`.
 
@@ -171,7 +179,8 @@ def dry_run(
             "dry run: found an enumerator, which is made for one topology; allowed: none, so that "
             "every SKU gets its own"
         )
-    request = _request(inputs, list(hardware), world_size, local_world_size)
+    config = _config(inputs, home_sku, base_bytes)
+    request = _request(inputs, list(hardware), world_size, local_world_size, config)
     ctx = PlannerSessionContext(request=request, results={})
     provider = MilpPlannerProvider(hardware, **planner)
     reporter = MilpPlanReporter(console=False)
@@ -181,8 +190,28 @@ def dry_run(
     return DryRun(request, results, tuple(rows))
 
 
+def _config(inputs: TorchRecInputs, home: str | None, base: int | None) -> PlannerConfig:
+    """This planner's variant, with the SKU-aware reservation where it is asked for."""
+    if home is None and base is None:
+        return PlannerConfig(planner_variant=PlannerVariant.LINEAR_PROGRAMMING)
+    if inputs.storage_reservation is not None:
+        raise BadInput(
+            "dry run: found a storage_reservation beside a home SKU or base bytes; allowed: either"
+        )
+    return PlannerConfig(
+        planner_variant=PlannerVariant.LINEAR_PROGRAMMING,
+        storage_reservation_policy=StorageReservationPolicy.SKU_AWARE,
+        home_sku=home,
+        model_base_bytes=base,
+    )
+
+
 def _request(
-    inputs: TorchRecInputs, skus: list[str], world: int | None, local: int | None
+    inputs: TorchRecInputs,
+    skus: list[str],
+    world: int | None,
+    local: int | None,
+    config: PlannerConfig,
 ) -> DryRunRequest:
     topology = inputs.topology
     hosts_a_pod = topology.intra_group_size // topology.local_world_size
@@ -200,7 +229,7 @@ def _request(
             storage_reservation=inputs.storage_reservation,
             constraints=inputs.constraints,
             compute_device=topology.compute_device,
-            planner_config=PlannerConfig(planner_variant=PlannerVariant.LINEAR_PROGRAMMING),
+            planner_config=config,
         )
     except ValueError as error:
         raise BadInput(f"dry run: {error}") from None

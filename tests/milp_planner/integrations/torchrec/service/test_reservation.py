@@ -1,0 +1,120 @@
+"""The SKU-aware reservation: TorchRec's vectors, what it lacks, and a dry run over three SKUs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torchrec.distributed.planner.storage_reservations import (
+    HeuristicalStorageReservation,
+    SKUAwareStorageReservation,
+)
+from torchrec.distributed.planner.types import (
+    HardwareConfig,
+    ParameterConstraints,
+    PlannerConfig,
+    StorageReservationPolicy,
+)
+
+from milp_planner.errors import BadInput
+from milp_planner.integrations.torchrec import TorchRecInputs
+from milp_planner.integrations.torchrec.service import MilpPlannerProvider, dry_run
+
+from ..models import bag_sharders, bags, topology
+from .requests import GIB, LP, QUICK, SHAPES, request
+
+SKUS = {
+    name: HardwareConfig(hbm_cap_bytes=size * GIB, ddr_cap_bytes=GIB)
+    for name, size in (("home", 80), ("large", 180))
+}
+AWARE = StorageReservationPolicy.SKU_AWARE
+
+
+class Model(nn.Module):
+    """Two tables, 4,206,592 bytes of dense parameters, 8,200 of buffers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bags = bags([(1000, 64), (2000, 64)])
+        self.linear = nn.Linear(1024, 1024, device=torch.device("meta"))
+        self.norm = nn.BatchNorm1d(1024, device=torch.device("meta"))
+
+
+def left(sku: str, overhead: int = 0, **config: Any) -> int:
+    """HBM of rank 0 of a SKU after the provider's reservation."""
+    asked = request(
+        model=Model(),
+        config=PlannerConfig(planner_variant=LP, storage_reservation_policy=AWARE, **config),
+        storage_reservation=None,
+    )
+    provider = MilpPlannerProvider(SKUS, {sku: overhead})
+    limits = {
+        name: ParameterConstraints(pooling_factors=[pooling])
+        for name, pooling in (("t0", 10.0), ("t1", 20.0))
+    }
+    whole = topology(4, hbm=SKUS[sku].hbm_cap_bytes)
+    made = provider.build_storage_reservation(sku, asked)
+    assert isinstance(made, SKUAwareStorageReservation)
+    found = made.reserve(whole, 512, asked.model, bag_sharders(), limits)
+    return int(found.devices[0].storage.hbm)
+
+
+def test_vectors() -> None:
+    """15% of the home SKU's HBM on both SKUs; base bytes and overhead in place of dense and 15%."""
+    assert left("home", home_sku="home") == 72_986_738_680
+    assert left("large", home_sku="home") == 180_360_921_080
+    assert left("home", 2 * GIB, model_base_bytes=20 * GIB) == 62_274_568_192
+
+
+@pytest.mark.parametrize(
+    ("hardware", "config", "why"),
+    [
+        (SKUS, {}, "allowed: model_base_bytes, or home_sku"),
+        (SKUS, {"home_sku": "hom"}, "home_sku 'hom'.*home"),
+        (None, {"home_sku": "home"}, "give the provider hardware"),
+        ({"home": HardwareConfig()}, {"home_sku": "home"}, "HBM of home_sku 'home' is not known"),
+    ],
+)
+def test_what_is_lacking_is_a_sentence(hardware: Any, config: dict[str, Any], why: str) -> None:
+    """Neither base nor home SKU, an unknown one, and one of unknown size."""
+    asked = request(
+        config=PlannerConfig(planner_variant=LP, storage_reservation_policy=AWARE, **config),
+        storage_reservation=None,
+    )
+    with pytest.raises(BadInput, match=why):
+        MilpPlannerProvider(hardware).build_storage_reservation("home", asked)
+
+
+def test_other_policies_are_torchrecs() -> None:
+    """A reservation of the request's own wins, and other policies are built by TorchRec."""
+    asked = request()
+    provider = MilpPlannerProvider(SKUS)
+    assert provider.build_storage_reservation("home", asked) is asked.storage_reservation
+    plain = provider.build_storage_reservation("home", request(storage_reservation=None))
+    assert isinstance(plain, HeuristicalStorageReservation)
+
+
+def test_a_dry_run_over_three_skus() -> None:
+    """A share of a large home SKU is too much for a small one, a share of its own is not."""
+    skus = {
+        name: HardwareConfig(hbm_cap_bytes=size * 2**20, ddr_cap_bytes=2**20)
+        for name, size in (("small", 100), ("middle", 300), ("large", 1000))
+    }
+    inputs = TorchRecInputs(
+        bags(SHAPES), topology(4, 2), batch_size=64, sharders=bag_sharders(), constraints=None
+    )
+    fits = {
+        home: [row.fits for row in dry_run(inputs, skus, home_sku=home, settings=QUICK).rows]
+        for home in ("small", "large")
+    }
+    assert fits == {"small": [True, True, True], "large": [False, True, True]}
+    based = dry_run(inputs, skus, base_bytes=250 * 2**20, settings=QUICK)
+    assert [row.fits for row in based.rows] == [False, True, True]
+    with pytest.raises(BadInput, match="allowed: either"):
+        dry_run(
+            TorchRecInputs(bags(SHAPES), topology(4), storage_reservation=object()),  # type: ignore[arg-type]
+            skus,
+            home_sku="small",
+        )
