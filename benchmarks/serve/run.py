@@ -55,7 +55,7 @@ class Load:
         self.seen: Counter[str] = Counter()
         self.wrong: list[str] = []
         self.resident: list[int] = []
-        self._left = [random.Random(SEED).choice(KINDS) for _ in range(REQUESTS)]
+        self._left = random.Random(SEED).choices(KINDS, k=REQUESTS)
         self._lock = threading.Lock()
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, Any]:
@@ -112,7 +112,8 @@ class Load:
             self.ask("DELETE", f"v1/jobs/{id}")
         state = self._end(id)
         allowed = ALLOWED.get(kind, ("cancelled", "done"))
-        self._expect(state in allowed, f"{kind}: job {id} is {state}")
+        if state not in allowed:
+            self._expect(False, f"{kind}: {self.ask('GET', f'v1/jobs/{id}')[1]}")
         self.seen[f"{kind}: {state}"] += 1
 
     def _kill(self, id: str) -> bool:
