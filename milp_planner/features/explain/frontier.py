@@ -131,12 +131,12 @@ def _info(plan: Plan, over: str, scope: str, here: int, points: Sequence[Point])
 
 
 def _point(
-    at: int, usable: int | None, instance: Instance, outcome: Outcome, seconds: float | None
+    at: int, usable: int | None, outcome: Outcome, seconds: float | None, verified: bool
 ) -> Point:
-    """What an outcome says, judged by the checker."""
+    """What an outcome says."""
     return Point(
         at, usable, outcome.status.value, standing(outcome), outcome.objective,
-        outcome.certified_bound, certified_gap(outcome), seconds, verify(instance, outcome).ok,
+        outcome.certified_bound, certified_gap(outcome), seconds, verified,
     )  # fmt: skip
 
 
@@ -153,9 +153,8 @@ def _over_memory(
     points = []
     for size in sorted(extra):
         there = with_more(plan.instance, tier, extra[size])
-        outcome, seconds = found_there[extra[size]]
         usable = int(first_of(there, tier).capacity.min())
-        points.append(_point(size, usable, there, outcome, seconds))
+        points.append(_point(size, usable, *found_there[extra[size]]))
     return _info(plan, tier, first_of(plan.instance, tier).scope.value, here, points)
 
 
@@ -209,7 +208,7 @@ def certified_grid(
     extras: Sequence[int],
     budget: Budget,
     enough: float,
-) -> dict[int, tuple[Outcome, float | None]]:
+) -> dict[int, tuple[Outcome, float | None, bool]]:
     """The best plan at every capacity with the certificate that proves most there.
 
     Parameters
@@ -227,8 +226,8 @@ def certified_grid(
 
     Returns
     -------
-    dict of int to (Outcome, seconds)
-        Seconds are None where no solve of its own was needed.
+    dict of int to (Outcome, seconds, verified)
+        Seconds are None where no solve of its own was needed; verified by the checker.
     """
     instances = {extra: with_more(instance, tier, extra) for extra in extras}
     proofs = Proofs(instances)
@@ -239,7 +238,11 @@ def certified_grid(
     answers = solve_grid(
         extras, instances.__getitem__, budget, known, bounds, enough=enough, on_outcome=proofs.learn
     )
-    return {at: (proofs.outcome(at, answer), answer.seconds) for at, answer in answers.items()}
+    found_there = {}
+    for at, answer in answers.items():
+        best = proofs.outcome(at, answer)  # which the checker judges next: it reads the point once
+        found_there[at] = best, answer.seconds, verify(instances[at], best).ok
+    return found_there
 
 
 @dataclass
@@ -311,7 +314,7 @@ def _over_machines(
             hint = plan.outcome.placement if count == now else None
             outcome = budget.solve(instance, min(1.0, 2 / (len(counts) - done)), hint)
             seconds = outcome.seconds
-        points.append(_point(count, None, instance, outcome, seconds))
+        points.append(_point(count, None, outcome, seconds, verify(instance, outcome).ok))
     return _info(plan, MACHINES, "cluster", now, points)
 
 
