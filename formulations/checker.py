@@ -715,7 +715,7 @@ GOAL = {"goal": GOALS, "scope": str, "value": VALUE[0], "bound": VALUE, "met": b
 STANDS = {"option": str, "ranks": [[SIGNED]]}
 OUTCOME = shaped({
     "status": {"optimal", "feasible", "infeasible", "unknown"}, "objective": VALUE, "bound": VALUE,
-    "stopped_by": {"proof", "time_limit", "work_limit", "exhausted", "interrupted"},
+    "stopped_by": {"proof", "time_limit", "work_limit", "exhausted", "interrupted", "gap"},
     "objective_kind": str, "certified_bound": VALUE, "gap": (*NUMBER, *VALUE),
     "objectives": {"total?": VALUE, "busiest_rank?": VALUE, "step_time?": VALUE},
     "tables": ({None: STANDS}, type(None)), "certificate": (dict, type(None)),
@@ -806,12 +806,17 @@ def searched(claims: dict[str, Any]) -> None:
     status, trace, settings = claims["status"], claims["trace"], claims.get("settings", {})
     good = (claims["stopped_by"] == "proof") == (status in {"optimal", "infeasible"})
     need(good, f"stopped_by is {claims['stopped_by']}, status {status}", Refuted)
+    given, gap = claims.get("before_goals"), settings.get("gap")
+    best = claims["objective"] if given is None else given
+    if claims["stopped_by"] == "gap":
+        ends = best, claims["certified_bound"]
+        known = type(gap) in {int, float} and None not in ends
+        good = known and (ends[0] - ends[1]) / max(1, abs(best)) <= gap
+        need(good, "stopped_by is gap, but what is certified is not that near", Refuted)
     moments, plans, bounds = [[p[i] for p in trace if p[i] is not None] for i in range(3)]
     counted = settings.get("work_limit") is not None  # then moments are units of work
     late = moments and not counted and moments[-1] > claims["seconds"] + ROUNDED
     need(moments == sorted(moments) and not late, "the trace's moments are not in order", Refuted)
-    given = claims.get("before_goals")
-    best = claims["objective"] if given is None else given
     need(not plans or min(plans) == best, "the trace reports another best plan", Refuted)
     high = max(bounds, default=None) if status != "infeasible" else None
     good = high is None or (claims["bound"] is not None and high <= claims["bound"])

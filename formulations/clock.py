@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from formulations.result.placement import Placement
 from formulations.settings import Settings, TracePoint
 
 #: What a share is taken of where nothing limits the run, in units.
@@ -73,6 +74,8 @@ class Clock:
     work : float
         Counted so far, on either kind of clock.
     trace : list of TracePoint
+    certified : int or None
+        The best bound that a checked certificate proved so far.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -83,6 +86,7 @@ class Clock:
         self.work = 0.0
         self.counts = settings.work_limit is not None
         self.trace: list[TracePoint] = []
+        self.certified: int | None = None
 
     def seconds(self) -> float:
         """Seconds on the wall since the start: to be told, never to steer by."""
@@ -159,11 +163,29 @@ class Clock:
         with self._lock:
             told = [p for p in self.trace if p.objective is not None]
             self.trace = [replace(p, bound=None) for p in told]
+            self.certified = None
 
-    def record(self, objective: int | None, bound: int | None, source: str) -> None:
-        """Note an improvement and tell the caller."""
+    def record(
+        self,
+        objective: int | None,
+        bound: int | None,
+        source: str,
+        placement: Placement | None = None,
+    ) -> None:
+        """Note an improvement and tell the caller, with the checked plan if that is the news."""
         with self._lock:  # the moment too: points of two threads stay in order
             point = TracePoint(round(self.now(), 4), objective, bound, source)
             self.trace.append(point)
+        self._tell(replace(point, certified=self.certified, placement=placement))
+
+    def certify(self, bound: int | None) -> None:
+        """Note what a checked certificate proves, and tell the caller if that is news."""
+        with self._lock:
+            if bound is None or (self.certified is not None and bound <= self.certified):
+                return
+            self.certified = bound
+        self._tell(TracePoint(round(self.now(), 4), None, None, "certificate", bound))
+
+    def _tell(self, point: TracePoint) -> None:
         if self._settings.on_progress is not None:
             self._settings.on_progress(point)

@@ -8,7 +8,7 @@ cores where all places are fixed. ``work_limit`` counts CP-SAT's deterministic s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from formulations.model.partition import by_rank
 from formulations.model.placements import decode, fitted
 from formulations.presolve import Presolved, presolve
 from formulations.reduce import NEVER, OptionBounds, option_bounds, places_are_fixed
-from formulations.result.check import check, compute_loads, objectives
+from formulations.result.check import check
 from formulations.result.outcome import (
     BoundSource,
     Outcome,
@@ -89,9 +89,9 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
         run = run_model(instance, presolved, hint, settings, clock)
     except OutOfTime:
         return _no_worse(instance, _unbuilt(clock), hint)
-    outcome = _outcome(run, clock)
+    outcome = _outcome(run, clock, settings.gap_asked > 0.0)
     if outcome.objective is not None:  # what follows takes time, and adds nothing to the proof
-        clock.record(outcome.objective, outcome.bound, "cpsat")
+        clock.record(outcome.objective, outcome.bound, "cpsat", outcome.placement)
     return _no_worse(instance, outcome, hint)
 
 
@@ -130,6 +130,7 @@ def run_model(
         on_bound=(lambda bound: clock.record(None, bound, "cpsat")) if whole else None,
     )
     limits = clock.limits(left, settings.seed, settings.workers)
+    limits = replace(limits, gap=settings.gap_asked if whole else 0.0)
     answer = solve_cpsat(model.linear, limits, values, asked)
     clock.spend(answer.work)
     return Run(model, answer)
@@ -144,8 +145,11 @@ def _tracer(model: Model, clock: Clock) -> Callable[[IntArray], None]:
         start = clock.now()
         if spent > 0.02 + 0.05 * start:
             return
-        loads = compute_loads(instance, decode(model, values))
-        clock.record(objectives(loads)[instance.objective.value], None, "cpsat")
+        placement = decode(model, values)
+        verdict = check(instance, placement)
+        if verdict.feasible:  # rows beyond 62 bits are weaker
+            value = verdict.objectives[instance.objective.value]
+            clock.record(value, None, "cpsat", placement)
         spent += clock.now() - start
 
     return trace
@@ -239,7 +243,7 @@ def _run_core(
         run = run_model(instance, part, hint, settings, clock, amount, False)
     except OutOfTime:
         return _unbuilt(clock)
-    return _outcome(run, clock)
+    return _outcome(run, clock, near=False)
 
 
 def _of_cores(instance: Instance, best: Placement | None, last: Outcome, bound: int) -> Outcome:
@@ -263,12 +267,14 @@ def _bound(bounds: OptionBounds, core: NDArray[np.bool_], outcome: Outcome, valu
     return max(bounds.bound, min(inside, outside, value))
 
 
-def _outcome(run: Run, clock: Clock) -> Outcome:
-    """What one run proves and found about the options it was given."""
+def _outcome(run: Run, clock: Clock, near: bool) -> Outcome:
+    """What one run proves and found about the options it was given; ``near``: the gap asked for may
+    have ended it."""
     answer, instance = run.answer, run.model.columns.candidates.instance
     if answer.status == Found.INFEASIBLE:
         return infeasible("cpsat", _SOURCE, **solver())
-    why = StoppedBy.PROOF if answer.status == Found.OPTIMAL else why_stopped(clock)
+    ended = StoppedBy.GAP if near and answer.done else why_stopped(clock)
+    why = StoppedBy.PROOF if answer.status == Found.OPTIMAL else ended
     if answer.values is None:
         return nothing("cpsat", why, bound=answer.bound, bound_source=_SOURCE, **solver())
     placement = decode(run.model, answer.values)

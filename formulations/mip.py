@@ -92,7 +92,7 @@ def _highs(problem: pulp.LpProblem, settings: Settings, clock: Clock, tolerance:
     clock.check()
     solver = Timed(
         msg=False,
-        gapRel=0.0,
+        gapRel=settings.gap_asked,
         gapAbs=0.0,
         threads=settings.workers,
         callbackTuple=(_stopper(settings), None),
@@ -130,7 +130,7 @@ def _cbc(problem: pulp.LpProblem, settings: Settings, clock: Clock, tolerance: f
     seconds = clock.seconds_left()
     solver = _bundled_cbc(
         msg=False,
-        gapRel=0.0,
+        gapRel=settings.gap_asked,
         gapAbs=0.0,
         threads=settings.workers,
         timeLimit=None if seconds == float("inf") else max(seconds, 0.1),
@@ -240,8 +240,9 @@ def _outcome(
         return None
     note = ""
     if report.claim == Found.OPTIMAL:
-        why = StoppedBy.EXHAUSTED
-        note = f"{name} calls this optimal, in floating point" + (
+        why = StoppedBy.GAP if settings.gap_asked else StoppedBy.EXHAUSTED
+        what = "near enough" if settings.gap_asked else "optimal"
+        note = f"{name} calls this {what}, in floating point" + (
             "" if bound is not None else ", but states no bound"
         )
     return found(model.instance, "mip", placement, why, bound, known, note=note, **who)

@@ -25,12 +25,19 @@ class TracePoint:
         None: not known yet.
     source : str
         Which method reported it.
+    certified : int or None
+        Bound that a checked certificate proves.
+    placement : Placement or None
+        The plan that costs ``objective``, checked; None where the news is a bound. Only
+        ``on_progress`` is told these two.
     """
 
     seconds: float
     objective: int | None
     bound: int | None
     source: str
+    certified: int | None = field(default=None, compare=False)
+    placement: Placement | None = field(default=None, compare=False, repr=False)
 
     @property
     def known(self) -> tuple[int | None, int | None]:
@@ -126,6 +133,9 @@ class Settings:
         Set by the caller to interrupt: the best plan found is returned.
     on_progress : callable or None
         Called with a :class:`TracePoint` at every improvement, from any thread.
+    gap : float
+        Relative gap at which to stop: (objective − certified bound)/max(1, |objective|). Without
+        ``certificate`` it has no effect.
     options : mapping
         Settings of one formulation (named in its docstring), such as the DP's axes and bins.
     """
@@ -138,9 +148,15 @@ class Settings:
     polish: bool = True
     goals: Goals = DEFAULT_GOALS
     certificate: bool = True
+    gap: float = 0.0
     stop: threading.Event = field(default_factory=threading.Event, compare=False)
     on_progress: Callable[[TracePoint], None] | None = field(default=None, compare=False)
     options: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def gap_asked(self) -> float:
+        """The gap to stop at; 0 where nothing is certified."""
+        return self.gap if self.certificate else 0.0
 
     def describe(self) -> dict[str, object]:
         """The settings that an Outcome records."""
@@ -151,6 +167,7 @@ class Settings:
             "seed": self.seed,
             "hint": self.hint is not None,
             "polish": self.polish,
+            **({"gap": self.gap} if self.gap_asked else {}),
             **({} if self.goals == DEFAULT_GOALS else {"goals": str(self.goals)}),
             **{str(k): v for k, v in self.options.items()},
         }

@@ -12,7 +12,15 @@ from formulations.clock import Clock
 from formulations.instance import Instance
 from formulations.interrupt import interruptible
 from formulations.result.check import check
-from formulations.result.outcome import Outcome, Status, found, nothing
+from formulations.result.outcome import (
+    Outcome,
+    Status,
+    StoppedBy,
+    found,
+    near_enough,
+    nothing,
+    why_stopped,
+)
 from formulations.result.placement import Placement
 from formulations.settings import Settings
 
@@ -90,10 +98,27 @@ def _proved(
     from formulations.result.certify import LEAST_SECONDS, raised, seconds_to_check
 
     outcome = _with_proof(instance, chosen, settings, clock)
-    if not settings.certificate or clock.interrupted():
+    if outcome.stopped_by == StoppedBy.GAP and not near_enough(outcome, settings.gap):
+        outcome = _on(instance, chosen, outcome, settings, clock)
+    near = near_enough(outcome, settings.gap_asked)
+    if not settings.certificate or near or clock.interrupted():
         return outcome
     soon = seconds_to_check(instance, first=False) <= max(LEAST_SECONDS, clock.remaining())
     return raised(instance, outcome) if soon else outcome
+
+
+def _on(
+    instance: Instance,
+    chosen: registry.Formulation,
+    before: Outcome,
+    settings: Settings,
+    clock: Clock,
+) -> Outcome:
+    """Solved on: the solver's own bound met the gap asked for, its certificate did not."""
+    if clock.over():
+        return before.with_(stopped_by=why_stopped(clock))
+    rest = replace(settings, gap=0.0, hint=before.placement)
+    return _with_proof(instance, chosen, rest, clock)
 
 
 def _with_proof(
@@ -104,7 +129,8 @@ def _with_proof(
     conducted = chosen.proves == "optimum or gap"  # it keeps time itself, or proves on the way
     with clock.holding_back(0.0 if conducted else kept_to_prove(instance, settings)):
         outcome = chosen.load()(instance, settings, clock)
-    closed = outcome.certificate is not None and outcome.certified_bound == outcome.objective
+    met = outcome.certificate is not None and outcome.certified_bound == outcome.objective
+    closed = met or near_enough(outcome, settings.gap_asked)
     if not settings.certificate or closed or clock.interrupted():
         return outcome
     if settings.time_limit is None or settings.work_limit is not None:
@@ -119,7 +145,8 @@ def _tell(outcome: Outcome, clock: Clock) -> None:
     """Put what is known on the trace, where that is news."""
     told = {point.known for point in clock.trace[-1:]} | {(None, None)}
     if (outcome.objective, outcome.bound) not in told:
-        clock.record(outcome.objective, outcome.bound, outcome.formulation)
+        source, plan = outcome.formulation, outcome.placement
+        clock.record(outcome.objective, outcome.bound, source, plan)
 
 
 def _again(

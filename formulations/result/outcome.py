@@ -32,6 +32,7 @@ class StoppedBy(StrEnum):
     WORK_LIMIT = "work_limit"
     EXHAUSTED = "exhausted"
     INTERRUPTED = "interrupted"
+    GAP = "gap"
 
 
 def gap_between(objective: int | None, bound: int | None) -> float | None:
@@ -39,6 +40,12 @@ def gap_between(objective: int | None, bound: int | None) -> float | None:
     if objective is None or bound is None:
         return None
     return (objective - bound) / max(1, abs(objective))
+
+
+def within_gap(objective: int | None, bound: int | None, gap: float) -> bool:
+    """Whether a plan is this near to a bound; a gap of 0 asks nothing, so nothing is."""
+    between = gap_between(objective, bound)
+    return gap > 0.0 and between is not None and between <= gap
 
 
 @dataclass(frozen=True)
@@ -236,6 +243,13 @@ def infeasible(formulation: str, source: BoundSource, note: str = "", **rest: ob
 def certified_gap(outcome: Outcome) -> float | None:
     """(objective − certified bound)/max(1, |objective|), None where either is unknown."""
     return gap_between(outcome.objective, outcome.certified_bound)
+
+
+def near_enough(outcome: Outcome, gap: float) -> bool:
+    """Whether an outcome is certified to a gap; what it gave up for goals does not count."""
+    given = outcome.before_goals
+    best = outcome.objective if given is None else given
+    return within_gap(best, outcome.certified_bound, gap)
 
 
 def standing(outcome: Outcome) -> str:

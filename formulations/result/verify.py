@@ -15,7 +15,7 @@ from formulations.instance.file import instance_to_dict
 from formulations.instance.restrictions import restrictions
 from formulations.result.certificate import Certificate, certificate_to_dict
 from formulations.result.check import check
-from formulations.result.outcome import Outcome, Status, StoppedBy
+from formulations.result.outcome import Outcome, Status, StoppedBy, near_enough
 from formulations.result.outcome_file import outcome_to_dict
 
 #: Seconds of a trace point and of the outcome are rounded apart.
@@ -276,9 +276,16 @@ def _search(outcome: Outcome) -> Iterator[Claim]:
     if proved != (outcome.stopped_by == StoppedBy.PROOF):
         text = f"{outcome.stopped_by.value}, although the status is {outcome.status.value}"
         yield Claim("stopped by", False, text)
+    if outcome.stopped_by == StoppedBy.GAP and not near_enough(outcome, _gap_asked(outcome)):
+        yield Claim("stopped by", False, "gap, although what is certified is not that near")
     fault = next((text for text, wrong in _faults(outcome) if wrong), None)
     if fault is not None:
         yield Claim("trace", False, fault)
+
+
+def _gap_asked(outcome: Outcome) -> float:
+    gap = outcome.settings.get("gap")
+    return float(gap) if isinstance(gap, int | float) and not isinstance(gap, bool) else 0.0
 
 
 def _faults(outcome: Outcome) -> Iterator[tuple[str, bool]]:

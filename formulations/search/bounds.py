@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
+from math import floor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,7 @@ from formulations.instance import Instance, Scope
 from formulations.model.build import Parts
 from formulations.proof.prove import prove
 from formulations.result.certify import CERTIFICATE, FINDING, LEAST_SECONDS, seconds_to_check
+from formulations.result.outcome import within_gap
 from formulations.search.context import Context
 from formulations.search.exact import columns_of_whole, place, solve_whole
 from formulations.search.plans import Choice
@@ -76,6 +79,7 @@ class Bounds:
         self._tries = list(chosen.dearest) if several else []
         self._way, self._silent, self._seek = chosen.way, 0, False
         self._questions = 0
+        self._near: tuple[int | None, int | None] = (None, None)
         self._whole_of = int(context.keep.sum())
 
     @property
@@ -208,10 +212,11 @@ class Bounds:
         """Whether options times machines are so few."""
         return int(keep.sum()) * len(self._context.instance.machines) <= most
 
-    def certified(self, amount: float) -> bool:
-        """A certificate of the best plan, or of a bound near it, by the prover."""
+    def certified(self, amount: float, least: int | None = None) -> bool:
+        """A certificate of the best plan, or of a bound near it, by the prover; or of ``least``."""
         context, start = self._context, self._context.clock.now()
-        self._asked = upper = context.objective
+        upper = context.objective if least is None else least
+        self._asked = upper if least is None else self._asked
         if context.clock.counts or upper is None:
             return not context.clock.counts
         found = prove(context.instance, upper, amount)
@@ -220,9 +225,30 @@ class Bounds:
         if found is not None and news and context.accepts(context.instance, found):
             context.proven = found
             context.lift(bound, CERTIFICATE)
-        if context.clock.now() - start < amount:
+        if context.clock.now() - start < amount and least is None:
             self._exhausted = upper
         return True
+
+    def close(self, amount: float) -> bool:
+        """A certificate that is near enough to the best plan: the linear program's, checked, where
+        that does, else one made for just the bound that does."""
+        context, first = self._context, self._context.certificate
+        value, gap = context.objective, context.settings.gap_asked
+        unchecked = first if first is not None and not context.checked(first) else None
+        if unchecked is not None and within_gap(value, unchecked.target, gap):
+            context.accepts(context.instance, unchecked)
+        elif value is not None:
+            self._near = (value, context.bound)
+            self.certified(amount, value - floor(Fraction(gap) * max(1, abs(value))))
+        return True
+
+    def may_end(self) -> bool:
+        """Whether the best bound is near enough to the plan, were it certified; asked once a pair
+        of them."""
+        context = self._context
+        value, bound = context.objective, context.bound
+        near = within_gap(value, bound, context.settings.gap_asked) and not context.enough
+        return near and self._near != (value, bound)
 
     def last_word(self) -> None:
         """Have the certificate of the linear program checked; prove more in what is left."""

@@ -45,6 +45,9 @@ from formulations.search.plans import Choice, Plans
 from formulations.search.turns import Part, step, take_turns
 from formulations.settings import Settings
 
+#: Share of the time left that a certificate for the gap asked for may take.
+_CLOSING = 0.5
+
 
 def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> Outcome:
     """Search until plan and bound meet, or the time is over.
@@ -139,16 +142,20 @@ def _search(context: Context, plans: list[Plans]) -> None:
         for each in plans if choice.machines is not None else plans[:1]:
             each.choose(choice)
 
-    bounds = Bounds(context, tell, plans[1].choose)
+    bounds, settings = Bounds(context, tell, plans[1].choose), context.settings
     small = bounds.small
     makers, exact, second = _parts(context, plans, bounds)
     makers = [_packing(context, plans[0]), *makers]
+    if settings.gap_asked and not context.beside:
+        makers.append(_closing(bounds))
 
     # where the prover has its turns, nothing need be kept for it
     kept = 0.0 if small else _kept(context)
     relax = partial(_relax, context, choose)
     seek = partial(_seek, context, bounds, makers)
     prove = partial(_prove, context, bounds, (exact, second), kept)
+
+    closing = [partial(_close, context, bounds)] if settings.gap_asked else []
 
     def after_lp(solve: Callable[[], bool], side: Callable[[], None]) -> None:
         if not solve():
@@ -161,9 +168,9 @@ def _search(context: Context, plans: list[Plans]) -> None:
             after_lp(relax, partial(_in_turn, context, bounds, makers, (exact, second)))
     elif small:  # solved in a moment, and the options that it leaves are proved sooner
         solved = relax()
-        _beside(context, partial(after_lp, lambda: solved, seek), prove)
+        _beside(context, partial(after_lp, lambda: solved, seek), prove, *closing)
     else:
-        _beside(context, seek, partial(after_lp, relax, prove))
+        _beside(context, seek, partial(after_lp, relax, prove), *closing)
 
 
 def _in_turn(
@@ -187,6 +194,24 @@ def _prove(
     take_turns(context, second, lambda: context.over() or context.clock.remaining() <= kept)
     if kept:
         bounds.last_word()
+
+
+def _closing(bounds: Bounds) -> Part:
+    """Certify what is near enough to end with, in turns."""
+
+    def waits() -> bool:
+        return not bounds.may_end()
+
+    return Part("gap", bounds.close, lambda: 0.0, waits=waits, urgent=bounds.may_end)
+
+
+def _close(context: Context, bounds: Bounds) -> None:
+    """The same in a thread of its own, as soon as it is: turns of others are long."""
+    while not context.over():
+        if bounds.may_end():
+            bounds.close(context.clock.share(_CLOSING))
+        else:
+            context.settings.stop.wait(POLL)
 
 
 def _kept(context: Context) -> float:
@@ -354,6 +379,8 @@ def _stopped(context: Context) -> StoppedBy:
     clock = context.clock
     if clock.interrupted():
         return StoppedBy.INTERRUPTED
+    if context.enough:
+        return StoppedBy.GAP
     if clock.counts and clock.remaining() <= 0:
         return StoppedBy.WORK_LIMIT
     return StoppedBy.TIME_LIMIT if clock.over() else StoppedBy.EXHAUSTED

@@ -15,7 +15,7 @@ from formulations.instance.facts import own_cost
 from formulations.reduce import bounds_at
 from formulations.result.certificate import Certificate
 from formulations.result.check import check
-from formulations.result.outcome import BoundSource
+from formulations.result.outcome import BoundSource, within_gap
 from formulations.result.placement import Placement
 from formulations.result.verify import certifies
 from formulations.search.loops import Loops
@@ -92,7 +92,7 @@ class Context:
             if self.closed or (self.objective is not None and objective >= self.objective):
                 return False
             self.best, self.objective = placement, objective
-            self.clock.record(objective, self.bound, source)
+            self.clock.record(objective, self.bound, source, placement)
         return True
 
     def lift(self, bound: int | None, source: BoundSource) -> None:
@@ -115,8 +115,15 @@ class Context:
         """Whether the checker accepts a certificate, asked once."""
         with self._checking:
             if id(certificate) not in self._checked:
-                self._checked[id(certificate)] = certificate, certifies(instance, certificate)
+                accepted = certifies(instance, certificate)
+                self._checked[id(certificate)] = certificate, accepted
+                if accepted:
+                    self.clock.certify(certificate.target)
             return self._checked[id(certificate)][1]
+
+    def checked(self, certificate: Certificate) -> bool:
+        """Whether the checker has judged a certificate."""
+        return id(certificate) in self._checked
 
     @property
     def beside(self) -> bool:
@@ -142,6 +149,11 @@ class Context:
         keep = self.keep & (own_cost(self.instance) <= dearest)
         every = np.logical_or.reduceat(keep, self.instance.table_options[:-1]).all()
         return keep if every else self.keep
+
+    @property
+    def enough(self) -> bool:
+        """Whether what is certified is as near to the best plan as the caller asked."""
+        return within_gap(self.objective, self.clock.certified, self.settings.gap_asked)
 
     @property
     def proved(self) -> bool:
@@ -172,8 +184,10 @@ class Context:
             self.keep = keep
 
     def over(self) -> bool:
-        """Whether to stop: proved, failed, closed, out of time or work, or interrupted."""
-        return self.failed or self.closed or self.proved or self.clock.over()
+        """Whether to stop: proved, near enough, failed, closed, out of time or work, or
+        interrupted."""
+        ended = self.failed or self.closed or self.proved or self.enough
+        return ended or self.clock.over()
 
     def limits(
         self, amount: float | None, seed: int = 0, workers: int = 1, gap: float = 0.0

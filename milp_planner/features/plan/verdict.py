@@ -47,6 +47,7 @@ STOPPED = {
     "work_limit": "stopped by the work limit",
     "exhausted": "the search had no more to try",
     "interrupted": "interrupted",
+    "gap": "stopped at the gap asked for",
 }
 
 
