@@ -10,21 +10,33 @@ T = TypeVar("T")
 _TICK = 0.1
 
 
-def interruptible(job: Callable[[], T], stop: threading.Event) -> T:
+def interruptible(
+    job: Callable[[], T], stop: threading.Event, watch: Callable[[], object] | None = None
+) -> T:
     """Do a job that hands back what it has soon after ``stop`` is set.
 
     A ``KeyboardInterrupt`` while it runs sets ``stop`` and is not raised; ``stop`` is cleared
     again at the end, so that the same settings serve for another solve. The job runs in a thread
     of its own: Python hears signals in the main thread alone, and only between two steps, and a
     solver's native call is one long step. Outside the main thread, where Python raises no
-    ``KeyboardInterrupt``, it is simply called.
+    ``KeyboardInterrupt``, it is simply called, unless there is a ``watch``.
+
+    Parameters
+    ----------
+    job : callable
+    stop : threading.Event
+    watch : callable, optional
+        Called ten times a second in the caller's thread while the job runs, and once after it.
+        False counts as a ``KeyboardInterrupt``, after which it is not called again.
 
     Raises
     ------
     KeyboardInterrupt
         At the second one; the job then ends by itself in the background.
+    Exception
+        The job's, or what ``watch`` raises, once the job has stopped.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if watch is None and threading.current_thread() is not threading.main_thread():
         return job()
     results: list[T] = []
     errors: list[BaseException] = []
@@ -42,13 +54,15 @@ def interruptible(job: Callable[[], T], stop: threading.Event) -> T:
     try:
         threading.Thread(target=body, name="solve").start()
         begun = True
-        _wait(done)
-    except KeyboardInterrupt:
+        _wait(done, watch)
+    except BaseException as error:
         ours = not stop.is_set()
         stop.set()
         if not begun:
             raise
         _wait(done)
+        if not isinstance(error, KeyboardInterrupt):
+            errors.append(error)
     if ours:
         stop.clear()
     if errors:
@@ -56,6 +70,9 @@ def interruptible(job: Callable[[], T], stop: threading.Event) -> T:
     return results[0]
 
 
-def _wait(done: threading.Event) -> None:
-    while not done.wait(_TICK):
-        pass
+def _wait(done: threading.Event, watch: Callable[[], object] | None = None) -> None:
+    ended = False
+    while not ended:
+        ended = done.wait(_TICK)
+        if watch is not None and watch() is False:
+            raise KeyboardInterrupt

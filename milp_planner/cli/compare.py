@@ -25,6 +25,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     time_limit: Annotated[
         float, option("--time-limit SECONDS", "Wall-clock limit for each solve.", positive)
     ] = 10.0,
+    gap: options.GapOption = 0.0,
     seed: options.SeedOption = 0,
     workers: options.WorkersOption = None,
     settings: options.SettingOption = None,
@@ -48,7 +49,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     from milp_planner.features.compare.facts import comparison_of, draw_comparison
 
     names = DEFAULT if formulations == "all" else options.parse_formulations(formulations)
-    limits = options.make_settings(time_limit, seed=seed, workers=workers, options=settings)
+    limits = options.make_settings(
+        time_limit, seed=seed, workers=workers, options=settings, gap=gap
+    )
     check_writable(output)
     inputs = options.find(model, cluster)
     work = Work("pricing", prepares=True)

@@ -52,6 +52,18 @@ def positive(found: str | float) -> float:
     return value
 
 
+def percentage(found: str | float) -> float:
+    """Parse a share written as ``0.5%``."""
+    digits, sign, rest = str(found).strip().partition("%")
+    try:
+        value = float(digits) / 100 if sign and not rest else math.nan
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < 1:
+        raise typer.BadParameter(f"found {found}; allowed: a percentage below 100%, such as 0.5%")
+    return value
+
+
 def whole(least: int, most: int) -> Callable[[str | int], int]:
     """A parser of whole numbers between two limits."""
 
@@ -125,6 +137,15 @@ WorkLimitOption = Annotated[
         "--work-limit UNITS",
         "Limit on deterministic work units; with --workers 1, runs repeat exactly.",
         positive,
+    ),
+]
+GapOption = Annotated[
+    float,
+    option(
+        "--gap PERCENT",
+        "Stop as soon as the plan is certified to be within this share of the best possible, such"
+        " as 0.5%; default: only at a proof or a limit.",
+        percentage,
     ),
 ]
 SeedOption = Annotated[int, option("--seed N", "Random seed.", whole(0, 2**31 - 1))]
@@ -226,6 +247,7 @@ def make_settings(  # noqa: PLR0913 - what commands share
     formulation: str | None = None,
     goals: str | None = None,
     objective: str = "",
+    gap: float = 0.0,
 ) -> Settings:
     """Limits and preferences of one command, checked for the formulation that gets them all.
 
@@ -244,6 +266,7 @@ def make_settings(  # noqa: PLR0913 - what commands share
         work_limit=work_limit,
         workers=workers or available_cores(),
         seed=seed,
+        gap=gap,
         options=found,
         goals=DEFAULT_GOALS if goals is None else parse_goals(goals, objective),
     )

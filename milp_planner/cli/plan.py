@@ -32,6 +32,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     reserve: options.ReserveOption = None,
     time_limit: options.OtherTimeLimitOption = None,
     work_limit: options.WorkLimitOption = None,
+    gap: options.GapOption = 0.0,
     seed: options.SeedOption = 0,
     workers: options.WorkersOption = None,
     settings: options.SettingOption = None,
@@ -59,7 +60,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
 
     limits = options.make_settings(
         time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings,
-        formulation=formulation, goals=goals, objective=objective.value,
+        formulation=formulation, goals=goals, objective=objective.value, gap=gap,
     )  # fmt: skip
     target = output or (None if json else Path(PLAN_FILE))
     check_writable(target)
@@ -119,6 +120,7 @@ def solve(  # noqa: PLR0913 - one parameter an option is how Typer declares a co
     ] = None,
     time_limit: options.OtherTimeLimitOption = None,
     work_limit: options.WorkLimitOption = None,
+    gap: options.GapOption = 0.0,
     seed: options.SeedOption = 0,
     workers: options.WorkersOption = None,
     settings: options.SettingOption = None,
@@ -136,7 +138,7 @@ def solve(  # noqa: PLR0913 - one parameter an option is how Typer declares a co
 
     limits = options.make_settings(
         time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings,
-        formulation=formulation,
+        formulation=formulation, gap=gap,
     )  # fmt: skip
     check_writable(output)
     problem = read(instance, objective)

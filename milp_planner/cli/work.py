@@ -12,7 +12,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from formulations.settings import Settings, TracePoint
+    from formulations.settings import Settings
+    from milp_planner.features.plan.watch import Newest
 
 T = TypeVar("T")
 _TICK = 0.1
@@ -38,12 +39,15 @@ class Work:
         self._prepares = prepares
         self._unit = unit
         self._stop = threading.Event()
-        self._point: TracePoint | None = None
+        self._newest: Newest | None = None
         self._start = time.perf_counter()
 
     def settings(self, settings: Settings) -> Settings:
         """The same settings, watched: progress comes to this line, Ctrl-C goes to the solver."""
-        return replace(settings, stop=self._stop, on_progress=self._note)
+        from milp_planner.features.plan.watch import Newest
+
+        self._newest = Newest()
+        return replace(settings, stop=self._stop, on_progress=self._newest)
 
     def run(self, job: Callable[[], T]) -> T:
         """Do the job in a thread of its own and wait for it.
@@ -75,16 +79,8 @@ class Work:
         """Start a new line of progress: what is known so far belongs to something else."""
         self.label = ", minimising ".join(label)
         self._prepares = False
-        self._point = None
-
-    def _note(self, point: TracePoint) -> None:
-        """Keep the newest of what is known (called from solver threads)."""
-        known = self._point
-        if known is not None:
-            objective = known.objective if point.objective is None else point.objective
-            bound = known.bound if point.bound is None else point.bound
-            point = replace(point, objective=objective, bound=bound)
-        self._point = point
+        if self._newest is not None:
+            self._newest.point = None
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         if self.interrupted or self._prepares:
@@ -114,17 +110,10 @@ class Work:
             yield lambda: status.update(Text(self._line()))
 
     def _line(self) -> str:
-        from formulations.result.outcome import gap_between
-        from milp_planner.drawing.units import show_cost, show_gap
+        from milp_planner.features.plan.watch import progress_line
 
-        parts = [self.label, f"{time.perf_counter() - self._start:.1f} s"]
+        point = None if self._newest is None else self._newest.point
+        parts = [self.label, progress_line(point, time.perf_counter() - self._start, self._unit)]
         if self.interrupted:
             parts.append("stopping, keeping the best plan (Ctrl-C again abandons it)")
-        point = self._point
-        if point is not None:
-            parts.append(f"best {show_cost(point.objective, self._unit)}")
-            parts.append(f"bound {show_cost(point.bound, self._unit)}")
-            gap = gap_between(point.objective, point.bound)
-            if gap is not None:
-                parts.append(f"gap {show_gap(gap)}")
         return "  ".join(parts)

@@ -53,6 +53,8 @@ class Scenario:
     polish, certificate : bool
     options : tuple of (str, value)
         Settings of this formulation.
+    gap : float
+        Certified gap at which to stop, a share.
     keeps_plan : bool
         Whether the plan is handed back too; the key does not depend on it.
     hint : str
@@ -74,6 +76,7 @@ class Scenario:
     polish: bool
     certificate: bool
     options: tuple[tuple[str, Any], ...]
+    gap: float = 0.0
     keeps_plan: bool = False
     hint: str = ""
 
@@ -101,6 +104,7 @@ class Scenario:
             seed=self.seed,
             polish=self.polish,
             certificate=self.certificate,
+            gap=self.gap,
             options=dict(self.options),
         )
 
@@ -162,7 +166,7 @@ def cross(suite: Suite, folder: str) -> Iterator[Scenario]:
             yield Scenario(
                 model, cluster, folder, axes, suite.only_tables, suite.hot_ids, objective,
                 formulation, seed, suite.time_limit, suite.work_limit, suite.polish,
-                suite.certificate, options,
+                suite.certificate, options, float(suite.gap) / 100,
             )  # fmt: skip
 
 

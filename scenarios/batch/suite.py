@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -188,6 +189,9 @@ class Suite(Spec):
     """Seconds of wall clock for each solve."""
     work_limit: Annotated[float, Field(gt=0)] | None = None
     """Deterministic work for each solve."""
+    gap: Annotated[Percent, Field(lt=100)] = Fraction(0)
+    """Certified gap at which each solve stops, in percent of the objective; 0: only at a proof or
+    a limit."""
     polish: bool = False
     """Whether leftover time lowers total and use after the objective."""
     certificate: bool = True

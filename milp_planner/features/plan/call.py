@@ -14,6 +14,7 @@ from milp_planner.errors import BadInput, Problem
 from milp_planner.features.plan.machines import with_more_machines
 from milp_planner.features.plan.remedies import with_remedies
 from milp_planner.features.plan.shortage import diagnosis_seconds, with_advice, with_diagnosis
+from milp_planner.features.plan.watch import Line, Newest, OnPlan, Watch, in_notebook
 from milp_planner.plans.compile import (
     ClusterSource,
     Compiled,
@@ -43,6 +44,9 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     time_limit: float | None = None,
     today: TodaySource | None = None,
     goals: str | None = None,
+    gap: float | None = None,
+    on_plan: OnPlan | None = None,
+    progress: bool | None = None,
     on_improvement: Callable[[TracePoint], None] | None = None,
     on_start: Callable[..., None] | None = None,
 ) -> Plan:
@@ -69,6 +73,19 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     goals : str, optional
         What a plan is judged by after the objective, and how much of that may be given up for it:
         ``"step_time:0.1%,moves,shards"``; see :func:`formulations.settings.parse_goals`.
+    gap : float, optional
+        Ends the search as soon as the plan is certified to be within this share of the best
+        possible: 0.005 is half a percent. ``outcome.stopped_by`` is ``gap`` then.
+    on_plan : callable, optional
+        ``on_plan(plan, bound)`` is told of every better plan, and of every better bound (in
+        picoseconds, None while there is none) on the best one; what comes within a tenth of a
+        second is told at once, the newest only. The plan has passed the solver-free check. It is
+        called in the thread that called ``plan``, so the solver does not wait for it. If it
+        returns False, or raises ``KeyboardInterrupt``, the search ends and the best plan is
+        returned, as after Ctrl-C; any other exception ends the search and is raised here.
+    progress : bool, optional
+        Whether to write a line of progress to stderr: seconds, plan, bound, gap, certified gap.
+        Default: in notebooks only.
     on_improvement : callable, optional
         Called with a :class:`formulations.settings.TracePoint` whenever a better plan or bound is
         known, from any thread.
@@ -90,9 +107,9 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         For malformed inputs, unknown names, or a table without any legal option.
     """
     registry.get(formulation)
-    settings = limited(settings, time_limit, goals, objective)
-    if on_improvement is not None:
-        settings = replace(settings, on_progress=on_improvement)
+    settings = limited(settings, time_limit, goals, objective, gap)
+    newest = Newest(on_improvement or settings.on_progress)
+    settings = replace(settings, on_progress=newest)
     if today is None:
         compiled = compile_for(model, cluster, objective)
     else:
@@ -100,14 +117,45 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         settings = replace(settings, hint=known)
     if on_start is not None:
         on_start(formulation)
-    return interruptible(lambda: _planned(compiled, formulation, settings), settings.stop)
+    line = Line(newest) if progress or (progress is None and in_notebook()) else None
+    told = None if on_plan is None else Watch(compiled, formulation, on_plan, newest)
+    try:
+        return interruptible(
+            lambda: _planned(compiled, formulation, settings), settings.stop, _both(line, told)
+        )
+    finally:
+        if line is not None:
+            line.end()
+
+
+def _both(line: Line | None, told: Watch | None) -> Callable[[], object] | None:
+    """What the caller's thread does while the solver works; None where it only waits."""
+    if line is None:
+        return told
+
+    def look() -> object:
+        line()
+        return None if told is None else told()
+
+    return look
 
 
 def limited(
-    settings: Settings | None, time_limit: float | None, goals: str | None, objective: str
+    settings: Settings | None,
+    time_limit: float | None,
+    goals: str | None,
+    objective: str,
+    gap: float | None = None,
 ) -> Settings:
-    """The settings of a call, with the time limit and goals that it names on top."""
+    """The settings of a call, with the limits and goals that it names on top.
+
+    BadInput for a gap that is no share.
+    """
     settings = settings or Settings()
+    if gap is not None:
+        if not 0 <= gap < 1:
+            raise BadInput(f"gap: found {gap}; allowed: a share from 0 to 1, such as 0.005")
+        settings = replace(settings, gap=gap)
     if time_limit is not None:
         settings = replace(settings, time_limit=time_limit)
     return settings if goals is None else replace(settings, goals=parse_goals(goals, objective))

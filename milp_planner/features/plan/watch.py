@@ -1,0 +1,117 @@
+"""What a solve tells while it runs: to a function of the caller's, or in one line."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TextIO
+
+from formulations import BoundSource, Placement, StoppedBy, registry
+from formulations.result.outcome import found, gap_between
+from formulations.settings import TracePoint
+from milp_planner.drawing.units import show_cost, show_gap
+from milp_planner.plans.compile import Compiled
+from milp_planner.plans.placement import Plan, decode
+
+#: Told of a better plan or bound; False ends the search.
+OnPlan = Callable[[Plan, int | None], object]
+
+
+class Newest:
+    """The newest of what solver threads tell: what a point does not say, points before it did."""
+
+    def __init__(self, then: Callable[[TracePoint], None] | None = None) -> None:
+        self.point: TracePoint | None = None
+        self._then = then
+        self._lock = threading.Lock()
+
+    def __call__(self, point: TracePoint) -> None:
+        """Take a point, and hand it on."""
+        with self._lock:
+            self.point = point if self.point is None else _merged(self.point, point)
+        if self._then is not None:
+            self._then(point)
+
+
+def _merged(before: TracePoint, point: TracePoint) -> TracePoint:
+    return replace(
+        point,
+        objective=before.objective if point.objective is None else point.objective,
+        bound=before.bound if point.bound is None else point.bound,
+        certified=before.certified if point.certified is None else point.certified,
+        placement=before.placement if point.placement is None else point.placement,
+    )
+
+
+def progress_line(point: TracePoint | None, seconds: float, unit: str = "ps") -> str:
+    """``12.3 s  best 30.5 ms  bound 29.8 ms  gap 2.3%  certified gap 2.4%``."""
+    parts = [f"{seconds:.1f} s"]
+    if point is not None:
+        parts += [f"best {show_cost(point.objective, unit)}"]
+        parts += [f"bound {show_cost(point.bound, unit)}"]
+        gap = gap_between(point.objective, point.bound)
+        certified = gap_between(point.objective, point.certified)
+        parts += [] if gap is None else [f"gap {show_gap(gap)}"]
+        parts += [] if certified is None else [f"certified gap {show_gap(certified)}"]
+    return "  ".join(parts)
+
+
+class Line:
+    """One line that is written over and over, on a terminal or under a notebook's cell."""
+
+    def __init__(self, newest: Newest, stream: TextIO | None = None) -> None:
+        self._newest, self._stream = newest, stream or sys.stderr
+        self._start, self._width = time.perf_counter(), 0
+
+    def __call__(self) -> None:
+        """Write it anew."""
+        self._write(progress_line(self._newest.point, time.perf_counter() - self._start))
+
+    def end(self) -> None:
+        """Leave it as it is."""
+        if self._width:
+            self._stream.write("\n")
+
+    def _write(self, text: str) -> None:
+        self._stream.write(f"\r{text.ljust(self._width)}")
+        self._stream.flush()
+        self._width = len(text)
+
+
+class Watch:
+    """Tells a caller's function of every better plan, and of every better bound on one."""
+
+    def __init__(self, compiled: Compiled, formulation: str, told: OnPlan, newest: Newest) -> None:
+        self._compiled, self._formulation, self._told = compiled, formulation, told
+        self._newest = newest
+        self._last: tuple[Placement, int | None] | None = None
+        self._exact = registry.get(formulation).proves.startswith("optimum")
+
+    def __call__(self) -> object:
+        """Tell what is new, if anything is."""
+        point = self._newest.point
+        if point is None or point.placement is None:
+            return None
+        if self._last is not None and self._last == (point.placement, point.bound):
+            return None
+        self._last = point.placement, point.bound
+        return self._told(self._plan(point.placement, point), point.bound)
+
+    def _plan(self, placement: Placement, point: TracePoint) -> Plan:
+        """As an interruption would hand it out now; the check has passed."""
+        source = None if point.bound is None else BoundSource(self._formulation, self._exact)
+        outcome = found(
+            self._compiled.instance, self._formulation, placement, StoppedBy.INTERRUPTED,
+            point.bound, source, seconds=point.seconds,
+        )  # fmt: skip
+        return decode(self._compiled.options, self._compiled.instance, outcome)
+
+
+def in_notebook() -> bool:
+    """Whether a notebook's kernel runs this."""
+    shell = sys.modules.get("IPython")
+    found_shell = None if shell is None else shell.get_ipython()
+    return type(found_shell).__name__ == "ZMQInteractiveShell"
