@@ -37,6 +37,15 @@ def test_a_plan_is_not_overwritten_unasked(cli: Cli, planned: Path) -> None:
     assert cli(*quick, "-o", "plan.json").code == 0 and planned.read_bytes() != before
 
 
+def test_a_gap_is_a_percentage(cli: Cli) -> None:
+    """It is written with its sign and recorded as a share; a bare number could be either."""
+    done = cli("plan", "model.yaml", "cluster.yaml", "--gap", "0.5%", "--json")
+    assert done.code == 0 and done.json["outcome"]["settings"]["gap"] == 0.005
+    for wrong in ("0.5", "100%", "-1%", "x%", "5%%"):
+        bad = cli("plan", "model.yaml", "cluster.yaml", "--gap", wrong)
+        assert bad.code == 2 and "a percentage below 100%, such as 0.5%" in bad.err
+
+
 def test_json_is_the_plan_and_nothing_else(cli: Cli, tmp_path: Path) -> None:
     """With --json stdout is one document, and no file appears unasked."""
     done = cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat", "--json")

@@ -91,6 +91,13 @@ def test_keys_follow_the_content_of_a_file(tmp_path: Path) -> None:
     assert keys[0] != keys[1]
 
 
+def test_a_gap_is_a_percentage_and_part_of_the_key() -> None:
+    """0.5 in the suite is 0.005 of the objective; what stops elsewhere is another result."""
+    plain, near = expand(suite())[0], expand(suite(gap=0.5))[0]
+    assert (plain.settings().gap, near.settings().gap) == (0.0, 0.005)
+    assert plain.key() != near.key()
+
+
 def test_a_scenario_is_small_to_ship() -> None:
     """Names and numbers travel; a model of 10,000 tables does not."""
     found = expand(suite(models=["generated:tables=10000"]))[0]

@@ -1,0 +1,106 @@
+"""What a caller is told while a plan is made, and how it ends that."""
+
+from __future__ import annotations
+
+import io
+import threading
+
+import pytest
+
+from formulations import Settings, StoppedBy
+from formulations.settings import TracePoint
+from milp_planner import Plan, plan
+from milp_planner.errors import BadInput
+from milp_planner.features.plan.watch import Line, Newest, progress_line
+from milp_planner.inputs import Cluster, Model
+from scenarios import catalog
+
+
+@pytest.fixture(scope="module")
+def inputs() -> tuple[Model, Cluster]:
+    """Thirty tables on eight ranks: no solve ends by itself in seconds."""
+    model = catalog.find_model("generated:tables=30,seed=3,kind=torchrec")
+    return model, catalog.find_cluster("8xh100")
+
+
+def test_plans_are_checked_and_the_gap_ends_it(inputs: tuple[Model, Cluster]) -> None:
+    """Every plan told has passed the check, costs less than those before or has a better bound, and
+    comes in the caller's own thread; the search ends at the gap."""
+    seen: list[tuple[Plan, int | None]] = []
+    threads = set()
+
+    def told(found: Plan, bound: int | None) -> None:
+        threads.add(threading.current_thread())
+        seen.append((found, bound))
+
+    settings = Settings(time_limit=300, workers=1, polish=False)
+    best = plan(*inputs, settings=settings, gap=0.4, on_plan=told)
+    assert best.outcome.stopped_by is StoppedBy.GAP and seen
+    assert threads == {threading.current_thread()}
+    for found, bound in seen:
+        assert found.verdict is not None and found.verdict.feasible and found.tables
+        assert found.outcome.bound == bound
+    values = [found.objective_ms or 0.0 for found, _ in seen]
+    assert values == sorted(values, reverse=True) and values[-1] == best.objective_ms
+
+
+@pytest.mark.parametrize("how", ["False", "KeyboardInterrupt"])
+def test_a_caller_ends_it_and_keeps_the_plan(inputs: tuple[Model, Cluster], how: str) -> None:
+    """False and KeyboardInterrupt are Ctrl-C: it is told nothing more, the settings serve again."""
+    seen: list[Plan] = []
+
+    def told(found: Plan, bound: int | None) -> bool:
+        seen.append(found)
+        if how == "False":
+            return False
+        raise KeyboardInterrupt
+
+    settings = Settings(time_limit=300, workers=1)
+    best = plan(*inputs, settings=settings, on_plan=told)
+    assert best.outcome.stopped_by is StoppedBy.INTERRUPTED and len(seen) == 1
+    assert (best.objective_ms or 0) <= (seen[0].objective_ms or 0)
+    assert not settings.stop.is_set()
+
+
+def test_its_errors_are_raised(inputs: tuple[Model, Cluster]) -> None:
+    """Also where plan() is called outside the main thread; the solve does not go on without it."""
+    errors: list[BaseException] = []
+
+    def told(found: Plan, bound: int | None) -> None:
+        raise ZeroDivisionError
+
+    def call() -> None:
+        try:
+            plan(*inputs, settings=Settings(time_limit=300, workers=1), on_plan=told)
+        except ZeroDivisionError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join(200)
+    assert len(errors) == 1 and not thread.is_alive()
+
+
+@pytest.mark.parametrize("gap", [-0.1, 1.0, float("nan")])
+def test_a_gap_is_a_share(inputs: tuple[Model, Cluster], gap: float) -> None:
+    """Anything else is refused before anything is priced."""
+    with pytest.raises(BadInput, match="a share from 0 to 1"):
+        plan(*inputs, gap=gap)
+
+
+def test_the_line_keeps_what_is_known_of_the_other_side() -> None:
+    """A plan of 2 ms, then a bound of 1.5 ms, then 1 ms of it certified; shorter text leaves no
+    rest of longer text behind."""
+    newest, stream = Newest(), io.StringIO()
+    newest(TracePoint(0.1, 2_000_000_000, None, "hint"))
+    newest(TracePoint(0.2, None, 1_500_000_000, "bound"))
+    newest(TracePoint(0.3, None, None, "certificate", 1_000_000_000))
+    text = progress_line(newest.point, 12.3)
+    assert text == "12.3 s  best 2 ms  bound 1.5 ms  gap 25%  certified gap 50%"
+    line = Line(newest, stream)
+    line()
+    newest.point = None
+    line()
+    line.end()
+    _, first, second = stream.getvalue().rstrip("\n").split("\r")
+    assert "gap 25%" in first and "best" not in second and len(second) == len(first)
