@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +16,7 @@ from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
     from formulations.settings import Settings
+    from milp_planner.features.plan.cache import PlanCache
     from milp_planner.inputs import Cluster, Model
     from milp_planner.today.rows import TodaySource
 
@@ -88,6 +90,9 @@ def given(context: typer.Context, *parameters: str) -> list[str]:
     ]
 
 
+#: Names the folder of --cache where that is not given.
+CACHE_VARIABLE = "MILP_PLANNER_CACHE"
+
 ModelArgument = Annotated[
     str,
     argument(
@@ -148,6 +153,16 @@ GapOption = Annotated[
         percentage,
     ),
 ]
+CacheOption = Annotated[
+    Path | None,
+    option(
+        "--cache DIR",
+        "Folder where answers are kept: the same question is answered from there if the plan is"
+        " certified to --gap (without it: optimal) and verified; default: the variable"
+        f" {CACHE_VARIABLE}, or none.",
+    ),
+]
+NoCacheOption = Annotated[bool, option("--no-cache", "Neither ask a cache nor keep the answer.")]
 SeedOption = Annotated[int, option("--seed N", "Random seed.", whole(0, 2**31 - 1))]
 WorkersOption = Annotated[
     int | None, option("--workers N", "Solver threads; default: all cores.", whole(1, 1024))
@@ -231,6 +246,15 @@ def find_today(path: Path, model: Model) -> TodaySource:
     if path.suffix.lower() != ".json" or read_document(path).get("format") != torchrec.FORMAT:
         return path
     return read(path.read_text(encoding="utf-8"), "torchrec", model)
+
+
+def find_cache(folder: Path | None, none: bool) -> PlanCache | None:
+    """The cache that is named, or that of the environment."""
+    from milp_planner.features.plan.cache import to_cache
+
+    if folder is not None and none:
+        raise BadInput("--no-cache: contradicts --cache")
+    return None if none else to_cache(folder or os.environ.get(CACHE_VARIABLE) or None)
 
 
 #: Wall clock where nothing is said.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from milp_planner.cli import console, options
-from milp_planner.cli.failures import finish
+from milp_planner.cli.failures import finish, say
 from milp_planner.cli.options import argument, option
 from milp_planner.cli.work import Work
 from milp_planner.files import check_absent, check_writable, write_json
@@ -38,6 +38,8 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     settings: options.SettingOption = None,
     today: options.TodayOption = None,
     goals: options.GoalsOption = None,
+    cache: options.CacheOption = None,
+    no_cache: options.NoCacheOption = False,
     output: Annotated[
         Path | None,
         option(
@@ -62,6 +64,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
         time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings,
         formulation=formulation, goals=goals, objective=objective.value, gap=gap,
     )  # fmt: skip
+    kept = options.find_cache(cache, no_cache)
     target = output or (None if json else Path(PLAN_FILE))
     check_writable(target)
     if output is None and target is not None:
@@ -76,9 +79,12 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
             objective=objective.value,
             settings=work.settings(limits),
             today=current,
+            cache=kept,
             on_start=work.begin,
         )
     )
+    if kept is not None and kept.answered:
+        say(f"answered from the cache in {kept.folder}; --no-cache solves again")
     if target is not None:
         write_plan(plan, target)
     console.tell(json, lambda: plan_to_dict(plan), lambda: _shown(plan, everything), target)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
 
 from formulations import Settings, registry, solve
 from formulations.interrupt import interruptible
 from formulations.settings import TracePoint, parse_goals
 from milp_planner.errors import BadInput, Problem
+from milp_planner.features.plan.cache import PlanCache, to_cache
 from milp_planner.features.plan.machines import with_more_machines
 from milp_planner.features.plan.remedies import with_remedies
 from milp_planner.features.plan.shortage import diagnosis_seconds, with_advice, with_diagnosis
@@ -47,6 +49,7 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     gap: float | None = None,
     on_plan: OnPlan | None = None,
     progress: bool | None = None,
+    cache: PlanCache | str | Path | None = None,
     on_improvement: Callable[[TracePoint], None] | None = None,
     on_start: Callable[..., None] | None = None,
 ) -> Plan:
@@ -86,6 +89,11 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     progress : bool, optional
         Whether to write a line of progress to stderr: seconds, plan, bound, gap, certified gap.
         Default: in notebooks only.
+    cache : PlanCache or path of a folder, optional
+        Where answers are kept. A plan that is there for the same question (model, cluster, profile,
+        objective, today's plan, formulation, seed, goals, settings of the formulation, versions) is
+        returned at once if it is certified to ``gap`` (without one: optimal) and all it claims is
+        verified; whatever is certified to some gap is kept.
     on_improvement : callable, optional
         Called with a :class:`formulations.settings.TracePoint` whenever a better plan or bound is
         known, from any thread.
@@ -107,6 +115,7 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         For malformed inputs, unknown names, or a table without any legal option.
     """
     registry.get(formulation)
+    cache = to_cache(cache)
     settings = limited(settings, time_limit, goals, objective, gap)
     newest = Newest(on_improvement or settings.on_progress)
     settings = replace(settings, on_progress=newest)
@@ -121,7 +130,9 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     told = None if on_plan is None else Watch(compiled, formulation, on_plan, newest)
     try:
         return interruptible(
-            lambda: _planned(compiled, formulation, settings), settings.stop, _both(line, told)
+            lambda: _kept(compiled, formulation, settings, cache),
+            settings.stop,
+            _both(line, told),
         )
     finally:
         if line is not None:
@@ -159,6 +170,20 @@ def limited(
     if time_limit is not None:
         settings = replace(settings, time_limit=time_limit)
     return settings if goals is None else replace(settings, goals=parse_goals(goals, objective))
+
+
+def _kept(
+    compiled: Compiled, formulation: str, settings: Settings, cache: PlanCache | None
+) -> Plan:
+    """The plan that is in the cache, else one that is made and kept there."""
+    if cache is None:
+        return _planned(compiled, formulation, settings)
+    known = cache.get(compiled, formulation, settings)
+    if known is not None:
+        return decode(compiled.options, compiled.instance, known)
+    made = _planned(compiled, formulation, settings)
+    cache.put(compiled, formulation, settings, made.outcome)
+    return made
 
 
 def _planned(compiled: Compiled, formulation: str, settings: Settings) -> Plan:

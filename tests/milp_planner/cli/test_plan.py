@@ -46,6 +46,21 @@ def test_a_gap_is_a_percentage(cli: Cli) -> None:
         assert bad.code == 2 and "a percentage below 100%, such as 0.5%" in bad.err
 
 
+def test_the_second_answer_comes_from_the_cache(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the first to the last byte and says where it is from; --no-cache leaves it aside."""
+    monkeypatch.setenv("MILP_PLANNER_CACHE", str(tmp_path / "kept"))
+    asked = ("plan", "model.yaml", "cluster.yaml", "-o")
+    first, second = cli(*asked, "a.json"), cli(*asked, "b.json")
+    assert (first.code, second.code) == (0, 0) and "cache" not in first.err
+    assert "answered from the cache in" in second.err
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    assert "cache" not in cli(*asked, "c.json", "--no-cache").err
+    both = cli(*asked, "d.json", "--no-cache", "--cache", "kept")
+    assert both.code == 2 and "contradicts" in both.err and not (tmp_path / "d.json").exists()
+
+
 def test_json_is_the_plan_and_nothing_else(cli: Cli, tmp_path: Path) -> None:
     """With --json stdout is one document, and no file appears unasked."""
     done = cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat", "--json")

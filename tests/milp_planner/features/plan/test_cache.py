@@ -1,0 +1,185 @@
+"""The same question is answered once; anything else is a miss."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulations import Settings
+from formulations.settings import parse_goals
+from milp_planner import Plan, plan, verify
+from milp_planner.errors import BadInput
+from milp_planner.features.plan.cache import PlanCache
+from milp_planner.inputs import Cluster, Model
+from milp_planner.plans.plan_file import plan_to_dict
+from scenarios import catalog
+
+LIMITS = Settings(time_limit=60, workers=1, polish=False)
+
+
+@pytest.fixture(scope="module")
+def inputs() -> tuple[Model, Cluster]:
+    """Ten tables on eight ranks."""
+    model = catalog.find_model("generated:tables=10,seed=3,kind=torchrec")
+    return model, catalog.find_cluster("8xh100")
+
+
+@pytest.fixture(scope="module")
+def kept(inputs: tuple[Model, Cluster], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the answer to one question."""
+    folder = tmp_path_factory.mktemp("cache")
+    solved(inputs, PlanCache(folder))
+    return folder
+
+
+def solved(inputs: tuple[Model, Cluster], cache: PlanCache, gap: float = 0.5) -> Plan:
+    """The question of these tests."""
+    return plan(*inputs, settings=LIMITS, gap=gap, cache=cache)
+
+
+def entry(folder: Path) -> Path:
+    """The only one there is."""
+    (path,) = folder.iterdir()
+    return path
+
+
+def test_the_second_answer_is_the_first(inputs: tuple[Model, Cluster], tmp_path: Path) -> None:
+    """Equal to the last byte, told as such, verified; without a cache nothing is kept."""
+    cache = PlanCache(tmp_path)
+    first = solved(inputs, cache)
+    assert not cache.answered
+    again = PlanCache(tmp_path)
+    second = solved(inputs, again)
+    assert again.answered and plan_to_dict(first) == plan_to_dict(second)
+    files = [found.save(tmp_path / name) for name, found in (("a", first), ("b", second))]
+    assert files[0].read_bytes() == files[1].read_bytes() and verify(second).ok
+
+
+def test_what_is_not_certified_as_near_is_no_answer(
+    inputs: tuple[Model, Cluster], kept: Path
+) -> None:
+    """An outcome certified to x answers x, not less; its own gap is read off it."""
+    cache = PlanCache(kept)
+    solved(inputs, cache)
+    found = plan(*inputs, settings=LIMITS, gap=0.5, cache=kept).outcome
+    assert cache.answered and found.objective is not None and found.certified_bound is not None
+    exact = (found.objective - found.certified_bound) / found.objective
+    tighter = Settings(time_limit=0.5, workers=1, polish=False)
+    near = PlanCache(kept)
+    plan(*inputs, settings=tighter, gap=exact, cache=near)
+    assert near.answered
+    if exact > 0:
+        plan(*inputs, settings=tighter, gap=exact * 0.99, cache=near)
+        assert not near.answered
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_changed_byte_anywhere_is_a_miss(
+    inputs: tuple[Model, Cluster], kept: Path, data: st.DataObject
+) -> None:
+    """Of the entry: one bit turned, or its end cut off, is as if there were none."""
+    from milp_planner.plans.compile import compile_for
+
+    compiled = compile_for(*inputs, "step_time")
+    path = entry(kept)
+    good = path.read_bytes()
+    at = data.draw(st.integers(0, len(good) - 1))
+    bit = data.draw(st.integers(0, 8))
+    bad = good[:at] if bit == 8 else good[:at] + bytes([good[at] ^ 1 << bit]) + good[at + 1 :]
+    asked = Settings(workers=1, polish=False, gap=0.5)
+    try:
+        path.write_bytes(bad)
+        assert PlanCache(kept).get(compiled, "auto", asked) is None
+    finally:
+        path.write_bytes(good)
+    assert PlanCache(kept).get(compiled, "auto", asked) is not None
+
+
+def test_another_question_is_a_miss(inputs: tuple[Model, Cluster], kept: Path) -> None:
+    """A row more, a byte less memory, another objective, profile, goal, seed or formulation."""
+    from milp_planner.plans.compile import compile_for
+
+    model, cluster = inputs
+    rows = model.to_dict()
+    rows["tables"][0]["rows"] += 1
+    less = cluster.to_dict()
+    less["reservations"] = {**less["reservations"], "ddr_bytes": 1}
+    asked = Settings(workers=1, polish=False, gap=0.5)
+    same = compile_for(model, cluster, "step_time")
+    cache = PlanCache(kept)
+    assert cache.get(same, "auto", asked) is not None
+    for other in (
+        compile_for(Model.from_dict(rows, "m"), cluster, "step_time"),
+        compile_for(model, Cluster.from_dict(less, "c"), "step_time"),
+        compile_for(model, cluster, "total"),
+        compile_for(model, Cluster.from_dict({**cluster.to_dict(), "profile": "b200"}, "c"),
+                    "step_time"),
+    ):  # fmt: skip
+        assert cache.get(other, "auto", asked) is None
+    goals = parse_goals("step_time:0.1%,moves", "step_time")
+    for changed in (Settings(seed=1), Settings(goals=goals), Settings(options={"slack": 0.1})):
+        near = Settings(
+            workers=1, polish=False, gap=0.5,
+            seed=changed.seed, goals=changed.goals, options=changed.options,
+        )  # fmt: skip
+        assert cache.get(same, "auto", near) is None
+    assert cache.get(same, "scale", asked) is None
+
+
+def test_a_forged_entry_is_refused(inputs: tuple[Model, Cluster], tmp_path: Path) -> None:
+    """An outcome that claims more than it proves, under a digest of its own, is verified first."""
+    from milp_planner.plans.compile import compile_for
+
+    compiled, asked = compile_for(*inputs, "step_time"), Settings(workers=1, polish=False, gap=0.5)
+    true = solved(inputs, PlanCache(tmp_path)).outcome
+    entry(tmp_path).unlink()
+    cache = PlanCache(tmp_path)
+    cache.put(compiled, "auto", asked, true.with_(certified_bound=true.objective))
+    assert cache.get(compiled, "auto", asked) is None
+
+
+def test_the_folder_stays_small(inputs: tuple[Model, Cluster], tmp_path: Path) -> None:
+    """With room for two of three entries, the one not used for longest goes."""
+    from milp_planner.plans.compile import compile_for
+
+    compiled = compile_for(*inputs, "step_time")
+    asked = [Settings(workers=1, polish=False, gap=0.5, seed=seed) for seed in range(3)]
+    outcome = solved(inputs, PlanCache(tmp_path / "other")).outcome
+    size = entry(tmp_path / "other").stat().st_size
+    cache = PlanCache(tmp_path / "small", most=2 * size + size // 2)
+    for seed, moment in ((0, 1_000), (1, 2_000)):
+        cache.put(compiled, "auto", asked[seed], outcome)
+        newest = max((tmp_path / "small").iterdir(), key=lambda path: path.stat().st_mtime_ns)
+        os.utime(newest, (moment, moment))
+    assert cache.get(compiled, "auto", asked[0]) is not None  # used now: the other is older
+    cache.put(compiled, "auto", asked[2], outcome)
+    there = [cache.get(compiled, "auto", each) is not None for each in asked]
+    assert there == [True, False, True]
+
+
+def _put_and_get(folder: Path) -> bool:
+    model = catalog.find_model("generated:tables=10,seed=3,kind=torchrec")
+    cache = PlanCache(folder)
+    for _ in range(3):
+        solved((model, catalog.find_cluster("8xh100")), cache)
+    return cache.answered
+
+
+def test_processes_share_it(tmp_path: Path) -> None:
+    """Three at once: each ends with an answer from the folder, and one entry is left."""
+    with multiprocessing.get_context("spawn").Pool(3) as pool:
+        assert pool.map(_put_and_get, [tmp_path] * 3) == [True] * 3
+    assert entry(tmp_path).suffix == ".outcome"
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    """One sentence, before anything is solved."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInput, match="cache: cannot use"):
+        PlanCache(tmp_path / "file")
