@@ -25,7 +25,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     time_limit: Annotated[
         float, option("--time-limit SECONDS", "Wall-clock limit for each solve.", positive)
     ] = 10.0,
-    gap: options.GapOption = 0.0,
+    gap: options.GapOption = None,
     seed: options.SeedOption = 0,
     workers: options.WorkersOption = None,
     settings: options.SettingOption = None,

@@ -145,7 +145,7 @@ WorkLimitOption = Annotated[
     ),
 ]
 GapOption = Annotated[
-    float,
+    float | None,
     option(
         "--gap PERCENT",
         "Stop as soon as the plan is certified to be within this share of the best possible, such"
@@ -271,7 +271,7 @@ def make_settings(  # noqa: PLR0913 - what commands share
     formulation: str | None = None,
     goals: str | None = None,
     objective: str = "",
-    gap: float = 0.0,
+    gap: float | None = None,
 ) -> Settings:
     """Limits and preferences of one command, checked for the formulation that gets them all.
 
@@ -290,7 +290,7 @@ def make_settings(  # noqa: PLR0913 - what commands share
         work_limit=work_limit,
         workers=workers or available_cores(),
         seed=seed,
-        gap=gap,
+        gap=gap or 0.0,
         options=found,
         goals=DEFAULT_GOALS if goals is None else parse_goals(goals, objective),
     )
