@@ -113,13 +113,14 @@ def test_a_real_search_keeps_its_plan(tmp_path: Path, formulation: str) -> None:
     program = """
 import os, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from milp_planner.cli import work
-note = work.Work._note
+from milp_planner.features.plan.watch import Newest
+note, pressed = Newest.__call__, []
 def noted(self, point):
     note(self, point)
-    if point.objective is not None and not self.interrupted:
+    if point.objective is not None and not pressed:
+        pressed.append(point)
         os.kill(os.getpid(), signal.SIGINT)
-work.Work._note = noted
+Newest.__call__ = noted
 from milp_planner.cli.main import main
 main()
 """
