@@ -34,6 +34,7 @@ from milp_planner.inputs.model import Fusion
 from milp_planner.inputs.problems import one_of
 from milp_planner.integrations.torchrec.blocks import DdrScope, Together
 from milp_planner.integrations.torchrec.failure import no_plan
+from milp_planner.integrations.torchrec.key_value import StoreBytes, as_the_runtime
 from milp_planner.integrations.torchrec.lift import Lift, lift
 from milp_planner.integrations.torchrec.problem import Problem, compile_problem
 from milp_planner.integrations.torchrec.rating import (
@@ -83,6 +84,9 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         Whether dynamicemb tables that the runtime fuses share one cache ratio, as it makes them.
     together : sequence of sequences of str
         Names of tables that share a rank, whichever; each is then placed whole.
+    key_value : {"runtime", "torchrec"}
+        Bytes of key-value and virtual tables as their kernel takes them, or as TorchRec counts
+        them, see :mod:`milp_planner.integrations.torchrec.key_value`.
 
     Raises
     ------
@@ -113,6 +117,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         objective: RatingName = "busiest_rank",
         fusion: Fusion = "honoured",
         together: Together = (),
+        key_value: StoreBytes = "runtime",
     ) -> None:
         _refuse_parts(proposer, partitioner, performance_model)
         super().__init__(
@@ -139,6 +144,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         self._objective: RatingName = one_of(objective, get_args(RatingName), "objective")
         self._fusion: Fusion = one_of(fusion, get_args(Fusion), "fusion")
         self._together = together
+        self._key_value: StoreBytes = one_of(key_value, get_args(StoreBytes), "key_value")
         self.problem: Problem | None = None
         self.outcome: Outcome | None = None
         self.rating: float | None = None
@@ -204,6 +210,8 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
             return None
         if self._lift is not None:
             space = lift(space, self._lift, self._topology, self._enumerator, self._constraints)
+        if self._key_value == "runtime":
+            space = as_the_runtime(space, sharders)
         self.problem = compile_problem(
             space, reserved, self._ddr, self._objective, self._fusion, self._together
         )

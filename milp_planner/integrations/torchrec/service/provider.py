@@ -57,8 +57,8 @@ class MilpPlannerProvider(DefaultPlannerProvider):
     overhead : mapping of SKU to bytes, optional
         What the runtime takes of a rank's HBM, for ``StorageReservationPolicy.SKU_AWARE``; else 0.
     **planner
-        ``formulation``, ``settings``, ``ddr``, ``lift``, ``objective``, ``fusion`` and ``together``
-        of :class:`MilpShardingPlanner`. ``timeout_seconds`` of the request is the time limit.
+        ``formulation``, ``settings``, ``ddr``, ``lift``, ``objective``, ``fusion``, ``together``
+        and ``key_value`` of :class:`MilpShardingPlanner`. ``timeout_seconds`` of the request is the time limit.
 
     References
     ----------

@@ -75,7 +75,7 @@ def test_ssd_is_a_limit() -> None:
 
 
 def test_a_cap_on_a_key_value_cache_is_read() -> None:
-    """``max_l1_cache_size`` (MB) caps the HBM of the cache on every rank."""
+    """``max_l1_cache_size`` (MiB) caps the HBM of the cache on every rank, 16 bytes a slot beside."""
     used = []
     for megabytes in (0, 1):
         limit = ParameterConstraints(
@@ -94,7 +94,7 @@ def test_a_cap_on_a_key_value_cache_is_read() -> None:
         [option] = planner.best_plan
         assert option.shards[0].storage is not None
         used.append(option.shards[0].storage.hbm)
-    assert used[1] - used[0] == 2**20
+    assert used[1] - used[0] == 2**20 + 16 * 2**20 // 256
 
 
 @pytest.fixture

@@ -1,0 +1,116 @@
+"""What TorchRec's key-value and virtual tables really take, in place of its planner's count.
+
+TorchRec 1.9.2 charges a shard with min(max_l1_cache_size, a fifth of the whole table) of HBM, with
+nothing where no L1 is given (meta-pytorch/torchrec issue 3783), with no host memory, and virtual
+tables with nothing else. The bytes here are those of :mod:`milp_planner.pricing.key_value`.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from torch import nn
+from torchrec.distributed.planner.types import Shard, ShardingOption, Storage
+from torchrec.distributed.types import KeyValueParams, ModuleSharder
+
+from milp_planner.pricing.key_value import (
+    EVICTED_BYTES,
+    HEADER_BYTES,
+    KEY_BYTES,
+    MAP_BYTES,
+    MEBIBYTE,
+    SLOT_BYTES,
+    cache_slots,
+)
+from milp_planner.pricing.options import STORES
+
+StoreBytes = Literal["runtime", "torchrec"]
+COMPOSITE = "dram_ssd_virtual_table"
+WRITE_BUFFER = 2 * 2**30
+"""``ssd_rocksdb_write_buffer_size`` where none is given."""
+_DEFAULT_FACTOR = 0.2
+
+
+def as_the_runtime(
+    options: Sequence[ShardingOption], sharders: Sequence[ModuleSharder[nn.Module]]
+) -> list[ShardingOption]:
+    """The options, those in a key-value store as copies with the bytes that the kernel takes.
+
+    Ids, outputs and times stay TorchRec's. A virtual table is charged for all rows of its tensor.
+    Optimizer state is that of the sharder's ``optimizer`` in ``fused_params``, row-wise Adagrad
+    where it names none.
+    """
+    return [
+        _charged(option, _fused(option, sharders))
+        if option.compute_kernel in (*STORES, COMPOSITE)
+        else option
+        for option in options
+    ]
+
+
+def _fused(
+    option: ShardingOption, sharders: Sequence[ModuleSharder[nn.Module]]
+) -> Mapping[str, Any]:
+    """``fused_params`` of the sharder of an option's module."""
+    found = (s for s in sharders if isinstance(option.module[1], s.module_type))
+    return getattr(next(found, None), "fused_params", None) or {}
+
+
+def _charged(option: ShardingOption, fused: Mapping[str, Any]) -> ShardingOption:
+    params = option.key_value_params or KeyValueParams()
+    rows, columns = option.tensor.shape
+    element = option.tensor.element_size()
+    factor = fused.get("cache_load_factor") or _DEFAULT_FACTOR
+    fifth = math.ceil(rows * factor * element * columns)
+    theirs = min((params.max_l1_cache_size or 0) * MEBIBYTE, fifth)
+    charged = copy.copy(option)
+    charged.shards = [
+        _shard(shard, option.compute_kernel, params, element, theirs, fused)
+        for shard in option.shards
+    ]
+    return charged
+
+
+def _shard(
+    shard: Shard,
+    kernel: str,
+    params: KeyValueParams,
+    element: int,
+    theirs: int,
+    fused: Mapping[str, Any],
+) -> Shard:
+    """The same shard; ``theirs`` is what TorchRec counted for its cache."""
+    made = copy.copy(shard)
+    if shard.storage is None:
+        return made
+    rows, columns = (int(n) for n in shard.size)
+    row = columns * element
+    cap = params.max_l1_cache_size
+    slots = 0
+    if rows:
+        sizes = (np.array([n]) for n in (rows, columns, element))
+        one, two, three = sizes
+        slots = int(cache_slots(one, two, three, None if cap is None else np.array([cap]))[0])
+    hbm = slots * (row + SLOT_BYTES) + rows * _state(columns, fused)
+    ddr = 2 * slots * (row + EVICTED_BYTES)
+    ssd = 0
+    if kernel != "dram_virtual_table":
+        ddr += (params.l2_cache_size or 0) * 2**30
+        ddr += params.ssd_rocksdb_write_buffer_size or WRITE_BUFFER
+        ssd = rows * (row + KEY_BYTES)
+    if kernel == "dram_virtual_table":
+        ddr += rows * (row + HEADER_BYTES + MAP_BYTES)
+    made.storage = Storage(
+        hbm=shard.storage.hbm - theirs + hbm, ddr=shard.storage.ddr + ddr, ssd=ssd
+    )
+    return made
+
+
+def _state(columns: int, fused: Mapping[str, Any]) -> int:
+    """Bytes of optimizer state of a row."""
+    name = getattr(fused.get("optimizer"), "name", "EXACT_ROWWISE_ADAGRAD")
+    return {"ADAM": 4 + 8 * columns, "PARTIAL_ROWWISE_ADAM": 4 + 4 * columns}.get(name, 4)
