@@ -58,7 +58,8 @@ class MilpPlannerProvider(DefaultPlannerProvider):
         What the runtime takes of a rank's HBM, for ``StorageReservationPolicy.SKU_AWARE``; else 0.
     **planner
         ``formulation``, ``settings``, ``ddr``, ``lift``, ``objective``, ``fusion``, ``together``
-        and ``key_value`` of :class:`MilpShardingPlanner`. ``timeout_seconds`` of the request is the time limit.
+        and ``key_value`` of :class:`MilpShardingPlanner`. ``timeout_seconds`` of the request is the
+        time limit.
 
     References
     ----------

@@ -75,7 +75,7 @@ def test_ssd_is_a_limit() -> None:
 
 
 def test_a_cap_on_a_key_value_cache_is_read() -> None:
-    """``max_l1_cache_size`` (MiB) caps the HBM of the cache on every rank, 16 bytes a slot beside."""
+    """``max_l1_cache_size`` (MiB) caps the cache on every rank; 16 bytes a slot beside."""
     used = []
     for megabytes in (0, 1):
         limit = ParameterConstraints(
