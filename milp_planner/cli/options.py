@@ -236,16 +236,19 @@ def parse_reserved(pairs: Sequence[str]) -> dict[str, object]:
 
 
 def find_today(path: Path, model: Model) -> TodaySource:
-    """The plan of today, by its path; what ``export --to torchrec`` wrote is read here.
+    """The plan of today, by its path; ShardingPlans and HugeCTR's plans in JSON are read here.
 
     Everything else is left to :func:`milp_planner.today.rows.read_today`.
     """
     from milp_planner.integrations.exports import read, torchrec
     from milp_planner.plans.plan_file import read_document
 
-    if path.suffix.lower() != ".json" or read_document(path).get("format") != torchrec.FORMAT:
-        return path
-    return read(path.read_text(encoding="utf-8"), "torchrec", model)
+    document = read_document(path) if path.suffix.lower() == ".json" else {}
+    if "shard_matrix" in document:
+        return read(path.read_text(encoding="utf-8"), "hugectr", model)
+    if document.get("format") == torchrec.FORMAT:
+        return read(path.read_text(encoding="utf-8"), "torchrec", model)
+    return path
 
 
 def find_cache(folder: Path | None, none: bool) -> PlanCache | None:

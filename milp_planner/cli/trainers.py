@@ -19,7 +19,8 @@ ToOption = Annotated[
     option(
         "--to FORMAT",
         "torchrec (ShardingPlan as JSON), dynamicemb (table options, one set per fusion group), "
-        "tzrec (TorchEasyRec config fragment), dlrmv4 (environment variables).",
+        "tzrec (TorchEasyRec config fragment), dlrmv4 (environment variables), hugectr "
+        "(shard_matrix and shard_strategy as JSON).",
     ),
 ]
 
@@ -30,7 +31,7 @@ def export(
     output: OutputOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Write a plan for TorchRec, dynamicemb, TorchEasyRec or DLRMv4.
+    """Write a plan for TorchRec, dynamicemb, TorchEasyRec, DLRMv4 or HugeCTR.
 
     The result goes to stdout, or to a file with -o; notes on what the format cannot express go to
     stderr.
@@ -58,7 +59,9 @@ def export(
 def import_plan(
     file: Annotated[Path, argument("FILE", "Your trainer's file, or a file that export wrote.")],
     model: ModelArgument,
-    format: Annotated[str, option("--from FORMAT", "torchrec, dynamicemb, tzrec or dlrmv4.")],
+    format: Annotated[
+        str, option("--from FORMAT", "torchrec, dynamicemb, tzrec, dlrmv4 or hugectr.")
+    ],
     output: OutputOption = None,
     json: JsonOption = False,
 ) -> None:

@@ -36,8 +36,8 @@ from milp_planner.inputs.table import (
     Table,
 )
 
-StorageModel = Literal["runtime", "torcheasyrec"]
-CostModel = Literal["law", "torcheasyrec", "torcheasyrec_first"]
+StorageModel = Literal["runtime", "torcheasyrec", "embark"]
+CostModel = Literal["law", "torcheasyrec", "torcheasyrec_first", "embark", "embark_hierarchical"]
 Fusion = Literal["honoured", "free"]
 Codec = Literal["stock", "low_memory"]
 Pipeline = Literal["none", "sparse_dist"]
@@ -70,10 +70,16 @@ class Workload(Spec):
     """Whether output buffers of all tables add up (conservative) or only one collective's."""
     storage_model: StorageModel = "runtime"
     """Bytes as the runtime uses them, moment by moment, or as the planners of TorchRec and
-    TorchEasyRec count them: rows, ids and outputs of an average batch."""
+    TorchEasyRec count them (rows, ids and outputs of an average batch), or as HugeCTR's does (rows
+    and optimizer state alone)."""
     cost_model: CostModel = "law"
     """Times of dynamicemb lookups by the profile's law of the tiers, or by the rules of
-    TorchEasyRec's planner as merged or as first written, for comparison."""
+    TorchEasyRec's planner as merged or as first written, for comparison. Tables of HugeCTR are
+    priced by its planner's formula, over ranks (embark) or over machines (embark_hierarchical)."""
+    mem_comm_bw_ratio: Annotated[float, Field(gt=0, le=10**6)] = 80.0
+    """In that formula, what exchanging an element costs over reading it from HBM."""
+    dp_threshold: Annotated[int, Field(ge=0)] = 0
+    """So many tables of HugeCTR, the smallest first, are data-parallel."""
     fusion: Fusion = "honoured"
     """Whether fused tables must share one cache ratio, as the runtime makes them."""
     cache_ratios: RatioGrid = TENTHS
@@ -162,6 +168,23 @@ class Model(Spec):
             if isinstance(tables, list | tuple):
                 tables = _filled(tables, pattern, fields, path)
         return rest if tables is None else {**rest, "tables": tables}
+
+    @model_validator(mode="after")
+    def _priced_alike(self) -> Model:
+        """HugeCTR's tables and its planner's prices go together."""
+        workload, kinds = self.workload, {table.kind for table in self.tables}
+        embark = workload.cost_model.startswith("embark")
+        if "hugectr" in kinds and (not embark or len(kinds) > 1):
+            what = f"found {workload.cost_model} with tables of {' and '.join(sorted(kinds))}"
+            raise problem_at(
+                f"{what}; allowed with kind: hugectr: embark or embark_hierarchical, and no other "
+                "kind beside", "workload", "cost_model",
+            )  # fmt: skip
+        for name in ("cost_model", "storage_model"):
+            if kinds - {"hugectr"} and getattr(workload, name).startswith("embark"):
+                what = f"found {getattr(workload, name)}; allowed with tables of kind: hugectr only"
+                raise problem_at(what, "workload", name)
+        return self
 
     @property
     def weight_bytes(self) -> int:

@@ -33,6 +33,7 @@ ShardingType = Literal[
     "table_column_wise",
     "grid_shard",
 ]
+Kind = Literal["torchrec", "dynamicemb", "hugectr"]
 DistType = Literal["continuous", "roundrobin", "hash_roundrobin", "hash_independent"]
 
 RankNumber = Annotated[int, Field(ge=0)]
@@ -175,7 +176,7 @@ class Table(Spec):
     """Columns of the table, in elements."""
     dtype: Dtype = "fp32"
     """Element type of the weights."""
-    kind: Literal["torchrec", "dynamicemb"] = "torchrec"
+    kind: Kind = "torchrec"
     """Which library holds the table."""
     output: Literal["pooled", "sequence"] = "pooled"
     """Whether a feature's rows are summed (pooled) or returned one by one (sequence)."""
@@ -333,7 +334,9 @@ def _check_kind(table: Table) -> None:
         return
     for name in DYNAMICEMB_FIELDS:
         if getattr(table, name) != Table.model_fields[name].default:
-            raise problem_at("goes with kind: dynamicemb; this table is torchrec", name)
+            raise problem_at(f"goes with kind: dynamicemb; this table is {table.kind}", name)
+    if table.kind == "hugectr" and table.output != "pooled":
+        raise problem_at("found sequence; allowed with kind: hugectr: pooled", "output")
 
 
 def _check_constraints(table: Table) -> None:
@@ -343,6 +346,8 @@ def _check_constraints(table: Table) -> None:
         *(limits.sharding_types or ()),
         *((pin.sharding_type,) if pin and pin.sharding_type else ()),
     )
+    if table.kind == "hugectr" and any(each != "HBM_ONLY" for each in modes):
+        raise problem_at("tables of hugectr are HBM_ONLY", "constraints")
     if table.kind == "torchrec" and "HYBRID" in modes:
         raise problem_at("HYBRID exists only for dynamicemb tables", "constraints")
     if table.kind == "dynamicemb" and "SSD" in modes:

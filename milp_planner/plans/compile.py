@@ -19,7 +19,7 @@ from milp_planner.inputs.files import load_cluster, load_model
 from milp_planner.inputs.problems import choice as nearest
 from milp_planner.pricing import price
 from milp_planner.pricing.ledger import MOMENTS, SHARD_ENTRIES, alive, binding
-from milp_planner.pricing.options import PHASES, Options
+from milp_planner.pricing.options import PHASES, Choice, Options
 from milp_planner.pricing.outside import capacities
 
 _WHERE = {
@@ -92,8 +92,9 @@ def _blocks(options: Options) -> dict[str, Any]:
     option_blocks = np.concatenate(([0], np.cumsum(times))).astype(np.int64)
     option = np.repeat(np.arange(len(choices)), times)
     inside = np.arange(len(option)) - option_blocks[option]
-    where = np.array([_WHERE[c.sharding] for c in choices], dtype=np.int8)
-    count = np.array([c.columns for c in choices], dtype=np.int64)
+    everyone = options.cluster.num_ranks
+    where = np.array([_where(c, everyone) for c in choices], dtype=np.int8)
+    count = np.array([c.columns * (c.row_shards or 1) for c in choices], dtype=np.int64)
     sets: dict[tuple[int, ...], int] = {}
     places = np.full(len(choices), -1, dtype=np.int64)
     for index, choice in enumerate(choices):
@@ -108,17 +109,27 @@ def _blocks(options: Options) -> dict[str, Any]:
     listed = pinned[option]
     block_where = np.where(listed, np.int8(Where.LIST), where[option]).astype(np.int8)
     block_count = np.where(listed | (where == Where.EVERY_RANK)[option], 1, count[option])
-    # a rank has one store of a table, so its column shards are on different ranks
-    one_store = np.array([c.mode == "SSD" for c in choices], dtype=np.bool_)[option]
+    # a rank has one store of a table, and one part of a table of HugeCTR
+    one = [c.mode == "SSD" or c.row_shards > 0 for c in choices]
+    apart = np.array(one, dtype=np.bool_)[option]
     return {
         "option_blocks": option_blocks,
         "block_where": block_where,
         "block_count": block_count,
-        "block_distinct": (block_where == Where.ONE_MACHINE) | (one_store & (block_count > 1)),
+        "block_distinct": (block_where == Where.ONE_MACHINE) | (apart & (block_count > 1)),
         "block_places": block_places,
         "place_sets": tuple(sets),
         "block_shards": np.append(first[option] + np.where(listed, inside, 0), first[-1]),
     }
+
+
+def _where(choice: Choice, ranks: int) -> Where:
+    """Which places a choice's shards can take."""
+    if not choice.row_shards:
+        return _WHERE[choice.sharding]
+    if choice.row_parts * choice.columns == ranks:
+        return Where.EVERY_RANK
+    return Where.ONE_MACHINE if choice.machine_ranks else Where.ANY_RANK
 
 
 def _resources(options: Options) -> tuple[tuple[Resource, ...], IntArray]:

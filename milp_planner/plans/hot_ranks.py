@@ -20,6 +20,8 @@ EVEN = 1.05
 def row_ranks(plan: Plan, index: int) -> int:
     """Over how many ranks the rows of one placed table are split."""
     placed = plan.tables[index]
+    if placed.kind == "hugectr":  # its planner's prices know no skew
+        return 1
     if placed.sharding_type == "row_wise":
         return plan.cluster.num_ranks
     if placed.sharding_type in BY_MACHINE:

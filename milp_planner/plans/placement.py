@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
@@ -20,7 +20,7 @@ from milp_planner.inputs import quantities
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.spec import Spec, as_tuple
-from milp_planner.inputs.table import DistType, Mode, ShardingType, Table
+from milp_planner.inputs.table import DistType, Kind, Mode, ShardingType, Table
 from milp_planner.plans.display import as_html, as_text, to_frame
 from milp_planner.pricing.enumeration import enumerations_of
 from milp_planner.pricing.options import (
@@ -53,7 +53,7 @@ class PlacedTable(Spec):
     """The table."""
     option: str
     """Name of the chosen option in the Instance."""
-    kind: Literal["torchrec", "dynamicemb"]
+    kind: Kind
     """Which library holds the table."""
     sharding_type: ShardingType
     """How it is cut."""
@@ -88,7 +88,7 @@ class PlacedShard(NamedTuple):
     rows: tuple[int, int] | None
     columns: tuple[int, int]
     """Each (start, stop); rows None where the routing rule scatters them (dynamicemb, unless
-    ``continuous``)."""
+    ``continuous``, and HugeCTR)."""
     use: dict[str, int]
     """Bytes on this rank (HBM) or charged to its machine (DDR), by resource."""
     cost: tuple[int, ...]
@@ -181,9 +181,12 @@ class Plan:
         placement = self.outcome.placement
         assert placement is not None
         spec, placed = self.model.table(name), self.tables[index]
+        found = list(_positions(self.instance, placement, index))
+        if placed.kind == "hugectr":  # equal shards, dealt out in the order of the ranks
+            found.sort(key=lambda position: position[1])
         return [
             self._shard(spec, placed, entry, rank, position)
-            for position, (entry, rank) in enumerate(_positions(self.instance, placement, index))
+            for position, (entry, rank) in enumerate(found)
         ]
 
     def _shard(
@@ -193,7 +196,9 @@ class Plan:
         use = dict(zip((r.name for r in instance.resources), instance.shard_use[entry].tolist(),
                        strict=True))  # fmt: skip
         group = instance.num_ranks if placed.sharding_type == "row_wise" else 0
-        if placed.sharding_type in BY_MACHINE:
+        if placed.kind == "hugectr":
+            group = row_parts(placed)
+        elif placed.sharding_type in BY_MACHINE:
             group = len(instance.machines[int(instance.machine_of[rank])])
         return PlacedShard(
             rank=rank,
@@ -279,11 +284,19 @@ def _positions(instance: Instance, placement: Placement, table: int) -> Iterator
         yield from zip(entries.tolist(), ranks.tolist(), strict=True)
 
 
+def row_parts(placed: PlacedTable) -> int:
+    """Into how many parts the rows of a table of HugeCTR are cut."""
+    held = sum(map(len, placed.ranks))
+    return 1 if placed.sharding_type == "data_parallel" else held // placed.column_shards
+
+
 def _row_range(
     spec: Table, placed: PlacedTable, group: int, position: int
 ) -> tuple[int, int] | None:
     """Rows of a shard as (start, stop); None where a hash or remainder picks them."""
     if placed.kind == "dynamicemb" and placed.dist_type != "continuous":
+        return None
+    if placed.kind == "hugectr" and group > 1:
         return None
     if placed.sharding_type in WHOLE_ROWS or placed.sharding_type == "data_parallel":
         return (0, spec.rows)

@@ -21,6 +21,7 @@ from milp_planner.inputs.table import (
     ShardingType,
     Table,
 )
+from milp_planner.pricing import hugectr
 from milp_planner.pricing.options import BY_MACHINE, SHARDING_TYPES, WHOLE_ROWS, Choice
 from milp_planner.pricing.storage import KEY_VALUE_STATE
 
@@ -111,6 +112,10 @@ class TableTraits:
     """Cache ratios in a key-value store; empty where it cannot be in one."""
     no_store: str
     """Why not."""
+    replicated: bool = False
+    """Of HugeCTR: data-parallel because it is among the smallest."""
+    by_machine: bool = False
+    """Of HugeCTR: placed on whole machines."""
 
 
 def traits_of(
@@ -119,6 +124,8 @@ def traits_of(
     fuses: bool,
     l1_ratios: tuple[Fraction, ...] = L1_RATIOS,
     trains: bool = True,
+    replicated: bool = False,
+    by_machine: bool = False,
 ) -> TableTraits:
     """The traits of a table; ``ratios`` and ``l1_ratios`` are the workload's grids, its own
     constraint wins."""
@@ -137,6 +144,8 @@ def traits_of(
         virtual=table.key_value.virtual,
         l1_ratios=() if no_store else l1_ratios,
         no_store=no_store,
+        replicated=replicated,
+        by_machine=by_machine,
     )
 
 
@@ -144,6 +153,8 @@ def _no_store(table: Table, trains: bool) -> str:
     """Why a table cannot be in a key-value store; empty where it can."""
     if table.kind == "dynamicemb":
         return "dynamicemb tables have stores of their own"
+    if table.kind == "hugectr":
+        return "tables of HugeCTR are in HBM"
     if table.dtype not in ("fp32", "fp16"):
         return f"FBGEMM's key-value kernels hold fp32 and fp16, not {table.dtype}"
     if trains and table.optimizer not in KEY_VALUE_STATE:
@@ -156,12 +167,9 @@ def _no_store(table: Table, trains: bool) -> str:
 def enumerations_of(model: Model, cluster: Cluster) -> list[Enumeration]:
     """The enumeration of every table of a model."""
     workload, site = model.workload, site_of(cluster)
-    fuses = workload.fusion == "honoured"
-    traits = [
-        traits_of(t, workload.cache_ratios, fuses, workload.l1_ratios, workload.trains)
-        for t in model.tables
-    ]
-    return [enumeration_of(each, site) for each in traits]
+    fuses, of_hugectr = workload.fusion == "honoured", hugectr.traits(model)
+    ratios = workload.cache_ratios, fuses, workload.l1_ratios, workload.trains
+    return [enumeration_of(traits_of(t, *ratios, *of_hugectr(t)), site) for t in model.tables]
 
 
 @lru_cache(maxsize=4096)
@@ -232,6 +240,8 @@ def _modes(traits: TableTraits, site: Site) -> Iterator[tuple[Mode, Fraction]]:
     for each, grid in listed:
         if site.cpu_only and each != "HOST_ONLY":
             continue
+        if traits.kind == "hugectr" and each != "HBM_ONLY":
+            continue
         if allowed is None or each in allowed:
             yield from ((each, ratio) for ratio in grid)
 
@@ -254,7 +264,7 @@ def _shapes(traits: TableTraits, site: Site, refused: list[str]) -> Iterator[Cho
             if allowed is not None:
                 refused.append(f"{sharding}: {why}")
             continue
-        reason = _impossible(sharding, site, allowed)
+        reason = None if traits.kind == "hugectr" else _impossible(sharding, site, allowed)
         if reason:
             refused.append(f"{sharding}: {reason}")
             continue
@@ -268,6 +278,8 @@ def _legal(traits: TableTraits) -> tuple[tuple[ShardingType, ...], str]:
     """Sharding types a kind of table can have at all, and the reason against the others."""
     if traits.kind == "dynamicemb":
         return ("row_wise",), "dynamicemb tables are sharded row_wise only"
+    if traits.kind == "hugectr":
+        return hugectr.legal(traits.constraints, traits.replicated, traits.by_machine)
     if traits.virtual:
         legal = tuple(t for t in VIRTUAL_TYPES if traits.output == "pooled" or t in SEQUENCE_TYPES)
         return legal, f"virtual tables are sharded {', '.join(legal)} only"
@@ -290,6 +302,9 @@ def _impossible(sharding: str, site: Site, allowed: tuple[str, ...] | None) -> s
 
 
 def _no_shape(sharding: str, traits: TableTraits) -> str:
+    if traits.kind == "hugectr":
+        places = "machines of equal size" if traits.by_machine else "ranks"
+        return f"{traits.dim} columns cannot be cut so on the {places} that are allowed"
     if traits.constraints.ranks or traits.constraints.pin:
         return "none of its placements lies on the ranks that the constraints allow"
     return (
@@ -302,6 +317,10 @@ def _placed(sharding: ShardingType, traits: TableTraits, site: Site) -> Iterator
     """Every cut of one sharding type, restricted to the ranks that the constraints allow."""
     mode: Mode = "HOST_ONLY" if site.cpu_only else "HBM_ONLY"
     base = Choice(sharding, mode, Fraction(1), traits.dim)
+    if traits.kind == "hugectr":
+        machines = site.machine_ranks
+        yield from hugectr.shapes(base, traits.constraints, machines, traits.by_machine)
+        return
     for shape in _cut(base, traits, site):
         placed = _on_allowed_ranks(shape, traits.constraints, site)
         if placed is not None:

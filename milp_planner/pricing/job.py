@@ -144,7 +144,7 @@ CODE = 6
 def choice_code(choice: Choice, ranks: int) -> tuple[int, int, int, int, int, int]:
     """A choice as integers: sharding, mode, ratio as a pair, ranks its rows are split over, width
     of its shards."""
-    split = {"row_wise": ranks}.get(choice.sharding, choice.machine_ranks or 1)
+    split = {"row_wise": ranks}.get(choice.sharding, choice.row_parts)
     return (
         SHARDING_TYPES.index(choice.sharding),
         MODES.index(choice.mode),

@@ -72,6 +72,8 @@ class Choice:
     """Which of its two fusion groups a dynamicemb option joins; None: it fuses with nothing."""
     machine_ranks: int = 0
     """Ranks of a machine where the rows are split inside one; else 0."""
+    row_shards: int = 0
+    """Row parts of a table of HugeCTR, each on ranks (or whole machines) of its own; else 0."""
     machines: tuple[int, ...] | None = None
     """The machines allowed; None: all."""
     ranks: tuple[int, ...] | None = None
@@ -84,6 +86,8 @@ class Choice:
         """Such as ``column_wise:2/CACHING/0.3`` or ``row_wise/HBM_ONLY/roundrobin``."""
         cut = f":{self.columns}" if self.columns > 1 else ""
         cut += "" if self.even else f"x{self.width}"
+        if self.row_shards and self.sharding == "grid_shard":
+            cut = f":r{self.row_shards}c{self.columns}"
         parts = [self.sharding + cut, self.mode]
         if self.mode in TIERED:
             parts.append(ratio_text(self.ratio))
@@ -94,6 +98,11 @@ class Choice:
         if self.machines is not None and self.machine_ranks:
             parts.append(f"{self.machine_ranks}_ranks")
         return "/".join(parts)
+
+    @property
+    def row_parts(self) -> int:
+        """Into how many parts the rows are cut where that is not decided by the sharding type."""
+        return (self.row_shards or 1) * (self.machine_ranks or 1)
 
 
 def ratio_text(ratio: Fraction) -> str:
@@ -110,8 +119,10 @@ def kernel_of(
 
     TorchRec: dense with data_parallel, fused, fused_uvm, fused_uvm_caching, key_value (fused alone
     without HBM: there are no UVM kernels on CPUs); virtual tables have two of their own, dynamicemb
-    tables the library's.
+    tables the library's. HugeCTR: the group of its plan, dp or mp.
     """
+    if kind == "hugectr":
+        return "dp" if sharding == "data_parallel" else "mp"
     if virtual:
         return {"SSD": "ssd_virtual_table", "CACHING": "dram_virtual_table"}[mode]
     if kind == "dynamicemb":

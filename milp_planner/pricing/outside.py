@@ -21,7 +21,7 @@ def exchange_bytes(model: Model, ranks: int) -> dict[str, int]:
     on a single rank nothing is on the wire. Distinct embeddings only, where ids are deduplicated.
     Inference has no gradients.
     """
-    if model.workload.storage_model == "torcheasyrec":
+    if model.workload.storage_model != "runtime":
         return dict.fromkeys(RANK_NAMES, 0)
     tables, traffic = table_columns(model), traffic_of(model, ranks, needs_distinct=False)
     cells = traffic.outputs * tables.dim
@@ -110,7 +110,7 @@ def outside_ddr(cluster: Cluster, machine: int) -> dict[str, int]:
 def capacities(model: Model, cluster: Cluster) -> dict[str, tuple[int, ...]]:
     """HBM in bytes that shards may use at each moment, for each rank; never below 0."""
     usable = cluster.usable_hbm(model)
-    if model.workload.storage_model == "torcheasyrec" or cluster.cpu_only:
+    if model.workload.storage_model != "runtime" or cluster.cpu_only:
         return dict.fromkeys(MOMENTS, usable)
     exchange = exchange_bytes(model, cluster.num_ranks)
     return {

@@ -12,6 +12,7 @@ from milp_planner.errors import CHECK, BadInput, Problem
 from milp_planner.inputs.cluster import Cluster, mismatches
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
+from milp_planner.pricing import hugectr
 from milp_planner.pricing.enumeration import Enumeration, enumerations_of, site_of
 from milp_planner.pricing.exchange import Links, links_of
 from milp_planner.pricing.job import CODE, Job, OptionColumns, ShardColumns, choice_code, job_of
@@ -91,7 +92,9 @@ def _no_option(cluster: Cluster, table: Table, legal: Enumeration) -> str:
     kind = "dynamicemb tables are row_wise in HBM_ONLY, HYBRID, CACHING or HOST_ONLY"
     if table.kind == "torchrec":
         kind = "TorchRec tables take any sharding type in HBM_ONLY, CACHING or HOST_ONLY"
-    if site_of(cluster).cpu_only:
+    if table.kind == "hugectr":
+        kind = hugectr.ALLOWED
+    elif site_of(cluster).cpu_only:
         kind += "; without HBM only HOST_ONLY"
     reasons = f" ({'; '.join(legal.refused)})" if legal.refused else ""
     return (
@@ -123,7 +126,10 @@ def _price_entries(
     missing = (1.0 - hits.unique) * columns.is_mode("CACHING") * job.traffic.distinct[columns.table]
     misses = (missing / columns.group_ranks)[shards.option]
     stored = fetched(job, options, shards, hits.at(shards.option))
-    seconds = shard_seconds(job, options, shards, exchanged, bandwidth, misses, stored)
+    if job.workload.cost_model.startswith("embark"):
+        seconds = hugectr.shard_seconds(job, options, shards)
+    else:
+        seconds = shard_seconds(job, options, shards, exchanged, bandwidth, misses, stored)
     check_seconds(job, seconds, options.table)
     return Entries(
         first=first,
@@ -251,7 +257,7 @@ def _largest_sum(options: Options) -> float:
         return 0.0
     entries, ranks = options.entries, options.cluster.num_ranks
     size = {name: ranks for name in ("row_wise", "data_parallel")}
-    shared = [size.get(c.sharding, (c.machine_ranks or 1) * c.columns) for c in options.choices]
+    shared = [size.get(c.sharding, c.row_parts * c.columns) for c in options.choices]
     copies = [c.columns if c.sharding == "grid_shard" else 1 for c in options.choices]
     runs = np.diff(entries.first)
     own = entries.repeat * np.repeat(np.array(copies, dtype=np.int64), runs)

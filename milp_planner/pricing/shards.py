@@ -95,6 +95,8 @@ def _split(job: Job, index: int, ranks: int, dist_type: str | None) -> RowSplit:
     batch = Batch(lookups, ids * job.ranks, ids / job.workload.batch_per_rank)
     if dist_type is not None:
         return dynamicemb_split(table, ranks, dist_type, batch)
+    if table.kind == "hugectr":
+        return hugectr_split(table, ranks, batch)
     return whole(table) if ranks == 1 else torchrec_split(table, ranks, batch)
 
 
@@ -148,6 +150,13 @@ def dynamicemb_split(table: Table, ranks: int, dist_type: str, batch: Batch) -> 
     if len(load) == 1:
         return RowSplit(np.ones(1, np.int64), np.array([room]), load, peak)
     return _runs(np.full(ranks, room), load, peak)
+
+
+def hugectr_split(table: Table, ranks: int, batch: Batch) -> RowSplit:
+    """Equal shards: row i belongs to part i mod parts; every part is taken for the hottest."""
+    load, peak = _loads(table, ranks, "roundrobin", batch)
+    rows = np.array([-(-table.rows // ranks)])
+    return RowSplit(np.ones(1, np.int64), rows, load.max(keepdims=True), peak.max(keepdims=True))
 
 
 def _loads(table: Table, ranks: int, dist_type: str, batch: Batch) -> tuple[FloatArray, FloatArray]:
@@ -274,7 +283,7 @@ def _exchange_entries(
 
     Where nothing is exchanged (a single rank, a replicated table) the output is the activation that
     every rank holds anyway. TorchEasyRec knows ids and outputs only, without skew, deduplication
-    or codec.
+    or codec, HugeCTR's planner nothing of all this.
     """
     table, workload = options.table, job.workload
     element, literal = job.tables.element[table], workload.storage_model == "torcheasyrec"
@@ -287,6 +296,8 @@ def _exchange_entries(
     output = storage.output_bytes(rows_out, shards.columns, element)
     encoding = _coded(output, job.tables.wire[table], element, workload)
     put = dict(zip(SHARD_NAMES, ledger.T, strict=True))
+    if workload.storage_model == "embark":
+        return
     if literal:
         put["inputs"][:] = storage.input_bytes(ids)
         put["output"][:] = output

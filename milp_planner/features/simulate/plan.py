@@ -143,11 +143,14 @@ def simulate_plan(
     Raises
     ------
     BadInput
-        The plan has no placement, a trace names no table of it or cannot be replayed (see
+        The plan has no placement or tables of HugeCTR, a trace names no table of it or cannot be
+        replayed (see
         :func:`milp_planner.features.simulate.table.check_trace`).
     """
     if not plan.tables:
         raise BadInput("the plan places no table (none was found); there is nothing to simulate")
+    if any(table.kind == "hugectr" for table in plan.tables):
+        raise BadInput("tables of HugeCTR cannot be simulated: its prices know no skew")
     traces = traces or {}
     names = [table.name for table in plan.tables]
     for name in traces:

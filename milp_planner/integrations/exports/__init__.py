@@ -29,6 +29,7 @@ FORMATS = {
     "dynamicemb": "dynamicemb table options as JSON, one set per fusion group",
     "tzrec": "TorchEasyRec feature_configs fragment",
     "dlrmv4": "MLPerf DLRMv4 environment variables",
+    "hugectr": "HugeCTR's shard_matrix and shard_strategy as JSON",
 }
 
 
@@ -68,6 +69,10 @@ def write(plan: Plan, to: str) -> str:
             f"the plan has no placement ({plan.outcome.status.value}): nothing to export"
         )
     _check(plan)
+    if wrong := [t for t in plan.tables if (t.kind == "hugectr") != (to == "hugectr")]:
+        raise BadInput(
+            f"table {wrong[0].name!r} is of {wrong[0].kind}: the format {to} cannot hold it"
+        )
     return chosen.write(plan)
 
 

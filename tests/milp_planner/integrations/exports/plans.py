@@ -76,7 +76,7 @@ def chosen_plan(choose: dict[str, str], *tables: dict[str, Any], on: Cluster | N
 
 
 def plan_of(
-    planned: Model, choose: dict[str, str] | None = None, on: Cluster | None = None
+    planned: Model, choose: dict[str, str] | None = None, on: Cluster | None = None, seed: int = 0
 ) -> Plan:
     """The same for a model."""
     choose = choose or {}
@@ -86,7 +86,7 @@ def plan_of(
         instance.option_index(t, choose[name]) if name in choose else instance.options_of(t)[0]
         for t, name in enumerate(instance.table_names)
     ]
-    return decode(options, instance, _outcome(instance, picked, random.Random(0)))
+    return decode(options, instance, _outcome(instance, picked, random.Random(seed)))
 
 
 def _choose(instance: Instance, draw: random.Random) -> list[int]:
@@ -120,7 +120,9 @@ def _ranks(instance: Instance, index: int, draw: random.Random) -> np.ndarray:
     machines = range(len(instance.machines))
     if block.where == Where.ONE_MACHINE:
         return machine_ranks(instance, draw.sample(machines, block.count))
-    home = list(range(instance.num_ranks))
+    home = list(block.places or range(instance.num_ranks))
+    if block.distinct:
+        return np.asarray(draw.sample(home, block.count))
     if block.where == Where.ANY_RANK_OF_ONE_MACHINE:
         home = list(instance.machines[draw.choice(machines)])
     return np.asarray([draw.choice(home) for _ in range(block.count)])

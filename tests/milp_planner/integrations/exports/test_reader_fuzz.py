@@ -12,13 +12,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
+from milp_planner.inputs import Model
 from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations import exports
 
 from . import plans
 
 TABLES = (plans.static("a"), plans.dynamic("d"))
-MODEL = plans.model(*TABLES)
+HUGE = Model.from_dict({
+    "name": "m", "workload": {"batch_per_rank": 64, "cost_model": "embark", "dp_threshold": 1},
+    "tables": [plans.static("a", kind="hugectr"), plans.static("d", 9, kind="hugectr")],
+})  # fmt: skip
+MODELS = {**dict.fromkeys(exports.FORMATS, plans.model(*TABLES)), "hugectr": HUGE}
 TEXTS = {
     "torchrec": exports.write(plans.random_plan(3, *TABLES), "torchrec"),
     "dynamicemb": exports.write(plans.random_plan(3, *TABLES), "dynamicemb"),
@@ -26,6 +31,7 @@ TEXTS = {
         plans.chosen_plan({"d": "row_wise/HYBRID/0.5/roundrobin"}, *TABLES), "tzrec"
     ),
     "dlrmv4": exports.write(plans.chosen_plan({}, TABLES[0]), "dlrmv4"),
+    "hugectr": exports.write(plans.plan_of(HUGE), "hugectr"),
 }
 _VALUES = st.sampled_from(
     [None, True, 0, 1, -1, 2**70, 0.5, 1e300, "", "x", "row_wise", [], [1], {}, {"a": 1}]
@@ -35,7 +41,7 @@ _QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(He
 
 def _judge(text: str, to: str) -> None:
     with contextlib.suppress(BadInput):
-        for name, pin in exports.read(text, to, MODEL).items():
+        for name, pin in exports.read(text, to, MODELS[to]).items():
             assert isinstance(pin, PinSpec)
             assert name in ("a", "d")
 
@@ -43,7 +49,7 @@ def _judge(text: str, to: str) -> None:
 @pytest.mark.parametrize("to", TEXTS)
 def test_the_originals_are_read(to: str) -> None:
     """Unchanged, every text is read without an error."""
-    assert exports.read(TEXTS[to], to, MODEL)
+    assert exports.read(TEXTS[to], to, MODELS[to])
 
 
 @pytest.mark.parametrize("to", TEXTS)
@@ -63,7 +69,7 @@ def test_damaged_text(to: str, data: st.DataObject) -> None:
     _judge(text, to)
 
 
-@pytest.mark.parametrize("to", ["torchrec", "dynamicemb"])
+@pytest.mark.parametrize("to", ["torchrec", "dynamicemb", "hugectr"])
 @_QUICK
 @given(seed=st.integers(0, 10**6), value=_VALUES)
 def test_other_values(to: str, seed: int, value: Any) -> None:
