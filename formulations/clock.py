@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from formulations.result.placement import Placement
-from formulations.settings import Settings, TracePoint
+from formulations.settings import News, Settings, TracePoint
 
 #: What a share is taken of where nothing limits the run, in units.
 _WITHOUT_LIMIT = 60.0
@@ -176,7 +176,8 @@ class Clock:
         with self._lock:  # the moment too: points of two threads stay in order
             point = TracePoint(round(self.now(), 4), objective, bound, source)
             self.trace.append(point)
-        self._tell(replace(point, certified=self.certified, placement=placement))
+        told = (point.seconds, objective, bound, source)
+        self._tell(News(*told, certified=self.certified, placement=placement))
 
     def certify(self, bound: int | None) -> None:
         """Note what a checked certificate proves, and tell the caller if that is news."""
@@ -184,8 +185,8 @@ class Clock:
             if bound is None or (self.certified is not None and bound <= self.certified):
                 return
             self.certified = bound
-        self._tell(TracePoint(round(self.now(), 4), None, None, "certificate", bound))
+        self._tell(News(round(self.now(), 4), None, None, "certificate", bound))
 
-    def _tell(self, point: TracePoint) -> None:
+    def _tell(self, point: News) -> None:
         if self._settings.on_progress is not None:
             self._settings.on_progress(point)

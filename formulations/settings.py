@@ -25,24 +25,33 @@ class TracePoint:
         None: not known yet.
     source : str
         Which method reported it.
-    certified : int or None
-        Bound that a checked certificate proves.
-    placement : Placement or None
-        The plan that costs ``objective``, checked; None where the news is a bound. Only
-        ``on_progress`` is told these two.
     """
 
     seconds: float
     objective: int | None
     bound: int | None
     source: str
-    certified: int | None = field(default=None, compare=False)
-    placement: Placement | None = field(default=None, compare=False, repr=False)
 
     @property
     def known(self) -> tuple[int | None, int | None]:
         """Objective and bound."""
         return self.objective, self.bound
+
+
+@dataclass(frozen=True)
+class News(TracePoint):
+    """A point as the caller is told of it while the solve runs.
+
+    Attributes
+    ----------
+    certified : int or None
+        Bound that a checked certificate proves.
+    placement : Placement or None
+        The plan that costs ``objective``, checked; None where the news is a bound.
+    """
+
+    certified: int | None = None
+    placement: Placement | None = field(default=None, compare=False, repr=False)
 
 
 def available_cores() -> int:
@@ -132,7 +141,7 @@ class Settings:
     stop : threading.Event
         Set by the caller to interrupt: the best plan found is returned.
     on_progress : callable or None
-        Called with a :class:`TracePoint` at every improvement, from any thread.
+        Called with :class:`News` at every improvement, from any thread.
     gap : float
         Relative gap at which to stop: (objective − certified bound)/max(1, |objective|). Without
         ``certificate`` it has no effect.
@@ -150,7 +159,7 @@ class Settings:
     certificate: bool = True
     gap: float = 0.0
     stop: threading.Event = field(default_factory=threading.Event, compare=False)
-    on_progress: Callable[[TracePoint], None] | None = field(default=None, compare=False)
+    on_progress: Callable[[News], None] | None = field(default=None, compare=False)
     options: Mapping[str, object] = field(default_factory=dict)
 
     @property

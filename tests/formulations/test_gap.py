@@ -10,7 +10,7 @@ from formulations import Instance, Settings, StoppedBy, solve
 from formulations.result.check import check
 from formulations.result.outcome import certified_gap, near_enough, within_gap
 from formulations.result.verify import verify
-from formulations.settings import TracePoint
+from formulations.settings import News
 from milp_planner.plans.compile import compile_for
 from scenarios import catalog
 
@@ -30,7 +30,7 @@ def instance() -> Instance:
 def test_it_stops_there(instance: Instance, formulation: str, workers: int) -> None:
     """Long before the limit, with a certificate that the checker accepts and that is near enough;
     the caller is told the certified bound and the checked plan of it on the way."""
-    told: list[TracePoint] = []
+    told: list[News] = []
     settings = Settings(
         time_limit=300, workers=workers, gap=GAP, polish=False, on_progress=told.append
     )

@@ -17,7 +17,7 @@ from formulations.result.check import check
 from formulations.result.outcome import StoppedBy
 from formulations.result.placement import Placement
 from formulations.search.context import Either
-from formulations.settings import TracePoint
+from formulations.settings import News, TracePoint
 from milp_planner.features.batch.curves import BELOW, LowerBound
 
 ENDED = "its plan met a bound that another row proved, so it was ended"
@@ -60,7 +60,7 @@ class Shared:
         own = min(MOST, OWN_PROOF * (settings.time_limit or MOST / OWN_PROOF))
         met, tell = _Met(known, own), settings.on_progress
 
-        def note(point: TracePoint) -> None:
+        def note(point: News) -> None:
             met.see(point)
             if tell is not None:
                 tell(point)

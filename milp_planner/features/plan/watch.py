@@ -11,7 +11,7 @@ from typing import TextIO
 
 from formulations import BoundSource, Placement, StoppedBy, registry
 from formulations.result.outcome import found, gap_between
-from formulations.settings import TracePoint
+from formulations.settings import News
 from milp_planner.drawing.units import show_cost, show_gap
 from milp_planner.plans.compile import Compiled
 from milp_planner.plans.placement import Plan, decode
@@ -23,12 +23,12 @@ OnPlan = Callable[[Plan, int | None], object]
 class Newest:
     """The newest of what solver threads tell: what a point does not say, points before it did."""
 
-    def __init__(self, then: Callable[[TracePoint], None] | None = None) -> None:
-        self.point: TracePoint | None = None
+    def __init__(self, then: Callable[[News], None] | None = None) -> None:
+        self.point: News | None = None
         self._then = then
         self._lock = threading.Lock()
 
-    def __call__(self, point: TracePoint) -> None:
+    def __call__(self, point: News) -> None:
         """Take a point, and hand it on."""
         with self._lock:
             self.point = point if self.point is None else _merged(self.point, point)
@@ -36,7 +36,7 @@ class Newest:
             self._then(point)
 
 
-def _merged(before: TracePoint, point: TracePoint) -> TracePoint:
+def _merged(before: News, point: News) -> News:
     return replace(
         point,
         objective=before.objective if point.objective is None else point.objective,
@@ -46,7 +46,7 @@ def _merged(before: TracePoint, point: TracePoint) -> TracePoint:
     )
 
 
-def progress_line(point: TracePoint | None, seconds: float, unit: str = "ps") -> str:
+def progress_line(point: News | None, seconds: float, unit: str = "ps") -> str:
     """``12.3 s  best 30.5 ms  bound 29.8 ms  gap 2.3%  certified gap 2.4%``."""
     parts = [f"{seconds:.1f} s"]
     if point is not None:
@@ -100,7 +100,7 @@ class Watch:
         self._last = point.placement, point.bound
         return self._told(self._plan(point.placement, point), point.bound)
 
-    def _plan(self, placement: Placement, point: TracePoint) -> Plan:
+    def _plan(self, placement: Placement, point: News) -> Plan:
         """As an interruption would hand it out now; the check has passed."""
         source = None if point.bound is None else BoundSource(self._formulation, self._exact)
         outcome = found(

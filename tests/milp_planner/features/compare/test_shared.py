@@ -12,7 +12,7 @@ from formulations.instance import Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.outcome import StoppedBy, found
 from formulations.result.placement import Placement
-from formulations.settings import TracePoint
+from formulations.settings import News
 from milp_planner import compare
 from milp_planner.features.compare import call, shared
 from milp_planner.features.compare.call import compare_instances
@@ -61,10 +61,10 @@ def test_a_plan_that_meets_a_bound_ends_its_solve(monkeypatch: pytest.MonkeyPatc
     known.take("cpsat", instance, outcome(instance, 6))
     settings = known.settings("scale", instance, Settings(on_progress=told.append))
     assert settings.on_progress is not None
-    settings.on_progress(TracePoint(0.0, 7, None, "x"))
+    settings.on_progress(News(0.0, 7, None, "x"))
     monkeypatch.setattr(shared.time, "monotonic", lambda: 100.0)
     assert not settings.stop.is_set()
-    settings.on_progress(TracePoint(0.0, 6, None, "x"))
+    settings.on_progress(News(0.0, 6, None, "x"))
     assert not settings.stop.is_set() and len(told) == 2
     monkeypatch.setattr(shared.time, "monotonic", lambda: 102.5)
     assert settings.stop.is_set()

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from formulations import Settings, StoppedBy
-from formulations.settings import TracePoint
+from formulations.settings import News
 from milp_planner import Plan, plan
 from milp_planner.errors import BadInput
 from milp_planner.features.plan.watch import Line, Newest, progress_line
@@ -92,9 +92,9 @@ def test_the_line_keeps_what_is_known_of_the_other_side() -> None:
     """A plan of 2 ms, then a bound of 1.5 ms, then 1 ms of it certified; shorter text leaves no
     rest of longer text behind."""
     newest, stream = Newest(), io.StringIO()
-    newest(TracePoint(0.1, 2_000_000_000, None, "hint"))
-    newest(TracePoint(0.2, None, 1_500_000_000, "bound"))
-    newest(TracePoint(0.3, None, None, "certificate", 1_000_000_000))
+    newest(News(0.1, 2_000_000_000, None, "hint"))
+    newest(News(0.2, None, 1_500_000_000, "bound"))
+    newest(News(0.3, None, None, "certificate", 1_000_000_000))
     text = progress_line(newest.point, 12.3)
     assert text == "12.3 s  best 2 ms  bound 1.5 ms  gap 25%  certified gap 50%"
     line = Line(newest, stream)
