@@ -305,7 +305,7 @@ class Cluster(Spec):
 
         By entry: ``dense`` (dense_multiple · dense_parameter_bytes, or parameter_multiple ·
         parameter_bytes of the model), ``dense_activations`` (bytes a sample · samples),
-        ``measured`` (the measured peak), ``context``, ``batch`` (kjt_multiple · 8 · ids of the
+        ``measured`` (the measured peak, less its bytes a sample · samples), ``context``, ``batch`` (kjt_multiple · 8 · ids of the
         rank's batch), ``further``.
         """
         held, said = self.reservations, model.outside_embeddings
@@ -316,15 +316,15 @@ class Cluster(Spec):
             "batch": held.kjt_multiple * ID_BYTES * batch * ids,
             "further": Fraction(held.hbm_bytes),
         }
-        measured = held.outside_embeddings
-        if measured is None and said is not None:
-            measured = said.measured_peak
-        if measured is not None:
-            found |= {"measured": Fraction(measured), "batch": Fraction(0)}
-        elif said is not None:
-            found["dense"] += said.parameter_multiple * said.parameter_bytes
-            found["dense_activations"] = Fraction(said.activation_bytes_per_sample * batch)
-            found["context"] = Fraction(said.context)
+        if held.outside_embeddings is not None:
+            return found | {"measured": Fraction(held.outside_embeddings), "batch": Fraction(0)}
+        if said is None:
+            return found
+        found["dense_activations"] = Fraction(said.activation_bytes_per_sample * batch)
+        if said.measured_peak is not None:
+            return found | {"measured": Fraction(said.constant_peak), "batch": Fraction(0)}
+        found["dense"] += said.parameter_multiple * said.parameter_bytes
+        found["context"] = Fraction(said.context)
         return found
 
     def usable_ddr(self) -> tuple[int, ...]:

@@ -111,7 +111,10 @@ class OutsideEmbeddings(Spec):
 
     measured_peak: Bytes | None = None
     """HBM in use outside the embeddings and their exchange at the fullest moment of a step, as
-    measured; replaces all below, and the library's context too."""
+    measured; replaces all below, and the library's context too, but for its part a sample."""
+    measured_batch: Count | None = None
+    """Samples a rank of that measurement; with it, activation_bytes_per_sample says how the peak
+    changes with the batch."""
     parameter_bytes: Bytes = 0
     """Bytes of the dense parameters on one rank."""
     parameter_multiple: Annotated[int, Field(ge=1, le=100)] = 4
@@ -124,12 +127,29 @@ class OutsideEmbeddings(Spec):
     @model_validator(mode="after")
     def _measured_alone(self) -> OutsideEmbeddings:
         if self.measured_peak is None:
+            if self.measured_batch is not None:
+                raise problem_at("needs measured_peak", "measured_batch")
             return self
         fields = type(self).model_fields.items()
-        changed = [name for name, each in fields if getattr(self, name) != each.default]
-        if changed != ["measured_peak"]:
-            raise problem_at("replaces the other fields; allowed: it alone", "measured_peak")
+        changed = {name for name, each in fields if getattr(self, name) != each.default}
+        grows = {"measured_batch", "activation_bytes_per_sample"}
+        if changed not in ({"measured_peak"}, {"measured_peak", *grows}):
+            raise problem_at(
+                "replaces the other fields; allowed: it alone, or with measured_batch and "
+                "activation_bytes_per_sample",
+                "measured_peak",
+            )
+        if self.measured_batch and self.constant_peak < 0:
+            raise problem_at(
+                "is less than activation_bytes_per_sample · measured_batch", "measured_peak"
+            )
         return self
+
+    @property
+    def constant_peak(self) -> int:
+        """The part of the measured peak that does not follow the batch, in bytes."""
+        followed = self.activation_bytes_per_sample * (self.measured_batch or 0)
+        return (self.measured_peak or 0) - followed
 
 
 __all__ = ["Model", "OutsideEmbeddings", "Table", "Workload"]

@@ -53,6 +53,9 @@ class GrowthInfo(Facts):
     """Row-wise tables that grow with the burst on that rank, the largest first."""
     instead: tuple[str, ...]
     """Sharding types that they allow and that no burst changes."""
+    outside_follows: bool = True
+    """Whether the batch was counted with what grows outside the embeddings: bytes a sample that
+    the model states."""
 
 
 def growth_of(plan: Plan) -> GrowthInfo | None:
@@ -62,7 +65,8 @@ def growth_of(plan: Plan) -> GrowthInfo | None:
     if found is None or held is None or not found.hbm:
         return None
     burst, tables = _burst(plan, held, found)
-    return GrowthInfo(_batch(plan), burst, tables, _instead(plan, tables))
+    follows = bool(plan.cluster.fixed_hbm(plan.model).get("dense_activations"))
+    return GrowthInfo(_batch(plan), burst, tables, _instead(plan, tables), follows)
 
 
 def _batch(plan: Plan) -> Overflow | None:

@@ -39,6 +39,8 @@ class RankPeak:
     """The part of it that is embeddings and their exchange."""
     moment: str
     """That moment."""
+    batch: int
+    """Samples a rank."""
 
     @property
     def outside(self) -> int:
@@ -52,7 +54,9 @@ class Fit(Facts):
 
     ranks: tuple[RankPeak, ...]
     outside: int
-    """Bytes to reserve: the largest that any reading leaves, in whole MiB."""
+    """Bytes to reserve at the largest batch: the most that any reading leaves, in whole MiB."""
+    per_sample: int
+    """Bytes of it that follow each sample of a rank; 0 where all readings have one batch."""
     least: int
     """Bytes that the reading with the least leaves."""
     yaml: str
@@ -68,7 +72,9 @@ def fit_memory(readings: Iterable[Reading]) -> Fit:
     """What a step needs outside the embeddings, from peaks measured under known plans.
 
     Outside = measured peak − embeddings and exchange at the ledger's fullest moment; the rest of
-    the step is taken to need the same at every moment. The largest of all readings is reserved.
+    the step is taken to need the same at every moment. Per batch the largest reading counts. From
+    the smallest to the largest batch it grows by so much a sample, at least 0; what is reserved at
+    the largest batch covers every reading.
 
     Raises
     ------
@@ -79,10 +85,22 @@ def fit_memory(readings: Iterable[Reading]) -> Fit:
     ranks = tuple(_peak(reading) for reading in readings)
     if not ranks:
         raise BadInput("no measured peak; allowed: one or more")
-    outside = [rank.outside for rank in ranks]
-    largest = -(-max(outside) // MIB)
+    most = max(rank.batch for rank in ranks)
+    slope = _per_sample(ranks)
+    largest = -(-max(rank.outside + slope * (most - rank.batch) for rank in ranks) // MIB)
     yaml = f"outside_embeddings:\n  measured_peak: {largest}MiB\n"
-    return Fit(ranks, largest * MIB, min(outside), yaml)
+    if slope:
+        yaml += f"  measured_batch: {most}\n  activation_bytes_per_sample: {slope}\n"
+    return Fit(ranks, largest * MIB, slope, min(rank.outside for rank in ranks), yaml)
+
+
+def _per_sample(ranks: Sequence[RankPeak]) -> int:
+    """Bytes that each further sample takes, rounded down; never so many that nothing is left."""
+    least, most = (pick(rank.batch for rank in ranks) for pick in (min, max))
+    if least == most:
+        return 0
+    low, high = (max(r.outside for r in ranks if r.batch == batch) for batch in (least, most))
+    return max(0, min((high - low) // (most - least), high // most))
 
 
 def _peak(reading: Reading) -> RankPeak:
@@ -94,7 +112,9 @@ def _peak(reading: Reading) -> RankPeak:
             f"its embeddings and their exchange take at {place.moment}, {within:,}; was it "
             "measured over a whole step of this plan?"
         )
-    return RankPeak(reading.name, reading.rank, reading.peak, place.used, within, place.moment)
+    batch = reading.plan.model.workload.batch_per_rank
+    peak = reading.peak
+    return RankPeak(reading.name, reading.rank, peak, place.used, within, place.moment, batch)
 
 
 def _place(reading: Reading) -> PlaceBytes:

@@ -81,6 +81,11 @@ def held_grid(info: LedgerInfo, memory: str, scope: str, places: tuple[PlaceByte
     return Grid.of(f"ledger-{memory.lower()}", f"{memory} entry", caption, head, rows).filled()
 
 
+#: Said where nobody told how the rest of the step grows with the batch.
+CONSTANT = (
+    "; less if memory outside the embeddings grows with the batch (activation_bytes_per_sample is "
+    "not stated)"
+)
 #: Tables whose buffers are named.
 MOST_TABLES = 3
 KEPT = "must stay free (min_headroom)"
@@ -96,7 +101,7 @@ def notes(info: HeldInfo) -> list[str]:
         found.append(
             f"global batch {batch.now:,.0f}: up to {batch.at:,.0f} "
             f"({batch.at / batch.now:.2f} times) fits like this; beyond, rank {batch.rank} is the "
-            "first without its headroom"
+            f"first without its headroom{'' if growth.outside_follows else CONSTANT}"
         )
     if growth is not None and growth.burst is not None:
         burst, grows = growth.burst, listed(growth.tables, NAMED)

@@ -155,12 +155,15 @@ def test_mistakes(data: dict[str, Any], sentence: str) -> None:
 
 
 def test_outside_embeddings_replace_the_assumed_share() -> None:
-    """15% where nobody says; measured: that and the headroom; in parts: 4 · dense, and context."""
+    """15% where nobody says; measured: that and the headroom, at four samples
+    2 · 2 GiB more than at two; in parts: 4 · dense, and context."""
     read = Cluster.from_dict(cluster(hbm="100GiB", reservations={"kjt_multiple": 0}))
     gib = 2**30
     says = [
         (None, 85),
         ({"measured_peak": "20GiB"}, 75),
+        ({"measured_peak": "20GiB", "measured_batch": 2,
+          "activation_bytes_per_sample": 2 * gib}, 71),
         ({"parameter_bytes": "2GiB", "activation_bytes_per_sample": 0}, 95 - 8 - 2),
         ({"parameter_bytes": "1GiB", "context": "0GiB", "parameter_multiple": 3}, 92),
     ]

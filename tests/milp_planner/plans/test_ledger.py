@@ -136,3 +136,29 @@ def test_rows_and_buffers_of_tables_are_what_shards_hold(wire: str) -> None:
     assert held is not None
     largest = max(found.tables, key=lambda each: each.buffers)
     assert f"largest buffers, on all ranks together: {largest.name} " in notes(held)[0]
+
+
+def test_a_measured_peak_that_grows_with_the_batch_limits_it() -> None:
+    """20 GiB at 128 samples a rank, of them 32 MiB a sample. If a constant, C times the samples
+    fill the other 60 GiB with exchange; if not, b times do where 16 + 4 b + 60 b/C = 80. Where
+    nothing is said of a sample, the sentence says that no growth is counted."""
+    long = {**SEQ, "sequence_length": 2000, "constraints": {"sharding_types": ["table_wise"]}}
+    read = model(*[long] * 8, batch_per_rank=128)
+    said: dict[str, object] = {"measured_peak": "20GiB"}
+    grows = {"measured_batch": 128, "activation_bytes_per_sample": "32MiB"}
+
+    def batch(outside: dict[str, object]) -> tuple[float, str]:
+        plan = planned(Model.from_dict({**read.to_dict(), "outside_embeddings": outside}))
+        found = held_info(plan)
+        assert found is not None
+        assert found.growth is not None
+        assert found.growth.batch is not None
+        [told] = [line for line in notes(found) if line.startswith("global batch")]
+        return found.growth.batch.at / 8, told
+
+    most, told = batch({**said, **grows})
+    assert "is not stated" not in told
+    constant, told = batch(said)
+    assert most / 128 == pytest.approx(64 / (4 + 60 * 128 / constant), rel=0.02)
+    assert most < 0.8 * constant
+    assert "activation_bytes_per_sample is not stated" in told

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 import milp_planner
 from milp_planner.errors import BadInput
 from milp_planner.features.fit_memory.call import MIB, Reading, fit_memory
+from milp_planner.inputs import Model
 from milp_planner.plans.ledger import ledger_of
 from milp_planner.plans.placement import Plan
 from tests.milp_planner.pricing.build import cluster, model
@@ -41,6 +43,44 @@ def test_the_largest_is_reserved_in_whole_mebibytes(plan: Plan) -> None:
     peaks = [used(plan, 0), used(plan, 1) + 1]
     fit = fit_memory(Reading(plan, "p", rank, peak) for rank, peak in enumerate(peaks))
     assert (fit.outside, fit.spread) == (STATED + MIB, 1)
+
+
+def test_two_batches_give_bytes_a_sample_and_read_back(plan: Plan) -> None:
+    """At 4,096 samples the stated 7 GiB, at 1,024 a byte less than 3 · 2²⁰ bytes a sample less: in
+    the model's file, these lines reserve at least what was measured at either batch."""
+    small = milp_planner.plan(
+        model({"rows": 50_000}, {"rows": 9_000}, batch_per_rank=1024),
+        plan.cluster, formulation="greedy", time_limit=5,
+    )  # fmt: skip
+    less = 3072 * 2**20
+    fit = fit_memory(
+        [
+            Reading(plan, "p", 0, used(plan, 0)),
+            Reading(small, "q", 0, used(small, 0) - less),
+            Reading(small, "q", 1, used(small, 1) - less - 5),
+        ]
+    )
+    assert (fit.per_sample, fit.outside) == (2**20, STATED)
+    said = yaml.safe_load(fit.yaml)
+    site = plan.cluster.model_copy(
+        update={"reservations": plan.cluster.reservations.model_copy(
+            update={"outside_embeddings": None})}
+    )  # fmt: skip
+    for batch, needs in ((4096, STATED), (1024, STATED - less)):
+        data = {**model({"rows": 50_000}, batch_per_rank=batch).to_dict(), **said}
+        fixed = site.fixed_hbm(Model.from_dict(data))
+        assert fixed["measured"] + fixed["dense_activations"] == needs
+
+
+def test_a_peak_that_falls_with_the_batch_is_constant(plan: Plan) -> None:
+    """The larger one is reserved at both."""
+    small = milp_planner.plan(
+        model({"rows": 50_000}, {"rows": 9_000}, batch_per_rank=1024),
+        plan.cluster, formulation="greedy", time_limit=5,
+    )  # fmt: skip
+    readings = Reading(plan, "p", 0, used(plan, 0)), Reading(small, "q", 0, used(small, 0) + MIB)
+    fit = fit_memory(readings)
+    assert (fit.per_sample, fit.outside) == (0, STATED + MIB)
 
 
 @pytest.mark.parametrize(
