@@ -305,8 +305,8 @@ class Cluster(Spec):
 
         By entry: ``dense`` (dense_multiple · dense_parameter_bytes, or parameter_multiple ·
         parameter_bytes of the model), ``dense_activations`` (bytes a sample · samples),
-        ``measured`` (the measured peak, less its bytes a sample · samples), ``context``, ``batch`` (kjt_multiple · 8 · ids of the
-        rank's batch), ``further``.
+        ``measured`` (the measured peak, less its bytes a sample · samples), ``context``, ``batch``
+        (kjt_multiple · 8 · ids of the rank's batch), ``further``.
         """
         held, said = self.reservations, model.outside_embeddings
         batch = model.workload.batch_per_rank
@@ -327,12 +327,17 @@ class Cluster(Spec):
         found["context"] = Fraction(said.context)
         return found
 
-    def usable_ddr(self) -> tuple[int, ...]:
-        """DDR in bytes the embeddings may use, for each machine, rounded down, at least 0."""
+    def usable_ddr(self, model: Model) -> tuple[int, ...]:
+        """DDR in bytes the embeddings of ``model`` and their checkpoint may use, for each machine.
+
+        ddr · (100 − percent)/100 less further reservations and what the data loaders of its ranks
+        keep ready, rounded down, at least 0.
+        """
         held = self.reservations
         free = 1 - max(held.ddr_percent, held.min_headroom) / 100
         return tuple(
-            max(0, int(machine.ddr_bytes * free - held.ddr_bytes)) for machine in self.machines
+            max(0, int(m.ddr_bytes * free - held.ddr_bytes - len(m.ranks) * model.loader_bytes))
+            for m in self.machines
         )
 
     @property

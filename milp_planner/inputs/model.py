@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -152,7 +153,21 @@ class OutsideEmbeddings(Spec):
         return (self.measured_peak or 0) - followed
 
 
-__all__ = ["Model", "OutsideEmbeddings", "Table", "Workload"]
+class HostMemory(Spec):
+    """Host memory that a machine needs besides embeddings."""
+
+    loader_workers: Annotated[int, Field(ge=0, le=1024)] = 0
+    """Processes a rank that load data."""
+    loader_prefetch: Annotated[int, Field(ge=1, le=1024)] = 2
+    """Batches that each of them keeps ready."""
+    bytes_per_sample: Bytes = 0
+    """Bytes of a sample in such a batch; at least 8 an id of the model are taken."""
+    checkpoint: Literal["direct", "staged"] = "direct"
+    """How rows and optimizer state are saved: straight to a file, or staged, which copies all of
+    them to host memory first, as asynchronous checkpoints do."""
+
+
+__all__ = ["HostMemory", "Model", "OutsideEmbeddings", "Table", "Workload"]
 
 
 class Model(Spec):
@@ -168,6 +183,8 @@ class Model(Spec):
     """How the tables are used."""
     outside_embeddings: OutsideEmbeddings | None = None
     """What the step needs besides embeddings; absent, a share of the HBM is assumed."""
+    host_memory: HostMemory | None = None
+    """What machines need of host memory besides embeddings; absent, nothing is reserved for it."""
     tables: Annotated[tuple[Table, ...], WrapValidator(spread), BeforeValidator(as_tuple)]
     """The embedding tables; an empty list if there are none."""
 
@@ -205,6 +222,30 @@ class Model(Spec):
                 what = f"found {getattr(workload, name)}; allowed with tables of kind: hugectr only"
                 raise problem_at(what, "workload", name)
         return self
+
+    @property
+    def stages(self) -> bool:
+        """Whether a checkpoint copies rows and optimizer state to host memory."""
+        return self.host_memory is not None and self.host_memory.checkpoint == "staged"
+
+    @property
+    def loader_bytes(self) -> int:
+        """Host memory of the batches that one rank's data loaders keep ready.
+
+        workers · batches each · samples · bytes a sample, these at least 8 an id.
+
+        References
+        ----------
+        PyTorch 2.13, ``torch.utils.data.DataLoader``: ``num_workers`` processes load
+        ``prefetch_factor`` batches each in advance (2 by default).
+        """
+        held = self.host_memory
+        if held is None:
+            return 0
+        ids = sum((Fraction(table.lookups_per_sample) for table in self.tables), Fraction(0))
+        sample = max(Fraction(held.bytes_per_sample), 8 * ids)
+        batches = held.loader_workers * held.loader_prefetch
+        return math.ceil(batches * self.workload.batch_per_rank * sample)
 
     @property
     def weight_bytes(self) -> int:

@@ -135,7 +135,9 @@ def _where(choice: Choice, ranks: int) -> Where:
 def _resources(options: Options) -> tuple[tuple[Resource, ...], IntArray]:
     """Resources with their capacities, and what every shard entry uses of each."""
     entries, cluster = options.entries, options.cluster
-    ddr = Resource("ddr", Scope.MACHINE, np.array(cluster.usable_ddr(), dtype=np.int64))
+    ddr = Resource(
+        "ddr", Scope.MACHINE, np.array(cluster.usable_ddr(options.model), dtype=np.int64)
+    )
     room, use = capacities(options.model, cluster), _hbm_use(options)
     names = binding(use, {name: room[_moment(name)] for name in use})
     found = [

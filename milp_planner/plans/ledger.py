@@ -11,9 +11,11 @@ import numpy as np
 from formulations.instance import IntArray
 from formulations.result.check import compute_loads, position_entries
 from milp_planner.files import Facts
+from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing.held import FOLLOW_ROWS, Held, held_by
 from milp_planner.pricing.ledger import (
+    CHECKPOINT,
     DENSE,
     MOMENTS,
     RANK_ENTRIES,
@@ -21,7 +23,7 @@ from milp_planner.pricing.ledger import (
     SHARD_NAMES,
     alive,
 )
-from milp_planner.pricing.outside import OUTSIDE, exchange_bytes, outside, outside_ddr
+from milp_planner.pricing.outside import OUTSIDE, assumed_ddr, exchange_bytes, outside, outside_ddr
 
 ROWS = ("weights", "state", "metadata", "cache_index")
 """Entries of shards that stay as long as the plan does."""
@@ -36,7 +38,7 @@ class PlaceBytes:
 
     place: int
     moment: str
-    """Of the step, when it is fullest; empty for DDR."""
+    """When it is fullest: of the step, or of DDR the checkpoint; empty where that is always."""
     entries: dict[str, int]
     """Bytes of every entry that is alive then, without the headroom; none is 0."""
     headroom: int
@@ -107,15 +109,21 @@ def ledger_of(plan: Plan) -> LedgerInfo | None:
     ddr = tuple(_machines(plan, held))
     ssd = tuple(_drives(plan, held)) if plan.cluster.has_ssd else ()
     named = {name for place in (*hbm, *ddr, *ssd) for name in place.entries}
-    most = max(rank.hbm_bytes for rank in plan.cluster.ranks)
     return LedgerInfo(
         hbm=hbm,
         ddr=ddr,
         meaning={name: what for name, what in MEANING.items() if name in named},
-        assumed=outside(plan.model, plan.cluster, most).assumed,
+        assumed=assumed_of(plan.model, plan.cluster),
         tables=() if plan.cluster.cpu_only else tuple(_tables(plan, held)),
         ssd=ssd,
     )
+
+
+def assumed_of(model: Model, cluster: Cluster) -> str | None:
+    """What is assumed of HBM and of host memory where nobody says, in a line; None for nothing."""
+    most = max(rank.hbm_bytes for rank in cluster.ranks)
+    told = [outside(model, cluster, most).assumed, assumed_ddr(model, cluster)]
+    return "; ".join(each for each in told if each is not None) or None
 
 
 def held_of(plan: Plan) -> Held | None:
@@ -182,13 +190,16 @@ def _some(amounts: dict[str, int]) -> dict[str, int]:
 
 def _machines(plan: Plan, held: Held) -> Iterator[PlaceBytes]:
     """The DDR of every machine."""
-    tables = ranks_of_rows(plan, held.ddr[:, None])[:, 0]
+    columns = np.stack([held.ddr - held.staged, held.staged], axis=1)
+    by_rank = ranks_of_rows(plan, columns)
     for number, ranks in enumerate(plan.cluster.machine_ranks):
-        found = outside_ddr(plan.cluster, number)
+        found = outside_ddr(plan.model, plan.cluster, number)
         headroom = found.pop("headroom", 0)
-        entries = _some({"host_tables": int(tables[list(ranks)].sum())} | found)
+        tables, staged = by_rank[list(ranks)].sum(axis=0).tolist()
+        entries = _some({"host_tables": tables, "checkpoint_staging": staged} | found)
         whole, used = plan.cluster.machines[number].ddr_bytes, sum(entries.values())
-        yield PlaceBytes(number, "", entries, headroom, whole, {"": used})
+        moments = {"": used - staged} | ({CHECKPOINT: used} if staged else {})
+        yield PlaceBytes(number, max(moments), entries, headroom, whole, moments)
 
 
 def _drives(plan: Plan, held: Held) -> Iterator[PlaceBytes]:

@@ -31,6 +31,9 @@ class Held(NamedTuple):
     ledger: IntArray
     """As :attr:`milp_planner.pricing.options.Entries.ledger`."""
     ddr: IntArray
+    """Bytes of DDR, a staged checkpoint among them; int64 array [entries]."""
+    staged: IntArray
+    """The part of it that only a checkpoint takes; int64 array [entries]."""
     ssd: IntArray
     peak: FloatArray
     """Lookups over the mean of all shards in the worst batch, float array [entries]."""
@@ -73,4 +76,7 @@ def held_by(model: Model, cluster: Cluster, profile: Profile, names: Sequence[st
     for name, where in (("inputs", split), *((name, rows) for name in FOLLOW_ROWS)):
         column = SHARD_NAMES.index(name)
         follows[:, column] = bytes_.ledger[:, column] * where
-    return Held(first, bytes_.ledger, bytes_.ddr, bytes_.ssd, shards.peak, follows)
+    staged = bytes_.move * (shards.rows > 0) * model.stages
+    return Held(
+        first, bytes_.ledger, bytes_.ddr, staged, bytes_.ssd, shards.peak, follows
+    )

@@ -25,6 +25,8 @@ from milp_planner.inputs.model import Workload
 from milp_planner.pricing.units import IntArray
 
 FORWARD, DENSE, BACKWARD, UPDATE = "forward_exchange", "dense_part", "backward_exchange", "update"
+CHECKPOINT = "checkpoint"
+"""The moment at which DDR is fullest where checkpoints are staged there."""
 MOMENTS = (FORWARD, DENSE, BACKWARD, UPDATE)
 """Moments of a step at which memory can be fullest, in order."""
 _ALWAYS = frozenset(MOMENTS)

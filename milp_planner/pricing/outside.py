@@ -54,6 +54,8 @@ OUTSIDE = {
     "host_tables": "rows and optimizer state in host memory; what key-value stores keep there",
     "ssd_rows": "rows of tables on SSD, with their keys",
     "stale_rows": "what RocksDB may keep of overwritten rows: space_amplification - 1 times these",
+    "loaders": "data loaders: ranks · workers · batches ready · samples · bytes a sample",
+    "checkpoint_staging": "copy of all rows and optimizer state while a checkpoint is written",
 }
 """What is outside the embeddings, in host memory and on SSD."""
 
@@ -96,12 +98,26 @@ def outside(model: Model, cluster: Cluster, hbm: int, own: int = 0) -> Reserved:
     return Reserved({name: amount for name, amount in found.items() if amount}, assumed)
 
 
-def outside_ddr(cluster: Cluster, machine: int) -> dict[str, int]:
+def assumed_ddr(model: Model, cluster: Cluster) -> str | None:
+    """What was assumed of host memory because nobody said, in a sentence."""
+    held = cluster.reservations
+    if model.host_memory is not None or held.ddr_bytes or held.ddr_percent:
+        return None
+    if not any(machine.ddr_bytes for machine in cluster.machines):
+        return None
+    return (
+        "no host memory is reserved for data loaders and checkpoints; say what you know under "
+        "host_memory in the model"
+    )
+
+
+def outside_ddr(model: Model, cluster: Cluster, machine: int) -> dict[str, int]:
     """What a machine's DDR keeps for everything else, entry by entry, headroom included."""
     held, ddr = cluster.reservations, cluster.machines[machine].ddr_bytes
     found = {
         "reserved": math.ceil(ddr * max(Fraction(0), held.ddr_percent - held.min_headroom) / 100),
         "further": held.ddr_bytes,
+        "loaders": len(cluster.machines[machine].ranks) * model.loader_bytes,
         "headroom": math.ceil(ddr * held.min_headroom / 100),
     }
     return {name: amount for name, amount in found.items() if amount}

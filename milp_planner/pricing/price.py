@@ -208,7 +208,7 @@ def fits_somewhere(options: Options) -> BoolArray:
     infeasible plan and not a missing table.
     """
     entries, cluster = options.entries, options.cluster
-    hbm, ddr = capacities(options.model, cluster)[DENSE], cluster.usable_ddr()
+    hbm, ddr = capacities(options.model, cluster)[DENSE], cluster.usable_ddr(options.model)
     everywhere = np.array([c.sharding in ("row_wise", "data_parallel") for c in options.choices])
     option = np.repeat(np.arange(len(options)), np.diff(entries.first))
     limit = np.where(everywhere[option], min(hbm), max(hbm))

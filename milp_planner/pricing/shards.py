@@ -259,6 +259,8 @@ def shard_bytes(
         ledger[dynamic], ddr[dynamic], move[dynamic] = _dynamicemb(
             job.tables, options.at(dynamic), shards.rows[dynamic], model
         )
+    if job.model.stages:  # a copy of all rows and their state, wherever they are
+        ddr = ddr + move
     _exchange_entries(job, options, shards, exchanged, ledger)
     ledger[shards.rows <= 0] = 0
     ddr = np.where(shards.rows > 0, ddr, 0)

@@ -155,4 +155,4 @@ def test_tight_cluster_is_tight() -> None:
     assert cluster.usable_hbm(model)[0] / GIB == pytest.approx(90, abs=0.2)
     buffers = 3 * 2_690_048 * 512 * 4 * cluster.num_ranks
     assert model.weight_bytes + buffers > hbm
-    assert model.weight_bytes < hbm + sum(cluster.usable_ddr())
+    assert model.weight_bytes < hbm + sum(cluster.usable_ddr(model))

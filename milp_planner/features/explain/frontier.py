@@ -168,7 +168,7 @@ def _device(cluster: Cluster, tier: str) -> int:
 def _usable(plan: Plan, tier: str, size: int) -> int:
     """What reservations leave of so many bytes at the smallest place."""
     cluster = with_memory(plan.cluster, tier, size - _device(plan.cluster, tier))
-    return min(cluster.usable_ddr() if tier == "ddr" else cluster.usable_hbm(plan.model))
+    return min(cluster.usable_ddr(plan.model) if tier == "ddr" else cluster.usable_hbm(plan.model))
 
 
 def with_memory(cluster: Cluster, tier: str, more: int) -> Cluster:

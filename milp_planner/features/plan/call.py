@@ -25,9 +25,9 @@ from milp_planner.plans.compile import (
     to_cluster,
     to_model,
 )
+from milp_planner.plans.ledger import assumed_of
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.pricing import price
-from milp_planner.pricing.outside import outside
 from milp_planner.pricing.profile import load_profile
 from milp_planner.today.matching import compile_grown
 from milp_planner.today.rows import TodaySource
@@ -240,6 +240,5 @@ def check(
 
 
 def assumed(model: ModelSource, cluster: ClusterSource) -> str | None:
-    """What is assumed to be in HBM outside the embeddings where neither says; else None."""
-    tables, place = to_model(model), to_cluster(cluster)
-    return outside(tables, place, max(rank.hbm_bytes for rank in place.ranks)).assumed
+    """What is assumed of memory besides the embeddings where neither says; else None."""
+    return assumed_of(to_model(model), to_cluster(cluster))

@@ -338,7 +338,8 @@ def memory_for(tier: str, usable: int, model: Model, cluster: Cluster) -> int | 
     free = 1 - percent / 100
     if free == 0:
         return None
-    fixed = Fraction(held.ddr_bytes)
+    most = max(len(machine.ranks) for machine in cluster.machines)
+    fixed = Fraction(held.ddr_bytes + most * model.loader_bytes)
     if near:
         own = max(rank.reserved_bytes for rank in cluster.ranks)
         fixed = sum(cluster.fixed_hbm(model).values(), Fraction(own))

@@ -90,9 +90,19 @@ def test_cpu_only() -> None:
 
 def test_usable_ddr_by_hand() -> None:
     """5% of headroom by default; 12.5% and 1000 bytes of a million leave 874,000."""
-    assert Cluster.from_dict(cluster()).usable_ddr() == (950_000,) * 2
+    read = Model.from_dict(model(table()))
+    assert Cluster.from_dict(cluster()).usable_ddr(read) == (950_000,) * 2
     held = {"ddr_percent": "12.5%", "ddr_bytes": 1000}
-    assert Cluster.from_dict(cluster(reservations=held)).usable_ddr() == (874_000,) * 2
+    assert Cluster.from_dict(cluster(reservations=held)).usable_ddr(read) == (874_000,) * 2
+
+
+def test_data_loaders_by_hand() -> None:
+    """Two ranks a machine, 3 workers, 2 batches each of 4 samples of 1,000 bytes: 48,000 of a
+    machine's bytes; by default 8 bytes for the one id of a sample."""
+    for sample, left in ((1000, 950_000 - 48_000), (0, 950_000 - 2 * 3 * 2 * 4 * 8)):
+        held = {"loader_workers": 3, "bytes_per_sample": sample}
+        read = Model.from_dict({**model(table()), "host_memory": held})
+        assert Cluster.from_dict(cluster()).usable_ddr(read) == (left,) * 2
 
 
 @given(st.integers(1024, 2**50), st.integers(0, 100), st.integers(0, 2**50))
@@ -162,8 +172,10 @@ def test_outside_embeddings_replace_the_assumed_share() -> None:
     says = [
         (None, 85),
         ({"measured_peak": "20GiB"}, 75),
-        ({"measured_peak": "20GiB", "measured_batch": 2,
-          "activation_bytes_per_sample": 2 * gib}, 71),
+        (
+            {"measured_peak": "20GiB", "measured_batch": 2, "activation_bytes_per_sample": 2 * gib},
+            71,
+        ),
         ({"parameter_bytes": "2GiB", "activation_bytes_per_sample": 0}, 95 - 8 - 2),
         ({"parameter_bytes": "1GiB", "context": "0GiB", "parameter_multiple": 3}, 92),
     ]

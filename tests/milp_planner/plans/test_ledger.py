@@ -162,3 +162,41 @@ def test_a_measured_peak_that_grows_with_the_batch_limits_it() -> None:
     assert most / 128 == pytest.approx(64 / (4 + 60 * 128 / constant), rel=0.02)
     assert most < 0.8 * constant
     assert "activation_bytes_per_sample is not stated" in told
+
+
+def test_host_memory_of_loaders_and_checkpoints_by_hand() -> None:
+    """80,000 rows of 64 floats in host memory and 9,000 in HBM, a number of state each, on eight
+    ranks of which 2 workers keep 2 batches of 512 samples of 1 kB ready; a checkpoint copies all
+    rows and state. The machine has what the Instance leaves."""
+    host = {"rows": 80_000, "constraints": {"modes": ["HOST_ONLY"]}}
+    near = {"rows": 9_000, "constraints": {"modes": ["HBM_ONLY"], "sharding_types": "table_wise"}}
+    memory = {"loader_workers": 2, "bytes_per_sample": 1000, "checkpoint": "staged"}
+    data = {**model(host, near).to_dict(), "host_memory": memory}
+    plan = planned(Model.from_dict(data))
+    [place] = known(plan).ddr
+    row = 64 * 4 + 4
+    assert place.entries == {
+        "host_tables": 80_000 * row,
+        "checkpoint_staging": 89_000 * row,
+        "loaders": 8 * 2 * 2 * 512 * 1000,
+    }
+    assert place.moment == "checkpoint"
+    assert place.moments[""] == place.used - 89_000 * row
+    verdict = plan.verdict
+    assert verdict is not None
+    assert verdict.loads is not None
+    assert plan.instance.resources[-1].capacity[0] - verdict.loads.use[-1][0] == place.room
+    assert known(plan).assumed is None
+    silent = known(planned(model(host))).assumed
+    assert silent is not None
+    assert silent.startswith("no host memory is reserved for data loaders and checkpoints")
+
+
+def test_a_checkpoint_that_does_not_fit_is_refused() -> None:
+    """2 GiB of rows fit HBM; a host of 1 GiB cannot take their copy."""
+    read = model({"rows": 2**23, "optimizer": "none"})
+    site = cluster(ddr="1GiB")
+    assert planned(read, site).outcome.placement is not None
+    data = {**read.to_dict(), "host_memory": {"checkpoint": "staged"}}
+    refused = milp_planner.plan(Model.from_dict(data), site, time_limit=5)
+    assert refused.outcome.status.value == "infeasible"

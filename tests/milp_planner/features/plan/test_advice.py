@@ -46,7 +46,7 @@ def test_memory_is_the_least_with_that_usable_part(
 
     def part(memory: int) -> int:
         built = cluster(memory)
-        return (built.usable_hbm(model) if tier == "hbm" else built.usable_ddr())[0]
+        return (built.usable_hbm(model) if tier == "hbm" else built.usable_ddr(model))[0]
 
     memory = memory_for(tier, usable, model, cluster(0))
     if memory is None:
