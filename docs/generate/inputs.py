@@ -22,6 +22,8 @@ CLASSES: dict[str, type[Spec]] = {
     for cls in (
         model.Model,
         model.Workload,
+        model.OutsideEmbeddings,
+        model.HostMemory,
         model.Table,
         access.Zipf,
         access.Histogram,

@@ -54,8 +54,8 @@ OUTSIDE = {
     "host_tables": "rows and optimizer state in host memory; what key-value stores keep there",
     "ssd_rows": "rows of tables on SSD, with their keys",
     "stale_rows": "what RocksDB may keep of overwritten rows: space_amplification - 1 times these",
-    "loaders": "data loaders: ranks · workers · batches ready · samples · bytes a sample",
-    "checkpoint_staging": "copy of all rows and optimizer state while a checkpoint is written",
+    "loaders": "batches that data loaders keep ready",
+    "checkpoint_staging": "rows and optimizer state, copied for a checkpoint",
 }
 """What is outside the embeddings, in host memory and on SSD."""
 
