@@ -15,7 +15,7 @@ from milp_planner.pricing.exchange import Links
 from milp_planner.pricing.job import CODE, OptionColumns, choice_code, job_of
 from milp_planner.pricing.ledger import SHARD_NAMES
 from milp_planner.pricing.profile import Profile
-from milp_planner.pricing.shards import exchanged_by, shard_bytes, shards_of
+from milp_planner.pricing.shards import exchanged_by, shard_bytes, shards_of, staged_bytes
 from milp_planner.pricing.units import FloatArray, IntArray
 
 FOLLOW_ROWS = ("output", "encoding", "gradients")
@@ -76,7 +76,5 @@ def held_by(model: Model, cluster: Cluster, profile: Profile, names: Sequence[st
     for name, where in (("inputs", split), *((name, rows) for name in FOLLOW_ROWS)):
         column = SHARD_NAMES.index(name)
         follows[:, column] = bytes_.ledger[:, column] * where
-    staged = bytes_.move * (shards.rows > 0) * model.stages
-    return Held(
-        first, bytes_.ledger, bytes_.ddr, staged, bytes_.ssd, shards.peak, follows
-    )
+    staged = staged_bytes(model, bytes_.move, bytes_.ssd) * (shards.rows > 0)
+    return Held(first, bytes_.ledger, bytes_.ddr, staged, bytes_.ssd, shards.peak, follows)

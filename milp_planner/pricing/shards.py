@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from milp_planner.inputs.model import Workload
+from milp_planner.inputs.model import Model, Workload
 from milp_planner.inputs.table import Table
 from milp_planner.pricing import exchange, lookup, storage
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, TableColumns
@@ -259,8 +259,7 @@ def shard_bytes(
         ledger[dynamic], ddr[dynamic], move[dynamic] = _dynamicemb(
             job.tables, options.at(dynamic), shards.rows[dynamic], model
         )
-    if job.model.stages:  # a copy of all rows and their state, wherever they are
-        ddr = ddr + move
+    ddr = ddr + staged_bytes(job.model, move, ssd)
     _exchange_entries(job, options, shards, exchanged, ledger)
     ledger[shards.rows <= 0] = 0
     ddr = np.where(shards.rows > 0, ddr, 0)
@@ -272,6 +271,18 @@ def shard_bytes(
         fullest = np.max([ledger @ alive(SHARD_ENTRIES, moment) for moment in MOMENTS], axis=0)
         return ShardBytes(np.zeros_like(ledger), ddr + fullest, ssd, move, *traffic)
     return ShardBytes(ledger, ddr, ssd, move, *traffic)
+
+
+def staged_bytes(model: Model, move: IntArray, ssd: IntArray) -> IntArray:
+    """Host memory that a staged checkpoint takes: a copy of all rows and state of a shard.
+
+    Rows on SSD are taken to stay there.
+
+    References
+    ----------
+    PyTorch 2.13, ``torch.distributed.checkpoint.async_save``: the state is staged on the CPU first.
+    """
+    return np.where(ssd > 0, 0, move) * model.stages
 
 
 def _exchange_entries(
