@@ -105,10 +105,7 @@ def assumed_ddr(model: Model, cluster: Cluster) -> str | None:
         return None
     if not any(machine.ddr_bytes for machine in cluster.machines):
         return None
-    return (
-        "no host memory is reserved for data loaders and checkpoints; say what you know under "
-        "host_memory in the model"
-    )
+    return "no host memory is reserved for data loaders and checkpoints (the model's host_memory)"
 
 
 def outside_ddr(model: Model, cluster: Cluster, machine: int) -> dict[str, int]:

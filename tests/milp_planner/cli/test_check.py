@@ -7,8 +7,14 @@ from pathlib import Path
 from tests.milp_planner.cli.conftest import CLUSTER, MODEL, Cli
 
 
-def test_nothing_wrong_is_one_line(cli: Cli) -> None:
-    """Exit code 0, one line; with --json an empty list."""
+def test_nothing_wrong_is_one_line(cli: Cli, tmp_path: Path) -> None:
+    """Exit code 0, one line, and one on what is assumed of host memory if nobody says; with --json
+    an empty list."""
+    done = cli("check", "model.yaml", "cluster.yaml")
+    first, second = done.out.splitlines()
+    assert done.code == 0 and "no problems" in first
+    assert second.startswith("no host memory is reserved for data loaders and checkpoints")
+    (tmp_path / "model.yaml").write_text(f"{MODEL}\nhost_memory: {{loader_workers: 1}}\n")
     done = cli("check", "model.yaml", "cluster.yaml")
     assert done.code == 0 and done.out.count("\n") == 1 and "no problems" in done.out
     assert cli("check", "model.yaml", "cluster.yaml", "--json").json == []
