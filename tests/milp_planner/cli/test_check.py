@@ -44,7 +44,7 @@ def test_what_is_likely_not_meant_is_a_warning(cli: Cli, tmp_path: Path) -> None
     odd = CLUSTER.replace("hbm_percent: 10", "hbm_percent: 0.15")
     (tmp_path / "cluster.yaml").write_text(odd)
     done = cli("check", "model.yaml", "cluster.yaml")
-    first, second, last = done.out.splitlines()
+    first, second, last, _ = done.out.splitlines()
     assert done.code == 0 and last == "no problems in model.yaml and cluster.yaml, 2 warnings"
     assert first.startswith("warning: model.yaml:4: tables[0].rows: table users fits nowhere: ")
     assert second.endswith("reserves 0.15%; did you mean 15?")
