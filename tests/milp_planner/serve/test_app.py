@@ -217,6 +217,7 @@ def test_old_jobs_are_forgotten() -> None:
 
 def test_metrics_and_description(client: Client) -> None:
     """Counters of jobs and answers; every path of the description is one of the service."""
+    assert client.get("/healthz").code == 200
     text = client.get("/metrics").text
     assert 'milp_planner_jobs{state="running"} ' in text
     assert 'milp_planner_http_answers_total{code="200"}' in text
