@@ -80,6 +80,10 @@ _ALL = (
         "uniform", "formulations.baselines.greedy", "nothing", "TorchRec's uniform proposer",
         "solve_uniform",
     ),
+    Formulation(
+        "distemb", "formulations.baselines.slices", "nothing",
+        "distributed-embeddings' strategies, by size alone",
+    ),
 )  # fmt: skip
 
 FORMULATIONS: dict[str, Formulation] = {f.name: f for f in _ALL}

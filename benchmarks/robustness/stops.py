@@ -27,7 +27,7 @@ from scenarios.catalog import find_cluster, find_model  # noqa: E402
 from tests.robustness.test_stops import ARGUMENTS, judge, start  # noqa: E402
 
 LIMITS = (0.01, 0.05, 0.2, 1.0, 5.0)
-FORMULATIONS = ("auto", "cpsat", "mip", "scale", "dp", "greedy", "uniform")
+FORMULATIONS = ("auto", "cpsat", "mip", "scale", "dp", "greedy", "uniform", "distemb")
 CASES = (
     ("kuairand-27k", "8xh100"),
     ("mlperf-dlrm-dcnv2", "4x8xh100"),

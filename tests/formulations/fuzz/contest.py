@@ -52,6 +52,7 @@ CONTESTANTS: dict[str, Contestant] = {
     "dp with fusion": Contestant("dp", lambda i: {**_axes(i), "fusion_aware": True}),
     "greedy": Contestant("greedy"),
     "uniform": Contestant("uniform"),
+    "distemb": Contestant("distemb"),
 }
 
 

@@ -1,0 +1,112 @@
+"""The strategies of distributed-embeddings, by hand and against the optimum."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from formulations import (
+    Block,
+    Instance,
+    InstanceBuilder,
+    Objective,
+    Outcome,
+    Settings,
+    Shard,
+    Status,
+    Where,
+    solve,
+)
+from formulations.baselines.slices import Strategy, deal
+from tests.formulations.baselines.test_partition import whole_tables
+from tests.formulations.brute_force import brute_force
+from tests.formulations.strategies import instances
+
+
+def distemb(instance: Instance, **options: object) -> Outcome:
+    """Solve with the formulation and no certificate."""
+    return solve(instance, "distemb", Settings(certificate=False, options=options))
+
+
+SIZES = [8, 1, 5, 3, 2, 7]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "tables"),
+    [
+        (Strategy.BASIC, [[0, 2, 4], [1, 3, 5]]),
+        # by size 0 5 2 3 4 1, dealt there and back: 0 | 5 2 | 3 4 | 1
+        (Strategy.MEMORY_BALANCED, [[0, 4, 3], [5, 1, 2]]),
+        # 8 | 7, 7 + 5, 8 + 3, 11 + 2, 12 + 1: the rank that stores less comes first
+        (Strategy.MEMORY_OPTIMIZED, [[0, 3, 4], [5, 2, 1]]),
+    ],
+)
+def test_dealt_by_hand(strategy: Strategy, tables: list[list[int]]) -> None:
+    """Six tables on two ranks."""
+    dealt = deal([(size, t) for t, size in enumerate(SIZES)], 2, strategy)
+    assert sorted(map(sorted, dealt)) == sorted(map(sorted, tables))
+
+
+def test_ids_do_not_count() -> None:
+    """Equal sizes are dealt in turn, whatever they cost: 9 + 9 on one rank, 1 + 1 on the other."""
+    instance = whole_tables([5, 5, 5, 5], [9, 1, 9, 1], 100)
+    assert distemb(instance, strategy="basic").objective == 18
+    assert brute_force(instance).objective == 10
+
+
+def test_nor_do_capacities() -> None:
+    """A plan that does not fit is none: basic's is on one rank what fits on two."""
+    instance = whole_tables([60, 10, 60, 10], [1, 1, 1, 1], 80)
+    broken = distemb(instance, strategy="basic")
+    assert broken.status == Status.UNKNOWN and "its plan breaks" in broken.note
+    assert distemb(instance, strategy="memory_balanced").objective == 2
+
+
+def sliced(sizes: list[int], ranks: int) -> Instance:
+    """Tables that may be cut into two or four slices, which cost what they store."""
+    builder = InstanceBuilder([list(range(ranks))], ["p"], [("hbm", "rank", 99)],
+                              Objective.BUSIEST_RANK)  # fmt: skip
+    for index, size in enumerate(sizes):
+        builder.add_table(f"t{index}")
+        for count in (1, 2, 4):
+            shard = Shard({"hbm": size // count}, (size // count,))
+            builder.add_option(f"cw{count}", [Block(Where.ANY_RANK, [shard], count=count)])
+    return builder.build()
+
+
+@pytest.mark.parametrize(
+    ("above", "slices", "objective"),
+    [(None, 2, 16), (16, 2, 16), (15, 3, 16), (8, 3, 16), (7, 6, 12), (1, 8, 12)],
+)
+def test_cut_by_size(above: int | None, slices: int, objective: int) -> None:
+    """16 and 8 on two ranks: by the least power of two of slices that are small enough, of those
+    that the instance offers; then dealt there and back."""
+    options = {} if above is None else {"slice_above": above}
+    outcome = distemb(sliced([16, 8], 2), **options)
+    assert (outcome.detail["slices"], outcome.objective) == (slices, objective)
+
+
+def test_cut_until_every_rank_has_some() -> None:
+    """One table on four ranks is cut into four."""
+    outcome = distemb(sliced([16], 4))
+    assert (outcome.detail["slices"], outcome.objective) == (4, 4)
+
+
+def test_a_table_without_whole_option() -> None:
+    """Row-wise only: said, not planned."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 9)], Objective.BUSIEST_RANK)
+    builder.add_table("t")
+    builder.add_option("rw", [Block(Where.EVERY_RANK, [Shard({"hbm": 1}, (1,))])])
+    outcome = distemb(builder.build())
+    assert outcome.status == Status.UNKNOWN and "'t' has no option that leaves it" in outcome.note
+
+
+@settings(max_examples=60, deadline=None)
+@given(instances())
+def test_never_better_than_exact(instance: Instance) -> None:
+    """Its answers pass the check and cost at least the optimum."""
+    for strategy in Strategy:
+        outcome = distemb(instance, strategy=str(strategy))
+        if outcome.objective is not None:
+            truth = brute_force(instance).objective
+            assert truth is not None and outcome.objective >= truth
