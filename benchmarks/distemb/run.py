@@ -57,6 +57,7 @@ def main() -> int:
         document = {
             "date": today, "cores": available_cores(), "time_limit": given.time_limit, "rows": rows,
         }  # fmt: skip
+        (HERE / "results").mkdir(exist_ok=True)
         write_json(HERE / "results" / f"{today}.json", document)
     return update(PAGE, tables(stored(HERE / "results")), check=False)
 

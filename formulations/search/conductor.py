@@ -165,6 +165,7 @@ def _search(context: Context, plans: list[Plans]) -> None:
     if not context.beside:
         context.loops.prepare()
         with context.clock.holding_back(kept):
+            step(context, makers[:1])  # where the linear program takes long, a plan comes first
             after_lp(relax, partial(_in_turn, context, bounds, makers, (exact, second)))
     elif small:  # solved in a moment, and the options that it leaves are proved sooner
         solved = relax()
