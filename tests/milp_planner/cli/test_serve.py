@@ -51,6 +51,6 @@ def test_it_says_where_it_listens_and_ends_on_ctrl_c() -> None:
         except OSError:
             end -= 1
             time.sleep(0.2)
-    assert end
     process.send_signal(signal.SIGINT)
     assert process.wait(30) in (0, 130)
+    assert end
