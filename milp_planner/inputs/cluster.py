@@ -1,19 +1,15 @@
-"""A cluster as the planner sees it: machines with DDR, ranks with HBM, links, a profile.
-
-The links between ranks are a tree: every rank hangs on the switch of its machine, every switch on
-the fabric. In a tree there is one path between two ranks, so the bytes each link must carry are
-known, and a balanced collective takes as long as its most loaded link, the bottleneck.
-"""
+"""A cluster as the planner sees it: machines with DDR, ranks with HBM, links, a profile."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from milp_planner.errors import Problem
+from milp_planner.inputs.interconnect import Interconnect, runs_of
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import problem_at
 from milp_planner.inputs.quantities import show
@@ -23,93 +19,6 @@ from milp_planner.inputs.table import Name, Table
 
 if TYPE_CHECKING:
     import networkx as nx
-
-FABRIC = "fabric"
-
-
-class Interconnect(Spec):
-    """Links in bytes per second, per rank and direction."""
-
-    intra_machine: Bandwidth
-    """One rank's link to the other ranks of its machine (NVLink, Infinity Fabric, PCIe)."""
-    inter_machine: Bandwidth | None = None
-    """One rank's share of its machine's network cards; needed with more than one machine."""
-
-    def graph(self, machine_ranks: Sequence[Sequence[int]]) -> nx.Graph:
-        """The links as a graph: integers are ranks, text is switches and the fabric.
-
-        A tree whose edges carry ``bandwidth`` in bytes per second and direction: a rank to its
-        machine's switch at ``intra_machine``, a switch to the fabric at ``inter_machine`` times the
-        machine's ranks, because all its network cards serve it. ValueError when there are several
-        machines but no ``inter_machine`` bandwidth.
-        """
-        import networkx as nx
-
-        if len(machine_ranks) > 1 and self.inter_machine is None:
-            raise ValueError("several machines need an inter_machine bandwidth")
-        graph: nx.Graph[int | str] = nx.Graph()
-        for machine, ranks in enumerate(machine_ranks):
-            switch = f"switch {machine}"
-            for rank in ranks:
-                graph.add_edge(rank, switch, bandwidth=self.intra_machine)
-            if self.inter_machine is not None:
-                graph.add_edge(switch, FABRIC, bandwidth=self.inter_machine * len(ranks))
-        return graph
-
-
-def all_to_all_bandwidth(graph: nx.Graph, ranks: Iterable[int]) -> float:
-    """Bytes per second at which every rank exchanges its buffer with all of ``ranks``.
-
-    Every rank holds b bytes and sends b/n to each of the n ranks (its own part stays). A link that
-    separates k of the ranks from the other n − k carries k·(n − k)·b/n each way, so the exchange
-    takes max over links of k·(n − k)·b/(n·bandwidth) seconds. No schedule is faster, since those
-    bytes have no other path; a fluid schedule that keeps all flows in proportion reaches it. The
-    result is b divided by that time, infinite for a single rank. ValueError when two of the ranks
-    are not connected.
-    """
-    load = [
-        k * (total - k) / (total * bandwidth) for k, total, bandwidth in _cuts(graph, set(ranks))
-    ]
-    return _inverse(load)
-
-
-def reduce_scatter_bandwidth(graph: nx.Graph, ranks: Iterable[int]) -> float:
-    """Bytes per second of a reduce-scatter (or of an all-gather, its mirror image).
-
-    Every rank holds b bytes, and one n-th of the sum ends on each rank. The k ranks on one side of
-    a link can add up their parts before they send them, so b·(n − k)/n bytes must cross one way and
-    b·k/n the other; the larger one counts. Hierarchical and ring algorithms reach this on a tree.
-    On a rank's own link it is the known b·(n − 1)/n. Result and error as in
-    :func:`all_to_all_bandwidth`.
-    """
-    load = [
-        max(k, total - k) / (total * bandwidth) for k, total, bandwidth in _cuts(graph, set(ranks))
-    ]
-    return _inverse(load)
-
-
-def _cuts(graph: nx.Graph, ranks: set[int]) -> Iterator[tuple[int, int, int]]:
-    """For every link that separates the ranks: how many below it, how many in all, bandwidth."""
-    import networkx as nx
-
-    if len(ranks) < 2:
-        return
-    root = next(iter(ranks))
-    below = dict.fromkeys(graph, 0) | dict.fromkeys(ranks, 1)
-    edges = list(nx.dfs_edges(graph, root))
-    reached = {root}.union(child for _, child in edges)
-    if not ranks <= reached:
-        raise ValueError(f"rank {min(ranks - reached)} is not connected to rank {root}")
-    for parent, child in reversed(edges):
-        below[parent] += below[child]
-    for parent, child in edges:
-        if 0 < below[child] < len(ranks):
-            yield below[child], len(ranks), graph.edges[parent, child]["bandwidth"]
-
-
-def _inverse(load: list[float]) -> float:
-    return 1 / max(load) if load else float("inf")
-
 
 ID_BYTES = 8
 """Bytes of one id on the wire and in an input buffer (a KJT)."""
@@ -230,11 +139,16 @@ class Cluster(Spec):
     def _linked(self) -> Cluster:
         if self.num_ranks > 1 and self.interconnect is None:
             raise problem_at("is missing; needed with more than one rank", "interconnect")
-        if len(self.machines) > 1 and (
-            self.interconnect is None or self.interconnect.inter_machine is None
-        ):
+        links = self.interconnect
+        if links is None:
+            return self
+        if links.domains is not None:
+            links.domains.spanned(len(self.machines))
+        domains = len(links.domain_machines(len(self.machines)))
+        if domains > 1 and links.inter_machine is None:
+            what = "machine" if links.domains is None else "domain"
             raise problem_at(
-                "is missing; needed with more than one machine", "interconnect", "inter_machine"
+                f"is missing; needed with more than one {what}", "interconnect", "inter_machine"
             )
         return self
 
@@ -258,6 +172,17 @@ class Cluster(Spec):
         """Rank numbers of each machine, as an Instance's ``machines`` has them."""
         numbers = iter(range(self.num_ranks))
         return tuple(tuple(next(numbers) for _ in machine.ranks) for machine in self.machines)
+
+    @property
+    def span(self) -> int:
+        """Machines over which table-row-wise and grid shards split rows."""
+        domains = None if self.interconnect is None else self.interconnect.domains
+        return 1 if domains is None else domains.spanned(len(self.machines))
+
+    @property
+    def row_groups(self) -> tuple[tuple[int, ...], ...]:
+        """Ranks of each run of :attr:`span` machines: where such shards go."""
+        return runs_of(self.machine_ranks, self.span)
 
     def graph(self) -> nx.Graph:
         """The links between the ranks; one rank without an interconnect is a lone node."""

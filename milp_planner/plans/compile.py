@@ -98,7 +98,7 @@ def _blocks(options: Options) -> dict[str, Any]:
     sets: dict[tuple[int, ...], int] = {}
     places = np.full(len(choices), -1, dtype=np.int64)
     for index, choice in enumerate(choices):
-        place = choice.machines if choice.machines is not None else choice.ranks
+        place = choice.members or (choice.machines if choice.machines is not None else choice.ranks)
         if place is not None and choice.pinned is None:
             places[index] = sets.setdefault(place, len(sets))
     block_places = places[option]
@@ -107,8 +107,9 @@ def _blocks(options: Options) -> dict[str, Any]:
         assert ranks is not None
         block_places[block] = sets.setdefault((ranks[int(inside[block])],), len(sets))
     listed = pinned[option]
+    settled = np.isin(where, (Where.EVERY_RANK, Where.LIST))
     block_where = np.where(listed, np.int8(Where.LIST), where[option]).astype(np.int8)
-    block_count = np.where(listed | (where == Where.EVERY_RANK)[option], 1, count[option])
+    block_count = np.where(listed | settled[option], 1, count[option])
     # a rank has one store of a table, and one part of a table of HugeCTR
     one = [c.mode == "SSD" or c.row_shards > 0 for c in choices]
     apart = np.array(one, dtype=np.bool_)[option]
@@ -125,6 +126,8 @@ def _blocks(options: Options) -> dict[str, Any]:
 
 def _where(choice: Choice, ranks: int) -> Where:
     """Which places a choice's shards can take."""
+    if choice.members is not None:
+        return Where.LIST
     if not choice.row_shards:
         return _WHERE[choice.sharding]
     if choice.row_parts * choice.columns == ranks:

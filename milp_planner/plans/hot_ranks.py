@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from milp_planner.drawing.units import listed
 from milp_planner.plans.display import NAMED
+from milp_planner.plans.placement import rows_over
 from milp_planner.pricing.job import traffic_of
 from milp_planner.pricing.options import BY_MACHINE
 from milp_planner.pricing.popularity import rank_factors
@@ -25,7 +26,7 @@ def row_ranks(plan: Plan, index: int) -> int:
     if placed.sharding_type == "row_wise":
         return plan.cluster.num_ranks
     if placed.sharding_type in BY_MACHINE:
-        return len(plan.instance.machines[int(plan.instance.machine_of[placed.ranks[0][0]])])
+        return rows_over(placed)
     return 1
 
 

@@ -199,7 +199,7 @@ class Plan:
         if placed.kind == "hugectr":
             group = row_parts(placed)
         elif placed.sharding_type in BY_MACHINE:
-            group = len(instance.machines[int(instance.machine_of[rank])])
+            group = rows_over(placed)
         return PlacedShard(
             rank=rank,
             rows=_row_range(spec, placed, group, position),
@@ -207,6 +207,11 @@ class Plan:
             use=use,
             cost=tuple(instance.shard_cost[entry].tolist()),
         )
+
+
+def rows_over(placed: PlacedTable) -> int:
+    """Ranks over which a table-row-wise or grid table splits its rows."""
+    return sum(map(len, placed.ranks)) // placed.column_shards
 
 
 def _milliseconds(picoseconds: int | None) -> float | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import combinations
 from typing import Any
 
 from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.interconnect import runs_of
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import (
     COLUMN_STEP,
@@ -75,16 +77,23 @@ class Site:
     """Whether no rank has HBM: everything then lives in DDR."""
     has_ssd: bool = False
     """Whether any machine has SSD."""
+    span: int = 1
+    """Machines over which table-row-wise and grid shards split rows."""
 
     @property
     def ranks(self) -> int:
         """Number of ranks."""
         return sum(map(len, self.machine_ranks))
 
+    @property
+    def row_groups(self) -> tuple[tuple[int, ...], ...]:
+        """Ranks of each run of ``span`` machines."""
+        return runs_of(self.machine_ranks, self.span)
+
 
 def site_of(cluster: Cluster) -> Site:
     """The site that a cluster is."""
-    return Site(cluster.machine_ranks, cluster.cpu_only, cluster.has_ssd)
+    return Site(cluster.machine_ranks, cluster.cpu_only, cluster.has_ssd, cluster.span)
 
 
 @dataclass(frozen=True)
@@ -179,7 +188,8 @@ def enumeration_of(traits: TableTraits, site: Site) -> Enumeration:
     A choice is legal when its sharding type and mode belong to the kind of table, the cluster has
     the machines and ranks for it, and the table's constraints allow it. Of two names for the same
     placement only one is offered: on a single machine table_row_wise is row_wise and
-    table_column_wise is column_wise, unless the constraints name only the former.
+    table_column_wise is column_wise, unless the constraints name only the former. So it is where a
+    single row group is the whole cluster.
     """
     refused: list[str] = []
     shapes = list(_shapes(traits, site, refused))
@@ -292,12 +302,15 @@ def _legal(traits: TableTraits) -> tuple[tuple[ShardingType, ...], str]:
 
 
 def _impossible(sharding: str, site: Site, allowed: tuple[str, ...] | None) -> str | None:
-    machines = len(site.machine_ranks)
-    if sharding == "grid_shard" and machines < 2:
-        return "needs two machines or more"
+    machines, groups = len(site.machine_ranks), len(site.row_groups)
+    if sharding == "grid_shard" and groups < 2:
+        of = "machines" if machines == groups else f"groups of {machines} machines"
+        return f"needs two {of} or more"
     same = {"table_row_wise": "row_wise", "table_column_wise": "column_wise"}.get(sharding)
-    if machines == 1 and same and (allowed is None or same in allowed):
-        return f"the same placement as {same} on a single machine"
+    alone = (groups if sharding == "table_row_wise" else machines) == 1
+    if alone and same and (allowed is None or same in allowed):
+        where = "a single machine" if machines == 1 else "a single group of machines"
+        return f"the same placement as {same} on {where}"
     return None
 
 
@@ -341,6 +354,9 @@ def _cut(base: Choice, traits: TableTraits, site: Site) -> Iterator[Choice]:
                     base, width=width, columns=shards, even=is_even(traits.dim, width, shards)
                 )
         return
+    if len(site.row_groups) < len(site.machine_ranks):
+        yield from _over_groups(base, traits, site, cuts)
+        return
     for size in sizes:
         members = tuple(i for i, r in enumerate(site.machine_ranks) if len(r) == size)
         place = replace(base, machine_ranks=size, machines=members if len(sizes) > 1 else None)
@@ -352,6 +368,41 @@ def _cut(base: Choice, traits: TableTraits, site: Site) -> Iterator[Choice]:
                 yield replace(place, width=width, columns=shards)
 
 
+MOST_GROUPINGS = 64
+"""Sets of row groups that a grid cut is offered on; where there are more, consecutive ones only."""
+
+
+def _over_groups(
+    base: Choice, traits: TableTraits, site: Site, cuts: list[tuple[int, int]]
+) -> Iterator[Choice]:
+    """Row splits over several machines: an option for every group, or set of groups, there is.
+
+    An Instance has no kind of place for a group of machines, so ranks are listed.
+    """
+    shapes = [(traits.dim, 1)]
+    if base.sharding == "grid_shard":
+        shapes = [(width, shards) for width, shards in cuts if traits.dim % width == 0]
+    by_size: dict[int, list[int]] = {}
+    for index, ranks in enumerate(site.row_groups):
+        by_size.setdefault(len(ranks), []).append(index)
+    for size, groups in by_size.items():
+        for width, shards in shapes:
+            for chosen in _sets(groups, shards):
+                members = tuple(rank for group in chosen for rank in site.row_groups[group])
+                yield replace(
+                    base, width=width, columns=shards, machine_ranks=size, groups=chosen,
+                    members=members,
+                )  # fmt: skip
+
+
+def _sets(groups: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
+    if math.comb(len(groups), size) <= MOST_GROUPINGS:
+        yield from combinations(groups, size)
+        return
+    for first in range(0, len(groups) - size + 1, size):
+        yield tuple(groups[first : first + size])
+
+
 def _on_allowed_ranks(shape: Choice, limits: Constraints, site: Site) -> Choice | None:
     pinned = limits.pin.ranks if limits.pin is not None else None
     allowed = limits.ranks if pinned is None else tuple(dict.fromkeys(pinned))
@@ -361,6 +412,9 @@ def _on_allowed_ranks(shape: Choice, limits: Constraints, site: Site) -> Choice 
         return None
     if shape.sharding in ("row_wise", "data_parallel"):
         return shape if len(set(allowed)) == site.ranks else None
+    if shape.members is not None:
+        inside = set(shape.members) <= set(allowed)
+        return shape if inside and (pinned is None or len(allowed) == len(shape.members)) else None
     if shape.sharding in BY_MACHINE or (shape.sharding == "table_column_wise" and pinned is None):
         return _on_whole_machines(shape, allowed, site, pinned is not None)
     if pinned is None:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from milp_planner.inputs.cluster import Cluster, all_to_all_bandwidth, reduce_scatter_bandwidth
+from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.interconnect import all_to_all_bandwidth, reduce_scatter_bandwidth
 from milp_planner.inputs.model import Workload
 from milp_planner.inputs.table import ELEMENT_BYTES, Table
 from milp_planner.pricing.units import BoolArray, FloatArray, Numbers
@@ -39,14 +40,16 @@ class Links:
     reduce_scatter: float
     """Over all ranks (and the all-gather that mirrors it): pooled outputs row-wise."""
     local: float
-    """Reduce-scatter inside one machine: the first step of table-row-wise."""
+    """Reduce-scatter inside one row group (a machine, or several of a domain): the first step of
+    table-row-wise."""
     local_all_to_all: float
-    """All-to-all inside one machine: the same for sequences."""
+    """All-to-all inside one row group: the same for sequences."""
     across: float
-    """One rank's way to the other machines: the second step of table-row-wise."""
+    """One rank's way to the other row groups: the second step of table-row-wise."""
     all_reduce: float
     """Bytes of gradient per second of an all-reduce over all ranks (data-parallel)."""
-    machines: int
+    groups: int
+    """Row groups."""
     ranks: int
 
 
@@ -58,22 +61,28 @@ def links_of(cluster: Cluster) -> Links:
     """
     graph = cluster.graph()
     everyone = range(cluster.num_ranks)
-    machines = cluster.machine_ranks
-    distinct = {len(ranks): ranks for ranks in machines}.values()
+    groups = cluster.row_groups
+    distinct = {len(ranks): ranks for ranks in groups}.values()
     scatter = reduce_scatter_bandwidth(graph, everyone)
-    across = float("inf")
-    if len(machines) > 1 and cluster.interconnect and cluster.interconnect.inter_machine:
-        across = float(cluster.interconnect.inter_machine)
     return Links(
         all_to_all=all_to_all_bandwidth(graph, everyone),
         reduce_scatter=scatter,
         local=min(reduce_scatter_bandwidth(graph, ranks) for ranks in distinct),
         local_all_to_all=min(all_to_all_bandwidth(graph, ranks) for ranks in distinct),
-        across=across,
+        across=_across(cluster),
         all_reduce=scatter / 2,
-        machines=len(machines),
+        groups=len(groups),
         ranks=cluster.num_ranks,
     )
+
+
+def _across(cluster: Cluster) -> float:
+    """One rank's way to the other row groups: over the network where there are several domains."""
+    links = cluster.interconnect
+    if links is None or len(cluster.row_groups) == 1:
+        return float("inf")
+    several = len(links.domain_machines(len(cluster.machines))) > 1
+    return float((links.inter_machine if several else None) or links.in_domain)
 
 
 def whole_rows_seconds(output: FloatArray, links: Links) -> FloatArray:
@@ -92,10 +101,10 @@ def row_wise_seconds(output: FloatArray, pooled: BoolArray, links: Links) -> Flo
 def table_row_wise_seconds(
     output: FloatArray, across: Numbers, pooled: BoolArray, links: Links
 ) -> FloatArray:
-    """Exchange of table-row-wise and grid: O inside the machine, then between machines.
+    """Exchange of table-row-wise and grid: O inside the row group, then between groups.
 
-    ``across`` is what a rank then holds, in bytes, for the ranks of all machines with its own local
-    number.
+    ``across`` is what a rank then holds, in bytes, for the ranks of all groups with its own number
+    inside them.
     """
     inside = output / np.where(pooled, links.local, links.local_all_to_all)
     return inside + across / links.across

@@ -64,7 +64,7 @@ def held_by(model: Model, cluster: Cluster, profile: Profile, names: Sequence[st
     )
 
     nowhere = Links(
-        inf, inf, inf, inf, inf, inf, machines=len(cluster.machines), ranks=cluster.num_ranks
+        inf, inf, inf, inf, inf, inf, groups=len(cluster.row_groups), ranks=cluster.num_ranks
     )
     job = job_of(model, cluster, profile, nowhere)  # bytes do not depend on bandwidths
     first, shards = shards_of(job, choices, columns)

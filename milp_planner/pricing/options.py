@@ -47,7 +47,7 @@ WHOLE_ROWS = frozenset({"table_wise", "column_wise", "table_column_wise"})
 BY_COLUMN = frozenset({"column_wise", "table_column_wise", "grid_shard"})
 """Sharding types whose shards may hold part of the columns."""
 BY_MACHINE = frozenset({"table_row_wise", "grid_shard"})
-"""Sharding types that split rows over the ranks of a machine."""
+"""Sharding types that split rows over the ranks of a machine, or of several in a domain."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,13 @@ class Choice:
     caching_group: bool | None = None
     """Which of its two fusion groups a dynamicemb option joins; None: it fuses with nothing."""
     machine_ranks: int = 0
-    """Ranks of a machine where the rows are split inside one; else 0."""
+    """Ranks over which rows are split, those of a machine or row group; else 0."""
     row_shards: int = 0
     """Row parts of a table of HugeCTR, each on ranks (or whole machines) of its own; else 0."""
+    groups: tuple[int, ...] | None = None
+    """The row groups that hold the shards, where a group is several machines; None: any machine."""
+    members: tuple[int, ...] | None = None
+    """Their ranks, in shard order."""
     machines: tuple[int, ...] | None = None
     """The machines allowed; None: all."""
     ranks: tuple[int, ...] | None = None
@@ -95,6 +99,8 @@ class Choice:
             parts.append(self.dist_type)
         if self.mode == "HBM_ONLY" and self.caching_group:
             parts.append("beside_caching")
+        if self.groups is not None:
+            parts.append("_".join(["group", *map(str, self.groups)]))
         if self.machines is not None and self.machine_ranks:
             parts.append(f"{self.machine_ranks}_ranks")
         return "/".join(parts)

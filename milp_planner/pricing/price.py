@@ -258,7 +258,10 @@ def _largest_sum(options: Options) -> float:
     entries, ranks = options.entries, options.cluster.num_ranks
     size = {name: ranks for name in ("row_wise", "data_parallel")}
     shared = [size.get(c.sharding, c.row_parts * c.columns) for c in options.choices]
-    copies = [c.columns if c.sharding == "grid_shard" else 1 for c in options.choices]
+    copies = [  # on listed ranks every column slice has entries of its own
+        c.columns if c.sharding == "grid_shard" and c.members is None else 1
+        for c in options.choices
+    ]
     runs = np.diff(entries.first)
     own = entries.repeat * np.repeat(np.array(copies, dtype=np.int64), runs)
     alone = np.repeat(runs == 1, runs)

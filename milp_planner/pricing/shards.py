@@ -38,7 +38,7 @@ def shards_of(
 
     Rows come from a split that all options of a table with the same number of ranks share; a
     column-wise cut repeats it, the last shard taking the columns that are left. A shard whose rank
-    is pinned is an entry of its own.
+    is pinned is an entry of its own; a grid on listed ranks repeats it for every column slice.
     """
     splits, which = _splits(job, choices, columns)
     lengths = np.array([len(split.rows) for split in splits], dtype=np.int64)
@@ -49,11 +49,14 @@ def shards_of(
     last = job.tables.dim[columns.table] - width * (count - 1)
     uneven = by_columns & (last != width)
     cuts = np.where(single, count, np.where(uneven, 2, 1))
-    times = np.where(by_columns, cuts, lengths[which])
+    listed = np.array([c.members is not None for c in choices], dtype=np.bool_)
+    laps = np.where(listed & (lengths[which] > 1), count, 1)
+    times = np.where(by_columns, cuts, lengths[which] * laps)
     first = offsets(times)
     option = np.repeat(np.arange(len(choices)), times)
     inside = np.arange(len(option)) - first[option]
-    source = offsets(lengths)[which[option]] + np.where(by_columns[option], 0, inside)
+    row = np.where(by_columns[option], 0, inside % lengths[which[option]])
+    source = offsets(lengths)[which[option]] + row
     final = uneven[option] & (inside == times[option] - 1)
     runs = np.where(final | single[option], 1, count[option] - 1)
     repeat = np.where(uneven[option], runs, _joined([split.repeat for split in splits])[source])
@@ -468,7 +471,7 @@ def _exchange(
     def collective(wire: IntArray) -> FloatArray:
         pooled = job.tables.pooled[table]
         sent = exchanged.rows_out * shards.columns * wire
-        held = np.where(pooled, job.traffic.outputs[table] * links.machines, exchanged.rows_out)
+        held = np.where(pooled, job.traffic.outputs[table] * links.groups, exchanged.rows_out)
         whole = exchange.whole_rows_seconds(sent, links)
         by_rows = exchange.row_wise_seconds(sent, pooled, links)
         across = held * shards.columns * wire

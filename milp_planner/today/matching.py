@@ -237,6 +237,7 @@ def _means(choice: Choice, row: CurrentTable) -> bool:
         and (row.fusion_caching is None or choice.caching_group == row.fusion_caching)
         and (row.sharding_type not in _COLUMN_WISE or choice.columns == shards)
         and (choice.sharding != "grid_shard" or choice.columns * choice.row_parts == shards)
+        and (choice.members is None or row.ranks is None or {*choice.members} == {*row.ranks})
     )
 
 

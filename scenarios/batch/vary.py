@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from milp_planner.errors import BadInput
+from milp_planner.features.plan.machines import with_machines
 from milp_planner.inputs import Cluster, Model
 
 Axes = Mapping[str, Any]
@@ -69,11 +70,8 @@ def vary_cluster(cluster: Cluster, axes: Axes) -> Cluster:
     BadInput
         When the result is no legal cluster, for instance two machines without a link.
     """
-    data = cluster.to_dict()
-    machines = data["machines"]
-    if "machines" in axes:
-        machines = [machines[0]] * axes["machines"]
-    data["machines"] = [_vary_machine(machine, axes) for machine in machines]
+    data = (with_machines(cluster, axes["machines"]) if "machines" in axes else cluster).to_dict()
+    data["machines"] = [_vary_machine(machine, axes) for machine in data["machines"]]
     if "outside_embeddings" in axes:
         data["reservations"]["outside_embeddings"] = axes["outside_embeddings"]
     if "profile" in axes:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from milp_planner.inputs.cluster import all_to_all_bandwidth
+from milp_planner.inputs.interconnect import all_to_all_bandwidth
 from milp_planner.pricing.outside import capacities
 from scenarios.catalog import Entry, clusters, find_cluster, find_model, models
 

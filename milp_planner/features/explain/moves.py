@@ -28,7 +28,7 @@ from milp_planner.drawing.units import (
 from milp_planner.errors import BadInput
 from milp_planner.features.plan.migration import Migration, migration
 from milp_planner.files import Facts
-from milp_planner.inputs.cluster import Interconnect
+from milp_planner.inputs.interconnect import Interconnect
 from milp_planner.plans.compile import Compiled, as_current, regrouped
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.pricing.units import PICOSECONDS

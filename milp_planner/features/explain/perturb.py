@@ -123,11 +123,15 @@ def _cluster(cluster: Cluster, factors: Mapping[str, float]) -> Cluster:
     links = cluster.interconnect
     if links is None:
         return cluster
-    rates = {
+    rates: dict[str, Any] = {
         name: _rate(rate, factors.get(name, 1.0))
         for name in LINKS
         if (rate := getattr(links, name)) is not None
     }
+    domains = links.domains
+    if domains is not None and domains.bandwidth is not None:
+        own = _rate(domains.bandwidth, factors.get("intra_machine", 1.0))
+        rates["domains"] = domains.model_copy(update={"bandwidth": own})
     return cluster.model_copy(update={"interconnect": links.model_copy(update=rates)})
 
 

@@ -18,9 +18,15 @@ SHARE = 0.3
 
 
 def with_machines(cluster: Cluster, count: int) -> Cluster:
-    """The cluster with so many machines like its first; BadInput when it has no links for them."""
+    """The cluster with so many machines like its first, in domains like its first.
+
+    BadInput when it has no links for them.
+    """
     data = cluster.to_dict()
     data["machines"] = [data["machines"][0]] * count
+    links = cluster.interconnect
+    if links is not None and links.domains is not None:
+        data["interconnect"]["domains"] = links.domains.refilled(count).to_dict()
     return Cluster.from_dict(data, f"cluster {cluster.name} with {count} machines")
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milp_planner.inputs.cluster import (
+from milp_planner.inputs.interconnect import (
     Interconnect,
     all_to_all_bandwidth,
     reduce_scatter_bandwidth,

@@ -18,7 +18,7 @@ TWO_MACHINES = Links(
     local_all_to_all=50.0,
     across=5.0,
     all_reduce=4.0,
-    machines=2,
+    groups=2,
     ranks=16,
 )
 
@@ -41,7 +41,7 @@ def test_links_of_one_machine() -> None:
     assert links.reduce_scatter == pytest.approx(400e9 * 8 / 7)
     assert links.all_reduce == pytest.approx(200e9 * 8 / 7)
     assert links.local == links.reduce_scatter
-    assert (links.across, links.machines, links.ranks) == (inf, 1, 8)
+    assert (links.across, links.groups, links.ranks) == (inf, 1, 8)
 
 
 def test_links_of_two_machines_are_the_network_cards() -> None:

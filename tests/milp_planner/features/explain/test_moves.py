@@ -16,7 +16,7 @@ from milp_planner.drawing.page import sentence
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.answers import Answers, Asked
 from milp_planner.features.explain.moves import MovesInfo, moves, moves_of, notes
-from milp_planner.inputs.cluster import Interconnect
+from milp_planner.inputs.interconnect import Interconnect
 
 
 def at(*ranks: int) -> Placement:
