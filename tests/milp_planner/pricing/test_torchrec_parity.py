@@ -81,16 +81,12 @@ def set_optimizers(module: Any) -> None:
         parameter._optimizer_classes = [classes[wanted[name.split(".")[-2]]]]
 
 
-def enumerator(machines: int, width: int) -> Any:
+def enumerator(topology: Any, width: int) -> Any:
     """TorchRec's enumerator with what ``TABLES`` say as its constraints."""
-    from torchrec.distributed.planner import ParameterConstraints, Topology
+    from torchrec.distributed.planner import ParameterConstraints
     from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
     from torchrec.distributed.types import CacheParams
 
-    topology = Topology(
-        world_size=8 * machines, local_world_size=8, compute_device="cuda",
-        hbm_cap=80 * GIB, ddr_cap=100 * GIB,
-    )  # fmt: skip
     constraints = {
         t["name"]: ParameterConstraints(
             sharding_types=list(SHARDING_TYPES),
@@ -105,10 +101,20 @@ def enumerator(machines: int, width: int) -> Any:
     return EmbeddingEnumerator(topology, batch_size=BATCH, constraints=constraints)
 
 
-def theirs(machines: int, width: int) -> dict[tuple[str, str, str, int], list[Any]]:
-    """Shards by (table, sharding type, kernel, count) as TorchRec enumerates and prices them."""
+def plain_topology(machines: int) -> Any:
+    """Machines of eight ranks at TorchRec's own bandwidths."""
     pytest.importorskip("torch")
     pytest.importorskip("torchrec")
+    from torchrec.distributed.planner import Topology
+
+    return Topology(
+        world_size=8 * machines, local_world_size=8, compute_device="cuda",
+        hbm_cap=80 * GIB, ddr_cap=100 * GIB,
+    )  # fmt: skip
+
+
+def theirs(topology: Any, width: int) -> dict[tuple[str, str, str, int], list[Any]]:
+    """Shards by (table, sharding type, kernel, count) as TorchRec enumerates and prices them."""
     from torchrec.distributed.embedding import EmbeddingCollectionSharder
     from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 
@@ -120,7 +126,7 @@ def theirs(machines: int, width: int) -> dict[tuple[str, str, str, int], list[An
     set_optimizers(module)
     found = {}
     sharders = [WithGrid(), EmbeddingCollectionSharder()]
-    for option in enumerator(machines, width).enumerate(module, sharders):
+    for option in enumerator(topology, width).enumerate(module, sharders):
         if option.compute_kernel in KERNELS:
             count = len({shard.offset[1] for shard in option.shards})
             key = (option.name, option.sharding_type, option.compute_kernel, count)
@@ -128,10 +134,10 @@ def theirs(machines: int, width: int) -> dict[tuple[str, str, str, int], list[An
     return found
 
 
-def ours(machines: int, width: int) -> Options:
-    """The same tables priced here, with TorchRec's bandwidths."""
+def parity_model(width: int) -> Model:
+    """The same tables as a model of ours."""
     tables = [{"constraints": {"column_widths": [min(width, t["dim"])]}, **t} for t in TABLES]
-    model = Model.from_dict(
+    return Model.from_dict(
         {
             "name": "parity",
             "workload": {
@@ -142,19 +148,27 @@ def ours(machines: int, width: int) -> Options:
             "tables": tables,
         }
     )
-    cluster = Cluster.from_dict(
+
+
+def parity_cluster(machines: int, ranks: int = 8, **links: Any) -> Cluster:
+    """Machines at TorchRec's bandwidths."""
+    return Cluster.from_dict(
         {
-            "name": "c", "machines": machines, "ranks_per_machine": 8, "hbm": "80GiB",
+            "name": "c", "machines": machines, "ranks_per_machine": ranks, "hbm": "80GiB",
             "ddr": "800GiB", "profile": "torchrec-default",
-            "interconnect": {"intra_machine": "600GiB/s", "inter_machine": "12.5GiB/s"},
+            "interconnect": {"intra_machine": "600GiB/s", "inter_machine": "12.5GiB/s", **links},
         }
     )  # fmt: skip
+
+
+def ours(machines: int, width: int) -> Options:
+    """The same tables priced here, with TorchRec's bandwidths."""
     nodes = min(machines, 2)
     all_reduce = INTER * 8 * nodes / (2 * nodes - 1) / (2 if machines > 2 else 1)
     world = INTRA if machines == 1 else INTER
     across = float("inf") if machines == 1 else INTER
     links = Links(world, world, INTRA, INTRA, across, all_reduce, machines, 8 * machines)
-    return price(model, cluster, links=links)
+    return price(parity_model(width), parity_cluster(machines), links=links)
 
 
 def expanded(options: Options, index: int, field: str, count: int) -> np.ndarray:
@@ -171,19 +185,57 @@ def expanded(options: Options, index: int, field: str, count: int) -> np.ndarray
 def test_prices_equal_torchrecs_own(machines: int, width: int) -> None:
     """HBM, DDR and every phase of every shard of every option equal TorchRec's estimate."""
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
-    reference, options = theirs(machines, width), ours(machines, width)
+    compared, seen = _compared(theirs(plain_topology(machines), width), ours(machines, width))
+    assert compared >= 40
+    assert seen >= WANTED[machines]
+
+
+@pytest.mark.parametrize("domain", [2, 4])
+def test_prices_in_domains_equal_torchrecs_own(domain: int) -> None:
+    """16 ranks on 4 machines, in domains of 2 and of 4: equal to TorchRec's estimate with ours of
+    its ``GeneralizedCommsBandwidth``, which knows the domain. Data-parallel is left out: TorchRec
+    prices its all-reduce by network cards whatever the domain."""
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+    pytest.importorskip("torchrec")
+    from milp_planner.integrations.torchrec.domains import topology_of
+
+    cluster = parity_cluster(4, 4, domains={"machines": domain, "span": domain})
+    world, across = (INTER, INTER) if domain == 2 else (INTRA, float("inf"))
+    links = Links(world, world, INTRA, INTRA, across, INTER, 4 // domain, 16)
+    model = parity_model(64)
+    tables = [
+        t.model_copy(update={"constraints": t.constraints.model_copy(update={
+            "sharding_types": (("table_row_wise", "grid_shard") if t.output == "pooled"
+                               else ("table_wise", "row_wise"))})})
+        for t in model.tables
+    ]  # fmt: skip
+    parts = [model] if domain == 2 else [model, model.model_copy(update={"tables": tuple(tables)})]
+    reference, seen = theirs(topology_of(cluster), 64), set()
+    for each in parts:
+        found = _compared(reference, price(each, cluster, links=links), {"data_parallel"})
+        seen |= found[1]
+    assert seen >= {"table_wise", "row_wise", "column_wise", "table_row_wise"}
+    assert ("grid_shard" in seen) == (domain == 2)
+
+
+def _compared(
+    reference: dict[tuple[str, str, str, int], list[Any]],
+    options: Options,
+    but: set[str] | None = None,
+) -> tuple[int, set[str]]:
+    """How many options were compared, and of which sharding types."""
     compared, seen = 0, set()
     for table, spec in enumerate(options.model.tables):
         for index in options.of(table):
             choice = options.choices[index]
             for kernel, (mode, _) in KERNELS.items():
                 key = (spec.name, choice.sharding, kernel, choice.columns)
-                if choice.mode != mode or key not in reference:
+                unknown = choice.mode != mode or key not in reference
+                if unknown or choice.sharding in (but or ()):
                     continue
                 _compare(options, index, reference[key], f"{key}")
                 compared, seen = compared + 1, seen | {choice.sharding}
-    assert compared >= 40
-    assert seen >= WANTED[machines]
+    return compared, seen
 
 
 def _compare(options: Options, index: int, shards: list[Any], what: str) -> None:
