@@ -13,7 +13,7 @@ UNEXPLAINED: dict[str, str] = {}
 
 
 @pytest.mark.parametrize(
-    "name", ["a10", "torchrec-default", "a100", "h100", "h200", "b200", "mi350x"]
+    "name", ["a10", "torchrec-default", "a100", "h100", "h200", "b200", "gb200", "mi350x"]
 )
 def test_profiles_hold_the_fitted_numbers(name: str) -> None:
     """What the command fits is what stands in the files, carried over or not."""

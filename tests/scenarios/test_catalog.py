@@ -44,8 +44,10 @@ def test_what_ships() -> None:
     assert {entry.name for entry in clusters()} == machines | {
         "1xa10",
         "12x8xtorchrec-default",
+        "2xgb200-nvl72",
         "8xb200-tight",
         "8xh100-ssd",
+        "gb200-nvl72",
         "mixed-h100",
     }
     for entry in models():
