@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from milp_planner.inputs import access, cluster, model, ssd, table
+from milp_planner.inputs import access, cluster, interconnect, model, ssd, table
 from milp_planner.inputs.spec import Spec
 
 CLASSES: dict[str, type[Spec]] = {
@@ -41,7 +41,8 @@ CLASSES: dict[str, type[Spec]] = {
         ssd.Ssd,
         ssd.KeyValue,
         cluster.Reservations,
-        cluster.Interconnect,
+        interconnect.Interconnect,
+        interconnect.Domains,
     )
 }
 """Every class of the two files, by name."""

@@ -25,7 +25,14 @@ from milp_planner.inputs.table import LARGEST_L1, PinSpec, Table
 from milp_planner.integrations.exports import known, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.key_value import cache_mebibytes
-from milp_planner.pricing.options import BY_COLUMN, MODE_OF_KERNEL, SHARDING_TYPES, STORES, TIERED
+from milp_planner.pricing.options import (
+    BY_COLUMN,
+    BY_MACHINE,
+    MODE_OF_KERNEL,
+    SHARDING_TYPES,
+    STORES,
+    TIERED,
+)
 
 FORMAT = "milp-planner-torchrec/1"
 
@@ -48,6 +55,7 @@ def document(plan: Plan, modules: Mapping[str, str] | str = "") -> dict[str, Any
         "format": FORMAT,
         "world_size": plan.cluster.num_ranks,
         "local_world_size": len(hosts[0]),
+        **({"pod_size": plan.cluster.span} if _over_machines(plan) else {}),
         "compute_device": _device(plan),
         "plan": by_module,
         "left_to_dynamicemb": [t.name for t in plan.tables if t.kind == "dynamicemb"],
@@ -61,9 +69,9 @@ def write(plan: Plan) -> str:
 
 def notes(plan: Plan) -> list[str]:
     """What the ShardingPlan does not hold."""
+    found = []
     dynamic = [table.name for table in plan.tables if table.kind == "dynamicemb"]
     stored = [table for table in plan.tables if table.kernel in STORES]
-    found = []
     if dynamic:
         found.append(f"{len(dynamic)} dynamicemb tables are left to the export dynamicemb")
     if stored:
@@ -74,7 +82,21 @@ def notes(plan: Plan) -> list[str]:
     virtual = [table.name for table in stored if table.kernel != "key_value"]
     if virtual:
         found.append(f"{listed(virtual, 3)}: the table's own config says use_virtual_table")
+    over = _over_machines(plan)
+    if over:
+        found.append(
+            f"{len(over)} tables split rows over {plan.cluster.span} machines: start every rank with "
+            f"TORCHREC_RESOLVED_POD_SIZE={plan.cluster.span}, else TorchRec drops shards"
+        )
+    if any(table.sharding_type == "grid_shard" for table in over):
+        found.append("TorchRec 1.9.2 cannot build grid_shard over several machines")
     return found
+
+
+def _over_machines(plan: Plan) -> list[PlacedTable]:
+    """Tables whose rows are split over several machines of a domain."""
+    wide = plan.cluster.span > 1
+    return [t for t in plan.tables if wide and t.sharding_type in BY_MACHINE]
 
 
 def read(text: str, model: Model) -> dict[str, PinSpec]:
