@@ -85,8 +85,8 @@ def notes(plan: Plan) -> list[str]:
     over = _over_machines(plan)
     if over:
         found.append(
-            f"{len(over)} tables split rows over {plan.cluster.span} machines: start every rank with "
-            f"TORCHREC_RESOLVED_POD_SIZE={plan.cluster.span}, else TorchRec drops shards"
+            f"{len(over)} tables split rows over {plan.cluster.span} machines: start every rank "
+            f"with TORCHREC_RESOLVED_POD_SIZE={plan.cluster.span}, else TorchRec drops shards"
         )
     if any(table.sharding_type == "grid_shard" for table in over):
         found.append("TorchRec 1.9.2 cannot build grid_shard over several machines")

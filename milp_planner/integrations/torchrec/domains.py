@@ -20,7 +20,7 @@ from milp_planner.pricing.profile import load_profile
 PER_MS = 1000
 
 
-class DomainBandwidths(GeneralizedCommsBandwidth):  # type: ignore[misc]
+class DomainBandwidths(GeneralizedCommsBandwidth):
     """NVLink among the ranks of a domain, the network beyond; bytes per millisecond.
 
     Parameters
