@@ -13,7 +13,7 @@ from milp_planner.inputs.interconnect import Interconnect, runs_of
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import problem_at
 from milp_planner.inputs.quantities import show
-from milp_planner.inputs.spec import Bandwidth, Bytes, Percent, Spec, as_tuple
+from milp_planner.inputs.spec import Bytes, Percent, Spec, as_tuple
 from milp_planner.inputs.ssd import Ssd
 from milp_planner.inputs.table import Name, Table
 
