@@ -9,11 +9,37 @@ import numpy as np
 import milp_planner
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.ledger import held_of, shards_at
-from milp_planner.pricing.ledger import MOMENTS, RANK_ENTRIES, SHARD_NAMES
+from milp_planner.pricing.ledger import (
+    BACKWARD_RECEIVE,
+    BACKWARD_SEND,
+    DENSE,
+    FORWARD_RECEIVE,
+    FORWARD_SEND,
+    RANK_ENTRIES,
+    SHARD_NAMES,
+    UPDATE,
+)
 from milp_planner.pricing.outside import exchange_bytes
 
+STEP = {
+    "forward_exchange": (FORWARD_SEND, FORWARD_RECEIVE),
+    DENSE: (DENSE,),
+    "backward_exchange": (BACKWARD_SEND, BACKWARD_RECEIVE),
+    UPDATE: (UPDATE,),
+}
+"""Measured moments of a step, and the ledger's in each of them."""
 STATES = ("constructed", "inputs")
-"""Before the ledger's moments: tables are there; ids have arrived."""
+"""Before them: tables are there; ids have arrived."""
+PARTS = {
+    "tables": ("weights", "state", "gradient_bucket"),
+    "ids": ("inputs", "lengths"),
+    "embeddings": (
+        "output", "send_buffer", "encoding", "receive_buffer", "activations", "received",
+    ),
+    "gradients": ("gradients", "activation_gradients", "sent_gradients", "held_gradients",
+                  "dense_gradients"),
+}  # fmt: skip
+"""Entries that are measured together: by the part of a step in which tensors appear."""
 SHARDINGS = ("table_wise", "column_wise", "row_wise", "data_parallel")
 Amounts = dict[str, int]
 
@@ -29,12 +55,16 @@ class Case(NamedTuple):
     ranks: int = 2
     rows: int = 8192
     length: int = 8
+    wire: str = "fp32"
 
     @property
     def name(self) -> str:
         """Of the case in tables."""
         shape = f"dim {self.dim}, {self.samples} × {self.length} ids"
-        return f"{self.output}, {self.sharding}, {shape}, {self.optimizer}, {self.ranks} ranks"
+        wire = "" if self.wire == "fp32" else f", {self.wire} on the wire"
+        return (
+            f"{self.output}, {self.sharding}, {shape}, {self.optimizer}, {self.ranks} ranks{wire}"
+        )
 
     def ids(self) -> list[int]:
         """Ids that one rank looks up in each table: evenly over the rows, in mixed order."""
@@ -55,6 +85,11 @@ def cases() -> list[Case]:
     found += [Case(output, sharding, dim=64, samples=1024) for output, sharding in kinds]
     found += [Case("pooled", sharding, length=1) for sharding in SHARDINGS[:3]]
     found += [Case("pooled", "row_wise", optimizer=o) for o in ("adagrad", "rowwise_adagrad")]
+    found += [
+        Case(output, sharding, wire="fp16")
+        for output, sharding in kinds
+        if sharding != "data_parallel"
+    ]
     found += [
         Case(output, sharding, ranks=4) for output, sharding in kinds if sharding != "data_parallel"
     ]
@@ -77,7 +112,9 @@ def model_of(case: Case) -> Model:
     }  # fmt: skip
     return Model.from_dict({
         "name": "measured",
-        "workload": {"batch_per_rank": case.samples, "pipeline": "none"},
+        "workload": {
+            "batch_per_rank": case.samples, "pipeline": "none", "exchange_dtype": case.wire,
+        },
         "tables": [{"name": f"t{i}", **table} for i in range(case.ranks)],
     })  # fmt: skip
 
@@ -93,7 +130,8 @@ def cluster_of(case: Case) -> Cluster:
 
 
 def predicted(case: Case) -> dict[str, Amounts]:
-    """Entries in bytes at every moment, on the fullest rank; further moments of the run added.
+    """Entries in bytes at every measured moment, of the fullest rank and of the fullest of the
+    ledger's moments in it.
 
     ``constructed`` are the rows, ``inputs`` those and the ids that have arrived.
     """
@@ -102,13 +140,16 @@ def predicted(case: Case) -> dict[str, Amounts]:
     if held is None:
         raise RuntimeError(f"{case.name}: the plan's options are not offered")
     everywhere = exchange_bytes(plan.model, case.ranks)
-    found: dict[str, Amounts] = {}
+    moments: dict[str, Amounts] = {}
     for moment, shards in shards_at(plan, held).items():
         row = shards[shards.sum(axis=1).argmax()].tolist()
         entries = dict(zip(SHARD_NAMES, row, strict=True))
         entries |= {e.name: everywhere[e.name] for e in RANK_ENTRIES if moment in e.moments}
-        found[moment] = {name: amount for name, amount in entries.items() if amount}
-    always = found[MOMENTS[0]]
-    rows = {name: n for name, n in always.items() if name in ("weights", "state")}
-    arrived = rows | {name: n for name, n in always.items() if name == "inputs"}
-    return {"constructed": rows, "inputs": arrived, **found}
+        moments[moment] = {name: amount for name, amount in entries.items() if amount}
+    always = moments[UPDATE]
+    rows = {name: n for name, n in always.items() if name in PARTS["tables"]}
+    found = {
+        measured: max((moments[each] for each in inside), key=lambda entries: sum(entries.values()))
+        for measured, inside in STEP.items()
+    }
+    return {"constructed": rows, "inputs": always, **found}

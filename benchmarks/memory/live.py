@@ -23,9 +23,9 @@ class Live(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self._storages: dict[int, weakref.ref[Any]] = {}
-        self.most: dict[str, int] = {}
-        """Most bytes at once in each moment, in order."""
+        self._storages: dict[int, tuple[weakref.ref[Any], str]] = {}
+        self.most: dict[str, dict[str, int]] = {}
+        """Most bytes at once in each moment, in order, by the moment in which they appeared."""
         self._moment = ""
         self._next = ""
 
@@ -50,7 +50,9 @@ class Live(TorchDispatchMode):
         if tensor.device.type == "meta":
             return
         storage = tensor.untyped_storage()
-        self._storages[storage._cdata] = weakref.ref(storage)
+        known = self._storages.get(storage._cdata)
+        if known is None or known[0]() is None:
+            self._storages[storage._cdata] = weakref.ref(storage), self._moment
 
     def adopt(self) -> None:
         """Follow what the collector knows: tensors that no operator returned."""
@@ -58,23 +60,28 @@ class Live(TorchDispatchMode):
         for each in gc.get_objects():
             self.follow(each)
 
-    def now(self) -> int:
-        """Bytes of all live storages."""
-        held = {key: ref() for key, ref in self._storages.items()}
-        self._storages = {
-            k: self._storages[k] for k, storage in held.items() if storage is not None
-        }
-        return sum(storage.nbytes() for storage in held.values() if storage is not None)
+    def now(self) -> dict[str, int]:
+        """Bytes of all live storages, by the moment in which they appeared."""
+        held = {key: (ref(), since) for key, (ref, since) in self._storages.items()}
+        found: dict[str, int] = {}
+        for key, (storage, since) in held.items():
+            if storage is None:
+                del self._storages[key]
+            else:
+                found[since] = found.get(since, 0) + storage.nbytes()
+        return found
 
     def count(self) -> None:
         """Raise the moment's figure to what is alive."""
-        self.most[self._moment] = max(self.most.get(self._moment, 0), self.now())
+        now = self.now()
+        if sum(now.values()) > sum(self.most.get(self._moment, {}).values()):
+            self.most[self._moment] = now
 
     def enter(self, moment: str) -> None:
         """Begin a moment with what is alive."""
         time.sleep(SETTLE)
         self._moment, self._next = moment, ""
-        self.most[moment] = 0
+        self.most[moment] = {}
         self.count()
 
     def then(self, moment: str) -> None:

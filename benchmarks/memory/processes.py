@@ -15,6 +15,11 @@ from torchrec import EmbeddingBagCollection, EmbeddingCollection, KeyedJaggedTen
 from torchrec.distributed import DistributedModelParallel
 from torchrec.distributed.embedding import EmbeddingCollectionSharder
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.fbgemm_qcomm_codec import (
+    CommType,
+    QCommsConfig,
+    get_qcomm_codecs_registry,
+)
 from torchrec.distributed.sharding_plan import (
     column_wise,
     construct_module_sharding_plan,
@@ -27,9 +32,8 @@ from torchrec.modules.embedding_configs import EmbeddingBagConfig, EmbeddingConf
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 from torchrec.optim.rowwise_adagrad import RowWiseAdagrad
 
-from benchmarks.memory.cases import STATES, Case
+from benchmarks.memory.cases import STATES, STEP, Amounts, Case
 from benchmarks.memory.live import Live
-from milp_planner.pricing.ledger import MOMENTS
 
 OPTIMIZERS = {
     "sgd": torch.optim.SGD, "adagrad": torch.optim.Adagrad, "rowwise_adagrad": RowWiseAdagrad,
@@ -108,7 +112,8 @@ def sharded(case: Case) -> DistributedModelParallel:
     if case.sharding != "data_parallel":
         rate = {"lr": 0.1}
         apply_optimizer_in_backward(OPTIMIZERS[case.optimizer], module.parameters(), rate)
-    sharder = sharder_type()
+    coded = QCommsConfig(CommType.FP16, CommType.FP16) if case.wire == "fp16" else None
+    sharder = sharder_type(qcomm_codecs_registry=coded and get_qcomm_codecs_registry(coded))
     ranks = list(range(case.ranks))
     ways = {
         "table_wise": lambda i: table_wise(rank=i, compute_kernel="fused"),
@@ -126,8 +131,15 @@ def sharded(case: Case) -> DistributedModelParallel:
     )
 
 
-def measured(case: Case) -> dict[str, int]:
-    """Most live bytes at each moment of the second step, without the rank's own batch."""
+APPEARED = {
+    "ids_exchange": "ids", "inputs": "ids", "forward_exchange": "embeddings",
+    "dense_part": "gradients", "backward_exchange": "gradients", "update": "gradients",
+}  # fmt: skip
+"""What tensors are, by the moment in which they appeared; else they belong to the tables."""
+
+
+def measured(case: Case) -> dict[str, Amounts]:
+    """Most live bytes at each moment of the second step, part by part, without its own batch."""
     live = Dense.live = Live()
     ids = batch(case)
     with live:
@@ -141,7 +153,13 @@ def measured(case: Case) -> dict[str, int]:
         for _ in range(2):
             step(model.module["tables"], ids, optimizer, live)
     own = sum(each.untyped_storage().nbytes() for each in (ids.values(), ids.lengths()))
-    return {moment: live.most[moment] - own for moment in (*STATES, *MOMENTS)}
+    found: dict[str, Amounts] = {}
+    for moment in (*STATES, *STEP):
+        parts = found[moment] = {"tables": -own}
+        for since, amount in live.most[moment].items():
+            part = APPEARED.get(since, "tables")
+            parts[part] = parts.get(part, 0) + amount
+    return found
 
 
 def step(tables: Any, ids: KeyedJaggedTensor, optimizer: Any, live: Live) -> None:

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.memory.cases import Case, cases, predicted
+from benchmarks.memory.cases import Amounts, Case, cases, predicted
 
 
-def measured(same: list[Case]) -> list[dict[str, int]]:
-    """Most live bytes of any rank at each moment, for cases of equally many ranks."""
+def measured(same: list[Case]) -> list[dict[str, Amounts]]:
+    """Live bytes of the fullest rank at each moment, for cases of equally many ranks."""
     import torch
     import torch.multiprocessing
 
@@ -31,7 +31,10 @@ def measured(same: list[Case]) -> list[dict[str, int]]:
         torch.multiprocessing.spawn(run, args=arguments, nprocs=same[0].ranks)  # type: ignore[no-untyped-call]
         ranks = [torch.load(f"{folder}/{rank}") for rank in range(same[0].ranks)]
     return [
-        {moment: max(each[moment] for each in found) for moment in found[0]}
+        {
+            moment: max((each[moment] for each in found), key=lambda parts: sum(parts.values()))
+            for moment in found[0]
+        }
         for found in zip(*ranks, strict=True)
     ]
 

@@ -14,9 +14,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.memory.cases import STATES, Case  # noqa: E402
+from benchmarks.memory.cases import PARTS, STATES, STEP, Case  # noqa: E402
 from benchmarks.pages import command  # noqa: E402
-from milp_planner.pricing.ledger import MOMENTS  # noqa: E402
 
 PAGE = ROOT / "docs" / "trust" / "memory.md"
 BELOW = -2.0
@@ -25,14 +24,16 @@ BELOW = -2.0
 
 def error(case: dict[str, Any], moment: str) -> float:
     """Predicted bytes over measured ones at a moment, less one, in percent."""
-    measured = case["measured"][moment]
+    measured = sum(case["measured"][moment].values())
     return 100 * (sum(case["predicted"][moment].values()) - measured) / measured
 
 
 def fullest(case: dict[str, Any]) -> float:
     """The same of the fullest moments, each of its own side: what a capacity is compared with."""
-    measured = max(case["measured"][moment] for moment in MOMENTS)
-    predicted = max(sum(case["predicted"][moment].values()) for moment in MOMENTS)
+    measured, predicted = (
+        max(sum(case[side][moment].values()) for moment in STEP)
+        for side in ("measured", "predicted")
+    )
     return 100 * (predicted - measured) / measured
 
 
@@ -57,7 +58,7 @@ def summary(cases: list[dict[str, Any]]) -> str:
         f"| moment | median | worst | from … to | below by more than {-BELOW:g}% |",
         "|---|---|---|---|---|",
     ]
-    for moment in (*STATES, *MOMENTS):
+    for moment in (*STATES, *STEP):
         lines.append(f"| {moment} | {spread([error(case, moment) for case in cases])} |")
     lines.append(f"| fullest moment | {spread([fullest(case) for case in cases])} |")
     lines.append(
@@ -68,14 +69,29 @@ def summary(cases: list[dict[str, Any]]) -> str:
 
 def rows(cases: list[dict[str, Any]]) -> str:
     """Measured bytes and the ledger's error, case by case, moment by moment."""
-    moments = (*STATES, *MOMENTS)
+    moments = (*STATES, *STEP)
     lines = [f"| case | {' | '.join(moments)} |", "|---" * (len(moments) + 1) + "|"]
     for case in cases:
         cells = [
-            f"{case['measured'][moment] / 1000:,.0f} ({signed(error(case, moment))})"
+            f"{sum(case['measured'][moment].values()) / 1000:,.0f} ({signed(error(case, moment))})"
             for moment in moments
         ]
         lines.append(f"| {' | '.join([Case(**case['case']).name, *cells])} |")
+    return "\n".join(lines)
+
+
+def parts(cases: list[dict[str, Any]]) -> str:
+    """At the fullest measured moment, what each part takes: measured, and by the ledger."""
+    lines = [f"| case | moment | {' | '.join(PARTS)} |", "|---" * (len(PARTS) + 2) + "|"]
+    for case in cases:
+        measured, predicted = case["measured"], case["predicted"]
+        moment = max(STEP, key=lambda each: sum(measured[each].values()))
+        cells = [
+            f"{measured[moment].get(part, 0) / 1000:,.0f} / "
+            f"{sum(predicted[moment].get(name, 0) for name in names) / 1000:,.0f}"
+            for part, names in PARTS.items()
+        ]
+        lines.append(f"| {' | '.join([Case(**case['case']).name, moment, *cells])} |")
     return "\n".join(lines)
 
 
@@ -84,7 +100,7 @@ def blocks(result: dict[str, Any]) -> dict[str, str]:
     versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
     text = f"{len(result['cases'])} cases, measured {result['date']} with {versions}."
     cases = result["cases"]
-    return {"summary": f"{summary(cases)}\n\n{text}", "cases": rows(cases)}
+    return {"summary": f"{summary(cases)}\n\n{text}", "cases": rows(cases), "parts": parts(cases)}
 
 
 if __name__ == "__main__":

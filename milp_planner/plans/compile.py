@@ -50,7 +50,7 @@ def compile_instance(
     moments of a step may be the fullest, there is an HBM resource for each, ``hbm@MOMENT``, which
     counts what is alive then (:mod:`milp_planner.pricing.ledger`).
     With ``buffers: largest_collective`` there is one for each collective besides, such as
-    ``hbm@forward_exchange:NAME``: it counts the tables and the buffers of that collective only, so
+    ``hbm@forward_send:NAME``: it counts the tables and the buffers of that collective only, so
     that all of them together say *tables plus the largest collective's buffers fit*, exactly. Not
     re-validated block by block: its arrays hold the format's rules by construction, which tests
     assert with :func:`formulations.instance.validate.validate`.

@@ -18,7 +18,7 @@ from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.shards import exchanged_by, shard_bytes, shards_of, staged_bytes
 from milp_planner.pricing.units import FloatArray, IntArray
 
-FOLLOW_ROWS = ("output", "encoding", "gradients")
+FOLLOW_ROWS = ("output", "send_buffer", "encoding", "gradients")
 """Entries that follow the load of a shard where its table returns an embedding for each id; ids
 always do."""
 

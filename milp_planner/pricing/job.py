@@ -37,6 +37,7 @@ class TableColumns:
     runtime_row: IntArray
     state_over: IntArray
     state_under: IntArray
+    features: IntArray
     pooled: BoolArray
     weighted: BoolArray
     dynamic: BoolArray
@@ -79,6 +80,7 @@ def table_columns(model: Model) -> TableColumns:
         runtime_row=integers([runtime_value_bytes(*p) for p in pairs]),
         state_over=integers([s.numerator for s in states]),
         state_under=integers([s.denominator for s in states]),
+        features=integers([t.num_features for t in tables]),
         pooled=flags([t.output == "pooled" for t in tables]),
         weighted=flags([t.weighted for t in tables]),
         dynamic=flags([t.kind == "dynamicemb" for t in tables]),

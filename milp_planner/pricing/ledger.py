@@ -7,12 +7,18 @@ each moment is a resource of the Instance. Moments that another one implies are 
 With ``storage_model: torcheasyrec`` there is one moment, as in that planner: tables, ids and
 outputs, nothing encoded and nothing received.
 
+A rank that owns many looked-up rows is fullest when it sends them (``forward_send``) or receives
+their gradients (``backward_receive``); what a rank's own batch needs is fullest when it receives
+embeddings (``forward_receive``) or sends gradients (``backward_send``). The buffers of the one are
+gone when those of the other come, so these are four moments and not two.
+
 References
 ----------
-What TorchRec keeps, tensor by tensor: TorchRec 1.8.0, ``distributed/dist_data.py`` (all-to-alls of
-ids and embeddings), ``distributed/fbgemm_qcomm_codec.py`` and ``fp16`` casts of fbgemm (the codec's
-clamp), ``distributed/train_pipeline`` (batches in flight). That the stock codec needs 2.5 times its
-input at its peak and a casting one 1.5 times: mlcommons/training PR 889.
+What TorchRec keeps, tensor by tensor: TorchRec 1.8.0, ``distributed/comm_ops.py`` (buffers of the
+all-to-alls and reduce-scatters), ``distributed/dist_data.py`` (ids), ``distributed/train_pipeline``
+(batches in flight), ``distributed/fbgemm_qcomm_codec.py`` with fbgemm's ``quantize_comm`` (the
+codec's clamp). That the stock codec needs 2.5 times its input at its peak and a casting one 1.5
+times: mlcommons/training PR 889. Held against live tensors: docs/trust/memory.md.
 """
 
 from __future__ import annotations
@@ -24,12 +30,16 @@ import numpy as np
 from milp_planner.inputs.model import Workload
 from milp_planner.pricing.units import IntArray
 
-FORWARD, DENSE, BACKWARD, UPDATE = "forward_exchange", "dense_part", "backward_exchange", "update"
+FORWARD_SEND, FORWARD_RECEIVE, DENSE = "forward_send", "forward_receive", "dense_part"
+BACKWARD_SEND, BACKWARD_RECEIVE, UPDATE = "backward_send", "backward_receive", "update"
 CHECKPOINT = "checkpoint"
 """The moment at which DDR is fullest where checkpoints are staged there."""
-MOMENTS = (FORWARD, DENSE, BACKWARD, UPDATE)
+MOMENTS = (FORWARD_SEND, FORWARD_RECEIVE, DENSE, BACKWARD_SEND, BACKWARD_RECEIVE, UPDATE)
 """Moments of a step at which memory can be fullest, in order."""
 _ALWAYS = frozenset(MOMENTS)
+_OWNERS = frozenset({FORWARD_SEND, BACKWARD_RECEIVE})
+"""A replica's gradient is there in the backward pass only. It is counted in the forward exchange
+besides, so that this moment implies the other: one resource fewer for few bytes too many."""
 
 
 class Entry(NamedTuple):
@@ -47,20 +57,29 @@ SHARD_ENTRIES = (
     Entry("state", _ALWAYS, "optimizer state of these rows"),
     Entry("metadata", _ALWAYS, "dynamicemb: keys, scores, digests, counters, admission"),
     Entry("cache_index", _ALWAYS, "TorchRec caching: 4 bytes a row, 16 a slot"),
-    Entry("inputs", _ALWAYS, "8 · ids the shard receives · batches in flight"),
-    Entry("output", frozenset({FORWARD}), "rows it returns · columns · element"),
-    Entry("encoding", frozenset({FORWARD}), "output · (wire/element + 1 if the codec clamps)"),
-    Entry("gradients", frozenset({BACKWARD}), "output · (1 + wire/element): received, decoded"),
-    Entry("dense_gradients", frozenset({BACKWARD, UPDATE}), "data-parallel: as the weights"),
+    Entry("inputs", _ALWAYS, "8 · ids the shard receives · batches in flight; sequences twice"),
+    Entry("lengths", _ALWAYS, "16 · bags of the global batch · batches in flight; sequences twice"),
+    Entry("output", frozenset({FORWARD_SEND}), "rows it returns · columns · element"),
+    Entry("send_buffer", frozenset({FORWARD_SEND}), "the output once more, as it is sent"),
+    Entry("encoding", frozenset({FORWARD_SEND}), "output · (wire/element + 1 if the codec clamps)"),
+    Entry("gradients", frozenset({BACKWARD_RECEIVE}), "output · (1 + wire/element); sequences + 1"),
+    Entry("gradient_bucket", _ALWAYS, "data-parallel: as the weights"),
+    Entry("dense_gradients", _OWNERS, "data-parallel: as the weights, before the bucket"),
 )
 """What shards hold, in the order of ``Entries.ledger``'s columns."""
 SHARD_NAMES = tuple(entry.name for entry in SHARD_ENTRIES)
 
 RANK_ENTRIES = (
-    Entry("activations", frozenset({FORWARD, DENSE}), "embeddings of the rank's batch"),
-    Entry("received", frozenset({FORWARD}), "the same on the wire, until decoded"),
-    Entry("activation_gradients", frozenset({DENSE, BACKWARD}), "one for each activation"),
-    Entry("sent_gradients", frozenset({BACKWARD}), "gradients · (wire/element + 1 if clamped)"),
+    Entry(
+        "receive_buffer", frozenset({FORWARD_SEND}), "embeddings of the rank's batch on the wire"
+    ),
+    Entry("activations", frozenset({FORWARD_RECEIVE, DENSE}), "embeddings of the rank's batch"),
+    Entry("received", frozenset({FORWARD_RECEIVE}), "the same as received, and as decoded"),
+    Entry("activation_gradients", frozenset({DENSE, BACKWARD_SEND}), "one for each activation"),
+    Entry("sent_gradients", frozenset({BACKWARD_SEND}), "gradients in order, encoded, as sent"),
+    Entry(
+        "held_gradients", frozenset({BACKWARD_RECEIVE}), "pooled and not encoded: until received"
+    ),
 )
 """What every rank holds of the exchange wherever tables lie."""
 RANK_NAMES = tuple(entry.name for entry in RANK_ENTRIES)
@@ -109,11 +128,16 @@ def binding(
 
     One is implied by another at which no shard uses less and no rank has more room. Where the other
     has more room, but by less than one part in :data:`MERGED`, it gets the smaller room: never
-    looser than the machine, and one constraint fewer.
+    looser than the machine, and one constraint fewer. Of two that shards use equally, the one with
+    less room is left.
     """
     left = dict(room)
     for moment in use:
-        others = [m for m in left if m != moment and bool((use[m] >= use[moment]).all())]
+        others = [
+            m for m in left
+            if m != moment and bool((use[m] >= use[moment]).all())
+            and (left[m] <= left[moment] or bool((use[m] > use[moment]).any()))
+        ]  # fmt: skip
         near = [
             m for m in others
             if all(a - b <= b // MERGED for a, b in zip(left[m], left[moment], strict=True))

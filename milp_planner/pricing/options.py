@@ -21,7 +21,7 @@ from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import DistType, Mode, ShardingType, Table
 from milp_planner.pricing.exchange import Links
-from milp_planner.pricing.ledger import DENSE, FORWARD, SHARD_ENTRIES, alive
+from milp_planner.pricing.ledger import DENSE, FORWARD_SEND, SHARD_ENTRIES, alive
 from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.units import IntArray
 
@@ -184,7 +184,7 @@ class Entries:
     @property
     def buffer(self) -> IntArray:
         """Further bytes of HBM in the forward exchange, at the codec's peak; int64 [entries]."""
-        return self.ledger @ alive(SHARD_ENTRIES, FORWARD) - self.hbm
+        return self.ledger @ alive(SHARD_ENTRIES, FORWARD_SEND) - self.hbm
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,15 +11,26 @@ import numpy as np
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
 from milp_planner.pricing.job import table_columns, traffic_of
-from milp_planner.pricing.ledger import MOMENTS, RANK_ENTRIES, RANK_NAMES, send_share
+from milp_planner.pricing.ledger import MOMENTS, RANK_ENTRIES, RANK_NAMES
+from milp_planner.pricing.units import IntArray
 
 
 def exchange_bytes(model: Model, ranks: int) -> dict[str, int]:
     """Bytes of every entry of :data:`RANK_ENTRIES` on one rank, the same for every placement.
 
-    Σ over tables of embeddings of the rank's own batch · dim · (element, or bytes on the wire);
-    on a single rank nothing is on the wire. Distinct embeddings only, where ids are deduplicated.
-    Inference has no gradients.
+    Each is Σ over tables of embeddings of the rank's own batch · dim · bytes, with e bytes of an
+    element and w on the wire; on a single rank nothing is on the wire. Distinct embeddings only,
+    where ids are deduplicated. Inference has no gradients.
+
+    ``activations``, ``activation_gradients`` : e.
+    ``receive_buffer`` : w; 0 where a codec clamps: that copy is gone before this is allocated, and
+    is larger wherever the moment matters.
+    ``received`` : w as it arrived, + e as decoded, before it is brought into the batch's order.
+    ``sent_gradients`` : 2 · e, brought into the order of sending; pooled and with a codec that
+    clamps 2 · e + w, of which one is the clamped copy.
+    ``held_gradients`` : e of pooled tables without a codec, whose gradients are sent as they are.
+
+    TorchRec's reduce-scatters (pooled, row-wise) need less; they are charged like the others.
     """
     if model.workload.storage_model != "runtime":
         return dict.fromkeys(RANK_NAMES, 0)
@@ -28,15 +39,21 @@ def exchange_bytes(model: Model, ranks: int) -> dict[str, int]:
     element, clamps = tables.element, model.workload.codec == "stock"
     kept = math.ceil(float((cells * element).sum()))
     coded = ranks > 1
-    received = np.where(tables.wire == element, 0, tables.wire) * coded
-    over, under = send_share(tables.wire_backward, element, clamps)
-    sent = over * coded * element / under
+    forward, backward = tables.wire != element, tables.wire_backward != element
+    received = np.where(forward, tables.wire + element, element)
+    clamped = np.where(backward & tables.pooled & clamps, tables.wire_backward, 0)
+
+    def whole(each: IntArray) -> int:
+        return math.ceil(float((cells * each).sum())) * coded
+
     trains = model.workload.trains
     return {
+        "receive_buffer": whole(np.where(forward & clamps, 0, tables.wire)),
         "activations": kept,
-        "received": math.ceil(float((cells * received).sum())),
+        "received": whole(received),
         "activation_gradients": kept * trains,
-        "sent_gradients": math.ceil(float((cells * sent).sum())) * trains,
+        "sent_gradients": whole(2 * element + clamped) * trains,
+        "held_gradients": whole(np.where(backward | ~tables.pooled, 0, element)) * trains,
     }
 
 

@@ -23,7 +23,7 @@ from milp_planner.pricing.ledger import (
 from milp_planner.pricing.options import WHOLE_ROWS, Choice
 from milp_planner.pricing.popularity import rank_factors
 from milp_planner.pricing.step import priced_by_step, step_seconds
-from milp_planner.pricing.units import FloatArray, IntArray, ceil_div
+from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, ceil_div
 
 
 def offsets(lengths: Sequence[int] | IntArray) -> IntArray:
@@ -295,11 +295,13 @@ def _exchange_entries(
     exchanged: Exchanged,
     ledger: IntArray,
 ) -> None:
-    """Fill in ids, output, encoding and gradients; see :data:`SHARD_ENTRIES`.
+    """Fill in ids, lengths and what is exchanged; see :data:`SHARD_ENTRIES`.
 
     Where nothing is exchanged (a single rank, a replicated table) the output is the activation that
-    every rank holds anyway. TorchEasyRec knows ids and outputs only, without skew, deduplication
-    or codec, HugeCTR's planner nothing of all this.
+    every rank holds anyway. Sequences keep the ids that they sent until their gradients are back
+    (column-wise one copy a shard), on average as many as a rank receives, so ids and lengths count
+    twice. TorchEasyRec knows ids and outputs only, without skew, deduplication or codec, HugeCTR's
+    planner nothing of all this.
     """
     table, workload = options.table, job.workload
     element, literal = job.tables.element[table], workload.storage_model == "torcheasyrec"
@@ -319,14 +321,43 @@ def _exchange_entries(
         put["output"][:] = output
         put["encoding"][:] = np.where(exchanges & ~plain, encoding, 0)
         return
-    put["inputs"][:] = batches_in_flight(workload) * storage.input_bytes(ids)
+    pooled = job.tables.pooled[table]
+    copies = batches_in_flight(workload) * np.where(exchanges & ~pooled, 2, 1)
+    bags = workload.batch_per_rank * job.ranks * job.tables.features[table]
+    put["inputs"][:] = copies * storage.input_bytes(ids)
+    put["lengths"][:] = np.where(exchanges, copies * LENGTHS * bags, 0)
     put["output"][:] = np.where(exchanges, output, 0)
+    summed = pooled & options.is_sharding("row_wise")
+    put["send_buffer"][:] = np.where(exchanges, _send_buffer(job, table, output, summed), 0)
     put["encoding"][:] = np.where(exchanges, encoding, 0)
     if workload.trains:
-        wire = job.tables.wire_backward[table]
-        coded = ceil_div(output * np.where(wire == element, 0, wire), element)
-        put["gradients"][:] = np.where(exchanges, output + coded, 0)
-        put["dense_gradients"][:] = np.where(replicated, put["weights"], 0)
+        put["gradients"][:] = np.where(exchanges, _gradients(job, table, output), 0)
+        for name in ("gradient_bucket", "dense_gradients"):
+            put[name][:] = np.where(replicated, put["weights"], 0)
+
+
+def _send_buffer(job: Job, table: IntArray, output: IntArray, summed: BoolArray) -> IntArray:
+    """The copy of the output that is sent.
+
+    Sequences are permuted first, also before a codec reads them. Pooled embeddings are copied to
+    the all-to-all's buffer as they are on the wire, after a clamped copy is gone that is larger; a
+    reduce-scatter (``summed``) reads them where they are.
+    """
+    wire, element = job.tables.wire[table], job.tables.element[table]
+    clamped = (wire != element) & (job.workload.codec == "stock")
+    copied = ceil_div(output * np.where(clamped | summed, 0, wire), element)
+    return np.where(job.tables.pooled[table], copied, output)
+
+
+def _gradients(job: Job, table: IntArray, output: IntArray) -> IntArray:
+    """Gradients of the output: received, decoded where encoded; sequences are permuted back."""
+    wire, element = job.tables.wire_backward[table], job.tables.element[table]
+    arrived = output + ceil_div(output * np.where(wire == element, 0, wire), element)
+    return arrived + np.where(job.tables.pooled[table], 0, output)
+
+
+LENGTHS = 16
+"""Bytes of a bag's length and offset."""
 
 
 def _coded(output: IntArray, wire: IntArray, element: IntArray, workload: Workload) -> IntArray:

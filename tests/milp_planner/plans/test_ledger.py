@@ -91,7 +91,7 @@ def test_the_largest_batch_fits_and_a_larger_one_does_not() -> None:
 
 
 def test_the_burst_that_fills_the_first_rank_by_hand() -> None:
-    """Twice the mean is planned for; each further mean takes a mean's ids, rows and gradients."""
+    """Twice the mean is planned for; each further mean takes a mean's ids and rows, both twice."""
     rows = 65_536 * 50
     plan = planned(
         model({**SEQ, **ROW_WISE, "access": HOT}, batch_per_rank=65_536), cluster(hbm="5GiB")
@@ -99,7 +99,7 @@ def test_the_burst_that_fills_the_first_rank_by_hand() -> None:
     growth = growth_of(plan)
     assert growth is not None
     size = 64 * 4 * rows
-    mean = 2 * 8 * rows + size  # two batches' ids, and rows or their gradients, in fp32
+    mean = 2 * (2 * 8 * rows + size)  # two batches' ids; rows, and as they are sent, in fp32
     place = known(plan).hbm[0]
     expected = 2.0 + place.room / mean
     assert growth.burst == Overflow(pytest.approx(2.0), pytest.approx(expected), 0)
@@ -127,8 +127,8 @@ def test_rows_and_buffers_of_tables_are_what_shards_hold(wire: str) -> None:
         4 * 128 * 9_000,
     ]
     assert sum(each.rows for each in found.tables) == sum(p.entries["weights"] for p in found.hbm)
-    passing = ("inputs", "output", "encoding", "gradients", "dense_gradients")
-    assert {place.moment for place in found.hbm} == {"forward_exchange"}
+    passing = ("inputs", "lengths", "output", "send_buffer", "encoding")
+    assert {place.moment for place in found.hbm} == {"forward_send"}
     assert sum(each.buffers for each in found.tables) == sum(
         place.entries.get(name, 0) for place in found.hbm for name in passing
     )

@@ -28,7 +28,7 @@ def instance(mebibytes: int) -> Instance:
     read = model(*tables, batch_per_rank=2**17, exchange_dtype="fp16")
     found = compile_instance(price(read, cluster(1, 2, hbm=f"{mebibytes}MiB", ddr="120MiB")))
     names = [resource.name for resource in found.resources]
-    assert names == ["hbm@forward_exchange", "hbm@backward_exchange", "ddr"]
+    assert names == ["hbm@forward_send", "hbm@backward_send", "ddr"]
     return found
 
 

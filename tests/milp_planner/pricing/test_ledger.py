@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from milp_planner.inputs import Workload
 from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing.ledger import (
-    BACKWARD,
+    BACKWARD_SEND,
     DENSE,
-    FORWARD,
+    FORWARD_SEND,
     MOMENTS,
     SHARD_NAMES,
     UPDATE,
@@ -39,16 +38,49 @@ def entries(name: str, **workload: object) -> dict[str, int]:
 
 
 def test_row_wise_in_hbm() -> None:
-    """1,000 rows a rank; 1,000 ids return rows; fp16 and its clamp: 2.5 forward, 1.5 back."""
+    """1,000 rows a rank; 1,000 ids return rows, permuted: with fp16 and its clamp 3.5, 2.5 back."""
     output = 1000 * 64 * 4
     assert entries("row_wise/HBM_ONLY") == {
         "weights": 1000 * 64 * 4,
         "state": 1000 * 4,
-        "inputs": 2 * 8 * 1000,
+        "inputs": 2 * 2 * 8 * 1000,
+        "lengths": 2 * 2 * 16 * 500 * 8,
         "output": output,
+        "send_buffer": output,
         "encoding": output // 2 + output,
-        "gradients": output + output // 2,
+        "gradients": 2 * output + output // 2,
     }
+
+
+def pooled(name: str, **workload: object) -> dict[str, int]:
+    """The same of 500 bags of two ids a rank."""
+    table = {**SEQ, "output": "pooled", "pooling_factor": 2, "sequence_length": None}
+    options = priced({k: v for k, v in table.items() if v}, **{**FP16, **workload})
+    row = options.entries.ledger[entry(options, name)]
+    return {n: int(v) for n, v in zip(SHARD_NAMES, row, strict=True) if v}
+
+
+def test_pooled_outputs_are_copied_to_what_is_sent() -> None:
+    """4,000 bags: a second copy in fp32, half of one beside half a copy in fp16, none clamped."""
+    output = 4000 * 64 * 4
+    plain = pooled("table_wise/HBM_ONLY", exchange_dtype="fp32")
+    assert plain["inputs"] == 2 * 8 * 8000
+    assert plain["lengths"] == 2 * 16 * 4000
+    assert plain["output"] == plain["send_buffer"] == plain["gradients"] == output
+    low = pooled("table_wise/HBM_ONLY", codec="low_memory")
+    assert low["encoding"] == low["send_buffer"] == output // 2
+    stock = pooled("table_wise/HBM_ONLY")
+    assert (stock["encoding"], "send_buffer" in stock) == (output + output // 2, False)
+    assert stock["gradients"] == output + output // 2
+
+
+def test_reduce_scatters_read_the_output() -> None:
+    """No copy to send."""
+    output = 4000 * 64 * 4
+    plain = pooled("row_wise/HBM_ONLY", exchange_dtype="fp32")
+    assert "send_buffer" not in plain
+    assert plain["gradients"] == output
+    assert pooled("row_wise/HBM_ONLY")["gradients"] == output + output // 2
 
 
 def test_low_memory_codec_makes_no_copy_to_clamp() -> None:
@@ -57,7 +89,7 @@ def test_low_memory_codec_makes_no_copy_to_clamp() -> None:
     assert entries("row_wise/HBM_ONLY", codec="low_memory")["encoding"] == output // 2
     plain = entries("row_wise/HBM_ONLY", exchange_dtype="fp32")
     assert "encoding" not in plain
-    assert plain["gradients"] == output
+    assert plain["gradients"] == 2 * output
 
 
 def test_cached_and_host_tables() -> None:
@@ -65,15 +97,18 @@ def test_cached_and_host_tables() -> None:
     cached = entries("row_wise/CACHING/0.5")
     assert (cached["weights"], cached["state"]) == (500 * 64 * 4, 500 * 4)
     assert cached["cache_index"] == 4 * 1000 + 16 * 500
-    assert entries("row_wise/HOST_ONLY").keys() == {"inputs", "output", "encoding", "gradients"}
+    assert entries("row_wise/HOST_ONLY").keys() == {
+        "inputs", "lengths", "output", "send_buffer", "encoding", "gradients",
+    }  # fmt: skip
 
 
 def test_replicas_hold_dense_gradients_and_send_nothing() -> None:
-    """A replica's output is the activation every rank holds; its gradient is as large as it."""
+    """Weights, their bucket and their gradient; the output's gradient is the activations' own."""
     assert entries("data_parallel/HBM_ONLY") == {
         "weights": 8000 * 64 * 4,
         "state": 8000 * 4,
         "inputs": 2 * 8 * 1000,
+        "gradient_bucket": 8000 * 64 * 4,
         "dense_gradients": 8000 * 64 * 4,
     }
 
@@ -91,27 +126,43 @@ def test_dynamicemb_metadata_is_an_entry() -> None:
 def test_inference_has_no_gradients() -> None:
     """Ids, rows and the forward exchange."""
     found = entries("row_wise/HBM_ONLY", mode="inference")
-    assert found.keys() == {"weights", "inputs", "output", "encoding"}
-    assert found["inputs"] == 8 * 1000
+    assert found.keys() == {
+        "weights", "inputs", "lengths", "output", "send_buffer", "encoding",
+    }  # fmt: skip
+    assert found["inputs"] == 2 * 8 * 1000
 
 
 def test_what_every_rank_receives() -> None:
-    """1,000 embeddings of 256 bytes; half on the wire; gradients at 1.5 times with a clamp."""
+    """1,000 embeddings of 256 bytes; half of it arrives, is decoded and put in order."""
     size = 1000 * 64 * 4
     read = model(SEQ, **FP16)
     assert exchange_bytes(read, 8) == {
+        "receive_buffer": 0,
         "activations": size,
-        "received": size // 2,
+        "received": size + size // 2,
         "activation_gradients": size,
-        "sent_gradients": size + size // 2,
+        "sent_gradients": 2 * size,
+        "held_gradients": 0,
     }
-    alone = exchange_bytes(read, 1)
-    assert (alone["activations"], alone["received"], alone["sent_gradients"]) == (size, 0, 0)
+    alone = {name: n for name, n in exchange_bytes(read, 1).items() if n}
+    assert alone == {"activations": size, "activation_gradients": size}
     rooms = capacities(read, cluster())
-    whole = 80 * 2**30
-    assert [rooms[moment][0] for moment in MOMENTS] == [
-        whole - size - size // 2, whole - 2 * size, whole - 2 * size - size // 2, whole,
-    ]  # fmt: skip
+    held = [0, 2 * size + size // 2, 2 * size, 3 * size, 0, 0]
+    assert [rooms[moment][0] for moment in MOMENTS] == [80 * 2**30 - n for n in held]
+
+
+def test_what_every_rank_receives_by_codec() -> None:
+    """Nothing encoded: a buffer when owners send; pooled and clamped: half a copy more is sent."""
+    size = 1000 * 64 * 4
+    plain = exchange_bytes(model(SEQ, **{**FP16, "exchange_dtype": "fp32"}), 8)
+    assert (plain["receive_buffer"], plain["received"]) == (size, size)
+    low = exchange_bytes(model(SEQ, codec="low_memory", **FP16), 8)
+    assert (low["receive_buffer"], low["sent_gradients"]) == (size // 2, 2 * size)
+    bags = exchange_bytes(
+        model({"rows": 8000, "access": EVEN}, **{**FP16, "batch_per_rank": 1000}), 8
+    )
+    assert (bags["sent_gradients"], bags["held_gradients"]) == (2 * size + size // 2, 0)
+    assert exchange_bytes(model({"rows": 8000}, batch_per_rank=1000), 8)["held_gradients"] == size
 
 
 def test_deduplicated_batches_receive_distinct_rows() -> None:
@@ -167,15 +218,14 @@ def test_moments_left_imply_the_others(moments: list[tuple[list[int], int]]) -> 
 
 
 def test_moments_are_named_in_the_instance() -> None:
-    """Where owners need more forward and every rank more backward, both are resources."""
+    """What owners of rows need and what every rank needs are two resources."""
     heavy = {"batch_per_rank": 2**20, "exchange_dtype": "fp16"}
     instance = compile_instance(priced(SEQ, **heavy))
     names = [r.name for r in instance.resources]
-    assert names == [f"hbm@{FORWARD}", f"hbm@{BACKWARD}", "ddr"]
+    assert names == [f"hbm@{FORWARD_SEND}", f"hbm@{BACKWARD_SEND}", "ddr"]
     exchange = exchange_bytes(model(SEQ, **heavy), 8)
     for resource in instance.resources[:2]:
         moment = resource.name.partition("@")[2]
         room = 80 * 2**30 - at_moment(exchange, moment)
         assert room - room // 200 <= resource.capacity[0] <= room
     assert at_moment(exchange, UPDATE) == 0 < at_moment(exchange, DENSE)
-    assert pytest.approx(2.5) == exchange["sent_gradients"] / exchange["activations"] + 1

@@ -11,9 +11,10 @@ from milp_planner.pricing.storage import OVERFLOW_SLOTS
 from tests.milp_planner.pricing.build import cluster, entry, model, priced
 
 DYN = {"kind": "dynamicemb", "rows": 8192, "dim": 128, "optimizer": "adam"}
-IN, OUT = 2 * math.ceil(8 * (512 + 6 * 512**0.5)), 512 * 8 * 128 * 4
-"""Row-wise, of one rank: two batches of 512 ids and six deviations of sqrt(512); a pooled output
-for each of 8 · 512 samples."""
+BAGS = 8 * 512
+IN, OUT = 2 * (math.ceil(8 * (512 + 6 * 512**0.5)) + 16 * BAGS), BAGS * 128 * 4
+"""Row-wise, of one rank: two batches of 512 ids and six deviations of sqrt(512), with length and
+offset of each bag; a pooled output for each."""
 
 
 def test_dynamicemb_modes_on_eight_ranks() -> None:
@@ -65,13 +66,13 @@ def test_inference_keeps_no_optimizer_state() -> None:
 
 
 def test_stated_codec_peak_multiplies_the_output_buffer() -> None:
-    """3 times the buffer where something is encoded: not in fp32, for replicas, on one rank."""
+    """3 times the output where something is encoded, not on one rank; fp32 copies, replicas differ."""
     options = priced({}, codec_peak_factor=3.0, exchange_dtype="fp16")
     sent = 512 * 8 * 64 * 4
     assert options.entries.buffer[entry(options, "table_wise/HBM_ONLY")] == 3 * sent
-    assert options.entries.buffer[entry(options, "data_parallel/HBM_ONLY")] == 0
+    assert options.entries.buffer[entry(options, "data_parallel/HBM_ONLY")] == 1000 * 64 * 4
     plain = priced({}, codec_peak_factor=3.0)
-    assert plain.entries.buffer[entry(plain, "table_wise/HBM_ONLY")] == sent
+    assert plain.entries.buffer[entry(plain, "table_wise/HBM_ONLY")] == 2 * sent
     alone = priced({}, ranks=1, codec_peak_factor=3.0, exchange_dtype="fp16")
     assert alone.entries.buffer[entry(alone, "table_wise/HBM_ONLY")] == 0
 
@@ -85,11 +86,11 @@ def test_hot_rows_swell_the_buffers_of_sequences() -> None:
     options = priced({**seq, "access": hot}, {**seq, "access": even})
     high, low = (entry(options, "row_wise/HBM_ONLY", t) for t in (0, 1))
     e, ids = options.entries, 512 * 100
-    assert e.buffer[low] == ids * 64 * 4
-    assert e.buffer[high] == pytest.approx(2.8 * ids * 64 * 4)
-    assert e.hbm[high] - e.hbm[low] == pytest.approx(2 * 1.8 * ids * 8)
+    assert e.buffer[low] == 2 * ids * 64 * 4
+    assert e.buffer[high] == pytest.approx(2.8 * 2 * ids * 64 * 4)
+    assert e.hbm[high] - e.hbm[low] == pytest.approx(2 * 2 * 1.8 * ids * 8)
     cut, other = (entry(options, "column_wise:2/HBM_ONLY", t) for t in (0, 1))
-    assert e.buffer[cut] == e.buffer[other] == 8 * ids * 32 * 4
+    assert e.buffer[cut] == e.buffer[other] == 2 * 8 * ids * 32 * 4
     assert (e.cost[high] == e.cost[low]).all()  # time follows the average
 
 
@@ -109,7 +110,7 @@ def test_known_hot_id_fills_its_owner_only() -> None:
     options = priced(seq)
     at = entry(options, "row_wise/HBM_ONLY")
     assert options.entries.repeat[at : at + 3].tolist() == [3, 1, 4]
-    mean = 512 * 100 * 64 * 4
+    mean = 2 * 512 * 100 * 64 * 4
     deviations = [(f, 600 * (100 * f * 512 * 100) ** 0.5 / 100 / 51_200) for f in (0.5, 4.5, 0.5)]
     expected = [pytest.approx((f + more) * mean) for f, more in deviations]
     assert options.entries.buffer[at : at + 3].tolist() == expected
