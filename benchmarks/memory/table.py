@@ -1,4 +1,4 @@
-"""The table of docs/trust/memory.md from the newest stored result.
+"""The tables and the figure of docs/trust/memory.md from the newest stored result.
 
 python benchmarks/memory/table.py [RESULT] [--check]
 """
@@ -15,6 +15,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.memory.cases import PARTS, STATES, STEP, Case  # noqa: E402
+from benchmarks.memory.figure import draw  # noqa: E402
 from benchmarks.pages import command  # noqa: E402
 
 PAGE = ROOT / "docs" / "trust" / "memory.md"
@@ -103,5 +104,10 @@ def blocks(result: dict[str, Any]) -> dict[str, str]:
     return {"summary": f"{summary(cases)}\n\n{text}", "cases": rows(cases), "parts": parts(cases)}
 
 
+def picture(result: dict[str, Any]) -> None:
+    """Draw the figure of the page."""
+    draw(result, ROOT / "docs" / "figures" / "memory.svg")
+
+
 if __name__ == "__main__":
-    raise SystemExit(command(__doc__, PAGE, HERE / "results", blocks))
+    raise SystemExit(command(__doc__, PAGE, HERE / "results", blocks, picture))

@@ -66,7 +66,7 @@ def test_inference_keeps_no_optimizer_state() -> None:
 
 
 def test_stated_codec_peak_multiplies_the_output_buffer() -> None:
-    """3 times the output where something is encoded, not on one rank; fp32 copies, replicas differ."""
+    """3 times the output where something is encoded; fp32 makes one copy."""
     options = priced({}, codec_peak_factor=3.0, exchange_dtype="fp16")
     sent = 512 * 8 * 64 * 4
     assert options.entries.buffer[entry(options, "table_wise/HBM_ONLY")] == 3 * sent
