@@ -23,16 +23,16 @@ ROWS: dict[str, Any] = {
 
 def test_the_overflow_by_hand() -> None:
     """500 rows of 256 bytes; of two ranks' 512 ids each rank may get twice the mean, 1,024: 8 bytes
-    each, and a row of output each in the forward exchange. The replica of the second table holds
-    rows and ids; the third may lie elsewhere."""
+    each, as many for those sent, 16 for each bag of both, and two rows of output each when they
+    are sent. The replica of the second table holds rows and ids; the third may lie elsewhere."""
     replica = {"constraints": {"sharding_types": "data_parallel"}, "rows": 10}
     read = model(ROWS, replica, {"rows": 100}, mode="inference")
     site = cluster(1, 2, hbm="600kB", ddr="0B")
     found = forced_overflow(price(read, site))
-    buffers = 8 * 1024 + 1024 * 256
+    buffers = 2 * (8 * 1024 + 16 * 1024 + 1024 * 256)
     first = TableLeast("t0", 500 * 256 + buffers, buffers)
     second = TableLeast("t1", 10 * 256 + 8 * 512, 8 * 512)
-    moment = "forward_exchange"
+    moment = "forward_send"
     assert found == Forced(
         ranks=(0, 1),
         all_ranks=2,
@@ -41,7 +41,7 @@ def test_the_overflow_by_hand() -> None:
         room=capacities(read, site)[moment][0],
         tables=(first, second),
     )
-    assert "t0 389.0 KiB" in str(found)
+    assert "t0 685.0 KiB" in str(found)
     assert "on each of all 2 ranks" in str(found)
     assert Forced.from_dict(found.to_dict()) == found
 
