@@ -56,7 +56,7 @@ def test_the_refusal_names_rank_tables_and_remedy(
     axes: dict[str, object], cut: tuple[str, ...], low_memory: bool | None
 ) -> None:
     """Every rank may be the hot one; the two tables come first; cutting columns does, the
-    low-memory codec does not. ``check`` says of the same rank what it would hold, and nothing else."""
+    low-memory codec does not. ``check`` says the same of that rank, and nothing else."""
     inputs = _inputs(**axes)
     found = shortage_of(plan(*inputs, time_limit=20).outcome.detail)
     assert found is not None
