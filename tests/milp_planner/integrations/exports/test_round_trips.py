@@ -101,9 +101,6 @@ def test_unknown_format() -> None:
 @pytest.mark.parametrize("to", exports.FORMATS)
 def test_plan_without_a_placement(to: str) -> None:
     """Where no plan was found there is nothing to export."""
-    import json
-from dataclasses import replace
-
     plan = plans.random_plan(0)
     with pytest.raises(BadInput, match="nothing to export"):
         exports.write(replace(plan, tables=()), to)
