@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from formulations.instance import instance_from_dict
+from formulations.instance.file import instance_from_dict
 from milp_planner.errors import BadInput
 from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations import exports
