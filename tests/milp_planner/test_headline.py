@@ -86,15 +86,19 @@ def test_fused_tables_share_their_ratio_unless_set_free() -> None:
 
 @pytest.mark.parametrize("buffers", ["additive", "largest_collective"])
 def test_both_buffer_rules_are_solved(buffers: str) -> None:
-    """Buffers of two collectives: additive needs them both at once, the other the larger one."""
+    """Buffers of two collectives: additive needs them both at once, the other the larger one.
+
+    A sequence is permuted before it is sent, and keeps its ids; 512 samples on each of 8 ranks have
+    a length and an offset for each table, in two batches.
+    """
     even = {"kind": "unknown", "peak_skew": {"max_over_mean": 1, "ranks": 8}}
     seq = {"rows": 8000, "output": "sequence", "sequence_length": 200, "access": even}
     bags = {"rows": 8000, "access": even, "constraints": {"sharding_types": ["row_wise"]}}
     limits = {"sharding_types": ["row_wise"], "modes": ["HBM_ONLY"]}
     tables = ({**seq, "constraints": limits}, {**bags, "constraints": limits})
-    data = 2 * 1000 * (256 + 4) + 2 * 8 * 512 * 201
-    data += 201 * 512 * 256  # the rank's own embeddings
-    larger, both = 200 * 512 * 256, 200 * 512 * 256 + 8 * 512 * 256
+    data = 2 * 1000 * (256 + 4) + 2 * 8 * 512 * (2 * 200 + 1) + 2 * 16 * 8 * 512 * (2 + 1)
+    data += 201 * 512 * 256  # what the rank receives
+    larger, both = 2 * 200 * 512 * 256, 2 * 200 * 512 * 256 + 8 * 512 * 256
     for hbm, fits in ((data + both, True), (data + both - 1, buffers == "largest_collective"),
                       (data + larger - 1, False)):  # fmt: skip
         options = price(model(*tables, buffers=buffers), cluster(1, 8, hbm=hbm))

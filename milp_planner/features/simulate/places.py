@@ -13,6 +13,7 @@ from milp_planner.plans.placement import PlacedShard, Plan
 from milp_planner.pricing.exchange import wire_bytes
 from milp_planner.pricing.ledger import batches_in_flight, send_share
 from milp_planner.pricing.options import TIERED
+from milp_planner.pricing.shards import LENGTHS
 from milp_planner.pricing.storage import (
     BUCKET_BYTES,
     CACHE_ROW_BYTES,
@@ -131,20 +132,30 @@ def _tiers(
 def _buffers(
     plan: Plan, run: TableRun, shard: PlacedShard, part: int, bags: float
 ) -> tuple[float, float]:
-    """Bytes of the ids one shard received in its fullest step, and of what it returned."""
+    """Bytes of the ids one shard received in its fullest step, and of what it returned.
+
+    As the ledger counts them when embeddings are sent.
+    """
     job, workload = run.job, plan.model.workload
     ids = float(run.ids[:, part].max())
     rows = ids if job.table.output == "sequence" else bags * job.senders
     returned = rows * (shard.columns[1] - shard.columns[0]) * job.table.element_bytes
-    in_flight = batches_in_flight(workload) * ID_BYTES * ids
+    in_flight = batches_in_flight(workload)
     if job.placed.sharding_type == "data_parallel" or plan.instance.num_ranks == 1:
-        return in_flight, 0.0
-    factor = workload.codec_peak_factor
+        return in_flight * ID_BYTES * ids, 0.0
+    pooled = job.table.output == "pooled"
+    wire, element = wire_bytes(workload, job.table)[0], job.table.element_bytes
+    factor, clamped = workload.codec_peak_factor, workload.codec == "stock" and wire != element
     if factor is None:
-        wire, element = np.array(wire_bytes(workload, job.table)[0]), job.table.element_bytes
-        over, under = send_share(wire, np.array(element), workload.codec == "stock")
+        over, under = send_share(np.array(wire), np.array(element), workload.codec == "stock")
         factor = 1.0 + float(over / under)
-    return in_flight, returned * factor
+    sent = 1.0
+    if pooled:
+        summed = job.placed.sharding_type == "row_wise"
+        sent = 0.0 if summed or clamped else wire / element
+    lengths = LENGTHS * workload.batch_per_rank * plan.instance.num_ranks * job.table.num_features
+    copies = in_flight * (1 if pooled else 2)
+    return copies * (ID_BYTES * ids + lengths), returned * (factor + sent)
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,13 +47,14 @@ def memory(found: Plan, **traces: np.ndarray) -> tuple[MemoryInfo, MemoryInfo]:
 
 
 def test_a_trace_of_known_rows_fills_what_they_take() -> None:
-    """100 ids over and over: rows with Adam's state, 21 bytes a slot, 4 a bucket, ids, outputs."""
+    """100 ids over and over: rows with Adam's state, 21 bytes a slot, 4 a bucket, ids, lengths and
+    offsets of the bags, outputs."""
     table = {"name": "t", "rows": 4096, **DYNAMIC, "access": "unknown",
              "constraints": {"modes": "HYBRID", "cache_ratios": [0.5]}}  # fmt: skip
     found = planned([table], machines=1)
     hbm, ddr = memory(found, t=np.arange(2 * 64 * 8 * 8) % 100)
     rows, slots = 50 * 3 * 16 * 4, 2048 * 21 + 4 * (1 + 1024 // 128)
-    buffers = 2 * 64 * 8 * 8 + 2 * 64 * 16 * 4
+    buffers = 2 * 64 * 8 * 8 + 2 * 2 * 64 * 16 + 2 * 64 * 16 * 4
     assert hbm.simulated == (rows + slots + buffers,) * 2
     worst = 2 * 8 * round(6 * 8**0.5 * 512**0.5)  # ids of six deviations, in two batches
     assert hbm.predicted == pytest.approx((1024 * 3 * 16 * 4 + slots + buffers + worst,) * 2, abs=9)
