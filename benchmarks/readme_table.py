@@ -42,16 +42,15 @@ def _best_bound(entries: list[dict[str, Any]], cluster: str) -> int:
 
 def row(entry: dict[str, Any], bound: int) -> str:
     """One formulation on one cluster, its gap to that bound."""
-    verdict = entry["verdict"]
+    verdict, reached, gap = entry["verdict"], "no plan found", ""
+    if verdict["objective"] is not None:
+        reached = show_time(verdict["objective"])
+        gap = show_gap(1 - bound / verdict["objective"])
+        gap += " (optimal)" if verdict["status"] == "optimal" else ""
     cells = [
-        entry["cluster"],
-        NAMES[entry["formulation"]],
-        show_time(verdict["objective"]),
-        show_time(bound),
-        show_gap(1 - bound / verdict["objective"])
-        + (" (optimal)" if verdict["status"] == "optimal" else ""),
+        entry["cluster"], NAMES[entry["formulation"]], reached, show_time(bound), gap,
         show_seconds(verdict["seconds"]),
-    ]
+    ]  # fmt: skip
     return f"| {' | '.join(cells)} |"
 
 

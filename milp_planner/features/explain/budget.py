@@ -63,9 +63,9 @@ class Budget:
         settings = replace(self.settings, time_limit=self.left())
         return Budget(settings, self.formulation, seconds, self.certificate)
 
-    def certifying(self) -> Budget:
-        """The same time left, for solves that come with certificates."""
-        settings = replace(self.settings, time_limit=self.left())
+    def certifying(self, gap: float = 0.0) -> Budget:
+        """The same time left, for solves that come with certificates and stop at this gap."""
+        settings = replace(self.settings, time_limit=self.left(), gap=gap)
         return Budget(settings, self.formulation, self.each, certificate=True)
 
     def solve(

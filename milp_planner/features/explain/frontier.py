@@ -116,7 +116,7 @@ def frontier(
     known = [name for name in ("hbm", "ddr") if name in tiers_of(plan.instance)]
     if over not in (*known, MACHINES):
         raise BadInput(f"frontier over {over!r}: {choice(over, (*known, MACHINES))}")
-    limited = budget.no_longer_than(search_seconds(plan.outcome)).certifying()
+    limited = budget.no_longer_than(search_seconds(plan.outcome)).certifying(enough)
     if over == MACHINES:
         return _over_machines(plan, _counts(plan, budgets), limited, enough)
     return _over_memory(plan, over, budgets, limited, enough)
