@@ -14,6 +14,7 @@ LARGE = {"distemb-large", "distemb-jumbo", "distemb-colossal", "torchrec-product
 """Their first plans take longer than a test should."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", expand(*find_suite("catalogue")), ids=lambda s: s.model)
 def test_every_model_has_a_plan(scenario: Scenario) -> None:
     """A plan that passes the check, with a bound that a certificate proves."""
