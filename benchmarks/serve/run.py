@@ -20,6 +20,7 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,9 @@ class Load:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
-        except urllib.error.URLError as error:  # refused while a large body was still sent
+        except urllib.error.URLError as error:
+            if not isinstance(error.reason, (BrokenPipeError, ConnectionResetError)):
+                raise  # else refused while a large body was still sent
             return 413, {"error": str(error)}
 
     def client(self, number: int) -> None:
@@ -82,7 +85,7 @@ class Load:
                 self.resident.append(resident(self.pid))
             try:
                 self.one(kind, chance)
-            except Exception as error:
+            except (OSError, ValueError, KeyError, HTTPException) as error:
                 self.wrong.append(f"{kind}: {type(error).__name__}: {error}")
 
     def one(self, kind: str, chance: random.Random) -> None:

@@ -25,7 +25,6 @@ def test_commented_fields_are_valid(tmp_path: Path) -> None:
     for path in write_starters(tmp_path):
         text = path.read_text("utf-8")
         switched_on = re.sub(r"^( +)# ", r"\1", text, flags=re.MULTILINE)
-        switched_on = switched_on.replace("machines: 18", "machines: 1")  # as many as there are
         assert switched_on != text
         path.write_text(switched_on)
     assert load_model(tmp_path / "model.yaml").tables[1].constraints.pin is not None
