@@ -126,7 +126,11 @@ def test_an_open_step_is_told_as_open() -> None:
     assert "a longer search may find a better one" in " ".join(staircase_notes(info))
 
 
-MODELS = (("kuairand-27k", "8xh100"), ("criteo-kaggle", "1xa10"), ("dlrmv4-yambda5b", "8xmi350x"))
+MODELS = (
+    ("kuairand-27k", "8xh100"),
+    ("criteo-kaggle", "1xa10"),
+    pytest.param("dlrmv4-yambda5b", "8xmi350x", marks=pytest.mark.slow),
+)
 
 
 @pytest.mark.parametrize(("model", "cluster"), MODELS)

@@ -78,6 +78,7 @@ def test_what_is_not_certified_as_near_is_no_answer(
         assert not near.answered
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_a_changed_byte_anywhere_is_a_miss(
