@@ -25,7 +25,8 @@ def instance() -> Instance:
 
 
 @pytest.mark.parametrize(
-    ("formulation", "workers"), [("auto", 1), ("auto", 2), ("cpsat", 1), ("scale", 1)]
+    ("formulation", "workers"),
+    [("auto", 1), ("auto", 2), ("cpsat", 1), pytest.param("scale", 1, marks=pytest.mark.slow)],
 )
 def test_it_stops_there(instance: Instance, formulation: str, workers: int) -> None:
     """Long before the limit, with a certificate that the checker accepts and that is near enough;
@@ -50,7 +51,7 @@ def test_it_stops_there(instance: Instance, formulation: str, workers: int) -> N
 
 def test_a_gap_that_was_not_reached_is_refuted(instance: Instance) -> None:
     """Verify and the checker hold the words ``gap`` against the settings and the certificate."""
-    settings = Settings(time_limit=300, workers=1, gap=GAP, polish=False)
+    settings = Settings(time_limit=300, workers=2, gap=GAP, polish=False)
     outcome = solve(instance, "auto", settings)
     asked: list[object] = [1e-9, None, True, float("nan")]
     for gap in asked:
