@@ -101,12 +101,19 @@ def test_a_table_without_whole_option() -> None:
     assert outcome.status == Status.UNKNOWN and "'t' has no option that leaves it" in outcome.note
 
 
-@settings(max_examples=60, deadline=None)
-@given(instances())
-def test_never_better_than_exact(instance: Instance) -> None:
-    """Its answers pass the check and cost at least the optimum."""
-    for strategy in Strategy:
-        outcome = distemb(instance, strategy=str(strategy))
-        if outcome.objective is not None:
-            truth = brute_force(instance).objective
-            assert truth is not None and outcome.objective >= truth
+def test_never_better_than_exact() -> None:
+    """Its answers cost at least the optimum, and of sixty instances some have one."""
+    answers = []
+
+    @settings(max_examples=60, deadline=None)
+    @given(instances())
+    def each(instance: Instance) -> None:
+        for strategy in Strategy:
+            outcome = distemb(instance, strategy=str(strategy))
+            if outcome.objective is not None:
+                truth = brute_force(instance).objective
+                assert truth is not None and outcome.objective >= truth
+                answers.append(outcome)
+
+    each()
+    assert len(answers) >= 3

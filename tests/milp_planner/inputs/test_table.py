@@ -57,7 +57,8 @@ def test_one_dist_type_needs_no_brackets() -> None:
 def test_column_width_may_be_the_whole_table() -> None:
     """A column shard as wide as the table is the table."""
     limits = {"column_widths": [4, 8], "pin": {"column_width": 8}}
-    assert Table.from_dict(table(dim=8, constraints=limits)).constraints.pin is not None
+    pin = Table.from_dict(table(dim=8, constraints=limits)).constraints.pin
+    assert pin is not None and pin.column_width == 8
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,10 @@ def cells(options: Options, option: int, ranks: int) -> int:
 def test_shards_cover_the_table(rows: int, dim: int, machines: int) -> None:
     """Every option but data_parallel places every cell exactly once."""
     options = priced({"rows": rows, "dim": dim}, machines=machines, ranks=4)
-    for option in options.of(0):
-        if options.choices[option].sharding != "data_parallel":
-            assert cells(options, option, 4 * machines) == rows * dim, options.names[option]
+    split = [o for o in options.of(0) if options.choices[o].sharding != "data_parallel"]
+    assert {options.choices[o].sharding for o in split} >= {"table_wise", "row_wise"}
+    for option in split:
+        assert cells(options, option, 4 * machines) == rows * dim, options.names[option]
 
 
 def test_uneven_columns_take_the_rest() -> None:

@@ -1,0 +1,180 @@
+"""Mutation score: do the tests notice when the code is changed?
+
+``pip install -e '.[test]' mutmut`` and then ``nice -n 19 python benchmarks/mutation/run.py -o
+benchmarks/mutation/results/DATE.json``. `mutmut <https://mutmut.readthedocs.io>`_ changes one
+operator, constant, argument or text of a copy of this checkout at a time and runs the tests that
+reach the changed function. What is stored of every file: how many changes there are, how many were
+drawn and tried, how many a test noticed, and the others as diffs. A change that makes a test run
+out of time (15 times what it takes, and a second) counts as noticed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from importlib.metadata import version
+from pathlib import Path
+from random import Random
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: What is changed.
+CHANGED = [
+    "formulations/result/check.py",
+    "formulations/checker.py",
+    "formulations/model/*",
+    "milp_planner/pricing/storage.py",
+    "milp_planner/pricing/ledger.py",
+]
+
+#: What has to notice: the tests of these files, and of what is built on them at once.
+TESTS = [
+    "tests/formulations/result",
+    "tests/formulations/model",
+    "tests/formulations/proof",
+    "tests/formulations/test_checker.py",
+    "tests/formulations/test_checker_constraints.py",
+    "tests/formulations/test_checker_packing.py",
+    "tests/formulations/test_checker_page.py",
+    "tests/formulations/test_checker_plan.py",
+    "tests/formulations/test_checker_reading.py",
+    "tests/formulations/test_exact.py",
+    "tests/formulations/test_fusion.py",
+    "tests/milp_planner/plans/test_ledger.py",
+    "tests/milp_planner/plans/test_moments.py",
+    "tests/milp_planner/pricing",
+]
+
+#: Left out: the first counts stack frames, of which mutmut adds one a call; the second runs the
+#: checker where nothing is installed, mutmut neither.
+LEFT_OUT = [
+    "tests/formulations/test_checker_packing.py::test_too_many_sizes",
+    "tests/formulations/test_checker_plan.py::test_stands_alone",
+]
+
+#: mutmut's exit codes of a change that no test noticed (mutmut/stats.py).
+SURVIVED, UNREACHED = {0}, {5, 33}
+
+ARGUMENTS = [f"--deselect={test}" for test in LEFT_OUT]
+
+SETTINGS = f"""
+[tool.mutmut]
+source_paths = ["formulations", "milp_planner"]
+only_mutate = {json.dumps(CHANGED)}
+also_copy = ["benchmarks", "cuda_routing", "docs", "scenarios"]
+pytest_add_cli_args = {json.dumps(["-p", "no:cacheprovider", "-m", "not slow", *ARGUMENTS])}
+pytest_add_cli_args_test_selection = {json.dumps(TESTS)}
+process_isolation = "forkserver"
+track_dependencies = false
+use_git_change_detection = false
+"""
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--each", type=int, default=120, help="changes tried of every file")
+    parser.add_argument(
+        "--only", nargs="*", default=[""], help="files whose path holds one of these"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="draws the changes")
+    parser.add_argument(
+        "--folder", type=Path, help="where to work, and to go on if it is not empty"
+    )
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    args = parser.parse_args()
+    folder = args.folder or Path(tempfile.mkdtemp(prefix="mutation-"))
+    begun = time.perf_counter()
+    prepare(folder)
+    names = {path: every for path, every in mutants(folder).items()
+             if any(part in path for part in args.only)}  # fmt: skip
+    random = Random(args.seed)
+    drawn = {path: sorted(random.sample(every, min(args.each, len(every))))
+             for path, every in names.items()}  # fmt: skip
+    mutmut(
+        folder, "run", "--max-children", "1", *(name for some in drawn.values() for name in some)
+    )
+    result = {
+        "commit": git("rev-parse", "--short", "HEAD").strip(),
+        "mutmut": version("mutmut"),
+        "seed": args.seed,
+        "seconds": round(time.perf_counter() - begun),
+        "files": {path: judged(folder, path, len(names[path]), drawn[path]) for path in names},
+    }
+    args.output.parent.mkdir(parents=True, exist_ok=True)
+    args.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+def prepare(folder: Path) -> None:
+    """Copy the checkout, unless it is there, and let mutmut write all changes into its copy."""
+    if not (folder / "mutants").exists():
+        for name in git("ls-files", "-z").split("\0")[:-1]:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+        with (folder / "pyproject.toml").open("a", encoding="utf-8") as file:
+            file.write(SETTINGS)
+        mutmut(folder, "run", "--max-children", "1", "formulations.result.check.x_check__mutmut_1")
+
+
+def mutants(folder: Path) -> dict[str, list[str]]:
+    """Names of all changes, by file."""
+    return {path: list(codes) for path in sources(folder) if (codes := exit_codes(folder, path))}
+
+
+def sources(folder: Path) -> list[str]:
+    """The files that mutmut may change, as paths in the checkout."""
+    return sorted(str(p.relative_to(folder)) for glob in CHANGED for p in folder.glob(glob)
+                  if p.suffix == ".py")  # fmt: skip
+
+
+def exit_codes(folder: Path, path: str) -> dict[str, int | None]:
+    """How the tests ended, by change; None for one not tried."""
+    meta = folder / "mutants" / f"{path}.meta"
+    if not meta.exists():
+        return {}
+    codes: dict[str, int | None] = json.loads(meta.read_text())["exit_code_by_key"]
+    return codes
+
+
+def judged(folder: Path, path: str, there: int, drawn: list[str]) -> dict[str, Any]:
+    """What became of the changes of one file."""
+    codes = exit_codes(folder, path)
+    tried = [name for name in drawn if codes[name] is not None]
+    kinds = Counter("survived" if codes[n] in SURVIVED else
+                    "unreached" if codes[n] in UNREACHED else "noticed" for n in tried)  # fmt: skip
+    left = [name for name in tried if codes[name] in SURVIVED | UNREACHED]
+    return {"changes": there, "tried": len(tried), **kinds,
+            "left": {name: diff(folder, name) for name in left}}  # fmt: skip
+
+
+def diff(folder: Path, name: str) -> list[str]:
+    """The changed lines of one change."""
+    shown = mutmut(folder, "show", name).splitlines()
+    return [line for line in shown if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+
+
+def mutmut(folder: Path, *arguments: str) -> str:
+    """Run mutmut in the copy."""
+    command = [sys.executable, "-m", "mutmut", *arguments]
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        sys.exit(f"mutmut {arguments[0]}: exit {done.returncode}\n{done.stdout[-5000:]}")
+    return done.stdout
+
+
+def git(*arguments: str) -> str:
+    """What git says of this checkout."""
+    return subprocess.run(
+        ["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+
+
+if __name__ == "__main__":
+    main()
