@@ -108,7 +108,7 @@ def test_large_instances_are_answered_truly(monkeypatch: pytest.MonkeyPatch) -> 
                 given_.add("bound")
             if least.impossible:
                 assert not fits(with_capacity(instance, [resource.name], 10**6))
-                        drop = fewest_drops(instance, Asker(limits))
+        drop = fewest_drops(instance, Asker(limits))
         if drop.tables is not None:
             assert fits(only(instance, set(instance.table_names) - set(drop.tables)))
             assert drop.bound is None or drop.bound <= len(drop.tables)
