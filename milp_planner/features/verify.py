@@ -19,6 +19,7 @@ from formulations.result.verify import Claim, Verification, refuted_by_the_check
 from formulations.result.verify import verify as verify_outcome
 from milp_planner.drawing.units import MOST_OF_A_RESTRICTION, shorten
 from milp_planner.errors import BadInput, PlannerError
+from milp_planner.inputs.sharding_group import is_group_of_its_whole
 from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import is_plan, plan_from_dict, read_document, uncollected
@@ -129,6 +130,8 @@ def _repriced(plan: Plan) -> Claim:
     Of a plan that another version priced it cannot be said, unless it does.
     """
     try:
+        if not is_group_of_its_whole(plan.cluster):
+            return Claim("pricing", False, "its cluster is no sharding group of the one it says")
         same, text = _priced_alike(plan), "the embedded model, cluster and profile give another "
         text += "instance than the one embedded: it was changed"
     except PlannerError as error:

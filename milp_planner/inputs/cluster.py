@@ -16,6 +16,7 @@ from milp_planner.inputs.quantities import show
 from milp_planner.inputs.spec import Bytes, Percent, Spec, as_tuple
 from milp_planner.inputs.ssd import Ssd
 from milp_planner.inputs.table import Name, Table
+from milp_planner.inputs.two_d import TwoD
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -112,6 +113,8 @@ class Cluster(Spec):
     """Memory the embeddings may not use."""
     interconnect: Interconnect | None = None
     """Links between ranks; needed with more than one rank."""
+    two_d: TwoD | None = None
+    """Division into sharding groups that each hold every table; absent, there is one."""
 
     @model_validator(mode="before")
     @classmethod
@@ -156,6 +159,12 @@ class Cluster(Spec):
     def num_ranks(self) -> int:
         """Number of ranks of all machines."""
         return sum(len(machine.ranks) for machine in self.machines)
+
+    @property
+    def replicas(self) -> int:
+        """How many sharding groups like this one there are; 1 where the cluster is not divided."""
+        whole = None if self.two_d is None else self.two_d.whole
+        return 1 if whole is None else whole.num_ranks // self.num_ranks
 
     @property
     def ranks(self) -> tuple[Rank, ...]:
@@ -282,6 +291,9 @@ class Cluster(Spec):
             (m.ssd.bandwidth / len(m.ranks) for m in self.machines if m.ssd), default=float("inf")
         )
 
+
+TwoD.model_rebuild(_types_namespace={"Cluster": Cluster})
+Cluster.model_rebuild()
 
 _SUGAR = {"ranks_per_machine": "ranks", "hbm": "hbm", "ddr": "ddr", "ssd": "ssd"}
 """Fields next to ``machines: N``, and what they are called inside each machine."""

@@ -9,6 +9,7 @@ loaded link, the bottleneck.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Annotated, Any
@@ -186,6 +187,34 @@ def reduce_scatter_bandwidth(graph: nx.Graph, ranks: Iterable[int]) -> float:
         max(k, total - k) / (total * bandwidth) for k, total, bandwidth in _cuts(graph, set(ranks))
     ]
     return _inverse(load)
+
+
+def concurrent_bandwidth(graph: nx.Graph, sets: Sequence[Run]) -> float:
+    """Bytes per second at which every set of ranks reduce-scatters a buffer, all at the same time.
+
+    A link carries max(k, n − k)/n of a buffer for every set of n ranks of which it separates k, as
+    in :func:`milp_planner.inputs.interconnect.reduce_scatter_bandwidth`; their sum over its
+    bandwidth counts.
+    """
+    import networkx as nx
+
+    above = dict(nx.bfs_predecessors(graph, next(iter(graph))))
+    load: dict[int | str, float] = {}
+    for ranks in sets:
+        below = Counter(node for rank in ranks for node in _path(above, rank))
+        for node, k in below.items():
+            if k < len(ranks):
+                share = max(k, len(ranks) - k) / len(ranks)
+                bandwidth = graph.edges[node, above[node]]["bandwidth"]
+                load[node] = load.get(node, 0.0) + share / bandwidth
+    return _inverse([*load.values()])
+
+
+def _path(above: dict[int | str, int | str], node: int | str) -> Iterator[int | str]:
+    """A node and those above it, without the root."""
+    while node in above:
+        yield node
+        node = above[node]
 
 
 def _cuts(graph: nx.Graph, ranks: set[int]) -> Iterator[tuple[int, int, int]]:

@@ -17,9 +17,16 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.files import load_cluster, load_model
 from milp_planner.inputs.problems import choice as nearest
+from milp_planner.inputs.sharding_group import group_of
 from milp_planner.pricing import price
-from milp_planner.pricing.ledger import MOMENTS, SHARD_ENTRIES, alive, binding
-from milp_planner.pricing.options import PHASES, Choice, Options
+from milp_planner.pricing.ledger import (
+    MOMENTS,
+    SHARD_ENTRIES,
+    alive,
+    alive_outside_exchange,
+    binding,
+)
+from milp_planner.pricing.options import Choice, Options
 from milp_planner.pricing.outside import capacities
 
 _WHERE = {
@@ -60,7 +67,7 @@ def compile_instance(
         name=f"{options.model.name}@{options.cluster.name}",
         source=f"milp-planner, profile {options.profile.name}",
         machines=options.cluster.machine_ranks,
-        phases=PHASES,
+        phases=options.phases,
         objective=Objective(objective),
         resources=resources,
         table_names=tuple(t.name for t in options.model.tables),
@@ -177,9 +184,12 @@ def _hbm_use(options: Options) -> dict[str, IntArray]:
     if options.model.workload.buffers == "additive" or len(used) < 2:
         return use
     option = np.repeat(np.arange(len(options)), np.diff(options.entries.first))
-    collective, always = options.collective[option], options.entries.hbm
+    collective = options.collective[option]
+    always = {moment: ledger @ alive_outside_exchange(moment) for moment in MOMENTS}
     return {
-        f"{moment}:{options.collectives[c]}": np.where(np.isin(collective, (c, -1)), held, always)
+        f"{moment}:{options.collectives[c]}": np.where(
+            np.isin(collective, (c, -1)), held, always[moment]
+        )
         for moment, held in use.items()
         for c in used
     }
@@ -248,8 +258,10 @@ def to_model(source: ModelSource) -> Model:
 
 
 def to_cluster(source: ClusterSource) -> Cluster:
-    """The cluster itself; as :func:`to_model`."""
-    return source if isinstance(source, Cluster) else _read(source, "cluster", load_cluster)
+    """The cluster itself, as :func:`to_model`; of one that names its division into sharding groups,
+    one of these."""
+    found = source if isinstance(source, Cluster) else _read(source, "cluster", load_cluster)
+    return found if found.two_d is None or not found.two_d.named else group_of(found)
 
 
 def _read(source: object, what: str, load: Callable[[Path], Input]) -> Input:

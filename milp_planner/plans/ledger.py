@@ -16,12 +16,12 @@ from milp_planner.plans.placement import Plan
 from milp_planner.pricing.held import FOLLOW_ROWS, Held, held_by
 from milp_planner.pricing.ledger import (
     CHECKPOINT,
-    DENSE,
     MOMENTS,
     RANK_ENTRIES,
     SHARD_ENTRIES,
     SHARD_NAMES,
     alive,
+    alive_outside_exchange,
 )
 from milp_planner.pricing.outside import OUTSIDE, assumed_ddr, exchange_bytes, outside, outside_ddr
 
@@ -137,14 +137,15 @@ def is_charged(plan: Plan, held: Held) -> bool:
     """Whether the plan's Instance counts these bytes, those of HBM at some moment."""
     rows, instance = _rows(plan), plan.instance
     at = [held.ledger @ alive_at(moment) for moment in MOMENTS]
-    kept = held.ledger @ (alive_at(DENSE))
+    kept = [held.ledger @ alive_outside_exchange(moment) for moment in MOMENTS]
     for index, resource in enumerate(instance.resources):
         if resource.name == "ssd_step":
             continue  # traffic, not bytes that stay
         use = instance.shard_use[rows, index]
         likely = {"ddr": [held.ddr], "ssd": [held.ssd]}.get(resource.name, at)
-        alone = kept if ":" in resource.name else likely[0]  # other collectives than its own
-        if not any(bool(((use == each) | (use == alone)).all()) for each in likely):
+        alone = kept if ":" in resource.name else likely  # other collectives than its own
+        pairs = zip(likely, alone, strict=True)
+        if not any(bool(((use == each) | (use == other)).all()) for each, other in pairs):
             return False
     return True
 

@@ -24,7 +24,7 @@ from milp_planner.inputs.table import (
     Table,
 )
 from milp_planner.pricing import hugectr
-from milp_planner.pricing.options import BY_MACHINE, SHARDING_TYPES, WHOLE_ROWS, Choice
+from milp_planner.pricing.options import BY_MACHINE, SHARDING_TYPES, TIERED, WHOLE_ROWS, Choice
 from milp_planner.pricing.storage import KEY_VALUE_STATE
 
 LEAST_WIDTH = 32
@@ -79,6 +79,8 @@ class Site:
     """Whether any machine has SSD."""
     span: int = 1
     """Machines over which table-row-wise and grid shards split rows."""
+    replicated: bool = False
+    """Whether there are other sharding groups that hold the same tables."""
 
     @property
     def ranks(self) -> int:
@@ -93,7 +95,8 @@ class Site:
 
 def site_of(cluster: Cluster) -> Site:
     """The site that a cluster is."""
-    return Site(cluster.machine_ranks, cluster.cpu_only, cluster.has_ssd, cluster.span)
+    replicated = cluster.replicas > 1
+    return Site(cluster.machine_ranks, cluster.cpu_only, cluster.has_ssd, cluster.span, replicated)
 
 
 @dataclass(frozen=True)
@@ -214,8 +217,20 @@ def _mode_fields(traits: TableTraits, site: Site) -> Iterator[dict[str, Any]]:
                 yield {"mode": mode, "ratio": ratio, "dist_type": dist_type, "caching_group": group}
 
 
+UNSYNCED = {
+    "HYBRID": "TorchRec's tables have no such mode",
+    "CACHING": "sync() of 2D averages rows in host memory without those that a cache has changed",
+    "SSD": "sync() of 2D averages no rows on SSD",
+}
+"""Why modes with two tiers are not offered where sharding groups are averaged."""
+
+
 def _without_store(traits: TableTraits, site: Site) -> Iterator[str]:
     """Why SSD is not offered, where it is asked for; why a virtual table is offered nothing."""
+    if site.replicated and traits.constraints.modes is not None:
+        for mode in set(traits.constraints.modes) & {*TIERED}:
+            yield f"{mode}: {UNSYNCED[mode]}"
+        return
     if not traits.virtual and "SSD" not in (traits.constraints.modes or ()):
         return
     if traits.no_store:
@@ -249,6 +264,8 @@ def _modes(traits: TableTraits, site: Site) -> Iterator[tuple[Mode, Fraction]]:
     ]
     for each, grid in listed:
         if site.cpu_only and each != "HOST_ONLY":
+            continue
+        if site.replicated and each in TIERED:
             continue
         if traits.kind == "hugectr" and each != "HBM_ONLY":
             continue

@@ -10,13 +10,19 @@ TorchRec 1.8.0, ``planner/estimator`` (communication) and ``planner/constants.py
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
 from milp_planner.inputs.cluster import Cluster
-from milp_planner.inputs.interconnect import all_to_all_bandwidth, reduce_scatter_bandwidth
+from milp_planner.inputs.interconnect import (
+    all_to_all_bandwidth,
+    concurrent_bandwidth,
+    reduce_scatter_bandwidth,
+)
 from milp_planner.inputs.model import Workload
 from milp_planner.inputs.table import ELEMENT_BYTES, Table
+from milp_planner.inputs.two_d import replica_sets
 from milp_planner.pricing.units import BoolArray, FloatArray, Numbers
 
 
@@ -47,10 +53,13 @@ class Links:
     across: float
     """One rank's way to the other row groups: the second step of table-row-wise."""
     all_reduce: float
-    """Bytes of gradient per second of an all-reduce over all ranks (data-parallel)."""
+    """Bytes of gradient per second of an all-reduce over all ranks of all sharding groups
+    (data-parallel)."""
     groups: int
     """Row groups."""
     ranks: int
+    replica: float = inf
+    """Reduce-scatter among the replicas of a rank in other sharding groups."""
 
 
 def links_of(cluster: Cluster) -> Links:
@@ -59,7 +68,7 @@ def links_of(cluster: Cluster) -> Links:
     The slowest machine counts where machines differ. An all-reduce is a reduce-scatter and an
     all-gather, so it runs at half their bandwidth.
     """
-    graph = cluster.graph()
+    graph, whole = cluster.graph(), None if cluster.two_d is None else cluster.two_d.whole
     everyone = range(cluster.num_ranks)
     groups = cluster.row_groups
     distinct = {len(ranks): ranks for ranks in groups}.values()
@@ -70,9 +79,10 @@ def links_of(cluster: Cluster) -> Links:
         local=min(reduce_scatter_bandwidth(graph, ranks) for ranks in distinct),
         local_all_to_all=min(all_to_all_bandwidth(graph, ranks) for ranks in distinct),
         across=_across(cluster),
-        all_reduce=scatter / 2,
+        all_reduce=scatter / 2 if whole is None else links_of(whole).all_reduce,
         groups=len(groups),
         ranks=cluster.num_ranks,
+        replica=_replica_bandwidth(cluster),
     )
 
 
@@ -83,6 +93,21 @@ def _across(cluster: Cluster) -> float:
         return float("inf")
     several = len(links.domain_machines(len(cluster.machines))) > 1
     return float((links.inter_machine if several else None) or links.in_domain)
+
+
+def _replica_bandwidth(cluster: Cluster) -> float:
+    """Bytes per second of a reduce-scatter among replicas while all sets of them do one.
+
+    Infinite where there are no replicas.
+    """
+    two_d = cluster.two_d
+    if two_d is None or two_d.whole is None or cluster.replicas == 1:
+        return float("inf")
+    size, layout = two_d.sharding_group_size, two_d.layout
+    assert isinstance(size, int)
+    return concurrent_bandwidth(
+        two_d.whole.graph(), replica_sets(two_d.whole.num_ranks, size, layout)
+    )
 
 
 def whole_rows_seconds(output: FloatArray, links: Links) -> FloatArray:

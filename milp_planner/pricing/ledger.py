@@ -37,6 +37,10 @@ CHECKPOINT = "checkpoint"
 MOMENTS = (FORWARD_SEND, FORWARD_RECEIVE, DENSE, BACKWARD_SEND, BACKWARD_RECEIVE, UPDATE)
 """Moments of a step at which memory can be fullest, in order."""
 _ALWAYS = frozenset(MOMENTS)
+_FORWARD = frozenset({FORWARD_SEND, FORWARD_RECEIVE})
+_LOOKUPS = _FORWARD | {BACKWARD_RECEIVE, UPDATE}
+_FORWARD = frozenset({FORWARD_SEND, FORWARD_RECEIVE})
+_LOOKUPS = _FORWARD | {BACKWARD_RECEIVE, UPDATE}
 _OWNERS = frozenset({FORWARD_SEND, BACKWARD_RECEIVE})
 """A replica's gradient is there in the backward pass only. It is counted in the forward exchange
 besides, so that this moment implies the other: one resource fewer for few bytes too many."""
@@ -64,7 +68,11 @@ SHARD_ENTRIES = (
     Entry("encoding", frozenset({FORWARD_SEND}), "output · (wire/element + 1 if the codec clamps)"),
     Entry("gradients", frozenset({BACKWARD_RECEIVE}), "output · (1 + wire/element); sequences + 1"),
     Entry("gradient_bucket", _ALWAYS, "data-parallel: as the weights"),
+    Entry("gathered_weights", _LOOKUPS, "2D, fully sharded: the whole weights, as looked up"),
+    Entry("padded_weights", _FORWARD, "2D: a padded copy where replicas do not divide the weights"),
     Entry("dense_gradients", _OWNERS, "data-parallel: as the weights, before the bucket"),
+    Entry("gathered_weights", _LOOKUPS, "2D, fully sharded: the whole weights, to be looked up"),
+    Entry("padded_weights", _FORWARD, "2D: a padded copy, if replicas do not divide the weights"),
 )
 """What shards hold, in the order of ``Entries.ledger``'s columns."""
 SHARD_NAMES = tuple(entry.name for entry in SHARD_ENTRIES)
@@ -83,6 +91,22 @@ RANK_ENTRIES = (
 )
 """What every rank holds of the exchange wherever tables lie."""
 RANK_NAMES = tuple(entry.name for entry in RANK_ENTRIES)
+
+
+ROWS_OF_A_MOMENT = ("gathered_weights", "padded_weights")
+"""Entries that come and go and yet belong to no exchange."""
+
+
+def alive_outside_exchange(moment: str) -> IntArray:
+    """Which entries of shards are alive at a moment though nothing of their own is exchanged then:
+    0 or 1 each, int64 array [entries]."""
+    return np.array(
+        [
+            DENSE in entry.moments or (entry.name in ROWS_OF_A_MOMENT and moment in entry.moments)
+            for entry in SHARD_ENTRIES
+        ],
+        dtype=np.int64,
+    )
 
 
 def alive(entries: tuple[Entry, ...], moment: str) -> IntArray:

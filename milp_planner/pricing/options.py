@@ -145,6 +145,8 @@ def kernel_of(
 
 PHASES = ("fwd_compute", "fwd_comms", "bwd_compute", "bwd_comms", "prefetch")
 """Columns of ``Entries.cost``."""
+SYNC = "sync"
+"""One more where sharding groups are averaged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +169,7 @@ class Entries:
     ssd_step: IntArray
     """Bytes that SSD reads and writes in a step; int64 array [entries]."""
     cost: IntArray
-    """Picoseconds a phase; int64 array [entries, 5]."""
+    """Picoseconds a phase; int64 array [entries, phases]."""
     move: IntArray
     """Bytes that travel when the table moves: weights and optimizer state; int64 array [entries].
     """
@@ -219,6 +221,11 @@ class Options:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        """Names of the columns of ``entries.cost``."""
+        return (*PHASES, SYNC) if self.cluster.replicas > 1 else PHASES
 
     def of(self, table: int) -> range:
         """Option indices of a table."""

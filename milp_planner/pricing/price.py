@@ -11,6 +11,7 @@ from formulations.instance import MAX_ACTIVITY, MAX_VALUE
 from milp_planner.errors import CHECK, BadInput, Problem
 from milp_planner.inputs.cluster import Cluster, mismatches
 from milp_planner.inputs.model import Model
+from milp_planner.inputs.sharding_group import group_of, unsynced
 from milp_planner.inputs.table import Table
 from milp_planner.pricing import hugectr
 from milp_planner.pricing.enumeration import Enumeration, enumerations_of, site_of
@@ -28,6 +29,7 @@ from milp_planner.pricing.options import (
 )
 from milp_planner.pricing.outside import capacities
 from milp_planner.pricing.profile import Profile, load_profile
+from milp_planner.pricing.replicas import sync_seconds
 from milp_planner.pricing.shards import exchanged_by, offsets, shard_bytes, shard_seconds, shards_of
 from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, picoseconds
 
@@ -37,10 +39,12 @@ def price(
 ) -> Options:
     """Every legal option of every table, with bytes and picoseconds of each of its shards.
 
-    At the cluster's own profile and links where none are given. BadInput when a constraint names a
+    At the cluster's own profile and links where none are given; of a divided cluster, those of one
+    sharding group. BadInput when a constraint names a
     rank that is not there, a table has no legal option (the sentence says why), its sizes leave the
     integers an Instance allows, or the profile is unknown.
     """
+    cluster = group_of(cluster)
     enumerations = _enumerations(model, cluster)
     profile = load_profile(cluster.profile) if profile is None else profile
     job = job_of(model, cluster, profile, links_of(cluster) if links is None else links)
@@ -78,7 +82,8 @@ def price(
 
 def _enumerations(model: Model, cluster: Cluster) -> list[Enumeration]:
     """The enumeration of every table; every table that has none is reported at once."""
-    enumerations, wrong = enumerations_of(model, cluster), mismatches(model, cluster)
+    enumerations = enumerations_of(model, cluster)
+    wrong = mismatches(model, cluster) | unsynced(model, cluster)
     for table, legal in zip(model.tables, enumerations, strict=True):
         if not legal.choices and table.name not in wrong:
             wrong[table.name] = Problem(_no_option(cluster, table, legal))
@@ -130,6 +135,8 @@ def _price_entries(
         seconds = hugectr.shard_seconds(job, options, shards)
     else:
         seconds = shard_seconds(job, options, shards, exchanged, bandwidth, misses, stored)
+    if job.cluster.replicas > 1:
+        seconds = np.column_stack([seconds, sync_seconds(job, options, shards)])
     check_seconds(job, seconds, options.table)
     return Entries(
         first=first,
@@ -269,6 +276,7 @@ def _largest_sum(options: Options) -> float:
     memory = [entries.hbm + entries.buffer, entries.ddr, entries.ssd, entries.ssd_step]
     columns = np.column_stack([entries.cost, *memory])
     values = columns.astype(np.float64)
-    each = np.column_stack([values[:, :5].sum(axis=1), values[:, 5:]]) * times
+    phases = entries.cost.shape[1]
+    each = np.column_stack([values[:, :phases].sum(axis=1), values[:, phases:]]) * times
     per_option = np.add.reduceat(each, entries.first[:-1])
     return float(np.maximum.reduceat(per_option, options.first[:-1]).sum(axis=0).max())

@@ -22,6 +22,7 @@ from milp_planner.pricing.ledger import (
 )
 from milp_planner.pricing.options import WHOLE_ROWS, Choice
 from milp_planner.pricing.popularity import rank_factors
+from milp_planner.pricing.replicas import shard_rows
 from milp_planner.pricing.step import priced_by_step, step_seconds
 from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, ceil_div
 
@@ -262,6 +263,7 @@ def shard_bytes(
         ledger[dynamic], ddr[dynamic], move[dynamic] = _dynamicemb(
             job.tables, options.at(dynamic), shards.rows[dynamic], model
         )
+    shard_rows(job, options, shards, ledger)
     ddr = ddr + staged_bytes(job.model, move, ssd)
     _exchange_entries(job, options, shards, exchanged, ledger)
     ledger[shards.rows <= 0] = 0

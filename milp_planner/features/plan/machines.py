@@ -20,8 +20,13 @@ SHARE = 0.3
 def with_machines(cluster: Cluster, count: int) -> Cluster:
     """The cluster with so many machines like its first, in domains like its first.
 
-    BadInput when it has no links for them.
+    BadInput when it has no links for them, or is one of several sharding groups.
     """
+    if cluster.replicas > 1:
+        raise BadInput(
+            f"cluster {cluster.name}: is one of {cluster.replicas} sharding groups; allowed, where "
+            "machines are counted: a cluster without two_d"
+        )
     data = cluster.to_dict()
     data["machines"] = [data["machines"][0]] * count
     links = cluster.interconnect
@@ -42,7 +47,8 @@ def with_more_machines(
     between machines that the cluster does not describe is taken to be as fast as that inside one.
     """
     diagnosis = outcome.detail.get("diagnosis")
-    if not isinstance(diagnosis, Mapping) or len(set(cluster.machines)) > 1:
+    alike = len(set(cluster.machines)) == 1 and cluster.replicas == 1
+    if not isinstance(diagnosis, Mapping) or not alike:
         return outcome
     asker = Asker(replace(settings, time_limit=seconds, options={}, work_limit=None))
     found = _search(model, _linked(cluster), asker)

@@ -1,0 +1,132 @@
+"""Sharding groups: TorchRec's layouts, one group as a cluster, and what does not divide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from milp_planner.errors import BadInput
+from milp_planner.inputs import Cluster
+from milp_planner.inputs.interconnect import concurrent_bandwidth, reduce_scatter_bandwidth
+from milp_planner.inputs.sharding_group import group_of, is_group_of_its_whole
+from milp_planner.inputs.two_d import TwoD, replica_sets, sharding_groups
+from tests.milp_planner.pricing.build import cluster
+
+LINKS = {"intra_machine": "400GB/s", "inter_machine": "50GB/s"}
+UNEVEN = {**LINKS, "domains": {"machines": [8, 16]}}
+
+
+def divided(size: Any, layout: str, machines: int = 8, ranks: int = 8, **fields: Any) -> Cluster:
+    """Equal machines divided into groups."""
+    two_d = {"sharding_group_size": size, "layout": layout, "strategy": "default"}
+    return cluster(machines, ranks, two_d=two_d, **fields)
+
+
+def test_layouts_are_those_of_torchrec() -> None:
+    """64 ranks in groups of 16: what TorchRec's remapping gives (its ranks 0, 4, … and 0, 1, …)."""
+    assert sharding_groups(64, 16, "strided")[0] == tuple(range(0, 64, 4))
+    assert replica_sets(64, 16, "strided")[0] == (0, 1, 2, 3)
+    assert sharding_groups(64, 16, "contiguous")[1] == tuple(range(16, 32))
+    assert replica_sets(64, 16, "contiguous")[0] == (0, 16, 32, 48)
+
+
+@pytest.mark.parametrize(
+    ("size", "layout", "machines", "each"),
+    [
+        (16, "strided", 8, 2),
+        (16, "contiguous", 2, 8),
+        (4, "strided", 4, 1),
+        (4, "contiguous", 1, 4),
+    ],
+)
+def test_a_group_has_its_ranks_share_of_each_machine(
+    size: int, layout: str, machines: int, each: int
+) -> None:
+    """8 machines of 8 ranks: so many machines, ranks on each, and DDR by its ranks."""
+    group = group_of(divided(size, layout, ddr="1024GB"))
+    assert [len(machine.ranks) for machine in group.machines] == [each] * machines
+    assert {machine.ddr_bytes for machine in group.machines} == {128 * 10**9 * each}
+    assert group.replicas == 64 // size
+
+
+def test_reserved_ddr_is_shared_too() -> None:
+    """Of 30 bytes reserved on a machine of 8 ranks, 2 ranks reserve 7.5, rounded up."""
+    group = group_of(divided(16, "strided", reservations={"ddr_bytes": 30}))
+    assert group.reservations.ddr_bytes == 8
+
+
+def test_a_group_is_read_back_and_recognised() -> None:
+    """As written in a plan.json; another memory than its whole's is noticed."""
+    group = group_of(divided(16, "contiguous"))
+    assert Cluster.from_dict(group.to_dict()) == group
+    assert group_of(group) is group
+    assert is_group_of_its_whole(group)
+    document = group.to_dict()
+    document["machines"][0]["ddr"] += 2**30
+    assert not is_group_of_its_whole(Cluster.from_dict(document))
+
+
+def test_issue_4768() -> None:
+    """96 ranks, 4 a machine, domains of 8 and 16 machines, 2 worlds: strided groups of 48 ranks
+    span 8 machines of 2 ranks; contiguous ones do not divide."""
+    group = group_of(divided(48, "strided", 24, 4, interconnect=UNEVEN))
+    assert (len(group.machines), len(group.machines[0].ranks), group.span) == (24, 2, 8)
+    assert [len(ranks) for ranks in group.row_groups] == [16, 16, 16]
+    why = (
+        "found contiguous groups of 48 ranks: row groups of 32 ranks (8 machines of a domain) do "
+        "not divide them; allowed for contiguous groups: 1, 2, 4, 8, 16, 32, 96 ranks"
+    )
+    with pytest.raises(BadInput) as error:
+        group_of(divided(48, "contiguous", 24, 4, interconnect=UNEVEN))
+    assert why in str(error.value)
+
+
+def test_a_span_stated_for_the_whole() -> None:
+    """Domains of 4 machines of 2 ranks, span 4: groups on every second machine span 2 of them;
+    contiguous groups of one machine cannot span 4."""
+    links = {**LINKS, "domains": {"machines": 4, "span": 4}}
+    assert group_of(divided(4, "strided", 8, 2, interconnect=links)).span == 2
+    with pytest.raises(BadInput, match="row groups of 8 ranks"):
+        group_of(divided(2, "contiguous", 8, 2, interconnect=links))
+
+
+def test_groups_must_be_alike() -> None:
+    """A machine of 4 ranks and one of 2: groups of 3 have different machines."""
+    machines = [{"ddr": "1TB", "ranks": n, "hbm": "80GiB"} for n in (4, 2)]
+    two_d = {"sharding_group_size": 3, "layout": "strided", "strategy": "default"}
+    data = {**cluster(2).to_dict(), "machines": machines}
+    group = group_of(Cluster.from_dict({**data, "two_d": two_d}))
+    assert [len(machine.ranks) for machine in group.machines] == [2, 1]
+    with pytest.raises(BadInput, match="their machines or domains differ; allowed for contiguous"):
+        group_of(Cluster.from_dict({**data, "two_d": {**two_d, "layout": "contiguous"}}))
+
+
+def test_what_is_refused() -> None:
+    """Sizes that do not divide, a division left open, replicas that are never averaged."""
+    with pytest.raises(BadInput, match="groups of 24 ranks, which do not divide the 64 ranks"):
+        group_of(divided(24, "strided"))
+    with pytest.raises(BadInput, match="leaves size, layout or strategy to be chosen"):
+        group_of(divided("auto", "strided"))
+    with pytest.raises(BadInput, match=r"two_d\.sync_interval: found never"):
+        cluster(two_d={"strategy": "default", "sync_interval": "never"})
+
+
+def test_choices() -> None:
+    """All divisors, the largest first, in layouts and strategies; never leaves one strategy."""
+    made = [*TwoD().choices(6)]
+    assert [c.sharding_group_size for c in made[::4]] == [6, 3, 2, 1]
+    assert len({(c.layout, c.strategy) for c in made}) == 4
+    named = TwoD.from_dict({"layout": "strided", "sync_interval": "never"})
+    assert {c.strategy for c in named.choices(6)} == {"fully_sharded"}
+
+
+def test_all_replica_sets_share_the_links() -> None:
+    """2 machines of 2 ranks. Replicas side by side use their own links; across, both sets of two
+    send half a buffer each over 100 GB/s; a single set is as the formula for one."""
+    graph = cluster(2, 2).graph()
+    assert concurrent_bandwidth(graph, [(0, 1), (2, 3)]) == pytest.approx(2 * 400e9)
+    assert concurrent_bandwidth(graph, [(0, 2), (1, 3)]) == pytest.approx(100e9)
+    one = reduce_scatter_bandwidth(graph, (0, 1, 2))
+    assert concurrent_bandwidth(graph, [(0, 1, 2)]) == pytest.approx(one)
+    assert concurrent_bandwidth(graph, [(0,), (1,)]) == float("inf")
