@@ -70,6 +70,9 @@ def model_schema() -> Schema:
 def cluster_schema() -> Schema:
     """The schema of a cluster file (JSON schema 2020-12)."""
     schema = _base(Cluster, "A cluster: machines, ranks, links, profile")
+    definitions = schema["$defs"]
+    schema.update(definitions.pop("Cluster"), title=schema["title"])
+    del schema["$ref"], definitions["TwoD"]["properties"]["whole"]  # which nobody writes
     properties = schema["properties"]
     _widen(properties, "machines", _COUNT)
     properties["ranks_per_machine"] = {

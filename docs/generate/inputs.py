@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from milp_planner.inputs import access, cluster, interconnect, model, ssd, table
+from milp_planner.inputs import access, cluster, interconnect, model, ssd, table, two_d
 from milp_planner.inputs.spec import Spec
 
 CLASSES: dict[str, type[Spec]] = {
@@ -43,6 +43,7 @@ CLASSES: dict[str, type[Spec]] = {
         cluster.Reservations,
         interconnect.Interconnect,
         interconnect.Domains,
+        two_d.TwoD,
     )
 }
 """Every class of the two files, by name."""
