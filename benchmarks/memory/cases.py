@@ -96,6 +96,23 @@ def cases() -> list[Case]:
     return found
 
 
+def held_out() -> list[Case]:
+    """Configurations from which no correction of the ledger was read off."""
+    three = {"ranks": 3, "rows": 6000}
+    four = {"ranks": 4, "rows": 8000}
+    return [
+        Case("sequence", "row_wise", dim=48, samples=700, length=5, **three),
+        Case("pooled", "table_wise", dim=96, samples=300, length=3, **three),
+        Case("sequence", "table_wise", dim=16, samples=900, length=2, wire="fp16", **three),
+        Case("pooled", "column_wise", dim=96, samples=300, length=3, wire="fp16", **three),
+        Case("sequence", "column_wise", dim=48, samples=300, length=4, wire="fp16", **three),
+        Case("pooled", "row_wise", dim=24, samples=800, length=6, wire="fp16",
+             optimizer="adagrad", **four),
+        Case("sequence", "row_wise", dim=80, samples=250, length=7, wire="fp16", **four),
+        Case("pooled", "column_wise", dim=64, samples=600, length=2, **four),
+    ]  # fmt: skip
+
+
 def model_of(case: Case) -> Model:
     """The case as a model; the loads of this run are known, so no worse batch is assumed."""
     even = {"max_over_mean": 1.0, "ranks": case.ranks}

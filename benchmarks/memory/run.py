@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.memory.cases import Amounts, Case, cases, predicted
+from benchmarks.memory.cases import Amounts, Case, cases, held_out, predicted
 
 
 def measured(same: list[Case]) -> list[dict[str, Amounts]]:
@@ -39,6 +39,16 @@ def measured(same: list[Case]) -> list[dict[str, Amounts]]:
     ]
 
 
+def compared(configurations: list[Case]) -> list[dict[str, Any]]:
+    """Each case with what was measured and what the ledger says."""
+    results: list[dict[str, Any]] = []
+    for _, group in groupby(configurations, key=lambda case: case.ranks):
+        same = list(group)
+        for case, live in zip(same, measured(same), strict=True):
+            results.append({"case": case._asdict(), "measured": live, "predicted": predicted(case)})
+    return results
+
+
 def main() -> None:
     """Run, and store as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -46,13 +56,12 @@ def main() -> None:
     parser.add_argument("--only", type=int, help="the first cases alone")
     given = parser.parse_args()
     logging.disable(logging.INFO)
-    results: list[dict[str, Any]] = []
-    for _, group in groupby(cases()[: given.only], key=lambda case: case.ranks):
-        same = list(group)
-        for case, live in zip(same, measured(same), strict=True):
-            results.append({"case": case._asdict(), "measured": live, "predicted": predicted(case)})
+    results = {
+        "cases": compared(cases()[: given.only]),
+        "held_out": compared(held_out()[: given.only]),
+    }
     versions = {name: __import__(name).__version__ for name in ("torch", "torchrec", "fbgemm_gpu")}
-    document = {"date": time.strftime("%Y-%m-%d"), "versions": versions, "cases": results}
+    document = {"date": time.strftime("%Y-%m-%d"), "versions": versions, **results}
     given.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 

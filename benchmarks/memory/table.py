@@ -68,6 +68,22 @@ def summary(cases: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def held_out(cases: list[dict[str, Any]]) -> str:
+    """Fullest moments of the cases that taught the ledger nothing, and their spread."""
+    lines = ["| case | measured, kB | by the ledger, kB | error |", "|---|---|---|---|"]
+    for case in cases:
+        most = [
+            max(sum(case[side][moment].values()) for moment in STEP) / 1000
+            for side in ("measured", "predicted")
+        ]
+        name = Case(**case["case"]).name
+        lines.append(f"| {name} | {most[0]:,.0f} | {most[1]:,.0f} | {signed(fullest(case))} |")
+    head = "| | median | worst | from … to | below by more than 2% |\n|---|---|---|---|---|\n"
+    return "\n".join(
+        [*lines, "", f"{head}| fullest moment | {spread([fullest(case) for case in cases])} |"]
+    )
+
+
 def rows(cases: list[dict[str, Any]]) -> str:
     """Measured bytes and the ledger's error, case by case, moment by moment."""
     moments = (*STATES, *STEP)
@@ -101,7 +117,12 @@ def blocks(result: dict[str, Any]) -> dict[str, str]:
     versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
     text = f"{len(result['cases'])} cases, measured {result['date']} with {versions}."
     cases = result["cases"]
-    return {"summary": f"{summary(cases)}\n\n{text}", "cases": rows(cases), "parts": parts(cases)}
+    return {
+        "summary": f"{summary(cases)}\n\n{text}",
+        "held_out": held_out(result["held_out"]),
+        "cases": rows(cases),
+        "parts": parts(cases),
+    }
 
 
 def picture(result: dict[str, Any]) -> None:
