@@ -1,37 +1,44 @@
-"""Does the published skew explain DLRMv4's out-of-memory failures under row-wise sharding?
+"""Do the published figures explain DLRMv4's out-of-memory failures under row-wise sharding?
 
 Published (mlcommons/training PR 889: the comments of ``yambda_5b.gin`` and the logs): four nodes of
 eight MI350X, 32 ranks of 1024 samples; album_id loads its hot rank 2.8 times the mean when
-row-wise, artist_id 1.3 times. With the stock fp16 codec, which holds 2.5 times its input at its
-peak, the job died at window 235 on a temporary of 42.7 million rows. With the low-memory codec
-(1.5 times) it died near window 248: the hot rank stood at 208 to 238 GiB, then 16 GiB were free,
-then it needed more than 288. With album_id and artist_id column-wise it sat at 58%.
+row-wise, artist_id 1.3 times. With the stock fp16 codec, which clamps a full fp32 copy, the job
+died at window 235 on a temporary of 42.7 million rows. With a codec that casts first it died near
+window 248: the hot rank stood at 208 to 238 GiB, then 16 GiB were free, then it needed more than
+288. With album_id and artist_id column-wise, 16 columns a shard, it sat at 58%.
 
-Method: the memory outside the embeddings (dense part, activations, allocator) is calibrated on the
-58% alone; everything else is the planner's own price of the shipped model, nothing is fitted. Which
-codec ran at the 58% is not said: the low-memory one, if the fixes came in the order of their
-windows. Both are shown.
+Method: what the hottest rank holds of embeddings and their exchange is the ledger's, of the shipped
+model with every table in HBM, at the fullest moment of a step. What it holds besides is calibrated
+on the 58% alone, with the low-memory codec, as the fixes came in the order of their windows; the
+model states it as ``outside_embeddings``. Nothing else is fitted.
 
 ``benchmarks/dlrmv4/page.py`` writes docs/dlrmv4.md and its figure from it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-
-import numpy as np
+from functools import cache
+from typing import Any
 
 from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.files import load_cluster, load_model
-from milp_planner.pricing import Options, price
-from milp_planner.pricing.ledger import SHARD_NAMES
+from milp_planner.pricing.held import held_by
+from milp_planner.pricing.ledger import (
+    MOMENTS,
+    RANK_ENTRIES,
+    SHARD_ENTRIES,
+    SHARD_NAMES,
+)
+from milp_planner.pricing.outside import exchange_bytes
+from milp_planner.pricing.profile import load_profile
+from scenarios import catalog
+from scenarios.batch.vary import vary_cluster, vary_model
 
 GIB = 2**30
 CAPACITY = 288 * GIB
 COLUMN_WISE_SHARE = 0.58
-CODECS = {"low-memory": 1.5, "stock": 2.5}
-"""Peak of the exchange's codec over its input: cast first, or with a full fp32 temporary."""
+CODECS = ("stock", "low_memory")
 BURST_ROWS = 42_700_000
 """Rows of the temporary on which the stock codec failed (81.5 GiB of 512 floats)."""
 PUBLISHED = {
@@ -45,121 +52,140 @@ LENGTHS = {
     2627: "2.69 million ids a rank and table, measured on batches of 1024: the model's",
     2663: "the history that the default strategy (interleaved) gathers, as measured",
     4085: "the history that the strategy last_n gathers, as measured",
+    2048: "max_seq_len of the first runs",
+    2039: "history_length of the first runs",
     1638: "40% of 4096, the fill of the B200 log",
 }
 """Ids a sample of the three sequence tables, with their sources."""
-MOVED = ("album_id", "artist_id")
+MOVED = ("artist_id", "album_id")
 SEQUENCES = ("item_id", *MOVED)
-_SHIPPED = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True)
 class Hot:
-    """The busiest rank under one way of sharding.
+    """The busiest rank: its embeddings and their exchange, in bytes.
 
     Attributes
     ----------
-    tables : int
-        Bytes of rows, optimizer state and ids.
+    moments : dict of str to int
+        All that is alive at each moment of a step.
+    entries : dict of str to int
+        The ledger's entries at the fullest of them.
     rows : float
-        Embeddings it returns in a step.
-    row_bytes : int
-        Of one embedding as the codec gets it.
+        Embeddings it returns in the worst step, in full rows.
     """
 
-    tables: int
+    moments: dict[str, int]
+    entries: dict[str, int]
     rows: float
-    row_bytes: int
 
-    def need(self, codec: float, outside: int, rows: float | None = None) -> int:
-        """Bytes in all, with the exchange at its codec's peak; ``rows`` in place of its own."""
-        returned = self.rows if rows is None else rows
-        return self.tables + outside + round(returned * self.row_bytes * codec)
-
-    def rows_for(self, total: int, codec: float, outside: int) -> float:
-        """Rows with which it would hold so many bytes."""
-        return (total - self.tables - outside) / (self.row_bytes * codec)
+    @property
+    def need(self) -> int:
+        """Bytes at the fullest moment."""
+        return max(self.moments.values())
 
 
-@dataclass(frozen=True)
-class Study:
-    """Both shardings on one number of ranks.
-
-    Attributes
-    ----------
-    ranks : int
-    column, row : Hot
-        album_id and artist_id column-wise, the others row-wise; all row-wise.
-    """
-
-    ranks: int
-    column: Hot
-    row: Hot
-
-    def outside(self, codec: float) -> int:
-        """Bytes outside the embeddings if that codec ran when 58% were in use."""
-        return int(COLUMN_WISE_SHARE * CAPACITY) - self.column.need(codec, 0)
+@cache
+def run() -> tuple[Model, Cluster]:
+    """The shipped model on the 32 ranks of the run, whose hosts had no memory to give."""
+    cluster = vary_cluster(catalog.find_cluster("4x8xmi350x"), {"ddr": 0})
+    return catalog.find_model("dlrmv4-yambda5b"), cluster
 
 
-def study(machines: int = 4, length: int | None = None) -> Study:
-    """Price both shardings on machines of eight MI350X.
+@cache
+def hot(
+    column_wise: tuple[str, ...] = (),
+    codec: str = "low_memory",
+    peak: float | None = None,
+    batch: int = 1024,
+    length: float = 2627,
+    dedup: bool = False,
+) -> Hot:
+    """The busiest rank of the run.
 
     Parameters
     ----------
-    machines : int
-        4 as it ran.
-    length : int, optional
-        Ids a sample of the sequence tables; default: the model's.
+    column_wise : tuple of str
+        Tables cut into one shard of columns a rank; all others are row-wise.
+    codec : {"stock", "low_memory"}
+    peak : float, optional
+        Load of the hot rank over the mean in the worst batch, of artist_id and album_id where they
+        are row-wise; by default their measured averages, with the tail that the planner assumes.
+    batch, length, dedup
+        Samples a rank, ids a sample of the sequence tables, and whether equal ids are sent once.
     """
-    model = load_model(_SHIPPED / "models" / "dlrmv4-yambda5b.yaml")
-    if length is not None:
-        model = _with_length(model, length)
-    cluster = _cluster(machines)
-    options = price(model, cluster)
-    return Study(cluster.num_ranks, _hot(model, options, MOVED), _hot(model, options, ()))
-
-
-def _cluster(machines: int) -> Cluster:
-    data = load_cluster(_SHIPPED / "clusters" / "8xmi350x.yaml").to_dict()
-    return Cluster.from_dict({**data, "machines": data["machines"] * machines})
-
-
-def _with_length(model: Model, length: int) -> Model:
-    tables = tuple(
-        t.model_copy(update={"sequence_length": float(length)}) if t.name in SEQUENCES else t
-        for t in model.tables
-    )
-    return model.model_copy(update={"tables": tables})
-
-
-def _hot(model: Model, options: Options, column_wise: tuple[str, ...]) -> Hot:
-    """The fullest shard of every table on one rank: all tables in HBM."""
-    entries = [
-        _fullest(options, index, table.name in column_wise)
-        for index, table in enumerate(model.tables)
+    model, cluster = run()
+    axes: dict[str, Any] = {
+        "codec": codec, "batch": batch, "sequence_length": length, "dedup": dedup
+    }  # fmt: skip
+    if peak is not None:
+        axes["peak_skew"] = peak
+    varied, ranks = vary_model(model, axes, MOVED, ranks=cluster.num_ranks), cluster.num_ranks
+    names = [
+        f"column_wise:{ranks}/HBM_ONLY" if table.name in column_wise else "row_wise/HBM_ONLY"
+        for table in varied.tables
     ]
-    [row_bytes] = {table.dim * table.element_bytes for table in model.tables}
-    priced = options.entries
-    ids = priced.ledger[entries, SHARD_NAMES.index("inputs")] - priced.incoming[entries]
-    return Hot(
-        tables=int((priced.hbm[entries] - ids).sum()),
-        rows=float(priced.outgoing[entries].sum() / row_bytes),
-        row_bytes=row_bytes,
-    )
+    held = held_by(varied, cluster, load_profile(cluster.profile), names)
+    assert held is not None, names
+    first = held.ledger[held.first[:-1]].sum(axis=0)  # rank 0 has a full block of every table
+    own = dict(zip(SHARD_NAMES, first.tolist(), strict=True))
+    amounts = own | exchange_bytes(varied, ranks)
+    moments = {
+        moment: {
+            entry.name: amounts[entry.name]
+            for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)
+            if moment in entry.moments and amounts[entry.name]
+        }
+        for moment in MOMENTS
+    }
+    totals = {moment: sum(entries.values()) for moment, entries in moments.items()}
+    [row] = {table.dim * table.element_bytes for table in model.tables}
+    return Hot(totals, moments[max(totals, key=lambda m: totals[m])], own["output"] / row)
 
 
-def _fullest(options: Options, table: int, by_columns: bool) -> int:
-    """Its shard entry: row-wise, or one shard of columns on every rank."""
-    ranks = options.cluster.num_ranks
-    name = f"column_wise:{ranks}/HBM_ONLY" if by_columns else "row_wise/HBM_ONLY"
-    first, stop = options.entries.first[options.index(table, name) :][:2]
-    return int(first + np.argmax((options.entries.hbm + options.entries.buffer)[first:stop]))
+def calibrated() -> int:
+    """Bytes outside the embeddings that make the column-wise run 58%."""
+    return int(COLUMN_WISE_SHARE * CAPACITY) - hot(MOVED).need
 
 
-def distinct_rows(machines: int = 4) -> float:
-    """Rows that all hot ranks together could return in a step with deduplication on."""
-    model = load_model(_SHIPPED / "models" / "dlrmv4-yambda5b.yaml")
-    ids = [model.workload.batch_per_rank * model.table(n).lookups_per_sample for n in SEQUENCES]
-    shares = [model.table(name).access.unique_fraction or 1.0 for name in SEQUENCES]
-    ranks = _cluster(machines).num_ranks
-    return ranks * sum(n * share for n, share in zip(ids, shares, strict=True))
+def outside() -> int:
+    """The same as the shipped model states it."""
+    said = run()[0].outside_embeddings
+    assert said is not None
+    assert said.measured_peak is not None
+    return said.measured_peak
+
+
+def burst(length: float = 2627) -> float:
+    """Load over the mean at which the three sequence tables return :data:`BURST_ROWS`."""
+    return _least(lambda peak: hot(peak=peak, length=length).rows, BURST_ROWS)
+
+
+def peak_for(total: int) -> float:
+    """Load over the mean at which the hot rank, row-wise with the low-memory codec, holds so many
+    bytes in all."""
+    return _least(lambda peak: hot(peak=peak).need + outside(), total)
+
+
+def _least(grows: Callable[[float], float], wanted: float) -> float:
+    """Where a function that grows reaches a value, between 1 and the number of ranks, to 1e-4."""
+    low, high = 1.0, float(run()[1].num_ranks)
+    while high - low > 1e-4:
+        middle = (low + high) / 2
+        low, high = (middle, high) if grows(middle) < wanted else (low, middle)
+    return high
+
+
+def kept() -> int:
+    """What a plan may use of a rank: all but the headroom that must stay free."""
+    return int(CAPACITY * (1 - run()[1].reservations.min_headroom / 100))
+
+
+def largest_batch(peak: float) -> int:
+    """Samples a rank with which the burst still fits, row-wise with the low-memory codec."""
+    low, high = 0, 1024
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = hot(peak=peak, batch=middle).need + outside() <= kept()
+        low, high = (middle, high) if fits else (low, middle)
+    return low

@@ -71,6 +71,21 @@ def test_the_refusal_names_rank_tables_and_remedy(
     assert warning.message == f"no plan exists: {found.forced}"
 
 
+@pytest.mark.parametrize("sharding", ["row_wise", "column_wise"])
+def test_the_refusal_at_100_gib_says_how_much_is_short(sharding: str) -> None:
+    """96 GiB outside and 5% that stay free leave no table room: the least room with which a plan
+    exists is named, the buffers of the burst or, column-wise, of two tables without one."""
+    inputs = _inputs(hbm=100 * 2**30, sharding=sharding, codec="low_memory", batch=1024)
+    found = shortage_of(plan(*inputs, time_limit=20).outcome.detail)
+    assert found is not None
+    [hbm] = [each for each in found.tiers if each.resource == "hbm"]
+    assert hbm.proved
+    assert (hbm.smallest, hbm.largest) == (0, 0)
+    assert hbm.short_by == hbm.needed == hbm.at_least
+    assert hbm.needed is not None
+    assert hbm.needed > {"row_wise": 200, "column_wise": 60}[sharding] * 2**30
+
+
 def test_check_does_not_doubt_what_fits() -> None:
     """Column-wise: no warning, though the hosts have no memory to give."""
     assert doubts(*_inputs(codec="low_memory", batch=1024, sharding="column_wise")) == ()
