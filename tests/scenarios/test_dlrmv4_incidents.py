@@ -1,4 +1,5 @@
-"""The shipped suite ``dlrmv4-incidents``: the plans that ran out of memory are refused."""
+"""The shipped suites ``dlrmv4-incidents`` and ``dlrmv4-cap``: the plans that ran out of memory are
+refused, and one fits under the cap of the run."""
 
 from __future__ import annotations
 
@@ -15,9 +16,12 @@ from scenarios.batch.suite import find_suite
 from scenarios.studies.dlrmv4_hot_ids import BURST_ROWS
 
 
-def test_every_assertion_holds() -> None:
+@pytest.mark.parametrize(
+    "name", ["dlrmv4-incidents", pytest.param("dlrmv4-cap", marks=pytest.mark.slow)]
+)
+def test_every_assertion_holds(name: str) -> None:
     """Each speaks of some scenario of the suite, and all of them hold."""
-    suite, folder = find_suite("dlrmv4-incidents")
+    suite, folder = find_suite(name)
     scenarios = [(s.key(), s) for s in expand(suite, folder)]
     records = {key: execute(scenario, key) for key, scenario in scenarios}
     judged = [judge(assertion, scenarios, records) for assertion in suite.assertions]

@@ -13,6 +13,7 @@ from scenarios.catalog import models
 
 LEAST = {
     "catalogue": 21,
+    "dlrmv4-cap": 4,
     "dlrmv4-incidents": 48,
     "dp-vs-exact": 200,
     "capacity": 80,
