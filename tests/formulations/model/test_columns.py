@@ -1,0 +1,124 @@
+"""Columns and the rows that place the shards of a candidate, counted by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from formulations.instance import Instance, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance.lowering import lower
+from formulations.model.columns import Columns, Table, add_columns, choose_one
+from formulations.model.linear import LinearModel
+from formulations.model.partition import Partition, by_rank
+from tests.formulations.model.solved import pooled
+
+#: Two machines of two ranks.
+MACHINES = [[0, 1], [2, 3]]
+
+
+def one_table(block: Block) -> Instance:
+    """A table with one option of one block."""
+    builder = InstanceBuilder(MACHINES, ["p"], [], "busiest_rank")
+    builder.add_table("t")
+    builder.add_option("o", [block])
+    return builder.build()
+
+
+def columns_of(block: Block, partition: Partition | None = None) -> Columns:
+    """The columns of a table with one option of one block, by rank unless said otherwise."""
+    instance = one_table(block) if partition is None else partition.instance
+    candidates = lower(instance, np.ones(1, dtype=bool))
+    return add_columns(LinearModel(), candidates, partition or by_rank(instance))
+
+
+def families(columns: Columns) -> list[object]:
+    """Family of every row."""
+    return [columns.model.name(row)[0] for row in range(columns.model.num_rows)]
+
+
+ONE, TWO = Shard({}, [1]), Shard({}, [2])
+
+
+@pytest.mark.parametrize(
+    ("block", "upper", "rows"),
+    [
+        # the choice alone: its shards go where they must
+        (Block(Where.EVERY_RANK, [ONE]), [1], []),
+        (Block([3, 1], [ONE, TWO]), [1], []),
+        (Block(Where.CLUSTER, [ONE], 2), [1], []),
+        (Block(Where.ANY_RANK, [ONE], among=[2]), [1], []),
+        # a count of shards on each of four ranks, together as many as there are
+        (Block(Where.ANY_RANK, [ONE]), [1, 1, 1, 1, 1], ["place"]),
+        (Block(Where.ANY_RANK, [ONE], 3), [1, 3, 3, 3, 3], ["place"]),
+        (Block(Where.ANY_RANK, [ONE], 3, distinct=True), [1, 1, 1, 1, 1], ["place"]),
+        # two kinds of shard that must part share the one place of every rank
+        (
+            Block(Where.ANY_RANK, [ONE, TWO], 2, distinct=True),
+            [1] * 9,
+            ["place", "place", "room", "room", "room", "room"],
+        ),
+        # how many times each machine is taken
+        (Block(Where.ONE_MACHINE, [ONE]), [1, 1, 1], ["machine"]),
+        (Block(Where.ONE_MACHINE, [ONE], 2, distinct=False), [1, 2, 2], ["machine"]),
+        # which machine, and then how many on each of its ranks
+        (
+            Block(Where.ANY_RANK_OF_ONE_MACHINE, [ONE], 2),
+            [1, 1, 1, 2, 2, 2, 2],
+            ["machine", "place", "place"],
+        ),
+    ],
+)
+def test_columns_by_hand(block: Block, upper: list[int], rows: list[str]) -> None:
+    """Upper limits of the columns and families of the rows, kind of place by kind of place."""
+    columns = columns_of(block)
+    assert columns.model.upper.tolist() == upper
+    assert families(columns) == rows
+    assert columns.owners.tolist() == [0] * len(upper)
+
+
+def test_ranks_in_one_cell_need_no_columns() -> None:
+    """Pooled, three shards and the ranks of a machine lie in the only cell."""
+    for block, shards in (
+        (Block(Where.ANY_RANK, [ONE], 3), 3),
+        (Block(Where.ONE_MACHINE, [ONE]), 2),
+    ):
+        columns = columns_of(block, pooled(one_table(block)))
+        assert columns.model.num_columns == 1
+        assert (columns.terms.cell.tolist(), columns.terms.times.tolist()) == ([0], [shards])
+
+
+def test_closed_ranks_take_nothing() -> None:
+    """Only open ranks have a column; where too few are open the candidate is out."""
+    block = Block(Where.ANY_RANK, [ONE], 2, distinct=True)
+    for free, upper in (([1, 1, 0, 0], [1, 1, 1]), ([1, 0, 0, 0], [0])):
+        partition = by_rank(one_table(block), np.asarray(free, dtype=bool))
+        assert columns_of(block, partition).model.upper.tolist() == upper
+
+
+def test_one_option_a_table() -> None:
+    """The two options of a table add up to one; those of another table are not counted."""
+    builder = InstanceBuilder(MACHINES, ["p"], [], "busiest_rank")
+    for table, options in (("a", "xy"), ("b", "z")):
+        builder.add_table(table)
+        for option in options:
+            builder.add_option(option, [Block(Where.EVERY_RANK, [ONE])])
+    instance = builder.build()
+    candidates = lower(instance, np.ones(3, dtype=bool))
+    columns = add_columns(LinearModel(), candidates, by_rank(instance))
+    choose_one(columns, np.asarray([0, 1]))
+    matrix = columns.model.matrix()
+    assert matrix.column.tolist() == [0, 1, 2] and matrix.start.tolist() == [0, 2, 3]
+    assert matrix.low.tolist() == matrix.high.tolist() == [1, 1]
+    assert [columns.model.name(row) for row in range(2)] == [("option", 0), ("option", 1)]
+
+
+def test_a_table_of_arrays_repeats_integers() -> None:
+    """Parts are joined column by column; a name that is not there is an AttributeError."""
+    table = Table(("a", "b"))
+    assert table.a.tolist() == []
+    table.add([1, 2], 7)
+    table.add(3, [8])
+    assert (table.a.tolist(), table.b.tolist()) == ([1, 2, 3], [7, 7, 8])
+    with pytest.raises(AttributeError, match="c"):
+        _ = table.c

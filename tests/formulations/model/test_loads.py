@@ -1,0 +1,117 @@
+"""Rows of loads against the sums of the check, and the constants of closed tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+
+from formulations.instance import Instance, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance.lowering import lower
+from formulations.model.build import build
+from formulations.model.columns import add_columns
+from formulations.model.linear import LinearModel
+from formulations.model.loads import SHORT, Loads, Row, collect, distinct, nothing_closed, rest_of
+from formulations.model.partition import by_rank
+from formulations.model.placements import encode
+from formulations.result.check import check, compute_loads
+from tests.formulations.brute_force import brute_force
+from tests.formulations.strategies import instances
+
+LOOSE = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def value(row: Row, values: np.ndarray) -> int:
+    """A row at given values of the columns."""
+    return int(row.coefficient @ values[row.column])
+
+
+@LOOSE
+@given(instances())
+def test_rows_are_the_loads_of_the_check(instance: Instance) -> None:
+    """At a plan's values: what a rank carries alike and apart, and everything in one row."""
+    truth = brute_force(instance)
+    assume(truth.placement is not None)
+    assert truth.placement is not None
+    model = build(instance, by_rank(instance))
+    values = encode(model, truth.placement)
+    found = check(instance, truth.placement).loads
+    assert values is not None and found is not None
+    loads, ranks = Loads(model.columns), np.arange(instance.num_ranks)
+    for phase in range(len(instance.phases)):
+        cost = instance.shard_cost[:, phase]
+        rows, even = loads.rows(cost, ranks, np.ones_like(ranks)), loads.even(cost)
+        carried = [value(even, values) + value(row, values) for row in rows]
+        assert carried == found.cost[:, phase].tolist()
+        assert [row.place for row in rows] == ranks.tolist()
+        total = int(found.cost[:, phase].sum())
+        assert value(loads.everything(cost, off=False), values) == total
+        everything = loads.everything(cost)
+        assert value(everything, values) == total + int(found.unplaced_cost[phase])
+        if (everything.coefficient >= 0).all():
+            assert loads.most(everything) >= value(everything, values)
+
+
+def test_collect_drops_what_cancels() -> None:
+    """Equal keys are summed; a sum of 0 is no term."""
+    key, amount = collect(np.asarray([2, 1, 2, 1]), np.asarray([3, 5, -3, 1]))
+    assert (key.tolist(), amount.tolist()) == ([1], [6])
+
+
+def test_of_equal_rows_the_tightest_stays() -> None:
+    """Rows of two ranks that carry the same: the one with less room; another row is kept."""
+    one, other = np.ones(1, dtype=np.int64), np.full(1, 2, dtype=np.int64)
+    rows = [Row(0, 1, one, one), Row(1, 1, one, one), Row(2, 1, one, other)]
+    kept = distinct(rows, np.asarray([9, 7, 9]))
+    assert [row.place for row in kept] == [1, 2]
+
+
+@pytest.mark.parametrize("tables", [SHORT, SHORT + 1])
+def test_what_every_rank_carries_is_a_column_where_it_is_long(tables: int) -> None:
+    """Up to four terms stand in every row; five become a column that is their sum."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [], "busiest_rank")
+    for table in range(tables):
+        builder.add_table(f"t{table}")
+        builder.add_option("o", [Block(Where.EVERY_RANK, [Shard({}, [table + 1])])])
+    instance = builder.build()
+    candidates = lower(instance, np.ones(tables, dtype=bool))
+    columns = add_columns(LinearModel(), candidates, by_rank(instance))
+    loads, cost = Loads(columns), instance.shard_cost[:, 0]
+    rows = loads.rows(cost, np.arange(2), np.ones(2, dtype=np.int64))
+    rows = loads.with_even(loads.even(cost), rows, ("peak",))
+    values = np.ones(columns.model.num_columns, dtype=np.int64)
+    total = tables * (tables + 1) // 2
+    if tables <= SHORT:
+        assert columns.model.num_rows == 0 and columns.model.num_columns == tables
+    else:
+        assert columns.model.name(0) == ("carried", "peak")
+        assert int(columns.model.upper[-1]) >= total
+        values[-1] = total
+    assert [value(row, values) for row in rows] == [total, total]
+
+
+@LOOSE
+@given(instances())
+def test_the_rest_is_what_closed_tables_put(instance: Instance) -> None:
+    """With one table open, its loads and those of the rest are the loads of the plan."""
+    truth = brute_force(instance)
+    assume(truth.placement is not None and instance.num_tables > 0)
+    assert truth.placement is not None
+    rest = rest_of(instance, truth.placement, np.asarray([0]))
+    mine, whole = (compute_loads(instance, truth.placement, t) for t in ([0], None))
+    assert (rest.cost + mine.cost).tolist() == whole.cost.tolist()
+    assert (rest.off_cost + mine.unplaced_cost).tolist() == whole.unplaced_cost.tolist()
+    for closed, own, all_use in zip(rest.use, mine.use, whole.use, strict=True):
+        assert (closed + own).tolist() == all_use.tolist()
+    groups = instance.option_group[truth.placement.options[1:]]
+    assert set(rest.levels) == set(groups[groups >= 0].tolist())
+
+
+def test_nothing_closed_is_nothing() -> None:
+    """Zeros of the right shapes."""
+    builder = InstanceBuilder([[0], [1]], ["p", "q"], [("hbm", "rank", 5), ("ddr", "cluster", 5)])
+    rest = nothing_closed(builder.build())
+    assert rest.empty and rest.cost.shape == (2, 2) and rest.off_cost.tolist() == [0, 0]
+    assert [use.tolist() for use in rest.use] == [[0, 0], [0]]
+    assert (rest.levels, rest.moved, rest.moved_bytes) == ({}, 0, 0)

@@ -1,0 +1,97 @@
+"""Vectors of multipliers: sums by hand, and back and forth between file and rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from formulations.errors import InstanceError
+from formulations.instance import Instance, Objective, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.proof.build import build_rows
+from formulations.proof.prove import symmetric_lp
+from formulations.proof.weights import choice_prices, option_prices, vector_of, vector_to_list
+from tests.formulations.proof.test_prove import four_tables
+from tests.formulations.strategies import instances
+
+COST = {"row": "cost", "of": "busiest_rank", "times": 1}
+
+
+def test_prices_by_hand() -> None:
+    """Costs once and bytes twice: fast is 8 + 2·6, slow 14 + 2·1; both ranks are on the right."""
+    rows = build_rows(four_tables())
+    vector = vector_of(rows, [COST, {"row": "capacity", "of": "hbm", "times": 2}])
+    prices = option_prices(rows, choice_prices(rows, vector))
+    assert prices.tolist() == [20, 16] * 4
+    assert (vector.level, vector.room) == (2, 2 * 2 * 9)
+    assert (vector.right(20), vector.right(None)) == (36 + 40, 36)
+
+
+def fused() -> Instance:
+    """Two tables of one fusion group at level 0 or 1."""
+    builder = InstanceBuilder([[0]], ["p"], [], Objective.BUSIEST_RANK)
+    for table in "ab":
+        builder.add_table(table)
+        for level in (0, 1):
+            block = Block(Where.EVERY_RANK, [Shard({}, [1])])
+            builder.add_option(f"o{level}", [block], ("g", level))
+    return builder.build()
+
+
+def test_a_fusion_group_stands_at_its_dearest_level() -> None:
+    """Level 0 has 3 + 4, level 1 has 5: at most 7 is added on the right, whatever the level."""
+    items = [
+        {"row": "fusion", "of": "g", "table": table, "level": level, "times": times}
+        for table, level, times in ((0, 0, 3), (1, 0, 4), (1, 1, 5))
+    ]
+    rows = build_rows(fused())
+    vector = vector_of(rows, items)
+    assert (vector.level, vector.room) == (0, 7)
+    assert option_prices(rows, choice_prices(rows, vector)).tolist() == [3, 0, 4, 5]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"times": -1}, {"times": 1.0}, {"times": True}, {"of": "step_time"}, {"row": "unheard_of"},
+        {"at": 2}, {"row": "capacity", "of": "ddr"}, {"row": "largest_cost", "table": 4},
+        {"row": "largest_cost", "table": 0, "machine": 0},
+        {"row": "fusion", "table": 0, "level": 0},
+    ],
+)  # fmt: skip
+def test_what_the_rows_do_not_have_is_refused(item: dict[str, Any]) -> None:
+    """Other types, names, places, tables and machines are one sentence."""
+    with pytest.raises(InstanceError, match="does not fit the instance"):
+        vector_of(build_rows(four_tables()), [COST | item])
+
+
+def test_like_ranks_have_one_multiplier() -> None:
+    """The two ranks are one row: 1 on one of them and 2 on the other are no vector over it."""
+    rows = build_rows(four_tables())
+    halves = [COST | {"at": at, "times": times} for at, times in ((0, 1), (1, 2))]
+    with pytest.raises(InstanceError, match="like places have different multipliers"):
+        vector_of(rows, halves)
+    both = [COST | {"at": at, "times": 3} for at in (0, 1)]
+    assert vector_of(rows, both).of_row == vector_of(rows, [COST | {"times": 3}]).of_row
+
+
+def test_written_and_read_again() -> None:
+    """The vectors of certificates of sixty instances come back as they were, and some have any."""
+    seen = []
+
+    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(instances())
+    def each(instance: Instance) -> None:
+        solved = symmetric_lp(instance, targets=False)
+        if solved is None or not instance.num_tables:
+            return
+        rows = build_rows(instance)
+        for vector in solved.certificate.vectors:
+            again = vector_to_list(rows, vector_of(rows, list(vector)))
+            assert vector_of(rows, again).of_row == vector_of(rows, list(vector)).of_row
+            seen.extend(again)
+
+    each()
+    assert len(seen) > 10
