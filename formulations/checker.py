@@ -728,30 +728,36 @@ POINT = [shaped(shape) for shape in (NUMBER, VALUE, VALUE, str)]  # of the trace
 ROUNDED = 0.01  # seconds of the trace and of the outcome
 
 
+def well_formed(outcome: Any) -> None:
+    """:class:`Unreadable` where an outcome is not as its page says, whatever its instance."""
+    need(OUTCOME(outcome), "the outcome is not as its page says")
+    ours = [item for key, item in outcome.items() if key not in {"certificate", "settings"}]
+    while ours:
+        if type(item := ours.pop()) in (dict, list):
+            ours += item.values() if type(item) is dict else item
+        good = type(item) not in (int, float) or abs(item) < 2**63
+        need(good, "the outcome has a number of 2^63 or more")
+    points = [len(point) == 4 and all(g(x) for g, x in zip(POINT, point, strict=True))
+              for point in outcome["trace"]]  # fmt: skip
+    need(all(points), "a point of the trace is not [seconds, objective, bound, source]")
+    need(all(p[0] >= 0 for p in outcome["trace"]) and outcome["seconds"] >= 0, "a time is < 0")
+    best, bound, gap = outcome["objective"], outcome["bound"], outcome["gap"]
+    known = best is not None and bound is not None
+    right = (best - bound) / max(1, abs(best)) if known else None
+    good = gap is right if right is None or gap is None else abs(gap - right) <= 1e-12
+    need(good, f"gap is {gap}, objective and bound give {right}")
+
+
 class Case:
     """An outcome on its instance, read strictly; what it claims is judged by the methods."""
 
     def __init__(self, instance: Instance, outcome: Any) -> None:
-        need(OUTCOME(outcome), "the outcome is not as its page says")
+        well_formed(outcome)
         self.instance, self.claims, tables = instance, outcome, outcome["tables"]
         other = f"the fingerprint of its instance is {outcome['instance']!a:.70}, this one's is "
         need(outcome["instance"] == instance.fingerprint, other + instance.fingerprint)
-        ours = [item for key, item in outcome.items() if key not in {"certificate", "settings"}]
-        while ours:
-            if type(item := ours.pop()) in (dict, list):
-                ours += item.values() if type(item) is dict else item
-            good = type(item) not in (int, float) or abs(item) < 2**63
-            need(good, "the outcome has a number of 2^63 or more")
-        points = [len(point) == 4 and all(g(x) for g, x in zip(POINT, point, strict=True))
-                  for point in outcome["trace"]]  # fmt: skip
-        need(all(points), "a point of the trace is not [seconds, objective, bound, source]")
-        need(all(p[0] >= 0 for p in outcome["trace"]) and outcome["seconds"] >= 0, "a time is < 0")
-        kind, best, bound = outcome["objective_kind"], outcome["objective"], outcome["bound"]
+        kind = outcome["objective_kind"]
         need(kind == instance.objective, "the outcome is about another objective")
-        gap, known = outcome["gap"], best is not None and bound is not None
-        right = (best - bound) / max(1, abs(best)) if known else None
-        good = gap is right if right is None or gap is None else abs(gap - right) <= 1e-12
-        need(good, f"gap is {gap}, objective and bound give {right}")
         there = {table: {o.name for o in options} for table, options in instance.tables.items()}
         same = tables is None or tables.keys() == there.keys()
         need(same, "a table is only in one of outcome and instance")

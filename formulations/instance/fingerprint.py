@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from formulations.collector import uncollected
+
 if TYPE_CHECKING:
     from formulations.instance.instance import Instance
 
@@ -26,9 +28,10 @@ def fingerprint(instance: Instance) -> str:
     A line of JSON for the cluster, for each table, and for the constraints. Names are in it, but
     neither the instance's own name nor its source, unit or reference.
     """
-    digest = sha256()
-    for number, line in enumerate(_lines(instance)):
-        digest.update(b"\n" * bool(number) + json.dumps(line, separators=(",", ":")).encode())
+    digest, encode = sha256(), json.JSONEncoder(separators=(",", ":")).encode
+    with uncollected():
+        for number, line in enumerate(_lines(instance)):
+            digest.update(b"\n" * bool(number) + encode(line).encode())
     return digest.hexdigest()
 
 
@@ -36,13 +39,11 @@ def _lines(instance: Instance) -> Iterator[list[Any]]:
     names, options = instance.table_names, instance.option_names
     resources = [[r.name, r.scope.value, r.capacity.tolist()] for r in instance.resources]
     yield [_FORMAT, instance.objective.value, instance.machines, instance.phases, resources]
-    runs = _runs(instance)
-    for t, name in enumerate(names):
-        found = []
-        for o in instance.options_of(t):
-            blocks = [_block(instance, b, runs[b]) for b in instance.blocks_of(o)]
-            found.append([options[o], _fusion(instance, o), blocks])
-        yield [name, found]
+    blocks = _blocks(instance)
+    parts = [blocks[low:high] for low, high in pairwise(instance.option_blocks.tolist())]
+    found = list(map(list, zip(options, _fusions(instance), parts, strict=True)))
+    for name, (low, high) in zip(names, pairwise(instance.table_options.tolist()), strict=True):
+        yield [name, found[low:high]]
     now = sorted(instance.current, key=lambda c: c.table)
     yield [
         [[names[p.table], options[p.option], p.ranks] for p in instance.pins],
@@ -52,17 +53,26 @@ def _lines(instance: Instance) -> Iterator[list[Any]]:
     ]  # fmt: skip
 
 
-def _fusion(instance: Instance, option: int) -> list[Any] | None:
-    group, level = int(instance.option_group[option]), int(instance.option_level[option])
-    return None if group < 0 else [instance.fusion_groups[group], level]
+def _fusions(instance: Instance) -> Iterator[list[Any] | None]:
+    """Group and level of every option; None without."""
+    levels = zip(instance.option_group.tolist(), instance.option_level.tolist(), strict=True)
+    for group, level in levels:
+        yield None if group < 0 else [instance.fusion_groups[group], level]
 
 
-def _block(instance: Instance, index: int, runs: list[list[Any]]) -> list[Any]:
-    """Where, count, distinct, the ranks or machines allowed, shards."""
-    block = instance.block(index)
-    listed = block.where.name == "LIST"
-    where = block.places if listed else block.where.name.lower()
-    return [where, block.count, block.distinct, None if listed else block.places, runs]
+def _blocks(instance: Instance) -> list[list[Any]]:
+    """Of every block where, count, distinct, the ranks or machines allowed, runs of shards."""
+    from formulations.instance.instance import Where
+
+    names = [None if kind == Where.LIST else kind.name.lower() for kind in Where]
+    places = [None if p < 0 else instance.place_sets[p] for p in instance.block_places.tolist()]
+    where = [names[kind] for kind in instance.block_where.tolist()]
+    columns = (
+        [name or place for name, place in zip(where, places, strict=True)],
+        instance.block_count.tolist(), instance.block_distinct.tolist(),
+        [name and place for name, place in zip(where, places, strict=True)], _runs(instance),
+    )  # fmt: skip
+    return list(map(list, zip(*columns, strict=True)))
 
 
 def _runs(instance: Instance) -> list[list[list[Any]]]:

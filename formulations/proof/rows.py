@@ -200,7 +200,7 @@ def _columns(
     instance: Instance, measures: Measures, layout: Layout, fused: dict[tuple[int, int, int], int]
 ) -> list[tuple[IntArray, IntArray]]:
     """Row and amount of every option, kind of row by kind of row."""
-    table = instance.table_of
+    table, counts = instance.table_of, shard_counts(instance)
     moves = np.ones(instance.num_options, dtype=np.int64)
     moves[[now.option for now in instance.current if now.option >= 0]] = 0
     moves *= np.isin(table, [now.table for now in instance.current])
@@ -208,6 +208,10 @@ def _columns(
         table.tolist(), instance.option_group.tolist(), instance.option_level.tolist(), strict=True
     )
     fusion = np.asarray([fused.get(key, -1) for key in keys], dtype=np.int64)
+
+    def summed(values: IntArray) -> IntArray:
+        """Of all shards of each option, from those of the entries."""
+        return per_option(instance, values * counts)
 
     def put(row: int | IntArray, amount: IntArray) -> tuple[IntArray, IntArray]:
         return np.broadcast_to(row, amount.shape).astype(np.int64), amount
@@ -221,15 +225,10 @@ def _columns(
         chief = layout.chief + f * instance.num_tables + table
         found.append(put(chief, measures.excess[:, f]))
     for f in range(len(measures.costs)):
-        found.append(put(layout.cost + f, _summed(instance, measures.value[:, f])))
+        found.append(put(layout.cost + f, summed(measures.value[:, f])))
     if instance.objective == Objective.TOTAL:
-        found.append(put(layout.cost, _summed(instance, instance.shard_cost.sum(axis=1))))
+        found.append(put(layout.cost, summed(instance.shard_cost.sum(axis=1))))
     for i, first in enumerate(layout.resource):
-        found.append(put(first, _summed(instance, instance.shard_use[:, i])))
-    found.append(put(layout.moved_bytes, moves * _summed(instance, instance.shard_move)))
+        found.append(put(first, summed(instance.shard_use[:, i])))
+    found.append(put(layout.moved_bytes, moves * summed(instance.shard_move)))
     return found
-
-
-def _summed(instance: Instance, values: IntArray) -> IntArray:
-    """Values of all shards of each option, from those of the entries, int64 array [options]."""
-    return per_option(instance, values * shard_counts(instance))

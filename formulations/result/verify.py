@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 
 from formulations import checker
+from formulations.collector import uncollected
 from formulations.errors import InstanceError
 from formulations.instance import Instance
 from formulations.instance.file import instance_to_dict
 from formulations.instance.restrictions import restrictions
+from formulations.proof import judge
 from formulations.result.certificate import Certificate, certificate_to_dict
 from formulations.result.check import check
 from formulations.result.outcome import Outcome, Status, StoppedBy, near_enough
@@ -117,6 +117,40 @@ def verify(instance: Instance, outcome: Outcome, case: checker.Case | None = Non
     return Verification(tuple(claims), unchecked, restrictions(instance))
 
 
+def holds(instance: Instance, outcome: Outcome) -> bool:
+    """What :attr:`Verification.ok` of :func:`verify` says, sooner where arrays can tell.
+
+    The placement is judged by :func:`formulations.result.check.check` and the certificate by
+    :mod:`formulations.proof.judge`; claims of the outcome's own figures as in :func:`verify`. What
+    is not found to hold that way is left to the checker, which reads option by option.
+
+    Raises
+    ------
+    InstanceError
+        As :func:`verify`.
+    """
+    if outcome.placement is None or not judge.closes(instance, outcome.certificate):
+        return verify(instance, outcome).ok
+    assert outcome.certificate is not None
+    target = outcome.certificate.target
+    claims = [
+        *_placement(instance, outcome),
+        _equal("certified bound", outcome.certified_bound, target),
+        *_bound(outcome),
+        *_search(outcome),
+        _status(instance, outcome),
+    ]
+    document = outcome_to_dict(instance, outcome)
+    try:
+        checker.well_formed(document)
+        checker.searched(document)
+        checker.verdict(document, planned=True)
+    except (checker.Unreadable, checker.Refuted):
+        return verify(instance, outcome).ok
+    good = all(claim.ok is not False for claim in claims)
+    return good or verify(instance, outcome).ok
+
+
 def refuted_by_the_checker(case: checker.Case, closes: bool = False) -> list[Claim]:
     """What the checker refutes, of the certificate only if asked whether it ``closes``."""
     try:
@@ -189,18 +223,6 @@ def _closes(case: checker.Case) -> bool:
         except checker.Refuted:
             return False
         return True
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Without Python's collector of cycles: it would walk millions of small values, none cyclic."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 @lru_cache(maxsize=1)

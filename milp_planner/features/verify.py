@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from formulations import Instance, Outcome, checker, read_instance
+from formulations.collector import uncollected
 from formulations.errors import InstanceError
 from formulations.instance.file import instance_to_dict
 from formulations.result.outcome_file import outcome_from_dict
@@ -22,7 +23,7 @@ from milp_planner.errors import BadInput, PlannerError
 from milp_planner.inputs.sharding_group import is_group_of_its_whole
 from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.placement import Plan
-from milp_planner.plans.plan_file import is_plan, plan_from_dict, read_document, uncollected
+from milp_planner.plans.plan_file import is_plan, plan_from_dict, read_document
 from milp_planner.pricing import price
 from milp_planner.version import __version__
 

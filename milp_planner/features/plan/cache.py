@@ -20,7 +20,7 @@ from formulations.errors import InstanceError
 from formulations.instance import strict_json
 from formulations.result.outcome import certified_gap, near_enough
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
-from formulations.result.verify import verify
+from formulations.result.verify import holds
 from milp_planner.errors import BadInput
 from milp_planner.files import write_atomically
 from milp_planner.inputs.spec import fingerprint_of
@@ -142,7 +142,7 @@ def _answers(compiled: Compiled, outcome: Outcome, settings: Settings) -> bool:
     if outcome.placement is None or not near:
         return False
     try:
-        return verify(compiled.instance, outcome).ok
+        return holds(compiled.instance, outcome)
     except InstanceError:
         return False
 

@@ -8,9 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formulations import BoundSource, Placement, Settings, Status, StoppedBy, checker, solve
+from formulations import (
+    BoundSource,
+    Instance,
+    Placement,
+    Settings,
+    Status,
+    StoppedBy,
+    checker,
+    solve,
+)
 from formulations.result.outcome import Outcome, infeasible, nothing
-from formulations.result.verify import Verification, certifies, verify
+from formulations.result.verify import Verification, certifies, holds, verify
 from formulations.settings import TracePoint
 from tests.formulations.examples import every_kind, two_modes
 
@@ -57,8 +66,25 @@ def test_a_true_outcome_passes(proved: Outcome) -> None:
     ],
 )
 def test_false_claims_are_refuted(proved: Outcome, changes: dict[str, Any], refuted: str) -> None:
-    """Each false claim is refuted under its own name."""
-    assert refuted in failed(verify(two_modes(), proved.with_(**changes)))
+    """Each false claim is refuted under its own name, and does not hold by arrays either."""
+    false = proved.with_(**changes)
+    assert refuted in failed(verify(two_modes(), false))
+    assert not holds(two_modes(), false)
+
+
+def test_arrays_do_without_the_checker(proved: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is true is found to hold without its reading; what is not said is left to it."""
+    asked = list[Outcome]()
+
+    def noted(_instance: Instance, outcome: Outcome) -> Verification:
+        asked.append(outcome)
+        return Verification(())
+
+    monkeypatch.setattr("formulations.result.verify.verify", noted)
+    assert holds(two_modes(), proved) and not asked
+    assert proved.certificate is not None
+    packed = replace(proved.certificate, nodes=({"use": [0], "pack": "hbm"},))
+    assert holds(two_modes(), proved.with_(certificate=packed)) and len(asked) == 1
 
 
 def test_a_moved_shard_is_refuted() -> None:
@@ -68,8 +94,8 @@ def test_a_moved_shard_is_refuted() -> None:
     assert verify(instance, outcome).ok and outcome.placement is not None
     ranks = [list(blocks) for blocks in outcome.placement.ranks]
     ranks[2] = [np.asarray([1, 2])]
-    moved = replace(outcome.placement, ranks=ranks)
-    assert "placement" in failed(verify(instance, outcome.with_(placement=moved)))
+    moved = outcome.with_(placement=replace(outcome.placement, ranks=ranks))
+    assert "placement" in failed(verify(instance, moved)) and not holds(instance, moved)
 
 
 def test_a_certificate_with_an_open_case(proved: Outcome) -> None:

@@ -1,0 +1,135 @@
+"""Judge a certificate by arrays: in milliseconds what the checker reads option by option.
+
+Only of proofs of a bound over pooled ranks: rows of costs, capacities, largest shards and fusion,
+and splits by options. Of any other, and of any that is not closed here, nothing is said: the
+checker decides.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations import checker
+from formulations.errors import InstanceError
+from formulations.instance import Instance, Objective
+from formulations.proof.build import build_rows
+from formulations.proof.rows import Rows
+from formulations.proof.tree import bare, empty_table, swept
+from formulations.proof.weights import BigArray, choice_prices, option_prices, vector_of
+from formulations.result.certificate import Certificate, certificate_to_dict
+
+#: Options times vectors applied that are looked at: about a second.
+MOST = 10**8
+#: Targets beyond this leave the arrays' integers.
+_FAR = 2**62
+_KEYS = {"use", "table", "options"}
+
+
+def closes(instance: Instance, certificate: Certificate | None) -> bool:
+    """Whether every case of the certificate is closed; False: not said."""
+    if certificate is None or certificate.target is None or abs(certificate.target) > _FAR:
+        return False
+    nodes = certificate.nodes
+    steps = sum(1 + len(node.get("use", [])) for node in nodes) * instance.num_options
+    if steps > MOST or not instance.num_tables:
+        return False
+    if not checker.CERTIFICATE(certificate_to_dict(certificate)):
+        return False
+    if any(node.keys() - _KEYS for node in nodes):
+        return False
+    try:
+        return _Judge(instance, certificate, certificate.target - 1).closes()
+    except InstanceError:  # a row that is not there, or tells like ranks apart
+        return False
+
+
+class _Judge:
+    """A certificate's tree over the rows of its instance.
+
+    Raises
+    ------
+    InstanceError
+        For a vector that is not one of pooled ranks.
+    """
+
+    def __init__(self, instance: Instance, certificate: Certificate, limit: int) -> None:
+        self.instance, self.nodes, self.limit = instance, certificate.nodes, limit
+        self.rows = build_rows(instance)
+        for row in [row for vector in certificate.vectors for row in vector]:
+            if not _pooled(self.rows, row):
+                raise InstanceError("a row that is not of pooled ranks")
+        self.vectors = [vector_of(self.rows, vector) for vector in certificate.vectors]
+        self._prices: dict[int, BigArray] = {}
+
+    def closes(self) -> bool:
+        """Node by node, the root first; False: not said."""
+        if not all(map(self._there, self.nodes)):
+            return False
+        states: list[NDArray[np.bool_] | None] = [self.rows.possible]
+        for position, node in enumerate(self.nodes):
+            if position >= len(states):
+                return False
+            state, cases = states[position], node.get("options", [])
+            left = None if state is None else self._left(state, node.get("use", []))
+            if left is None:
+                states += [None] * len(cases)
+                continue
+            split = self._split(left, node["table"], cases) if cases else []
+            if not split:
+                return False
+            states += split
+        return len(states) == len(self.nodes)
+
+    def _there(self, node: dict[str, Any]) -> bool:
+        """Whether a node names what there is."""
+        good = all(index < len(self.vectors) for index in node.get("use", []))
+        if "options" not in node:
+            return good
+        good = good and bool(node["options"]) and node["table"] < self.instance.num_tables
+        many = len(self.instance.options_of(node["table"])) if good else 0
+        return good and all(option < many for case in node["options"] for option in case)
+
+    def _left(self, keep: NDArray[np.bool_], use: list[int]) -> NDArray[np.bool_] | None:
+        """Options that a node leaves; None: it is closed."""
+        keep = bare(self.rows, keep, self.limit)
+        for index in use:
+            if empty_table(self.rows, keep):
+                return None
+            right = self.vectors[index].right(self.limit)
+            keep, least = swept(self.rows, keep, self._priced(index), right)
+            if least > right:
+                return None
+            keep = bare(self.rows, keep, self.limit)
+        return None if empty_table(self.rows, keep) else keep
+
+    def _split(
+        self, keep: NDArray[np.bool_], table: int, cases: list[list[int]]
+    ) -> list[NDArray[np.bool_]]:
+        """The state of every case; none where one is left out."""
+        own = slice(*self.instance.table_options[table : table + 2])
+        covered, found = np.zeros_like(keep[own]), []
+        for case in cases:
+            chosen = np.zeros_like(covered)
+            chosen[case] = True
+            covered |= chosen
+            state = keep.copy()
+            state[own] &= chosen
+            found.append(state)
+        return [] if (keep[own] & ~covered).any() else found
+
+    def _priced(self, index: int) -> BigArray:
+        if index not in self._prices:
+            prices = choice_prices(self.rows, self.vectors[index])
+            self._prices[index] = option_prices(self.rows, prices)
+        return self._prices[index]
+
+
+def _pooled(rows: Rows, row: dict[str, Any]) -> bool:
+    """Whether a row is of a kind that is read here, of something that is there."""
+    if row["row"] == "cost" and rows.instance.objective == Objective.TOTAL:
+        return bool(row["of"] == Objective.TOTAL.value and row.get("at", 0) == 0)
+    kinds = {"cost", "capacity", "largest_cost", "largest_use", "fusion"}
+    return row["row"] in kinds and "machine" not in row

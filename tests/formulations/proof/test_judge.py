@@ -1,0 +1,114 @@
+"""The judge by arrays says *closed* where the prover did, and nowhere where the checker does not."""
+
+from __future__ import annotations
+
+import copy
+from random import Random
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from formulations import checker
+from formulations.errors import InstanceError
+from formulations.instance import Instance
+from formulations.instance.file import instance_to_dict
+from formulations.proof.judge import closes
+from formulations.proof.prove import prove
+from formulations.result.certificate import Certificate, certificate_from_dict
+from tests.formulations.brute_force import brute_force
+from tests.formulations.certificates import random_certificate
+from tests.formulations.fuzz.generate import generate
+from tests.formulations.proof.test_checked import mutate, proves, written
+from tests.formulations.proof.test_prove import four_tables
+from tests.formulations.strategies import instances
+
+LOOSE = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def read_here(certificate: Certificate) -> bool:
+    """Whether it is of the kind that arrays read."""
+    rows = [row for vector in certificate.vectors for row in vector]
+    apart = any("machine" in row or row["row"] not in _READ for row in rows)
+    return not apart and not any(n.keys() & {"machines", "pack"} for n in certificate.nodes)
+
+
+_READ = {"cost", "capacity", "largest_cost", "largest_use", "fusion"}
+
+
+def judged(instance: Instance, document: dict[str, Any]) -> bool:
+    """Whether the judge by arrays closes a certificate as written."""
+    try:
+        return closes(instance, certificate_from_dict(document))
+    except InstanceError:
+        return False
+
+
+def checked(instance: dict[str, Any], document: dict[str, Any]) -> bool:
+    """Whether the checker accepts it; not if it cannot read it."""
+    try:
+        return proves(instance, document)
+    except checker.Unreadable:
+        return False
+
+
+@LOOSE
+@given(instances())
+def test_what_the_prover_closes_is_closed(instance: Instance) -> None:
+    """Every proof over pooled ranks, at the truth as its upper limit and without one."""
+    truth = brute_force(instance).objective
+    for upper in (truth, None):
+        certificate = None if truth is None else prove(instance, upper, seconds=5)
+        if certificate is not None and read_here(certificate) and instance.num_tables:
+            assert closes(instance, certificate)
+
+
+def test_mutants_are_closed_only_where_the_checker_closes_them() -> None:
+    """2,000 certificates changed at random; both words are said often enough to mean something."""
+    rng, found = Random(5), {(False, False): 0, (True, True): 0, (False, True): 0}
+    for number in range(1, 41):
+        instance = generate(number)
+        certificate = prove(instance, brute_force(instance).objective, 5)
+        if certificate is None or not instance.num_tables:
+            continue
+        document = instance_to_dict(instance)
+        for _ in range(50):
+            forged = copy.deepcopy(written(certificate))
+            mutate(rng, forged)
+            said = judged(instance, forged), checked(document, forged)
+            found[said] += 1  # KeyError: closed by arrays alone
+    assert min(found[False, False], found[True, True]) > 100, found
+
+
+@LOOSE
+@given(instances(), st.integers(0, 2**32))
+def test_random_certificates(instance: Instance, seed: int) -> None:
+    """Of rows and splits drawn at random, none is closed that the checker leaves open."""
+    rng, document = Random(seed), instance_to_dict(instance)
+    for target in (-1, 0, 1, 3, None):
+        drawn = random_certificate(rng, document, target)
+        if judged(instance, drawn):
+            assert checked(document, drawn)
+
+
+def test_the_example_of_the_page() -> None:
+    """22 is proved by splits, 23 is not; nor is it where a case is left out or named in vain."""
+    tree: dict[str, Any] = {
+        "version": 3, "kind": "bound", "target": 22,
+        "vectors": [[{"row": "cost", "of": "busiest_rank", "times": 1}],
+                    [{"row": "capacity", "of": "hbm", "times": 1}]],
+        "nodes": [{"table": 0, "options": [[1], [0]]}, {"use": [0, 1]},
+                  {"table": 1, "options": [[1], [0]]}, {"use": [0, 1]},
+                  {"table": 2, "options": [[1], [0]]}, {"use": [0, 1]}, {"use": [1]}],
+    }  # fmt: skip
+    instance = four_tables()
+    assert judged(instance, tree)
+    assert not judged(instance, tree | {"target": 23})
+    assert not judged(instance, tree | {"target": 10**30})
+    for node, change in ((0, {"options": [[1], [1]]}), (0, {"options": [[1], [2]]}),
+                         (1, {"use": [1, 2]}), (6, {})):  # fmt: skip
+        nodes = copy.deepcopy(tree["nodes"])
+        nodes[node] = nodes[node] | change if change else change
+        assert not judged(instance, tree | {"nodes": nodes})
+    for row in ({"row": "cost", "of": "total", "times": 1}, {"row": "moved_tables", "times": 0}):
+        assert not judged(instance, tree | {"vectors": [*tree["vectors"], [row]]})
