@@ -13,7 +13,15 @@ import typer
 
 from milp_planner.cli import console
 from milp_planner.cli.failures import FALLS_SHORT, INTERNAL, INTERRUPTED
-from milp_planner.cli.options import JsonOption, argument, option, whole
+from milp_planner.cli.options import (
+    CacheOption,
+    JsonOption,
+    NoCacheOption,
+    argument,
+    find_cache,
+    option,
+    whole,
+)
 from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
@@ -56,6 +64,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     plans: Annotated[
         bool, option("--plans", "Keep the plan of every scenario solved in this run, in DIR/plans.")
     ] = False,
+    cache: CacheOption = None,
+    no_cache: NoCacheOption = False,
     query: Annotated[
         str | None,
         option("--query SQL", "SQLite query to run at the end, on the table named results."),
@@ -73,13 +83,14 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
     if address is not None and engine is not EngineName.RAY:
         raise BadInput("--address: goes with --engine ray")
+    kept = find_cache(cache, no_cache)
     found, folder = find_suite(suite)
     if query is not None:
         _answer(output, query)  # a mistake in it is found before anything is solved
     with _terminated_as_interrupted(), _progress(found.name) as note:
         batch = run_batch(
             found, output, folder=folder, engine=engine.value, workers=workers, address=address,
-            on_record=note, plans=plans,
+            on_record=note, plans=plans, cache=None if kept is None else kept.folder,
         )  # fmt: skip
     rows = None if query is None else _answer(output, query)
     if json:

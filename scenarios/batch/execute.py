@@ -14,13 +14,14 @@ from formulations.errors import UnsupportedInstance
 from formulations.result.check import check
 from formulations.result.outcome import standing
 from milp_planner.drawing.units import memory_name
+from milp_planner.features.plan.cache import answered, question_of, to_cache, versions
 from milp_planner.plans.compile import compile_for
 from milp_planner.plans.ledger import ledger_of
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.plans.plan_file import plan_to_dict
 from scenarios import catalog
 from scenarios.batch.placements import heard, told
-from scenarios.batch.scenario import Scenario, versions
+from scenarios.batch.scenario import Scenario
 
 FAILED, NOT_COVERED = "failed", "not_covered"
 """Statuses besides those of an Outcome: an error, and an Instance the formulation refuses."""
@@ -76,9 +77,14 @@ def _solve(scenario: Scenario) -> dict[str, Any]:
     priced = time.perf_counter() - start
     hint = heard(scenario.hint) if scenario.hint else None
     settings = replace(scenario.settings(), hint=hint)
-    outcome = solve(instance, scenario.formulation, settings)
+    kept = to_cache(scenario.cache or None)
+    outcome = answered(
+        kept, question_of(compiled, scenario.formulation, settings),
+        lambda: solve(instance, scenario.formulation, settings),
+    )  # fmt: skip
     samples = compiled.model.workload.batch_per_rank * instance.num_ranks
     found = {"pricing_seconds": priced, "samples": samples, **_answer(instance, outcome)}
+    found["cached"] = kept is not None and kept.answered
     if outcome.placement is not None:
         found["placement"] = told(outcome.placement)
         chosen = [compiled.options.choices[o].mode for o in outcome.placement.options.tolist()]

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from formulations.settings import available_cores
 from milp_planner.features.batch.info import AssertionInfo
+from milp_planner.features.plan.cache import PlanCache
 from milp_planner.files import write_json
 from milp_planner.plans.plan_file import read_plan
 from scenarios.batch.assertions import check_assertions, judge
@@ -92,6 +93,7 @@ def run_batch(  # noqa: PLR0913 - the keywords of a public call
     address: str | None = None,
     on_record: Callable[[Record | None, int, int], None] | None = None,
     plans: bool = False,
+    cache: str | Path | None = None,
 ) -> Batch:
     """Solve what a folder has no result of yet.
 
@@ -119,6 +121,9 @@ def run_batch(  # noqa: PLR0913 - the keywords of a public call
         (None, kept, all) before the first.
     plans
         Whether the plan of every scenario solved now is written, to plans/KEY.json of the folder.
+    cache
+        Folder where outcomes are kept, as in :func:`milp_planner.plan`; on a Ray cluster one that
+        all its machines see. The records of what is answered from there have ``cached``.
 
     Raises
     ------
@@ -129,7 +134,8 @@ def run_batch(  # noqa: PLR0913 - the keywords of a public call
     """
     scenarios = expand(suite, folder)
     check_assertions(suite.assertions, scenarios)
-    tasks = tuple((scenario.key(), replace(scenario, keeps_plan=plans)) for scenario in scenarios)
+    answers_in = "" if cache is None else str(PlanCache(cache).folder.resolve())
+    tasks = tuple((s.key(), replace(s, keeps_plan=plans, cache=answers_in)) for s in scenarios)
     tell = on_record or (lambda *_: None)
     solved, interrupted = 0, False
     with Store(output) as store:

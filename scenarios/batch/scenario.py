@@ -11,23 +11,18 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from formulations.settings import Settings
 from milp_planner.errors import BadInput
 from milp_planner.features.compare.call import settings_for
+from milp_planner.features.plan.cache import versions
 from milp_planner.inputs import Cluster, Model
 from milp_planner.pricing.profile import load_profile
-from milp_planner.version import __version__
 from scenarios import catalog
 from scenarios.batch.suite import Suite
 from scenarios.batch.vary import vary_cluster, vary_model
-
-SOLVERS = ("ortools", "highspy", "pulp")
-"""Packages whose version decides what comes out, besides our own."""
-
 
 _Names = tuple[str, str, str, tuple[tuple[str, Any], ...], tuple[str, ...], int]
 
@@ -60,6 +55,8 @@ class Scenario:
     hint : str
         A plan to start from, as :func:`scenarios.batch.placements.told` puts it; empty: none. The
         key does not depend on it.
+    cache : str
+        Folder where outcomes are kept; empty: none. The key does not depend on it.
     """
 
     model: str
@@ -79,6 +76,7 @@ class Scenario:
     gap: float = 0.0
     keeps_plan: bool = False
     hint: str = ""
+    cache: str = ""
 
     def inputs(self) -> tuple[Model, Cluster]:
         """Model and cluster, read and varied.
@@ -168,18 +166,6 @@ def cross(suite: Suite, folder: str) -> Iterator[Scenario]:
                 formulation, seed, suite.time_limit, suite.work_limit, suite.polish,
                 suite.certificate, options, float(suite.gap) / 100,
             )  # fmt: skip
-
-
-@lru_cache(maxsize=1)
-def versions() -> dict[str, str]:
-    """Version of milp-planner and of every solver installed."""
-    found = {"milp-planner": __version__}
-    for name in SOLVERS:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def _options(suite: Suite, formulation: str) -> Iterator[tuple[tuple[str, Any], ...]]:

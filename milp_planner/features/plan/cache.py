@@ -1,36 +1,108 @@
 """Answers kept in a folder: the same question is answered once, by the outcome that was certified.
 
-An entry is the outcome's document behind a digest. Its name is a digest of the question; what an
-entry says is verified again before it is an answer, as the folder may be anybody's.
+An entry is the outcome's document. Its name is a digest of the question; what an entry says is
+verified again before it is an answer, as the folder may be anybody's.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gzip
-import hashlib
 import json
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
-from formulations import Outcome, Settings
+from formulations import Instance, Outcome, Settings
 from formulations.errors import InstanceError
 from formulations.instance import strict_json
 from formulations.result.outcome import certified_gap, near_enough
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
 from formulations.result.verify import holds
-from milp_planner.errors import BadInput
-from milp_planner.files import write_atomically
+from milp_planner.features.plan.entries import Entries
 from milp_planner.inputs.spec import fingerprint_of
 from milp_planner.plans.compile import Compiled
 from milp_planner.version import __version__
 
 #: Bytes that the entries of a folder may take together.
 MOST = 1 << 30
-_SUFFIX, _DIGEST = ".outcome", 64
-_SOLVERS = ("ortools", "highspy", "pulp")
+SUFFIX = ".outcome"
+SOLVERS = ("ortools", "highspy", "pulp")
+"""Packages whose version decides what comes out, besides our own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked: an instance, how to solve it, and what else decides the answer's bytes.
+
+    Attributes
+    ----------
+    instance : Instance
+    formulation : str
+    settings : Settings
+        Seed, goals and the formulation's own are part of the question; ``gap`` says how near the
+        best an answer must be; limits do not matter.
+    inputs : dict of str to str
+        Fingerprints or versions of what the instance was made of.
+    """
+
+    instance: Instance
+    formulation: str
+    settings: Settings
+    inputs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """A digest of it."""
+        settings = self.settings
+        document = {
+            **self.inputs,
+            "instance": self.instance.fingerprint,
+            "formulation": self.formulation,
+            "seed": settings.seed,
+            "polish": settings.polish,
+            "goals": str(settings.goals),
+            "options": {str(name): value for name, value in settings.options.items()},
+            "versions": versions(),
+        }
+        return fingerprint_of(document)
+
+    def answered_by(self, outcome: Outcome) -> bool:
+        """Whether an outcome is certified to the gap (without one: optimal), and all it claims is
+        verified on the instance."""
+        near = near_enough(outcome, self.settings.gap)
+        near = near or outcome.objective == outcome.certified_bound
+        if outcome.placement is None or not near:
+            return False
+        try:
+            return holds(self.instance, outcome)
+        except InstanceError:
+            return False
+
+    def read(self, packed: bytes) -> Outcome | None:
+        """An outcome from its document; None for one of another instance, or for none at all."""
+        try:
+            document = strict_json.parse(strict_json.unpack(packed, "cache"), "cache")
+            return outcome_from_dict(self.instance, document, "cache")
+        except InstanceError:
+            return None
+
+    def written(self, outcome: Outcome) -> bytes:
+        """The document that :meth:`read` reads, the same bytes for the same outcome."""
+        document = outcome_to_dict(self.instance, outcome)
+        return gzip.compress(json.dumps(document).encode(), mtime=0)
+
+
+def question_of(compiled: Compiled, formulation: str, settings: Settings) -> Question:
+    """The question of a plan: its inputs are part of it, names and comments of theirs included."""
+    inputs = {
+        "model": compiled.model.fingerprint(),
+        "cluster": compiled.cluster.fingerprint(),
+        "profile": compiled.options.profile.fingerprint(),
+    }
+    return Question(compiled.instance, formulation, settings, inputs)
 
 
 class PlanCache:
@@ -50,70 +122,48 @@ class PlanCache:
     """
 
     def __init__(self, folder: str | Path, most: int = MOST) -> None:
-        self.folder, self.most, self.answered = Path(folder), most, False
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise BadInput(f"cache: cannot use {folder} as a folder: {error.strerror}") from None
+        self._entries, self.answered = Entries(folder, SUFFIX, most), False
 
-    def get(self, compiled: Compiled, formulation: str, settings: Settings) -> Outcome | None:
-        """The outcome kept for this question, if it is certified to the gap asked for (without a
-        gap: optimal) and everything it claims is verified on today's instance."""
-        path = self._path(compiled, formulation, settings)
-        outcome = _read(compiled, path)
-        self.answered = outcome is not None and _answers(compiled, outcome, settings)
+    @property
+    def folder(self) -> Path:
+        """Where the entries are."""
+        return self._entries.folder
+
+    def get(self, question: Question) -> Outcome | None:
+        """The outcome kept for a question, where it answers that; see :class:`Question`."""
+        name = question.name
+        outcome = self._known(question, name)
+        self.answered = outcome is not None and question.answered_by(outcome)
         if not self.answered:
             return None
-        with contextlib.suppress(OSError):  # another process may have made room
-            os.utime(path)
+        self._entries.used(name)
         return outcome
 
-    def put(
-        self, compiled: Compiled, formulation: str, settings: Settings, outcome: Outcome
-    ) -> None:
+    def put(self, question: Question, outcome: Outcome) -> None:
         """Keep a plan that is certified to some gap, unless one certified as well is there."""
         gap = certified_gap(outcome)
         if gap is None:
             return
-        path = self._path(compiled, formulation, settings)
-        there = _read(compiled, path)
+        name = question.name
+        there = self._known(question, name)
         known = None if there is None else certified_gap(there)
         if known is None or gap < known:
-            document = outcome_to_dict(compiled.instance, outcome)
-            packed = gzip.compress(json.dumps(document).encode(), mtime=0)
-            write_atomically(path, hashlib.sha256(packed).hexdigest().encode() + packed)
-            self._make_room()
+            self._entries.write(name, question.written(outcome))
 
-    def _path(self, compiled: Compiled, formulation: str, settings: Settings) -> Path:
-        question = {
-            "model": compiled.model.fingerprint(),
-            "cluster": compiled.cluster.fingerprint(),
-            "profile": compiled.options.profile.fingerprint(),
-            "instance": compiled.instance.fingerprint,
-            "formulation": formulation,
-            "seed": settings.seed,
-            "polish": settings.polish,
-            "goals": str(settings.goals),
-            "options": {str(name): value for name, value in settings.options.items()},
-            "versions": _versions(),
-        }
-        return self.folder / f"{fingerprint_of(question)}{_SUFFIX}"
+    def _known(self, question: Question, name: str) -> Outcome | None:
+        packed = self._entries.read(name)
+        return None if packed is None else question.read(packed)
 
-    def _make_room(self) -> None:
-        """Remove the entries used least recently until the rest is small enough."""
-        left = self.most
-        for _, size, path in sorted(self._entries(), reverse=True):
-            left -= size
-            if left < 0:
-                with contextlib.suppress(OSError):  # another process was faster
-                    path.unlink()
 
-    def _entries(self) -> Iterator[tuple[int, int, Path]]:
-        """When each entry was last used, its bytes, and its path."""
-        for path in self.folder.glob(f"*{_SUFFIX}"):
-            with contextlib.suppress(OSError):
-                known = path.stat()
-                yield known.st_mtime_ns, known.st_size, path
+def answered(cache: PlanCache | None, question: Question, solve: Callable[[], Outcome]) -> Outcome:
+    """The outcome that is in the cache, else one that is made and kept there."""
+    known = None if cache is None else cache.get(question)
+    if known is not None:
+        return known
+    made = solve()
+    if cache is not None:
+        cache.put(question, made)
+    return made
 
 
 def to_cache(source: PlanCache | str | Path | None) -> PlanCache | None:
@@ -121,36 +171,11 @@ def to_cache(source: PlanCache | str | Path | None) -> PlanCache | None:
     return source if isinstance(source, PlanCache | None) else PlanCache(source)
 
 
-def _read(compiled: Compiled, path: Path) -> Outcome | None:
-    """What an entry says; None where there is none, or not as it was written."""
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return None
-    digest, packed = content[:_DIGEST], content[_DIGEST:]
-    if digest != hashlib.sha256(packed).hexdigest().encode():
-        return None
-    try:
-        document = strict_json.parse(strict_json.unpack(packed, path.name), path.name)
-        return outcome_from_dict(compiled.instance, document, path.name)
-    except InstanceError:
-        return None
-
-
-def _answers(compiled: Compiled, outcome: Outcome, settings: Settings) -> bool:
-    near = near_enough(outcome, settings.gap) or outcome.objective == outcome.certified_bound
-    if outcome.placement is None or not near:
-        return False
-    try:
-        return holds(compiled.instance, outcome)
-    except InstanceError:
-        return False
-
-
-def _versions() -> dict[str, str]:
-    """Of us and of every solver installed."""
+@lru_cache(maxsize=1)
+def versions() -> dict[str, str]:
+    """Version of milp-planner and of every solver installed."""
     found = {"milp-planner": __version__}
-    for name in _SOLVERS:
+    for name in SOLVERS:
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
     return found

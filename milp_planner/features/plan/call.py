@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from formulations import Settings, registry, solve
+from formulations import Outcome, Settings, registry, solve
 from formulations.interrupt import interruptible
 from formulations.settings import TracePoint, parse_goals
 from milp_planner.errors import BadInput, Problem
-from milp_planner.features.plan.cache import PlanCache, to_cache
+from milp_planner.features.plan.cache import PlanCache, answered, question_of, to_cache
 from milp_planner.features.plan.machines import with_more_machines
 from milp_planner.features.plan.remedies import with_remedies
 from milp_planner.features.plan.shortage import diagnosis_seconds, with_advice, with_diagnosis
@@ -176,17 +176,13 @@ def _kept(
     compiled: Compiled, formulation: str, settings: Settings, cache: PlanCache | None
 ) -> Plan:
     """The plan that is in the cache, else one that is made and kept there."""
-    if cache is None:
-        return _planned(compiled, formulation, settings)
-    known = cache.get(compiled, formulation, settings)
-    if known is not None:
-        return decode(compiled.options, compiled.instance, known)
-    made = _planned(compiled, formulation, settings)
-    cache.put(compiled, formulation, settings, made.outcome)
-    return made
+    question = question_of(compiled, formulation, settings)
+    outcome = answered(cache, question, lambda: _planned(compiled, formulation, settings))
+    return decode(compiled.options, compiled.instance, outcome)
 
 
-def _planned(compiled: Compiled, formulation: str, settings: Settings) -> Plan:
+def _planned(compiled: Compiled, formulation: str, settings: Settings) -> Outcome:
+    """A solve; where there is no plan, with what would help."""
     outcome = solve(compiled.instance, formulation, settings)
     end = time.monotonic() + diagnosis_seconds(settings)
     outcome = with_diagnosis(compiled.instance, outcome, settings, 1 - CHANGES_SHARE)
@@ -194,8 +190,7 @@ def _planned(compiled: Compiled, formulation: str, settings: Settings) -> Plan:
     left = max(0.0, end - time.monotonic())
     outcome = with_remedies(outcome, compiled, settings, left / 2)
     left = max(0.0, end - time.monotonic())
-    outcome = with_more_machines(outcome, compiled.model, compiled.cluster, settings, left)
-    return decode(compiled.options, compiled.instance, outcome)
+    return with_more_machines(outcome, compiled.model, compiled.cluster, settings, left)
 
 
 Read = TypeVar("Read")

@@ -45,6 +45,21 @@ def test_plans_are_kept_where_asked(tmp_path: Path) -> None:
     assert all("plan" not in record for record in bare.results)
 
 
+def test_what_a_cache_answers_is_not_solved(tmp_path: Path) -> None:
+    """In another folder the same plans, their seconds as solved; a plan not certified is made."""
+    kept = tmp_path / "cache"
+    first = run_batch(suite(), tmp_path / "a", workers=1, cache=kept)
+    again = run_batch(suite(), tmp_path / "b", workers=1, cache=kept)
+    assert not any(record["cached"] for record in first.results)
+    certain = [record["certified_bound"] == record["objective"] for record in first.results]
+    assert [record["cached"] for record in again.results] == certain and any(certain)
+    for one, other in zip(first.results, again.results, strict=True):
+        assert one["objective"] == other["objective"]
+        assert not other["cached"] or one["seconds"] == other["seconds"]
+    bare = run_batch(suite(), tmp_path / "c", workers=1)
+    assert not any(record["cached"] for record in bare.results)
+
+
 def test_a_failing_scenario_stops_nothing_and_is_tried_again(tmp_path: Path) -> None:
     """One impossible point of a sweep leaves the other answers alone."""
     mixed = suite(clusters=["1xa10"], sweep={"machines": [2, 1]}, formulations=["greedy"])

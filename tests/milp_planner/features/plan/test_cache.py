@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import multiprocessing
 import os
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,9 +17,11 @@ from hypothesis import strategies as st
 from formulations import Settings
 from formulations.settings import parse_goals
 from milp_planner import Plan, plan, verify
-from milp_planner.errors import BadInput
-from milp_planner.features.plan.cache import PlanCache
+from milp_planner.errors import BadInput, PlannerError
+from milp_planner.features.plan import cache as cache_module
+from milp_planner.features.plan.cache import PlanCache, question_of
 from milp_planner.inputs import Cluster, Model
+from milp_planner.plans.compile import compile_for
 from milp_planner.plans.plan_file import plan_to_dict
 from scenarios import catalog
 
@@ -85,8 +91,6 @@ def test_a_changed_byte_anywhere_is_a_miss(
     inputs: tuple[Model, Cluster], kept: Path, data: st.DataObject
 ) -> None:
     """Of the entry: one bit turned, or its end cut off, is as if there were none."""
-    from milp_planner.plans.compile import compile_for
-
     compiled = compile_for(*inputs, "step_time")
     path = entry(kept)
     good = path.read_bytes()
@@ -96,16 +100,14 @@ def test_a_changed_byte_anywhere_is_a_miss(
     asked = Settings(workers=1, polish=False, gap=0.5)
     try:
         path.write_bytes(bad)
-        assert PlanCache(kept).get(compiled, "auto", asked) is None
+        assert PlanCache(kept).get(question_of(compiled, "auto", asked)) is None
     finally:
         path.write_bytes(good)
-    assert PlanCache(kept).get(compiled, "auto", asked) is not None
+    assert PlanCache(kept).get(question_of(compiled, "auto", asked)) is not None
 
 
 def test_another_question_is_a_miss(inputs: tuple[Model, Cluster], kept: Path) -> None:
     """A row more, a byte less memory, another objective, profile, goal, seed or formulation."""
-    from milp_planner.plans.compile import compile_for
-
     model, cluster = inputs
     rows = model.to_dict()
     rows["tables"][0]["rows"] += 1
@@ -114,7 +116,7 @@ def test_another_question_is_a_miss(inputs: tuple[Model, Cluster], kept: Path) -
     asked = Settings(workers=1, polish=False, gap=0.5)
     same = compile_for(model, cluster, "step_time")
     cache = PlanCache(kept)
-    assert cache.get(same, "auto", asked) is not None
+    assert cache.get(question_of(same, "auto", asked)) is not None
     for other in (
         compile_for(Model.from_dict(rows, "m"), cluster, "step_time"),
         compile_for(model, Cluster.from_dict(less, "c"), "step_time"),
@@ -122,45 +124,103 @@ def test_another_question_is_a_miss(inputs: tuple[Model, Cluster], kept: Path) -
         compile_for(model, Cluster.from_dict({**cluster.to_dict(), "profile": "b200"}, "c"),
                     "step_time"),
     ):  # fmt: skip
-        assert cache.get(other, "auto", asked) is None
+        assert cache.get(question_of(other, "auto", asked)) is None
     goals = parse_goals("step_time:0.1%,moves", "step_time")
     for changed in (Settings(seed=1), Settings(goals=goals), Settings(options={"slack": 0.1})):
         near = Settings(
             workers=1, polish=False, gap=0.5,
             seed=changed.seed, goals=changed.goals, options=changed.options,
         )  # fmt: skip
-        assert cache.get(same, "auto", near) is None
-    assert cache.get(same, "scale", asked) is None
+        assert cache.get(question_of(same, "auto", near)) is None
+    assert cache.get(question_of(same, "scale", asked)) is None
+
+
+def leaves(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every number, text and truth value of a document: what holds it, and its key."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in list(items):
+        if isinstance(item, (dict, list)):
+            yield from leaves(item)
+        elif item is not None:
+            yield value, key
+
+
+def other(value: Any) -> Any:
+    """A value nearby of the same type."""
+    if isinstance(value, bool):
+        return not value
+    return value + "x" if isinstance(value, str) else value + 1 if value else 1
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_a_changed_field_of_the_inputs_is_a_miss(
+    inputs: tuple[Model, Cluster], kept: Path, data: st.DataObject
+) -> None:
+    """Any field of model, cluster or constraints: another question, or none that can be asked."""
+    documents = [copy.deepcopy(each.to_dict()) for each in inputs]
+    of = data.draw(st.integers(0, 2))
+    if of == 2:  # a constraint that was not there
+        table = data.draw(st.sampled_from(documents[0]["tables"]))
+        table["constraints"] = {
+            "sharding_types": [data.draw(st.sampled_from(["table_wise", "row_wise"]))]
+        }
+    else:
+        holder, key = data.draw(st.sampled_from([*leaves(documents[of])]))
+        holder[key] = other(holder[key])
+    try:
+        changed = Model.from_dict(documents[0], "m"), Cluster.from_dict(documents[1], "c")
+        compiled = compile_for(*changed, "step_time")
+    except PlannerError:
+        return
+    asked = Settings(workers=1, polish=False, gap=0.5)
+    assert PlanCache(kept).get(question_of(compiled, "auto", asked)) is None
+
+
+def test_another_version_is_a_miss(
+    inputs: tuple[Model, Cluster], kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of this project or of a solver, and prices that a user changed."""
+    asked = Settings(workers=1, polish=False, gap=0.5)
+    compiled = compile_for(*inputs, "step_time")
+    assert PlanCache(kept).get(question_of(compiled, "auto", asked)) is not None
+    for name in cache_module.versions():
+        later = {**cache_module.versions(), name: "999"}
+        with monkeypatch.context() as patched:
+            patched.setattr(cache_module, "versions", lambda later=later: later)
+            assert PlanCache(kept).get(question_of(compiled, "auto", asked)) is None
+    profile = compiled.options.profile
+    dearer = profile.model_copy(update={"hbm": profile.hbm + 1})
+    priced = replace(compiled, options=replace(compiled.options, profile=dearer))
+    assert PlanCache(kept).get(question_of(priced, "auto", asked)) is None
 
 
 def test_a_forged_entry_is_refused(inputs: tuple[Model, Cluster], tmp_path: Path) -> None:
     """An outcome that claims more than it proves, under a digest of its own, is verified first."""
-    from milp_planner.plans.compile import compile_for
-
     compiled, asked = compile_for(*inputs, "step_time"), Settings(workers=1, polish=False, gap=0.5)
     true = solved(inputs, PlanCache(tmp_path)).outcome
     entry(tmp_path).unlink()
     cache = PlanCache(tmp_path)
-    cache.put(compiled, "auto", asked, true.with_(certified_bound=true.objective))
-    assert cache.get(compiled, "auto", asked) is None
+    cache.put(question_of(compiled, "auto", asked), true.with_(certified_bound=true.objective))
+    assert cache.get(question_of(compiled, "auto", asked)) is None
 
 
 def test_the_folder_stays_small(inputs: tuple[Model, Cluster], tmp_path: Path) -> None:
     """With room for two of three entries, the one not used for longest goes."""
-    from milp_planner.plans.compile import compile_for
-
     compiled = compile_for(*inputs, "step_time")
     asked = [Settings(workers=1, polish=False, gap=0.5, seed=seed) for seed in range(3)]
     outcome = solved(inputs, PlanCache(tmp_path / "other")).outcome
     size = entry(tmp_path / "other").stat().st_size
     cache = PlanCache(tmp_path / "small", most=2 * size + size // 2)
     for seed, moment in ((0, 1_000), (1, 2_000)):
-        cache.put(compiled, "auto", asked[seed], outcome)
+        cache.put(question_of(compiled, "auto", asked[seed]), outcome)
         newest = max((tmp_path / "small").iterdir(), key=lambda path: path.stat().st_mtime_ns)
         os.utime(newest, (moment, moment))
-    assert cache.get(compiled, "auto", asked[0]) is not None  # used now: the other is older
+    assert (
+        cache.get(question_of(compiled, "auto", asked[0])) is not None
+    )  # used now: the other is older
     cache.put(compiled, "auto", asked[2], outcome)
-    there = [cache.get(compiled, "auto", each) is not None for each in asked]
+    there = [cache.get(question_of(compiled, "auto", each)) is not None for each in asked]
     assert there == [True, False, True]
 
 

@@ -1,0 +1,68 @@
+"""A folder of entries: bytes by name behind a digest, shared by processes, bounded in size."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from milp_planner.errors import BadInput
+from milp_planner.files import write_atomically
+
+_DIGEST = 64
+
+
+class Entries:
+    """Files of a folder that end with a suffix.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Made if it does not exist.
+    suffix : str
+    most : int
+        Bytes of all entries; those not used for longest go first.
+    """
+
+    def __init__(self, folder: str | Path, suffix: str, most: int) -> None:
+        self.folder, self.suffix, self.most = Path(folder), suffix, most
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInput(f"cache: cannot use {folder} as a folder: {error.strerror}") from None
+
+    def read(self, name: str) -> bytes | None:
+        """What was written under a name; None where nothing is, or not as it was written."""
+        try:
+            content = self._path(name).read_bytes()
+        except OSError:
+            return None
+        digest, data = content[:_DIGEST], content[_DIGEST:]
+        return data if digest == hashlib.sha256(data).hexdigest().encode() else None
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put an entry there as a whole, and make room for it."""
+        write_atomically(self._path(name), hashlib.sha256(data).hexdigest().encode() + data)
+        left = self.most
+        for _, size, path in sorted(self._all(), reverse=True):
+            left -= size
+            if left < 0:
+                with contextlib.suppress(OSError):  # another process was faster
+                    path.unlink()
+
+    def used(self, name: str) -> None:
+        """Note that an entry was of use."""
+        with contextlib.suppress(OSError):  # another process may have made room
+            os.utime(self._path(name))
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}{self.suffix}"
+
+    def _all(self) -> Iterator[tuple[int, int, Path]]:
+        """When each entry was last used, its bytes, and its path."""
+        for path in self.folder.glob(f"*{self.suffix}"):
+            with contextlib.suppress(OSError):
+                known = path.stat()
+                yield known.st_mtime_ns, known.st_size, path
