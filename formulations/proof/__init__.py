@@ -1,1 +1,1 @@
-"""Proofs: trees of multipliers from which a reader re-derives a bound (docs/proof.md)."""
+"""Certificates: trees of multipliers from which a checker re-derives a bound (docs/proof.md)."""

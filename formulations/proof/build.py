@@ -16,8 +16,9 @@ Terms = dict[int, int]
 
 @lru_cache(maxsize=2)
 def build_rows(instance: Instance, apart: bool = False) -> Rows:
-    """Rows with like ranks pooled, or (``apart``) pooled within each machine only; kept for the
-    next question about the same Instance.
+    """The rows of an instance, cached for its next use.
+
+    Ranks that are alike are pooled; with ``apart``, only within each machine.
 
     Parameters
     ----------
@@ -29,7 +30,10 @@ def build_rows(instance: Instance, apart: bool = False) -> Rows:
 
 
 class _Builder:
-    """Attribute ``uniform``: whether all ranks are alike, none has a name, and none is a home."""
+    """Collects rows option by option.
+
+    ``uniform`` says whether all ranks are alike, no pin names a rank, and no table has a home.
+    """
 
     def __init__(self, instance: Instance, apart: bool) -> None:
         self._instance, self._apart = instance, apart
@@ -46,7 +50,7 @@ class _Builder:
         )
 
     def _unpack(self) -> None:
-        """What is asked for shard by shard, as lists."""
+        """The Instance's arrays as lists, which are faster to index shard by shard."""
         instance = self._instance
         self._cost = self._measures.value[:, : len(self._measures.costs)].tolist()
         self._value = self._measures.value.tolist()
@@ -151,7 +155,7 @@ class _Builder:
         return terms
 
     def _as_chief(self, terms: Terms, entry: int, cell: int) -> Terms:
-        """The first shard of a home block is what largest-shard rows of its machine are about."""
+        """Let the first shard of a home block count in the largest-shard rows of its machine."""
         for f, value in enumerate(self._value[entry]):
             self._add(terms, self._chief_row(1 + self._groups[cell], f), value)
         return terms
@@ -223,7 +227,7 @@ class _Builder:
             self._add(terms, self._layout.cover + (1 + machine) * width + f, least)
 
     def _slot(self, times: int, role: int, choices: list[tuple[int, Terms]]) -> bool:
-        """Several places, or the only one (which is then no choice)."""
+        """Add a slot for several places; a single place is no choice and needs none."""
         if times == 0:
             return True
         if not choices:

@@ -1,7 +1,7 @@
-"""Whether shards can be packed into ranks at all: what closes a case that no sum of rows does.
+"""Whether shards can be packed into the ranks at all (the rule *packing* of docs/proof.md).
 
-The rule *packing* of docs/proof.md. Sums of rows let shards be cut; where a few large ones must
-share few ranks, only trying tells.
+Sums of rows allow a shard to be cut in two. Where a few large shards must share few ranks, a case
+that no sum of rows refutes is closed by trying every way to pack them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from formulations.instance import Instance
 from formulations.proof.rows import Measures
 
-#: Combinations of choices, those of them that are not too much in sum, and steps in trying one
-#: measure: below what a reader accepts. Where steps do not do, later cases get half of them, down
-#: to the last number.
+#: Limits, all below what a checker accepts: combinations of options, combinations whose sum fits,
+#: and steps for one measure. When the steps run out, later cases get half as many, but never fewer
+#: than the last number.
 _COMBINATIONS, _LIGHT, _STEPS, _LEAST = 2**14, 1_000, 300_000, 3_000
-#: Options left up to which it is tried, how full ranks must be on average, and shards that choose
-#: a rank at most: each is one level of recursion.
+#: Packing is tried with at most so many options left, where ranks are at least so full on average,
+#: and with at most so many shards that choose a rank (each is one level of recursion).
 _FEW, _FULL, _ITEMS = 400, 0.8, 100
 
 #: Sizes, the largest first.
@@ -28,7 +28,7 @@ Items = tuple[int, ...]
 
 
 class _TooMany(Exception):
-    """More combinations or bins than are tried."""
+    """There are more combinations or bins than the limits allow."""
 
 
 class Packing:
@@ -39,12 +39,12 @@ class Packing:
     instance : Instance
     measures : Measures
     steps : int, optional
-        At most, in trying the first measure.
+        Most steps for the first measure.
 
     Attributes
     ----------
     spent : int
-        Steps that a reader takes for the case refuted last, at most and about: one for each item.
+        About the most steps that a checker takes for the case refuted last: one for each item.
     """
 
     def __init__(self, instance: Instance, measures: Measures, steps: int = _STEPS) -> None:
@@ -61,8 +61,10 @@ class Packing:
         np.add.at(self._shards, owner, instance.block_count * instance.free)
 
     def refutes(self, keep: NDArray[np.bool_], limit: int | None) -> str | None:
-        """The cost or resource of which the shards fit into the ranks with no choice of options;
-        None: there is none, or it takes too long to tell."""
+        """The cost or resource by which the shards of no choice of options fit into the ranks.
+
+        None: there is no such measure, or finding it takes too long.
+        """
         if keep.sum() > _FEW or self._shards[keep].max(initial=0) > _ITEMS:
             return None
         for name, columns in self._columns.items():
@@ -73,7 +75,7 @@ class Packing:
         return None
 
     def _refuted(self, name: str, keep: NDArray[np.bool_], most: int) -> bool:
-        """Whether no choice of options can be packed, as far as the steps allow to tell."""
+        """Whether no choice of options can be packed; False also where the steps run out."""
         instance, self._steps = self._instance, self._patience
         choices = [
             {self._of(o, name) for o in instance.options_of(t) if keep[o]}
@@ -124,7 +126,7 @@ class Packing:
         return room >= 0 and fit(items, self._instance.num_ranks)
 
     def _beside(self, items: Items, room: int, spare: int) -> Iterator[Items]:
-        """What is left of items after some have filled the room but for ``spare`` at most."""
+        """The items left after some of them have filled a bin up to ``spare``, each way once."""
         self._steps -= 1
         if self._steps < 0:
             raise _TooMany
@@ -145,7 +147,7 @@ def _combinations(
     sums = [[f * ranks + sum(items) for f, items in own] for own in map(list, choices)]
     order = sorted(range(len(sums)), key=lambda t: min(sums[t]) - max(sums[t]))
     rest, below = sum(map(min, sums)), [0]
-    for t in order:  # how many there are: sums alone tell
+    for t in order:  # the number of combinations follows from their sums alone
         rest -= min(sums[t])
         below = [b + s for b in below for s in sums[t] if b + s + rest <= ranks * most]
         if len(below) > _LIGHT:

@@ -1,8 +1,8 @@
 """Make certificates: bounds, optimality and infeasibility as trees of multipliers.
 
-Ranks alike are pooled first: that program is small and closes in a second where memory is tight.
-What it leaves open, machines told apart may close. Every bound found on the way is kept, so
-whenever the time ends there is a certificate of the best.
+First, ranks that are alike are pooled: that linear program is small and, where memory is tight,
+proves the optimum within a second. Where it does not, a second tree distinguishes the machines.
+The best bound so far is kept, so there is a certificate whenever the time ends.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ from formulations.proof.tree import Effort, Node, Tree
 from formulations.proof.weights import Weights, vector_to_list
 from formulations.result.certificate import Certificate
 
-#: Targets tried at the root, and for trees; targets closer than this share are as good as equal.
+#: Targets tried at the root, and with trees; targets that differ by less than this share are equal.
 _ROOTS, _TREES, _NEAR = 14, 6, 1e-5
-#: Steps of packing at first, of all roots: a search waits for them.
+#: Steps of packing for all roots together: few, as a search waits for them.
 _STEPS = 10_000
-#: Seconds that the first linear program is given however little time there is.
+#: Seconds that the first linear program gets even if less time is left.
 _LEAST = 1.0
-#: And that trees are given where the root certifies as good as all.
+#: Seconds that trees get where the root already certifies the bound but for a small share.
 _LAST = 1.0
-#: Cases split at most where the time is not limited.
+#: Most cases that are split where there is no time limit.
 _NODES = 200
-#: Without a plan, bounds up to this multiple of the first are tried.
+#: Without a plan, targets up to this multiple of the first bound are tried.
 _FAR = 8
-#: Options times machines up to which machines are told apart, and the share of the time for the
-#: tree over pooled ranks before that.
+#: Machines are distinguished where options × machines is at most this; before that, the tree over
+#: pooled ranks gets this share of the time.
 _APART, _POOLED = 5_000, 0.3
 
 
 def prove(
     instance: Instance, upper: int | None, seconds: float | None = None
 ) -> Certificate | None:
-    """The best bound on every plan that can be certified in the time.
+    """Certify as high a bound on the cost of every plan as the time allows.
 
     Parameters
     ----------
     instance : Instance
     upper : int or None
-        Objective of a known plan: no bound above it is looked for, and none is needed.
+        Objective of a known plan. No bound can exceed it, so the search stops there.
     seconds : float, optional
-        Without a limit, it ends after a number of cases and is reproducible.
+        Time limit. Without one the search ends after a fixed number of cases and is reproducible.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def prove(
 
 @dataclass(frozen=True, eq=False)
 class SymmetricLP:
-    """The linear program with like ranks pooled, at the target that certifies most.
+    """The linear program over pooled ranks, at the target that gives the highest certified bound.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class SymmetricLP:
     value : float
         Objective of the program over the whole instance, floating point.
     shares : dict of option to float
-        Share of each option with a positive share in it.
+        Value of each option's variable, where it is positive.
     """
 
     certificate: Certificate
@@ -103,9 +103,9 @@ def symmetric_lp(
 ) -> SymmetricLP | None:
     """Solve the linear program and certify what its multipliers prove.
 
-    A plan below a target T uses only options that alone cost less than T, so a bound over those
-    is one on every plan as far as it stays below T: bisection (``targets``) finds the T that
-    certifies most.
+    A plan cheaper than a target T uses only options that alone cost less than T. So a bound over
+    these options, if it is at most T, bounds every plan. Bisection (``targets``) finds the T that
+    gives the highest bound.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def symmetric_lp(
 def prove_infeasible(
     instance: Instance, seconds: float | None = None, stop: threading.Event | None = None
 ) -> Certificate | None:
-    """A certificate that there is no plan, or None where none was found in time."""
+    """Certify that there is no plan; None where no such certificate was found in time."""
     effort = _effort(seconds, stop)
     if not instance.num_tables:
         return None
@@ -156,7 +156,7 @@ def prove_infeasible(
 
 
 def _nothing_to_place(instance: Instance) -> Certificate:
-    """Without tables every cost is 0, and that is all there is to prove."""
+    """The certificate of an instance without tables, whose cost is 0."""
     single = instance.objective != Objective.STEP_TIME
     name = instance.objective.value if single else instance.phases[0]
     return Certificate("bound", 0, ([{"row": "cost", "of": name, "times": 1}],), ({"use": [0]},))
@@ -169,7 +169,7 @@ def _effort(seconds: float | None, stop: threading.Event | None) -> Effort:
 
 
 def _typical(instance: Instance) -> int:
-    """A cost to scale by where no bound is known yet."""
+    """A cost to scale by while no bound is known."""
     top = int(abs(instance.shard_cost).max(initial=1))
     return max(1, top)
 
@@ -183,9 +183,10 @@ class _Proof:
     target: int | None
 
     def certificate(self, kind: str, first: list[list[dict[str, Any]]]) -> Certificate:
-        """Written down, with the vectors that nodes use (after those given).
+        """The certificate, with the vectors that its nodes use (after those given).
 
-        Options that have no place go when a vector is applied, be it one of zeros.
+        A checker removes options that have no place whenever it applies a vector, so where there
+        are such options the root also uses a vector of zeros.
         """
         vectors: dict[int, Weights] = {}
         place: dict[int, int] = {}
@@ -213,14 +214,14 @@ class _Proof:
 
 
 def _part(effort: Effort, share: float, most: float) -> Effort:
-    """A share of what is left, of seconds no more than ``most``."""
+    """A share of the time and cases left, at most ``most`` seconds."""
     left = share * (effort.end - time.monotonic())
     end = effort.end if left == float("inf") else time.monotonic() + min(left, most)
     return Effort(end, effort.stop, effort.nodes * share)
 
 
 class _Search:
-    """Targets tried one after another; ``best`` is the proof of the highest."""
+    """Tries one target after another; ``best`` is the proof of the highest target so far."""
 
     def __init__(self, instance: Instance, upper: int | None, effort: Effort) -> None:
         self._instance, self._upper, self._effort = instance, upper, effort
@@ -232,7 +233,7 @@ class _Search:
         self.best: _Proof | None = None
 
     def done(self) -> bool:
-        """Whether nothing better can be certified, or there is no time."""
+        """Whether no higher bound can be certified, or the time is over."""
         reached = self._bound() is not None and self._upper is not None
         return self._effort.over() or (reached and (self._bound() or 0) >= (self._upper or 0))
 
@@ -240,7 +241,8 @@ class _Search:
         return None if self.best is None else self.best.target
 
     def plain(self) -> Node | None:
-        """The linear program of the whole instance: prices for any target, and a first bound."""
+        """Solve the linear program of the whole instance: it gives prices for any target and a
+        bound."""
         soonest = max(self._effort.end, time.monotonic() + _LEAST)
         tree = Tree(self._rows, self._relaxation, None, replace(self._effort, end=soonest))
         root = tree.root
@@ -252,7 +254,10 @@ class _Search:
         return root
 
     def roots(self) -> None:
-        """The target the root alone certifies: large ones rule out less, small ones claim less."""
+        """Find the highest target that the root certifies without a tree, by bisection.
+
+        A high target rules out fewer options; a low one claims less.
+        """
         low = self._bound()
         if self._instance.objective == Objective.TOTAL:
             return
@@ -271,7 +276,7 @@ class _Search:
             target = (low + high) // 2
 
     def trees(self, most: int, share: float) -> None:
-        """Trees at the plan's own cost; where that fails, between it and what is certified."""
+        """Grow trees for the plan's cost; where they fail, for targets between the bound and it."""
         assert self._upper is not None
         whole, high = self._effort, self._upper
         self._effort = _part(whole, share, _LAST if self._near(high) else float("inf"))
@@ -288,17 +293,17 @@ class _Search:
         self._effort = whole
 
     def _near(self, high: int) -> bool:
-        """Whether what is certified is as good as this cost."""
+        """Whether the certified bound equals this cost but for a small share."""
         low = self._bound()
         return low is not None and high - low <= 1 + int(abs(high) * _NEAR)
 
     def tell_machines_apart(self) -> None:
-        """From here on, a table has a home."""
+        """From now on distinguish machines: every table has a home machine."""
         self._rows = build_rows(self._instance, apart=True)
         self._relaxation = Relaxation(self._rows, self._typical)
 
     def _try(self, target: int, run: bool) -> bool:
-        """Whether the target itself is certified; what falls short of it is kept as well."""
+        """Whether the tree certifies the target; a lower bound that it proves is kept too."""
         packing = None if run else self._packing
         tree = Tree(self._rows, self._relaxation, target - 1, self._effort, packing)
         if run:
@@ -319,10 +324,10 @@ class _Search:
             self.best = _Proof(self._rows, tree, target)
 
     def certificate(self) -> Certificate | None:
-        """The best proof, written down."""
+        """The best proof as a certificate."""
         return None if self.best is None else self.best.certificate("bound", self._first)
 
 
 def _reached(node: Node, vector: Weights) -> int:
-    """The target up to which a case is closed by its last vector."""
+    """The highest target for which its last vector closes a case."""
     return -((vector.room - node.least) // vector.level)

@@ -13,7 +13,8 @@ from formulations.proof.rows import Rows
 from formulations.proof.weights import Weights, weights
 
 FloatArray = NDArray[np.float64]
-#: Multipliers get this many bits; of a scaled row, those below this share of the largest are noise.
+#: Bits of a multiplier; in a scaled row, multipliers below this share of the largest are dropped as
+#: rounding noise.
 _BITS, _NOISE = 44, 1e-11
 
 
@@ -24,11 +25,12 @@ class Solved:
     Attributes
     ----------
     value : float
-        Its optimum; inf when it is infeasible, -inf when the time ended before.
+        Its optimum; inf when it is infeasible, -inf when it was not solved in time.
     shares : float array [choices] or None
-        Shares of options, and of the choices of slots; None when it is infeasible.
+        Values of the options, then of the choices of slots; None when it is infeasible.
     duals : float array [rows of the program] or None
-        Or a Farkas ray. Those of a program that the time cut short prove a little less.
+        Dual values, or a Farkas ray where it is infeasible. The duals of a program that was
+        stopped early prove a little less.
     basis : highspy.HighsBasis or None
     """
 
@@ -39,13 +41,13 @@ class Solved:
 
 
 class Relaxation:
-    """One HiGHS model whose columns are closed and opened from node to node.
+    """One HiGHS model, reused at every node with other limits on its columns.
 
     Parameters
     ----------
     rows : Rows
     typical : int
-        About what the objective will be: the unit of costs.
+        About the size of the objective, by which costs are scaled.
     """
 
     def __init__(self, rows: Rows, typical: int) -> None:
@@ -56,7 +58,7 @@ class Relaxation:
         self._upper = self._matrix.upper.copy()
 
     def restart(self, solved: Solved) -> None:
-        """Take the basis of a linear program solved before: the next ones are near it."""
+        """Start the next solves from the basis of an earlier, similar linear program."""
         if solved.basis is not None:
             self._highs.setBasis(solved.basis)
 
@@ -72,7 +74,7 @@ class Relaxation:
         Returns
         -------
         Solved or None
-            None when the time did not suffice for anything.
+            None when the time ended before there was any result.
         """
         highs = self._highs
         changed = np.flatnonzero(upper != self._upper[: len(upper)]).astype(np.int32)
@@ -111,11 +113,11 @@ class Relaxation:
         known = matrix.proof_row >= 0
         scaled = np.where(known, duals, 0.0)
         if not optimal and -scaled.min(initial=0.0) > scaled.max(initial=0.0):
-            scaled = -scaled  # a ray has no sign of its own: rows limit from above
+            scaled = -scaled  # a ray comes with either sign; multipliers must be ≥ 0
         scaled = np.maximum(0.0, scaled)
         scaled[scaled < _NOISE * scaled.max(initial=0.0)] = 0.0
         at = np.flatnonzero(scaled)
-        if not len(at):  # nothing binds: costs are not below 0
+        if not len(at):  # nothing binds, so the bound is 0
             return weights(self._rows, {self._rows.layout.cost: 1}) if optimal else None
         natural = scaled[at] * unit / matrix.row_unit[at]
         bits = _BITS - int(np.floor(np.log2(natural.max())))
@@ -131,13 +133,13 @@ class Relaxation:
 
 
 def _scaled(value: float, factor: int) -> int:
-    """value·factor rounded, without leaving integers where the factor is large."""
+    """value·factor rounded, exactly also where the factor is large."""
     numerator, denominator = value.as_integer_ratio()
     return (2 * numerator * factor + denominator) // (2 * denominator)
 
 
 class _Matrix:
-    """The rows as one sparse matrix: choices, then sums of covers, peaks and fusion levels."""
+    """The rows as a sparse matrix whose columns are the choices, then covers, peaks and levels."""
 
     def __init__(self, rows: Rows, unit: float) -> None:
         self._rows, self._unit = rows, unit
@@ -267,7 +269,7 @@ class _Matrix:
             )  # fmt: skip
 
     def _fusion(self) -> int:
-        """Rows that tie options to levels, one level a group; returns the columns of levels."""
+        """Add rows that tie options to levels, one level a group; returns the levels' columns."""
         levels = {key: i for i, key in enumerate(sorted({f[1:] for f in self._rows.fused}))}
         for index, (_, group, level) in enumerate(self._rows.fused):
             row = self._rows.layout.fusion + index
@@ -280,7 +282,7 @@ class _Matrix:
         return len(levels)
 
     def load(self) -> Any:
-        """A HiGHS object with the model in it."""
+        """A HiGHS object that holds the model."""
         import highspy
 
         highs = highspy.Highs()

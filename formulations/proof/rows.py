@@ -1,11 +1,11 @@
-"""The rows of a proof, and what every option puts into them wherever its shards go.
+"""The rows of a proof, and what every option adds to them.
 
-An option is what it puts into rows anyway, and *slots*: shards with several places to choose from,
-each place with what it then puts into rows. Rows are kept once a cell of like ranks, as multipliers
-of a proof found here are equal within a cell. Slots choose independently: where the instance says
-more (shards that must part, one machine for all), this is a relaxation of docs/proof.md, whose
-prices are no smaller. Where all ranks are alike, no shard has a choice of places that matters, and
-all options are summed up at once (:func:`own_alike`).
+An option adds fixed amounts to some rows. Besides, it may have *slots*: shards with several places
+to choose from, each of which adds to other rows. Ranks that are alike form a cell and share one
+row, because the prover gives them equal multipliers. Slots choose independently of each other.
+Where the instance restricts them jointly (distinct ranks, one machine for all), the rows are a
+relaxation of those of docs/proof.md, whose prices are at least as high. Where all ranks are alike,
+the place of a shard does not matter, and all options are summed up at once (:func:`own_alike`).
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from formulations.model.partition import Partition
 
 @dataclass(frozen=True, eq=False)
 class Measures:
-    """Costs and rank resources side by side: what lies on single ranks.
+    """Measures of a rank's load: the costs of the objective, then the resources of scope rank.
 
     Attributes
     ----------
     costs : tuple of str
-        Names of the costs; none under ``total``.
+        Names of the costs; empty under ``total``.
     ranked : tuple of int
-        Resources of scope rank; measures are the costs, then these.
+        Indices of the resources of scope rank.
     value : int64 array [entries, measures]
         0 for shards on no rank.
     floor, excess : int64 arrays [options, measures]
-        What an option puts on every rank, and what it puts on some rank beyond that.
+        The least that an option puts on any rank, and the most that it adds to that on some rank.
     most : int64 array [measures]
-        The largest capacity at any rank; 0 for costs, whose limit is the target's.
+        The largest capacity of any rank; 0 for costs, which the target limits.
     """
 
     costs: tuple[str, ...]
@@ -47,7 +47,7 @@ class Measures:
 
 
 def measures(instance: Instance) -> Measures:
-    """Sum up an instance; see :class:`Measures`."""
+    """The measures of an instance; see :class:`Measures`."""
     ranked = tuple(i for i, r in enumerate(instance.resources) if r.scope == Scope.RANK)
     costs, cost = _costs(instance)
     value = np.concatenate([cost, instance.shard_use[:, list(ranked)]], axis=1)
@@ -86,7 +86,7 @@ FREE, HOME = 0, 1
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where the rows of each kind begin; ``size`` rows in all.
+    """Index of the first row of each kind; ``size`` rows in all.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Layout:
         Row of table t: ``chief + (S·measures + f)·tables + t``.
     moved_tables, moved_bytes : int
     nothing : int
-        A row without meaning.
+        A dummy row, for choices that add nothing.
     fusion : int
         Row of the i-th table, group and level of :attr:`Rows.fused`: ``fusion + i``.
     """
@@ -119,18 +119,20 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """All of it as arrays; *choices* 0 … options−1 are what the options put into rows anyway.
+    """The rows of an instance as arrays.
+
+    *Choices* 0 … options−1 are the fixed amounts of the options; the places of slots follow.
 
     Attributes
     ----------
     instance : Instance
     cells : Partition
     apart : bool
-        Whether machines are told apart, so that tables have homes.
+        Whether machines are distinguished, so that tables have home machines.
     measures : Measures
     layout : Layout
     start, row, amount : int64 arrays
-        Choice i puts ``amount[k]`` into ``row[k]`` for k in ``start[i] … start[i+1]−1``.
+        Choice i adds ``amount[k]`` to ``row[k]`` for k in ``start[i] … start[i+1]−1``.
     slot_option, slot_times, slot_role : int64 arrays [slots]
     slot_start : int64 array [slots + 1]
         Choices of each slot.
@@ -141,7 +143,7 @@ class Rows:
     capacity : int64 array [rows]
         Right-hand sides of capacities, moves, and largest-shard rows of resources.
     fused : list of (table, group, level)
-        That some option has.
+        Those that occur among the options.
     """
 
     instance: Instance
@@ -163,7 +165,8 @@ class Rows:
 
     @property
     def sets(self) -> int:
-        """All ranks, and every machine where they are kept apart."""
+        """Number of sets of ranks: all ranks, and every machine where machines are
+        distinguished."""
         return 1 + (len(self.instance.machines) if self.apart else 0)
 
 
@@ -187,7 +190,7 @@ def possible_alike(instance: Instance) -> NDArray[np.bool_]:
 def own_alike(
     instance: Instance, measures: Measures, layout: Layout, fused: dict[tuple[int, int, int], int]
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Every option's rows and amounts one after another, and how many it has, int64 arrays."""
+    """Rows and amounts, option by option, and the number of each option, int64 arrays."""
     columns = _columns(instance, measures, layout, fused)
     row, amount = (np.stack(part, axis=1) for part in zip(*columns, strict=True))
     there = amount != 0
@@ -199,7 +202,7 @@ def own_alike(
 def _columns(
     instance: Instance, measures: Measures, layout: Layout, fused: dict[tuple[int, int, int], int]
 ) -> list[tuple[IntArray, IntArray]]:
-    """Row and amount of every option, kind of row by kind of row."""
+    """Row and amount of every option, one pair of arrays for each kind of row."""
     table, counts = instance.table_of, shard_counts(instance)
     moves = np.ones(instance.num_options, dtype=np.int64)
     moves[[now.option for now in instance.current if now.option >= 0]] = 0

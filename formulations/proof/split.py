@@ -1,4 +1,4 @@
-"""Which case to look at next: options of a table, or the machine its first shard sits on."""
+"""How to split a case: by the option of a table, or by the machine of its first shard."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WHOLE = 1e-6
 
 @dataclass(frozen=True)
 class Split:
-    """Cases that cover everything: sets of options of a table, or of machines for its home.
+    """Cases that together cover the split one: sets of options, or of home machines, of a table.
 
     Attributes
     ----------
@@ -34,14 +34,14 @@ class Split:
     machines: tuple[tuple[int, ...], ...] = ()
 
     def to_dict(self) -> dict[str, object]:
-        """As it stands in a node of the file."""
+        """The split as a node of the file holds it."""
         key, lists = ("options", self.options) if self.options else ("machines", self.machines)
         return {"table": self.table, key: [list(case) for case in lists]}
 
     def cases(
         self, rows: Rows, keep: NDArray[np.bool_], homes: Homes
     ) -> list[tuple[NDArray[np.bool_], Homes]]:
-        """Options and homes of each case."""
+        """The options kept and the homes of each case."""
         if self.options:
             own = rows.instance.options_of(self.table)
             found = []
@@ -64,7 +64,7 @@ def _everywhere(instance: Instance) -> frozenset[int]:
 def candidates(
     rows: Rows, keep: NDArray[np.bool_], homes: Homes, shares: NDArray[np.float64] | None
 ) -> list[Split]:
-    """Splits of what the linear program left in parts, the most promising first."""
+    """Splits where the linear program's solution is fractional, the most promising first."""
     if shares is None:
         return _any_table(rows, keep)
     found = [*_by_options(rows, keep, shares)]
@@ -74,7 +74,7 @@ def candidates(
 
 
 def _any_table(rows: Rows, keep: NDArray[np.bool_]) -> list[Split]:
-    """Where the linear program says nothing: a table with several options, halved."""
+    """Halve the options of a table, where the linear program has no solution to branch on."""
     for table in range(rows.instance.num_tables):
         own = rows.instance.options_of(table)
         left = [p for p, o in enumerate(own) if keep[o]]
@@ -107,7 +107,8 @@ def _by_options(
 
 @lru_cache(maxsize=4)
 def _features(rows: Rows) -> NDArray[np.float64]:
-    """How large options are, each column in its own unit, float array [options, features]."""
+    """Sizes of the options, each feature scaled by its own unit, float array [options,
+    features]."""
     instance, found = rows.instance, rows.measures
     cost = per_option(instance, instance.shard_cost * shard_counts(instance)[:, None])
     both = [total_use(instance), cost, found.floor + found.excess]
@@ -122,7 +123,7 @@ def _features(rows: Rows) -> NDArray[np.float64]:
 
 
 def _typical(rows: Rows) -> float:
-    """A cost of one rank to compare with: the cheapest options' spread evenly."""
+    """The cost of a rank if the cheapest options were spread evenly, to compare costs with."""
     instance = rows.instance
     cost = per_option(instance, instance.shard_cost.sum(axis=1) * shard_counts(instance))
     least = np.minimum.reduceat(np.abs(cost), instance.table_options[:-1]).sum()
@@ -153,7 +154,7 @@ def _by_home(rows: Rows, homes: Homes, shares: NDArray[np.float64]) -> list[tupl
 
 
 def ruled_out(rows: Rows, homes: Homes) -> IntArray:
-    """Choices that homes and rests rule out."""
+    """Choices that the homes rule out."""
     found = []
     for table, home in homes.items():
         options = rows.instance.options_of(table)

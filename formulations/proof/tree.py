@@ -17,7 +17,7 @@ from formulations.proof.split import Homes, Split, candidates, ruled_out
 from formulations.proof.weights import BigArray, Weights, choice_prices, option_prices
 
 Mask = np.ndarray
-#: Above every sum of floors: those stay below 2^62.
+#: Larger than every sum of floors, which stay below 2^62.
 _ABSENT = 2**62
 
 
@@ -29,7 +29,7 @@ def empty_table(rows: Rows, keep: Mask) -> bool:
 
 
 def bare(rows: Rows, keep: Mask, limit: int | None) -> Mask:
-    """The bare rule until it removes nothing, or a table is empty."""
+    """Apply the bare rule (docs/proof.md) until it removes nothing, or a table is empty."""
     instance, floor = rows.instance, rows.measures.floor
     if not instance.num_tables or not floor.shape[1]:
         return keep
@@ -48,7 +48,7 @@ def bare(rows: Rows, keep: Mask, limit: int | None) -> Mask:
 
 
 def swept(rows: Rows, keep: Mask, prices: BigArray, right: int) -> tuple[Mask, int | float]:
-    """Options that a sum of rows leaves, and the least left-hand side (inf: no choice).
+    """Options that a weighted sum of rows does not exclude, and its least left-hand side.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ def swept(rows: Rows, keep: Mask, prices: BigArray, right: int) -> tuple[Mask, i
 
 
 def forced_sums(rows: Rows, keep: Mask, prices: BigArray) -> tuple[BigArray, int | float]:
-    """The least left-hand side with each option in its table's place, and the least of all.
+    """The least left-hand side if each option in turn is chosen, and the least of all.
 
-    Parameters as :func:`swept`; inf for options not kept, and where there is no choice.
+    Parameters as for :func:`swept`; inf for options not kept, and where a table has none.
     """
     instance, inf = rows.instance, float("inf")
     if not instance.num_tables:
@@ -79,28 +79,28 @@ def forced_sums(rows: Rows, keep: Mask, prices: BigArray) -> tuple[BigArray, int
     return kept + (total - least)[instance.table_of], int(total)
 
 
-#: Rounds of solving and sweeping at a node; another one follows where a round removed this share.
+#: Most rounds of solving and sweeping at a node; a round must remove this share to be followed.
 _ROUNDS, _WORTH = 6, 0.1
-#: Splits tried at a node at most, and how many in a row may be no better than a fair one.
+#: Most splits tried at a node, and most in a row that may fail to beat the best so far.
 _TRIED, _PATIENCE = 30, 3
-#: Progress below this share of the distance to the target counts as this.
+#: A child's progress, as a share of the distance to the target, counts as at least this.
 _LITTLE = 1e-4
-#: Steps of a reader that a proof may take, about: well below what a certificate is given.
+#: About the most steps that a checker may need for a proof, well below its limit.
 _STEPS = 10_000_000
 
 
 @dataclass(eq=False)
 class Effort:
-    """How long to search.
+    """Limits of a search.
 
     Attributes
     ----------
     end : float
-        On ``time.monotonic``.
+        When to stop, on the clock of ``time.monotonic``.
     stop : threading.Event or None
-        Ends it when set.
+        Ends the search when set.
     nodes : float
-        Cases that may still be split.
+        How many cases may still be split.
     """
 
     end: float
@@ -121,14 +121,14 @@ class Node:
     ----------
     keep : bool array [options]
     homes : Homes
-        Machines of tables whose home was split.
+        Machines left to each table whose home was split.
     use : list of Weights
-        Vectors that removed something here.
+        Vectors that removed an option here.
     last : Weights or None
-        The vector of its last linear program; ``prices`` of choices at it, and ``least``, the
-        left-hand side it found.
+        The vector of its last linear program; ``prices`` of the choices at this vector, and
+        ``least``, its least left-hand side.
     value : float
-        What the linear program says no plan of this case costs less than.
+        A lower bound on the cost of this case, from the linear program.
     solved : Solved or None
         Its last linear program.
     split : Split or None
@@ -160,10 +160,10 @@ class Tree:
     rows : Rows
     relaxation : Relaxation
     limit : int or None
-        L; None: any plan at all.
+        L; None: refute every plan.
     effort : Effort
     packing : Packing, optional
-        One that trees share: what took too long in one is not tried as long again.
+        Shared by several trees, so that a case that took too long in one gets less time later.
     """
 
     def __init__(
@@ -192,11 +192,12 @@ class Tree:
         return not self._open
 
     def leaves(self) -> list[Node]:
-        """Cases that are open."""
+        """The open cases."""
         return [node for _, _, node in self._open]
 
     def run(self) -> None:
-        """Split the weakest case, again and again, until none is open or nothing more helps."""
+        """Split the case of the lowest bound until none is open, no split is left or the limits end
+        it."""
         while self._open and not self._effort.over() and not self.stuck and self.steps < _STEPS:
             node = self._open[0][2]
             self.stuck = not self._branch(node)
@@ -209,7 +210,7 @@ class Tree:
                         heapq.heappush(self._open, (child.value, self.nodes, child))
 
     def _branch(self, node: Node) -> bool:
-        """The best of the splits tried; False when there is nothing to split."""
+        """Try several splits and keep the best; False when there is nothing to split."""
         best: tuple[float, Split, list[Node]] | None = None
         shares = None if node.solved is None else node.solved.shares
         if node.solved is not None:
@@ -236,7 +237,10 @@ class Tree:
         return True
 
     def _hopeful(self, splits: list[Split]) -> list[tuple[int, Split]]:
-        """By what a table's split was worth where tried; others by their place in the list."""
+        """The splits to try, in order of the mean score of the same table's earlier splits.
+
+        Splits of other tables are ranked by their place in the list.
+        """
         means = {key: sum(seen) / len(seen) for key, seen in self._seen.items()}
         usual = sum(means.values()) / max(1, len(means))
         hopes = {
@@ -246,14 +250,15 @@ class Tree:
         return [(i, splits[i]) for i in sorted(hopes, key=lambda i: -hopes[i])[:_TRIED]]
 
     def _score(self, node: Node, children: list[Node], place: int) -> float:
-        """Product of the children's gains; where there are none, the larger table comes first."""
+        """Product of the children's gains; without any gain, earlier splits in the list score
+        higher."""
         little = _LITTLE / (1 + place)
         reach = 1.0 if self.limit is None else max(1.0, self.limit + 1 - node.value)
         gains = [reach if c.closed else min(reach, c.value - node.value) for c in children]
         return float(np.prod([max(g / reach, little) for g in gains]))
 
     def _child(self, parent: Node, keep: NDArray[np.bool_], homes: Homes) -> Node:
-        """A case, looked at with its parent's multipliers and one linear program."""
+        """A new case, after its parent's multipliers and one linear program were applied."""
         node = Node(keep, homes, last=parent.last, prices=parent.prices, value=parent.value)
         self._look(node)
         return node
@@ -266,9 +271,9 @@ class Tree:
             self._solve(node)
 
     def _settle(self, node: Node) -> None:
-        """Remove what the last linear program's multipliers can, solve again, and so on.
+        """Sweep with the multipliers of the last linear program, solve again, and so on.
 
-        When the time is over, a case that has no multipliers yet still gets some.
+        A case that has no multipliers yet gets some even when the time is over.
         """
         for turn in range(_ROUNDS):
             late = self._effort.over() and (turn > 0 or node.last is not None)
@@ -286,7 +291,7 @@ class Tree:
                 return
 
     def _pack(self, node: Node) -> None:
-        """Close a case whose shards cannot be packed into the ranks."""
+        """Close the case if its shards cannot be packed into the ranks."""
         if not node.closed:
             node.pack = self._packing.refutes(node.keep, self.limit)
             node.closed = node.pack is not None
@@ -310,7 +315,7 @@ class Tree:
         return True
 
     def _sweep(self, node: Node, vector: Weights, choices: BigArray | None) -> None:
-        """Apply a vector; note it where it removed something."""
+        """Apply a vector; record it if it removed an option."""
         assert choices is not None
         prices = option_prices(self.rows, choices, ruled_out(self.rows, node.homes))
         left, least = swept(self.rows, node.keep, prices, vector.right(self.limit))

@@ -1,4 +1,4 @@
-"""Multipliers of rows in integers: what options cost at them, and how they are written and read
+"""Integer multipliers of rows: prices of options at them, and their form in a file
 (docs/proof.md)."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from formulations.errors import InstanceError
 from formulations.instance import IntArray, Objective, Scope
 from formulations.proof.rows import Rows
 
-#: Arrays of Python integers: multipliers times bytes leave 64 bits.
+#: Arrays of Python integers, as multipliers times bytes exceed 64 bits.
 BigArray = np.ndarray[Any, np.dtype[np.object_]]
 
 
@@ -23,9 +23,9 @@ class Weights:
     Attributes
     ----------
     of_row : dict of row to int
-        All positive; rows that say what covers a set have the sum over its largest-shard rows.
+        All positive. A cover row has the sum of the multipliers of its set's largest-shard rows.
     level : int
-        D: how often the target's limit counts on the right-hand side.
+        D: the factor of the target's limit on the right-hand side.
     room : int
         The rest of the right-hand side.
     """
@@ -46,7 +46,7 @@ def weights(rows: Rows, multiplier: dict[int, int]) -> Weights:
     ----------
     rows : Rows
     multiplier : dict of row to int
-        Positive; without rows of covers, which follow.
+        Positive; those of cover rows are derived.
     """
     layout, width = rows.layout, rows.measures.value.shape[1]
     costs, tables = len(rows.measures.costs), rows.instance.num_tables
@@ -70,7 +70,7 @@ def weights(rows: Rows, multiplier: dict[int, int]) -> Weights:
 
 
 def _fusion_room(rows: Rows, multiplier: dict[int, int]) -> int:
-    """What fusion rows add to at most: every group stands at one level."""
+    """The most that fusion rows add to the right-hand side: every group is at one level."""
     sums: dict[int, dict[int, int]] = {}
     for row, amount in multiplier.items():
         if row >= rows.layout.fusion:
@@ -81,7 +81,7 @@ def _fusion_room(rows: Rows, multiplier: dict[int, int]) -> int:
 
 
 def choice_prices(rows: Rows, vector: Weights) -> BigArray:
-    """What every choice costs, object array [choices] of int."""
+    """Price of every choice, object array [choices] of int."""
     full = np.zeros(rows.layout.size, dtype=object)
     for row, amount in vector.of_row.items():
         full[row] = amount
@@ -96,7 +96,7 @@ def choice_prices(rows: Rows, vector: Weights) -> BigArray:
 
 
 def option_prices(rows: Rows, choices: BigArray, closed: IntArray | None = None) -> BigArray:
-    """What every option costs at its cheapest places, object array [options]; inf: no place.
+    """Price of every option at its cheapest places, object array [options]; inf: no place.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def option_prices(rows: Rows, choices: BigArray, closed: IntArray | None = None)
     choices : object array [choices]
         See :func:`choice_prices`.
     closed : int array, optional
-        Choices that homes rule out.
+        Choices that the homes rule out.
     """
     prices = choices[: rows.instance.num_options].copy()
     if len(rows.slot_option):
@@ -118,7 +118,7 @@ def option_prices(rows: Rows, choices: BigArray, closed: IntArray | None = None)
 
 
 def vector_to_list(rows: Rows, vector: Weights) -> list[dict[str, Any]]:
-    """A vector as it stands in the file (docs/proof.md)."""
+    """A vector in the form of the file (docs/proof.md)."""
     layout, measures, instance = rows.layout, rows.measures, rows.instance
     cells, width, found = rows.cells, measures.value.shape[1], list[dict[str, Any]]()
     if instance.objective == Objective.TOTAL:
@@ -149,14 +149,14 @@ def vector_to_list(rows: Rows, vector: Weights) -> list[dict[str, Any]]:
     return found
 
 
-#: The only place of a row about the whole cluster.
+#: The single place of a row about the whole cluster.
 _ONE: IntArray = np.zeros(1, dtype=np.int64)
 
 
 def _spread(
     vector: Weights, kind: str, name: str, first: int, part: IntArray
 ) -> list[dict[str, Any]]:
-    """One row where all places have the same multiplier, else one a place."""
+    """One item if all places have the same multiplier, else one for each place."""
     values = [vector.of_row.get(first + int(p), 0) for p in part]
     row = {"row": kind, "of": name}
     if len(set(values)) == 1:
@@ -165,12 +165,13 @@ def _spread(
 
 
 def vector_of(rows: Rows, vector: list[dict[str, Any]]) -> Weights:
-    """The multipliers that a vector of a certificate gives to rows.
+    """The multipliers of rows that a vector of a certificate means.
 
     Raises
     ------
     InstanceError
-        When it names what the rows do not have, or tells like places apart.
+        When it names something that the rows do not have, or gives ranks of one cell different
+        multipliers.
     """
     try:
         return weights(rows, _multipliers(rows, vector))
@@ -179,7 +180,7 @@ def vector_of(rows: Rows, vector: list[dict[str, Any]]) -> Weights:
 
 
 def _multipliers(rows: Rows, vector: list[dict[str, Any]]) -> dict[int, int]:
-    """By row, as far as they are not 0."""
+    """Multipliers by row, without zeros."""
     found: dict[int, int] = {}
     spread: dict[int, tuple[IntArray, list[int]]] = {}
     for item in vector:
@@ -202,7 +203,7 @@ def _multipliers(rows: Rows, vector: list[dict[str, Any]]) -> dict[int, int]:
 
 
 def _places(rows: Rows, item: dict[str, Any]) -> tuple[int, IntArray]:
-    """The first row of a cost or resource, and which of its rows each place has."""
+    """The first row of a cost or resource, and the offset of each place's row from it."""
     if item["row"] == "cost":
         if rows.instance.objective == Objective.TOTAL:
             return rows.layout.cost, _ONE
@@ -214,7 +215,7 @@ def _places(rows: Rows, item: dict[str, Any]) -> tuple[int, IntArray]:
 
 
 def _row(rows: Rows, item: dict[str, Any]) -> int:
-    """The row of a largest shard, a fusion group's level or a limit on moves."""
+    """The row of a largest-shard, fusion or move item."""
     layout, kind = rows.layout, item["row"]
     if kind in ("moved_tables", "moved_bytes"):
         return layout.moved_tables if kind == "moved_tables" else layout.moved_bytes
