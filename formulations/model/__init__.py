@@ -1,1 +1,1 @@
-"""The one linear model of the placement problem, over cells of ranks; every row written once."""
+"""The single linear model of the placement problem, written once for any partition of the ranks."""

@@ -21,7 +21,7 @@ from formulations.model.peaks import Goal, cost_of, set_goal
 from formulations.model.symmetry import order_ranks
 from formulations.result.placement import Placement
 
-#: Costs are divided by a power of two until those of all candidates add up to less than this.
+#: Costs are divided by a power of two until their sum over all candidates is below this.
 MOST_COST = 2**59
 
 
@@ -32,24 +32,24 @@ class Parts:
     Attributes
     ----------
     keep : bool array [options], optional
-        Options in the game; default: those that pins and ``forbidden`` leave.
+        Options that may be chosen; default: those that pins and ``forbidden`` allow.
     limit : int, optional
-        Objective that no plan of interest exceeds.
+        Largest objective of interest.
     cuts : bool
         Add rows that follow from the others: pooled ones and largest shards.
     ordered : bool
-        Order ranks that nothing tells apart: for the exact model only.
+        Break the symmetry of interchangeable ranks; for the exact model only.
     base : Placement, optional
-        Tables not in ``tables`` stay as they are in it, and closed cells of the partition take no
-        more shards that choose their rank: a neighbourhood.
+        Makes the model a neighbourhood of this placement: tables not in ``tables`` stay as they
+        are in it, and no shard that chooses its rank is added to a closed cell of the partition.
     tables : sequence of int, optional
         The open tables of a neighbourhood.
     repair : bool
-        Minimise what exceeds the capacities instead of the objective, which keeps to ``limit``.
+        Minimise the overflow of the capacities, with the objective at most ``limit``.
     soft : bool
-        While repairing, what exceeds ``limit`` is paid for as well.
+        While repairing, the objective may exceed ``limit``, and the excess is minimised too.
     check : callable, optional
-        Called between families; raises to give up building.
+        Called between families of rows; raises to abort.
     """
 
     keep: NDArray[np.bool_] | None = None
@@ -86,8 +86,9 @@ class Model:
 def build(instance: Instance, partition: Partition, parts: Parts | None = None) -> Model:
     """The model over a partition.
 
-    Over cells of one rank it is exact; over others a relaxation: its rows are sums of the exact
-    model's over the ranks of a cell, so every plan maps to a solution that costs no more.
+    With one rank in each cell the model is exact. With larger cells it is a relaxation: its rows
+    are the exact model's, summed over the ranks of a cell, so every plan maps to a solution that
+    costs no more.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ def build(instance: Instance, partition: Partition, parts: Parts | None = None) 
     parts = parts or Parts()
     tables = np.arange(instance.num_tables)
     if parts.tables is not None:
-        tables = np.asarray(parts.tables, dtype=np.int64)  # integers also where there are none
+        tables = np.asarray(parts.tables, dtype=np.int64)  # of integers even if empty
     keep = instance.allowed if parts.keep is None else parts.keep
     keep = keep & np.isin(instance.table_of, tables)
     check = parts.check or (lambda: None)
@@ -129,7 +130,8 @@ def build(instance: Instance, partition: Partition, parts: Parts | None = None) 
 def _scale(loads: Loads, instance: Instance, single: bool) -> int:
     """The least power of two that keeps sums of costs within CP-SAT's integers.
 
-    Pooled rows hold z once a rank; over single ranks they are cuts and may be weakened instead.
+    Pooled rows contain z once for each rank. Where every cell is one rank, these rows are cuts,
+    which may be weakened instead.
     """
     activity = 0.0
     for _, values in cost_of(instance, 1):

@@ -1,8 +1,8 @@
-"""The columns: one binary a candidate, where its shards go, and what one unit of each puts where.
+"""The columns of the model, and the load that one unit of each puts on the cells.
 
-x_c ∈ {0, 1} says that candidate c is chosen; n counts shards of one kind of a block in a cell;
-y says that a block is inside a machine of a kind, or how many of its machines a block takes. What
-can only be in one cell needs no column of its own.
+x_c ∈ {0, 1} says that candidate c is chosen; n counts the shards of one kind of a block in a cell;
+y says whether a block lies inside a machine of a kind, or how many machines of that kind it takes.
+Shards that can only lie in one cell need no column of their own.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class Columns:
     off : Table of (column, entry, times)
         One unit puts shards on no rank.
     assignments : Table of (candidate, block, entry, count, cell, column, each, kind)
-        Freely placed shards: ``each`` × column of the block's ``count`` shards like the entry are
-        in the cell, by the choice of a kind of machine (−1: of none).
+        Freely placed shards: of the block's ``count`` shards like the entry, ``each`` × column lie
+        in the cell because the block chose this kind of machine (−1: it chooses no machine).
     taken : Table of (candidate, block, kind, column, each)
-        ``each`` × column machines of the kind are taken by a block, or hold it inside.
+        A block takes, or lies inside, ``each`` × column machines of the kind.
     machines : list of (Whole, kinds of machine, columns [blocks, kinds])
     """
 
@@ -83,7 +83,7 @@ class Columns:
     machines: list[tuple[Whole, list[int], IntArray]] = field(default_factory=list)
 
     def new(self, candidate: IntArray, upper: int | IntArray = 1) -> IntArray:
-        """Columns that are 0 unless their candidate is chosen."""
+        """Add columns that are 0 unless their candidate is chosen."""
         self.owner.append(candidate)
         return self.model.columns(len(candidate), upper)
 
@@ -112,7 +112,7 @@ def add_columns(model: LinearModel, candidates: Candidates, partition: Partition
 
 
 def choose_one(columns: Columns, tables: IntArray) -> None:
-    """Σ over the candidates c of a table of x_c = 1, for every table given."""
+    """Add Σ x_c = 1 over the candidates c of each of the given tables."""
     place = np.full(columns.candidates.instance.num_tables, -1, dtype=np.int64)
     place[tables] = np.arange(len(tables))
     row = place[columns.candidates.table]
@@ -121,7 +121,7 @@ def choose_one(columns: Columns, tables: IntArray) -> None:
 
 
 def _fixed(columns: Columns) -> None:
-    """Shards on given ranks, merged cell by cell."""
+    """Shards on given ranks, added up cell by cell."""
     fixed, partition = columns.candidates.fixed, columns.partition
     if len(partition.cell_size) == 1:
         column = columns.x[fixed.candidate]
@@ -135,7 +135,7 @@ def _fixed(columns: Columns) -> None:
 
 
 def _spread(columns: Columns, group: Spread) -> None:
-    """Shards among ranks: all in the cells these ranks lie in, as far as they are open."""
+    """Divide shards over the open cells among those that their ranks lie in."""
     partition = columns.partition
     cell = partition.cell_of[group.ranks]
     there = partition.open[cell]
@@ -154,9 +154,9 @@ def _divide(
     room: IntArray | None,
     machine: int,
 ) -> None:
-    """Divide the shards of blocks over cells as often as their home column says.
+    """Divide the shards of blocks over cells if their home column is 1.
 
-    Σ over cells of n(kind, cell) = count(kind)·home, and where the kinds of a block share little
+    Σ over cells of n(kind, cell) = count(kind)·home, and where the kinds of a block share limited
     room, Σ over kinds of n(kind, cell) ≤ room(cell)·home.
     """
     at, group = home
@@ -203,7 +203,7 @@ def _share_room(
     made: IntArray,
     place: tuple[IntArray, IntArray],
 ) -> None:
-    """Rows for blocks of several kinds (one kind keeps to its columns' limits)."""
+    """Add the room rows of blocks with several kinds (for one kind the columns' limits suffice)."""
     cells, room = place
     kinds: ShardKinds = group.kinds
     several = np.bincount(kinds.owner, minlength=len(at)) > 1
@@ -224,7 +224,7 @@ def _share_room(
 
 
 def _inside(columns: Columns, group: Inside) -> None:
-    """Σ over kinds of machine q of y(block, q) = x; the shards are divided inside by y."""
+    """Add Σ over kinds of machine q of y(block, q) = x, and divide the shards within each q."""
     partition = columns.partition
     kinds = [
         (index, kind)
@@ -242,7 +242,8 @@ def _inside(columns: Columns, group: Inside) -> None:
 
 
 def _choose(columns: Columns, group: Inside | Whole, kinds: list[int], upper: IntArray) -> IntArray:
-    """Columns [blocks, kinds] of how many machines of each kind a block takes; x for a sole one."""
+    """Columns [blocks, kinds]: how many machines of each kind a block takes; x if there is one
+    kind."""
     x = columns.x[group.candidate]
     times = group.count if isinstance(group, Whole) else np.ones_like(group.count)
     blocks = np.arange(len(x))
@@ -263,7 +264,8 @@ def _choose(columns: Columns, group: Inside | Whole, kinds: list[int], upper: In
 
 
 def _whole(columns: Columns, group: Whole) -> None:
-    """Σ over kinds of machine q of y(block, q) = count·x; each brings a shard a rank."""
+    """Add Σ over kinds of machine q of y(block, q) = count·x; a machine gets a shard on each
+    rank."""
     kinds: list[tuple[int, MachineKind, int]] = []
     for index, kind in enumerate(columns.partition.kinds):
         allowed = int(np.isin(kind.machines, group.machines).sum())

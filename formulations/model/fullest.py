@@ -1,4 +1,4 @@
-"""How full the fullest place is, as a column to be minimised."""
+"""The fill of the fullest place, as a column to be minimised."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from formulations.model.loads import Row, distinct
 def fullest(
     model: Model, instance: Instance, resources: Sequence[int], parts: int, low: int, high: int
 ) -> Row:
-    """A column z from ``low`` to ``high`` with parts · Σ use ≤ z · capacity at every place of some
-    resources; the row that is z.
+    """Add a column z from ``low`` to ``high``, with parts · Σ use ≤ z · capacity at every place of
+    some resources; returns z as a row.
 
-    Over cells of several ranks it is a relaxation: their sums are held against their sum.
+    Over cells of several ranks it is a relaxation: their total use is compared with their total
+    capacity.
 
     Parameters
     ----------
     instance : Instance
-        Whose capacities count: those of the model's may be smaller.
+        Gives the capacities; those of the model's instance may be smaller.
     """
     loads, linear, partition = model.loads, model.linear, model.columns.partition
     z = int(linear.columns(1, high)[0])

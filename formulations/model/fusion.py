@@ -1,4 +1,4 @@
-"""Tables the runtime fuses share one level."""
+"""Tables that the runtime fuses share one level."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def fuse(columns: Columns, rest: Rest) -> None:
     """One level a fusion group.
 
     With ℓ(g, v) ∈ {0, 1}: ("level", group, level, table) Σ of the table's x at (g, v) ≤ ℓ(g, v),
-    and ("one level", group) Σ_v ℓ(g, v) ≤ 1. Groups that one table alone can join, or that have
-    one level, need nothing; those of closed tables keep their level.
+    and ("one level", group) Σ_v ℓ(g, v) ≤ 1. Groups that only one table can join, or that have
+    only one level, need no rows; a group of closed tables keeps its level.
     """
     candidates, instance = columns.candidates, columns.candidates.instance
     group = instance.option_group[candidates.option]

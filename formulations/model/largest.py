@@ -1,9 +1,9 @@
-"""Rows that follow from the others: a table's largest shard on top of what all ranks bear.
+"""Valid cuts: a table's largest shard plus the load that every rank carries.
 
-The rank that holds a table's largest shard also bears what lies on every rank of its region. For
-every table and region: (least load of what covers the region) + (largest shard of the table there)
-≤ z, and likewise ≤ the largest capacity there. Only one shard of a candidate enters, as two may
-sit on two ranks. Regions are the cells of several ranks, or all ranks where cells are single.
+The rank that holds a table's largest shard also carries whatever lies on every rank of its region.
+So for every table and region, (least load that covers the region) + (largest shard of the table
+there) ≤ z, and likewise ≤ the largest capacity there. Only one shard of a candidate counts, as two
+may lie on two ranks. Regions are the cells of several ranks, or all ranks where every cell is one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def add_largest(loads: Loads, columns: Columns, goal: Goal) -> None:
 
 
 class _Largest:
-    """What candidates surely have somewhere in a region, and what covers all of it.
+    """Shards that candidates certainly have in a region, and shards on all ranks of it.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class _Largest:
         cells = np.arange(len(partition.cell_size))
         self.region_of: IntArray = np.zeros_like(cells) if whole else cells
         self.size = np.bincount(self.region_of, weights=partition.cell_size).astype(np.int64)
-        #: A shard like ``entry`` is in the region whenever the columns add up to 1.
+        #: A shard like ``entry`` lies in the region whenever the columns add up to 1.
         self._seen = Table(("candidate", "region", "entry", "first", "length"))
         self._used: list[IntArray] = [columns.x[:0]]
         self._cover = Table(("column", "region", "entry"))
@@ -72,7 +72,8 @@ class _Largest:
         self._used.append(used)
 
     def _place_spread(self) -> None:
-        """Freely placed shards: x where the region is all they may take, else what counts them."""
+        """Freely placed shards: x where they can only lie in this region, else the columns counting
+        them."""
         columns, assignments = self._columns, self._columns.assignments
         if not len(assignments.candidate):
             return
@@ -99,7 +100,8 @@ class _Largest:
     def _place_parted(
         self, at: IntArray, length: IntArray, assignment: IntArray, region: IntArray
     ) -> None:
-        """Kinds that may take several regions: a binary where more than one shard may come."""
+        """Shards that may lie in several regions: a binary where more than one may lie in a
+        region."""
         columns, assignments = self._columns, self._columns.assignments
         alone = assignments.count[at] == 1
         of = np.repeat(np.arange(len(at)), length)
@@ -125,7 +127,8 @@ class _Largest:
         self._see(assignments.candidate[many], region[many], assignments.entry[many], made, one)
 
     def _place_machines(self) -> None:
-        """Whole machines cover regions inside a sole machine; else one of their shards is there."""
+        """Whole machines cover the regions inside one machine; in others one of their shards
+        lies."""
         columns, partition = self._columns, self._columns.partition
         for group, indices, taken in columns.machines:
             kinds = [partition.kinds[i] for i in indices]
@@ -145,7 +148,8 @@ class _Largest:
                     self._see(group.candidate, np.full_like(x, region), entry, x, np.ones_like(x))
 
     def rows(self, name: Name, values: IntArray, z: int | None, most: IntArray | None) -> None:
-        """The rows of one column of values, against z or the largest capacities [regions]."""
+        """The rows for one measure of shards, limited by z or by the largest capacities
+        [regions]."""
         candidate, region, column, amount = self._largest(values)
         table = self._columns.candidates.table[candidate]
         regions = len(self.size)
@@ -176,8 +180,8 @@ class _Largest:
         self._loads.model.rows(name, keys, entries, high=limit)  # type: ignore[arg-type]
 
     def _largest(self, values: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """For every candidate and region the largest shard surely there: candidate, region,
-        column and value, a term each."""
+        """The largest shard that each candidate certainly has in each region, as terms: candidate,
+        region, column and value."""
         count, seen = self._columns.candidates.count, self._seen
         value, key = values[seen.entry], seen.region * count + seen.candidate
         order = np.lexsort((value, key))
@@ -201,7 +205,7 @@ class _Largest:
         )  # fmt: skip
 
     def _gains(self, values: IntArray) -> tuple[IntArray, IntArray]:
-        """What a candidate's fixed shards put on one rank of a region beyond their least there."""
+        """The most that a candidate's fixed shards put on a rank of a region, minus the least."""
         key, low, high = self._extremes(values)
         return key[high > low], (high - low)[high > low]
 
@@ -224,7 +228,7 @@ class _Largest:
         return key[start], low, high
 
     def _base(self, name: Name, values: IntArray) -> list[Row]:
-        """For every region what lies on all its ranks at least, as a column where it is long."""
+        """The least load of every rank of each region, as a column where the sum is long."""
         columns, even = self._columns, self._loads.even(values)
         key, low, _ = self._extremes(values)
         covered = self._least_cover(values)
@@ -241,7 +245,7 @@ class _Largest:
         return found
 
     def _least_cover(self, values: IntArray) -> Least:
-        """Least of the positions that a whole machine puts on a region's ranks, per column."""
+        """The least shard that a whole machine puts on a rank of the region, per column."""
         cover, found = self._cover, Least()
         if not len(cover.column):
             return found

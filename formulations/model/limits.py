@@ -1,5 +1,4 @@
-"""Limits on sums over shards: of every resource at every place (Σ use there ≤ capacity there), and
-of what moves against the current plan."""
+"""Capacities (at every place, Σ use ≤ capacity), and limits on what moves from the current plan."""
 
 from __future__ import annotations
 
@@ -17,15 +16,15 @@ if TYPE_CHECKING:
 
 #: Key of the row over all places together.
 ALL = -1
-#: Overflow of one place is paid in this many parts of its capacity.
+#: The unit of overflow is a place's capacity divided by this.
 PARTS = 2**20
 
 
 def limit_resources(loads: Loads, columns: Columns, rest: Rest, parts: Parts) -> None:
     """Add the rows that can bind, named ("capacity", resource, cell | group of machines | 0).
 
-    Where single ranks choose, also the row over all places, which the others imply: propagation
-    and the relaxation gain from it.
+    Where shards choose single ranks, a row over all places is added. The others imply it, but it
+    helps propagation and tightens the relaxation.
     """
     instance, partition = columns.candidates.instance, columns.partition
     for index, resource in enumerate(instance.resources):
@@ -55,11 +54,11 @@ def limit_resources(loads: Loads, columns: Columns, rest: Rest, parts: Parts) ->
 
 
 def limit_moves(columns: Columns, rest: Rest) -> None:
-    """At most so many tables, and so many bytes, move.
+    """Limit how many tables, and how many bytes, move.
 
-    A table of the current plan either stays (a candidate of its own) or moves: ("moved", "tables")
-    Σ of the x that move ≤ the limit, and ("moved", "bytes") Σ bytes of what their columns place ≤
-    the limit.
+    A table of the current plan either stays, which is a candidate of its own, or moves. The rows:
+    ("moved", "tables") Σ of x over candidates that move ≤ limit, and ("moved", "bytes") Σ of the
+    bytes that these candidates place ≤ limit.
     """
     instance, moves = columns.candidates.instance, columns.candidates.moves
     if instance.max_moved_tables is not None:
@@ -82,7 +81,7 @@ def limit_moves(columns: Columns, rest: Rest) -> None:
 def _limit(
     loads: Loads, rows: list[Row], room: IntArray, name: tuple[object, ...], soft: IntArray | None
 ) -> None:
-    """Rows ≤ room; where ``soft``, what exceeds it is paid for in parts of that capacity."""
+    """Add rows ≤ room; with ``soft`` they may be exceeded at a cost per share of the capacity."""
     model = loads.model
     for row in rows:
         own = (*name, row.place) if name[-1] != ALL else name
@@ -95,7 +94,7 @@ def _limit(
 
 
 def pay_beyond(loads: Loads, name: tuple[object, ...], row: Row, limit: int, whole: int) -> None:
-    """Row ≤ limit + step × overflow, with the overflow added to the objective."""
+    """Add row ≤ limit + step × overflow, with the overflow in the objective."""
     model, step = loads.model, max(1, whole // PARTS)
     most = (loads.most(row) + max(0, -limit)) // step + 2
     over = model.columns(1, most)

@@ -1,4 +1,4 @@
-"""A linear model in integers, kept as arrays until a solver takes it; every row has a name."""
+"""An integer linear model with named rows, kept as arrays until it is handed to a solver."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from formulations.instance import IntArray
 
-#: Stands for "no limit" in rows.
+#: Means "no limit" in rows.
 FREE = 2**62
 
 Name = tuple[Hashable, ...]
@@ -38,7 +38,7 @@ class Matrix:
 
 @dataclass(frozen=True, eq=False)
 class _Chunk:
-    """Rows added together: their common prefix and keys, and their entries by row."""
+    """Rows that were added together: the prefix of their names, their keys and their entries."""
 
     first: int
     prefix: Name
@@ -148,7 +148,7 @@ class LinearModel:
         return (*chunk.prefix, *chunk.keys[row - chunk.first].tolist())
 
     def matrix(self) -> Matrix:
-        """All rows as arrays, each with its columns in order and once."""
+        """All rows as arrays; in a row the columns are sorted and each occurs once."""
         none, parts, width = np.empty(0, dtype=np.int64), self._chunks, max(1, self.num_columns)
         row = np.concatenate([none, *(c.row + c.first for c in parts)])
         column = np.concatenate([none, *(c.column for c in parts)])

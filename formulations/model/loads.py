@@ -1,5 +1,4 @@
-"""What every place carries, as rows over the columns, equal ones written once; and what closed
-tables put there, the constants of a neighbourhood."""
+"""The load of every place as rows over the columns, and the constant loads of closed tables."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from formulations.model.linear import FREE, LinearModel, Name, merged
 from formulations.result.check import compute_loads, moved_bytes, moved_tables
 from formulations.result.placement import Placement
 
-#: What every rank carries is written out in every row up to so many terms; else it is a column.
+#: The load that all ranks share is a column of its own where it has more terms than this.
 SHORT = 4
 
 
@@ -34,7 +33,7 @@ def collect(key: IntArray, amount: IntArray) -> tuple[IntArray, IntArray]:
 
 
 class Loads:
-    """Sums over the shards that columns place, of any values of the shard entries [entries]."""
+    """Sums over the shards that the columns place, for any one value per shard entry [entries]."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
@@ -44,12 +43,12 @@ class Loads:
         self._table = columns.candidates.table
 
     def even(self, values: IntArray) -> Row:
-        """What every rank carries alike."""
+        """The load that all ranks share."""
         column, amount = collect(self._columns.even.column, values[self._columns.even.entry])
         return Row(-1, 1, column, amount)
 
     def rows(self, values: IntArray, place_of: IntArray, sizes: IntArray) -> list[Row]:
-        """One row a place, without what every rank carries alike; ``place_of`` [cells]."""
+        """One row for each place, without the load that all ranks share; ``place_of`` [cells]."""
         terms = self._columns.terms
         amount = values[terms.entry] * terms.times
         used = amount != 0
@@ -63,7 +62,7 @@ class Loads:
         ]
 
     def everything(self, values: IntArray, off: bool = True) -> Row:
-        """All shards in one row, those on no rank as well or not."""
+        """All shards in one row; with ``off`` also those on no rank."""
         columns = self._columns
         ranks = len(columns.partition.cell_of)
         column = [columns.terms.column, columns.even.column]
@@ -77,7 +76,7 @@ class Loads:
         return Row(-1, ranks, *collect(np.concatenate(column), np.concatenate(amount)))
 
     def most(self, row: Row) -> int:
-        """An upper bound on a row's value: the dearest candidate of every table."""
+        """An upper bound on a row's value: the sum of every table's most expensive candidate."""
         coefficient = np.maximum(row.coefficient, 0).astype(np.float64)
         placed = row.column < self._width
         amount = coefficient[placed] * self._upper[row.column[placed]]
@@ -92,12 +91,12 @@ class Loads:
         return int(total * (1 + 1e-9)) + 1
 
     def activity(self, row: Row) -> float:
-        """Σ |coefficient| × upper bound, about."""
+        """Approximately Σ |coefficient| × upper bound."""
         upper = self.model.upper[row.column].astype(np.float64)
         return float((np.abs(row.coefficient) * upper).sum())
 
     def with_even(self, even: Row, rows: list[Row], name: Name) -> list[Row]:
-        """Rows with what every rank carries added, as a column of its own where it is long."""
+        """Rows plus the load that all ranks share, which becomes a column where it is long."""
         if not rows or not len(even.column):
             return rows
         if len(rows) > 1:
@@ -120,7 +119,7 @@ class Loads:
 
 
 def distinct(rows: list[Row], room: IntArray) -> list[Row]:
-    """Rows that differ: of equal ones the one of least room [places]."""
+    """The rows without duplicates: of equal rows, the one with the least room [places]."""
     tightest: dict[tuple[int, bytes, bytes], Row] = {}
     for row in rows:
         key = (row.size, row.column.tobytes(), row.coefficient.tobytes())
@@ -163,7 +162,7 @@ def nothing_closed(instance: Instance) -> Rest:
 
 
 def rest_of(instance: Instance, placement: Placement, opened: IntArray) -> Rest:
-    """What all tables but the open ones put where."""
+    """Loads, levels and moves of all tables but the open ones."""
     closed = np.setdiff1d(np.arange(instance.num_tables), opened)
     loads = compute_loads(instance, placement, closed.tolist())
     options = placement.options[closed]

@@ -1,4 +1,4 @@
-"""A partition of the ranks into cells: what a model tells apart, and which ranks are closed."""
+"""A partition of the ranks into cells, some of which may be closed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Partition:
     group_of : int64 array [machines]
         Groups of machines, over which the rows of machine resources are summed.
     open : bool array [cells]
-        Where shards that choose their rank may go.
+        Cells to which shards that choose their rank may be added.
     """
 
     instance: Instance
@@ -89,7 +89,8 @@ class Partition:
         ]
 
     def places(self, scope: Scope) -> tuple[IntArray, IntArray]:
-        """Place of each cell at a scope (cell, group or cluster), and the ranks in each place."""
+        """Place of each cell at a scope (cell, group or cluster), and the number of ranks in
+        each."""
         if scope == Scope.RANK:
             return np.arange(len(self.cell_size)), self.cell_size
         of = (
@@ -109,7 +110,7 @@ class Partition:
 
 
 def by_rank(instance: Instance, free: NDArray[np.bool_] | None = None) -> Partition:
-    """Every rank a cell: the exact model. With ``free`` [ranks], the others are closed."""
+    """One cell for each rank, as in the exact model; ranks not in ``free`` [ranks] are closed."""
     ranks = np.arange(instance.num_ranks)
     machines = np.arange(len(instance.machines))
     return Partition(
@@ -118,13 +119,13 @@ def by_rank(instance: Instance, free: NDArray[np.bool_] | None = None) -> Partit
 
 
 def by_class(instance: Instance) -> Partition:
-    """Pool ranks that no capacity, list, ``among`` or pin tells apart."""
+    """Pool ranks that no capacity, list, ``among`` or pin distinguishes."""
     ranks, machines = _signatures(instance)
     return _partition(instance, ranks, machines)
 
 
 def by_machine(instance: Instance) -> Partition:
-    """Pool only within a machine."""
+    """Pool ranks within each machine only."""
     ranks, _ = _signatures(instance)
     return _partition(instance, ranks, range(len(instance.machines)))
 
@@ -141,7 +142,7 @@ def _partition(
 
 
 def _signatures(instance: Instance) -> tuple[list[Hashable], list[Hashable]]:
-    """What tells ranks, and machines, apart."""
+    """Everything that distinguishes ranks, and machines, from one another."""
     marks: list[list[Hashable]] = [[] for _ in range(instance.num_ranks)]
     machine_marks: list[list[Hashable]] = [[] for _ in instance.machines]
     for resource in instance.resources:

@@ -1,4 +1,4 @@
-"""What is minimised: the total, the busiest rank, or the sum over phases of the busiest rank."""
+"""The objective: the total, the busiest rank, or the sum over phases of the busiest rank."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Goal:
     Attributes
     ----------
     phases : list of (name, values [entries], column)
-        Peaks with their scaled costs and columns z; those that need none are left out.
+        Peaks that have a column z, with their scaled costs.
     """
 
     phases: list[tuple[str, IntArray, int]] = field(default_factory=list)
 
 
 def cost_of(instance: Instance, scale: int) -> list[tuple[str, IntArray]]:
-    """Costs of every shard entry as the objective counts them: of a phase, or of all together."""
+    """Cost of every shard entry for each peak: of one phase, or of all phases together."""
     if instance.objective == Objective.STEP_TIME:
         return [
             (phase, np.ascontiguousarray(instance.shard_cost[:, p]) // scale)
@@ -44,7 +44,7 @@ def set_goal(loads: Loads, columns: Columns, rest: Rest, parts: Parts) -> Goal:
 
     total: min Σ cost.  busiest_rank: min z.  step_time: min Σ_p z_p.  With z_p at least the cost
     of every rank, as rows ("peak", phase, cell) summed over the ranks of a cell:
-    Σ cost ≤ |cell|·z_p. Where every rank carries the same, z_p is that sum and needs no column.
+    Σ cost ≤ |cell|·z_p. Where all ranks carry the same load, z_p is that sum and needs no column.
     """
     instance, model = columns.candidates.instance, loads.model
     costs = cost_of(instance, model.scale)
@@ -78,9 +78,9 @@ def set_goal(loads: Loads, columns: Columns, rest: Rest, parts: Parts) -> Goal:
 
 
 def _keep_to(loads: Loads, row: Row, limit: int | None, parts: Parts, goal: Goal) -> None:
-    """The sum of the peaks stays within a limit, or what is beyond it is paid for."""
+    """Keep the sum of the peaks within a limit, or minimise what exceeds it."""
     one = len(goal.phases) == 1 and len(row.column) == 1
-    if limit is None or (one and limit >= 0):  # the column itself keeps to it
+    if limit is None or (one and limit >= 0):  # the column's upper limit suffices
         return
     if parts.repair and parts.soft:
         pay_beyond(loads, ("limit",), row, limit, limit)
@@ -95,7 +95,7 @@ def _peak(
     cost: tuple[str, IntArray, IntArray, int | None],
     whole: bool,
 ) -> Row:
-    """The peak of one phase as a row: its column z, or the sum that every rank carries."""
+    """The peak of one phase as a row: its column z, or the sum if all ranks carry the same."""
     (phase, values, closed, limit), partition = cost, columns.partition
     constant = partition.gathered(Scope.RANK, closed)
     even = loads.even(values)
@@ -103,11 +103,11 @@ def _peak(
     if whole and not any(len(r.column) for r in rows):
         return even
     if whole and any(len(r.column) and (r.coefficient > 0).all() for r in rows):
-        rows = [r for r in rows if len(r.column)]  # a rank with no more than all carry is not it
+        rows = [r for r in rows if len(r.column)]  # others cannot be the peak
     if partition.single:
         most = max(loads.most(r) + int(constant[r.place]) for r in rows)
         most += loads.most(even) if len(even.column) else 0
-    else:  # one rank of a cell may bear more than its share
+    else:  # one rank of a cell may carry more than the mean
         most = loads.most(loads.everything(values, off=False))
     most = most if limit is None else min(most, limit)
     rows = loads.with_even(even, rows, ("peak", phase))
@@ -120,7 +120,7 @@ def _peak(
     for row in rows:
         fixed, name = int(constant[row.place]), ("peak", phase, row.place)
         if local and not partition.open[row.place]:
-            # The busiest of the open ranks may fall although a closed one stays the busiest.
+            # The load of the open ranks may fall even if a closed rank stays the busiest.
             if len(row.column):
                 loads.model.row(name, row.column, row.coefficient, high=(limit or 0) - fixed)
             continue
@@ -134,7 +134,7 @@ def _peak(
 def _pay_for_peaks(
     loads: Loads, columns: Columns, cost: tuple[str, IntArray], closed: IntArray, limit: int
 ) -> None:
-    """Cost beyond the limit is paid for rank by rank, so that all above it come down together."""
+    """Penalise each rank's cost beyond the limit, so that all ranks above it come down together."""
     phase, values = cost
     partition = columns.partition
     room = limit * partition.cell_size - partition.gathered(Scope.RANK, closed)

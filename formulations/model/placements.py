@@ -1,4 +1,4 @@
-"""From a Placement to the value of every column (a complete hint), and back."""
+"""Translate a Placement into the value of every column (a complete hint), and back."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Named = dict[int, list[int]]
 
 
 def encode(model: Model, placement: Placement) -> IntArray | None:
-    """The value of every column under a placement, over any partition.
+    """The value of every column under a placement, for any partition.
 
-    Columns that only follow (peaks, what every rank carries, levels, overflows) take the least
-    value that their rows allow.
+    Dependent columns (peaks, shared loads, levels, overflows) take the least value that their rows
+    allow.
 
     Returns
     -------
-    int64 array [columns], or None when the placement uses what the model has not.
+    int64 array [columns], or None when the model lacks an option or place that the placement uses.
     """
     columns = model.columns
     candidates = columns.candidates
@@ -49,15 +49,15 @@ def encode(model: Model, placement: Placement) -> IntArray | None:
 
 
 def fitted(model: Model, placement: Placement, replacement: IntArray) -> IntArray | None:
-    """Values for a plan at most as costly as the one given, which the model can represent.
+    """Values for a plan that the model can represent and that costs no more than the given one.
 
-    Options that were removed give way to those that dominate them (``replacement`` [options]);
-    equal ranks are renamed into the order that an ordered model asks for.
+    Options that presolve removed are replaced by those that dominate them (``replacement``
+    [options]); interchangeable ranks are permuted into the order that an ordered model requires.
 
     Returns
     -------
     int64 array [columns] or None
-        None when the plan breaks a constraint or has no such form.
+        None when the plan violates a constraint or cannot be represented.
     """
     candidates = model.columns.candidates
     instance = candidates.instance
@@ -73,7 +73,7 @@ def fitted(model: Model, placement: Placement, replacement: IntArray) -> IntArra
 
 
 def _candidates(candidates: Candidates, placement: Placement, tables: IntArray) -> IntArray | None:
-    """The candidate of each open table: the one that stays where the table does."""
+    """The candidate of each open table; the one that stays, if the table does not move."""
     instance = candidates.instance
     stays = {int(candidates.option[c]): int(c) for c in np.flatnonzero(candidates.stays)}
     moving = np.flatnonzero(~candidates.stays)
@@ -90,7 +90,7 @@ def _candidates(candidates: Candidates, placement: Placement, tables: IntArray) 
 
 
 def _shards(model: Model, placement: Placement, taken: IntArray) -> dict[int, int] | None:
-    """Values of the columns that say where shards go; None for a place the model has not."""
+    """Values of the placing columns; None where the model lacks a place."""
     columns = model.columns
     assignments, rows = columns.assignments, columns.taken
     mine, own = np.isin(assignments.candidate, taken), np.isin(rows.candidate, taken)
@@ -107,8 +107,8 @@ def _shards(model: Model, placement: Placement, taken: IntArray) -> dict[int, in
 def _counted(
     model: Model, placement: Placement, taken: IntArray, blocks: tuple[set[int], set[int]]
 ) -> tuple[Counter[tuple[int, ...]], Counter[tuple[int, ...]]]:
-    """How many shards of (block, entry) lie in (cell, by kind of machine), and how many machines
-    of (block, kind) are taken, of the blocks that have columns for them."""
+    """Count the shards of (block, entry) in (cell, kind of machine), and the machines that (block,
+    kind) takes, for the blocks that have columns for them."""
     candidates = model.columns.candidates
     instance, cells = candidates.instance, model.columns.partition.cell_of
     kind_of = _kind_of_machine(model)
@@ -140,7 +140,8 @@ def _assign(
     table: tuple[IntArray, ...],
     mine: np.ndarray,
 ) -> bool:
-    """Give the columns of a table (its last but one) their counts; False where one cannot be."""
+    """Set the columns of a table (its last field but one) to their counts; False if one is
+    missing."""
     for *key, column, each in zip(*(part[mine].tolist() for part in table), strict=True):
         count = counts.pop(tuple(key), 0)
         if each == 1:
@@ -158,13 +159,13 @@ def _kind_of_machine(model: Model) -> IntArray:
 
 
 def _machines_of(instance: Instance, ranks: IntArray, kind_of: IntArray) -> list[int]:
-    """Kind of each machine in a list of whole machines."""
+    """Kind of every machine in a list of whole machines."""
     firsts = {m[0]: index for index, m in enumerate(instance.machines)}
     return [int(kind_of[firsts[r]]) for r in ranks.tolist() if r in firsts]
 
 
 def _follow(model: LinearModel, values: IntArray, first: int) -> None:
-    """Columns from ``first`` on: the least values that the rows bounding them below allow."""
+    """Set the columns from ``first`` on to the least values that their rows allow."""
     matrix = model.matrix()
     row = np.repeat(np.arange(model.num_rows), np.diff(matrix.start))
     activity = np.zeros(model.num_rows, dtype=np.int64)
@@ -172,7 +173,7 @@ def _follow(model: LinearModel, values: IntArray, first: int) -> None:
     order = np.argsort(matrix.column, kind="stable")
     ends = np.searchsorted(matrix.column[order], np.arange(len(values) + 1))
     upper, raised = model.upper, True
-    while raised:  # a column may follow from one that was added later
+    while raised:  # a column may depend on one that was added later
         raised = False
         for column in range(first, len(values)):
             mine = order[ends[column] : ends[column + 1]]
@@ -185,7 +186,7 @@ def _follow(model: LinearModel, values: IntArray, first: int) -> None:
 
 
 def _missing(matrix: Matrix, rows: IntArray, coefficient: IntArray, activity: IntArray) -> int:
-    """How much larger a column must be for rows in which it stands with a minus."""
+    """How much a column must grow to satisfy the rows in which its coefficient is negative."""
     below = coefficient < 0
     excess = activity[rows[below]] - matrix.high[rows[below]]
     return int(np.max(-(-excess // -coefficient[below]), initial=0))
@@ -201,14 +202,14 @@ def chosen(model: Model, values: np.ndarray) -> IntArray:
 
 
 def chosen_options(model: Model, values: np.ndarray) -> IntArray | None:
-    """Option of every table in a solution; None when some table has none."""
+    """Option of every table in a solution; None if a table has none."""
     taken = chosen(model, values)
     return None if (taken < 0).any() else model.columns.candidates.option[taken]
 
 
 def chosen_machines(model: Model, values: np.ndarray) -> IntArray:
-    """Machine of every table in a solution over whole machines; −1 where it is on several, or
-    none is told apart."""
+    """Machine of every table in a solution over whole machines; −1 if it lies on several, or on one
+    that the partition does not distinguish."""
     columns, partition = model.columns, model.columns.partition
     values, taken = np.rint(np.asarray(values)).astype(np.int64), chosen(model, values)
     machine_of = np.full(partition.count, -1, dtype=np.int64)
@@ -226,7 +227,7 @@ def chosen_machines(model: Model, values: np.ndarray) -> IntArray:
 
 
 def decode(model: Model, values: IntArray) -> Placement:
-    """The placement that a solution says; closed tables stay as they are."""
+    """The placement of a solution; closed tables stay as they are."""
     columns, base = model.columns, model.parts.base
     candidates, instance = columns.candidates, columns.candidates.instance
     taken = chosen(model, values)
@@ -277,7 +278,7 @@ def _machines(
 
 
 def _by_kind(candidates: Candidates, block: int, kinds: Named) -> IntArray:
-    """Ranks in position order: each position takes one of its kind's."""
+    """Ranks in position order: each position takes a rank of its kind of shard."""
     view = candidates.instance.block(block)
     left = {entry: list(ranks) for entry, ranks in kinds.items()}
     kind = [int(candidates.canonical[view.entry(i)]) for i in range(view.count)]

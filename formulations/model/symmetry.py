@@ -1,4 +1,4 @@
-"""Ranks that no constraint tells apart are put in order of what they hold of one table."""
+"""Symmetry breaking: interchangeable ranks are ordered by how much they hold of one table."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from formulations.result.placement import Placement
 def equal_ranks(candidates: Candidates) -> list[list[int]]:
     """Classes of two or more ranks of which any two may be swapped in every plan.
 
-    They have the same capacities and the same fixed shards, every block may put as much on one as
-    on the other, and they sit on the same machine (on any, when nothing speaks of machines).
+    They have equal capacities and equal fixed shards, every block may put as many shards on one as
+    on the other, and they belong to the same machine (to any, if nothing refers to machines).
     """
     instance = candidates.instance
     marks: list[list[Hashable]] = [[] for _ in range(instance.num_ranks)]
@@ -55,9 +55,9 @@ def _mark_fixed(candidates: Candidates, marks: list[list[Hashable]]) -> None:
 def anchor_table(candidates: Candidates) -> int | None:
     """The table whose shards order the ranks; None where no shard chooses its rank.
 
-    Of all tables the one with the dearest such shard in its option of the least total cost, as
-    that is the option that plans mostly take: an order by shards that are not there orders
-    nothing. Where no such option has one, the table with the dearest.
+    It is the table with the most expensive such shard in its option of least total cost. Plans
+    mostly choose that option, and an order by shards that a plan does not have orders nothing. If
+    no such option has one, it is the table with the most expensive such shard in any option.
     """
     instance = candidates.instance
     cost = instance.shard_cost.sum(axis=1)
@@ -77,8 +77,8 @@ def anchor_table(candidates: Candidates) -> int | None:
 def order_ranks(columns: Columns) -> None:
     """Within a class, no rank holds fewer shards of the anchor table than the next: ("order", …).
 
-    Any plan can be renamed so, one table at a time. Ordering by what ranks carry in all would
-    break more symmetry, but its dense rows cost CP-SAT far more than they save.
+    The ranks of any plan can be renamed so. Ordering them by their total load would break more
+    symmetry, but its dense rows cost CP-SAT far more than they save.
     """
     anchor = anchor_table(columns.candidates)
     if anchor is None:
@@ -97,7 +97,7 @@ def order_ranks(columns: Columns) -> None:
 
 
 def renamed(candidates: Candidates, placement: Placement) -> Placement:
-    """The same plan with equal ranks swapped into the order of :func:`order_ranks`."""
+    """The same plan with interchangeable ranks permuted into the order of :func:`order_ranks`."""
     instance = candidates.instance
     anchor = anchor_table(candidates)
     if anchor is None:
