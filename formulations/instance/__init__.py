@@ -1,4 +1,4 @@
-"""The Instance: what the mathematics may know, how it is built, read, written and validated."""
+"""The Instance, the only input of the mathematics: building, reading, writing, validating it."""
 
 from formulations.instance.instance import (
     MAX_ACTIVITY,

@@ -1,4 +1,4 @@
-"""Which ranks a block may take; those given of an option's blocks, each a multiset, in order."""
+"""Whether given ranks suit an option's blocks, and which shard position gets which rank."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ Ranks = tuple[tuple[int, ...], ...]
 
 
 def pinned_ranks(instance: Instance) -> dict[int, Ranks | None]:
-    """Ranks of every option pinned to some, in position order; None where it cannot sit so."""
+    """Ranks, in position order, of every option pinned to ranks; None where it cannot lie on
+    them."""
     named = [(p.option, p.ranks) for p in instance.pins if p.ranks is not None]
     return {option: assigned(instance, option, ranks) for option, ranks in named}
 
 
 def assigned(instance: Instance, option: int, ranks: Sequence[Sequence[int]]) -> Ranks | None:
-    """Given ranks of an option's blocks in position order.
+    """Put the ranks given for an option's blocks into position order.
 
-    Shards of ``any_rank`` kinds may sit on them in any order: they come sorted.
+    The ranks of ``any_rank`` kinds, whose shards may lie on them in any order, are sorted.
 
     Parameters
     ----------
     instance : Instance
     option : int
-        Global index; -1, an option that is no more, sits nowhere.
+        Global index; -1, for an option that no longer exists, gives None.
     ranks : sequence of sequences of int
-        A multiset a block.
+        One multiset of ranks for each block.
 
     Returns
     -------
     tuple of tuples of int, or None
-        None when the option's blocks cannot sit on these ranks.
+        None when the option's blocks cannot lie on these ranks.
     """
     blocks = instance.blocks_of(option) if option >= 0 else range(0)
     if option < 0 or len(blocks) != len(ranks):
@@ -64,7 +65,7 @@ def _block(instance: Instance, block: BlockView, ranks: tuple[int, ...]) -> tupl
 
 
 def misplaced(instance: Instance, block: BlockView, ranks: IntArray) -> str | None:
-    """What is wrong with the ranks of a block in position order, as part of a sentence."""
+    """The first mistake in the ranks of a block, given in position order, as part of a sentence."""
     if len(ranks) and (ranks.min() < 0 or ranks.max() >= instance.num_ranks):
         return f"ranks {ranks.tolist()} leave 0…{instance.num_ranks - 1}"
     if block.where == Where.EVERY_RANK:

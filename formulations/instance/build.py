@@ -24,12 +24,12 @@ from formulations.instance.validate import validate
 
 @dataclass(frozen=True)
 class Shard:
-    """What one shard (or a run of ``repeat`` equal ones) uses and costs.
+    """Resource use and cost of one shard, or of each in a run of ``repeat`` equal shards.
 
     Attributes
     ----------
     use : mapping of resource name to int
-        Missing names are 0.
+        0 for names that are missing.
     cost : sequence of int [phases]
     repeat : int
         Run length.
@@ -52,7 +52,8 @@ class Block:
     where : Where or sequence of int
         Kind of place, or a list of ranks.
     shards : sequence of Shard
-        One that all positions share, or one a position; equal neighbours become one entry.
+        One that all positions share, or one for each position; equal neighbours are stored as one
+        entry.
     count : int
         See :class:`formulations.instance.BlockView`.
     distinct : bool, optional
@@ -77,7 +78,7 @@ class InstanceBuilder:
         Partition of the ranks.
     phases : sequence of str
     resources : sequence of (name, scope, capacity)
-        ``capacity`` is one integer for all places, or one a place.
+        ``capacity`` is one integer for all places, or one for each.
     objective : Objective
     """
 
@@ -122,7 +123,7 @@ class InstanceBuilder:
         return Resource(name, scope, np.asarray(list(capacity), dtype=np.int64))
 
     def add_table(self, name: str) -> int:
-        """Start a table; the options added next are its own. Returns its index."""
+        """Start a table, to which the options added next belong. Returns its index."""
         self._tables.append(name)
         self._table_options.append(len(self._options))
         return len(self._tables) - 1
@@ -135,7 +136,7 @@ class InstanceBuilder:
         Raises
         ------
         InstanceError
-            Before the first table.
+            When there is no table yet, or a shard has unknown resources or too few costs.
         """
         if not self._tables:
             raise InstanceError(f"option {name!r} comes before any table")
@@ -196,7 +197,7 @@ class InstanceBuilder:
         max_moved_bytes: int | None = None,
         reference: Sequence[dict[str, object]] = (),
     ) -> Instance:
-        """Freeze into an Instance.
+        """Build the Instance.
 
         Raises
         ------
@@ -241,5 +242,5 @@ class InstanceBuilder:
 
 
 def _table(rows: Sequence[Sequence[int]], columns: int) -> IntArray:
-    """Rows as an array, also without rows or columns."""
+    """Rows as a two-dimensional array, also if there are no rows or columns."""
     return np.asarray(rows, dtype=np.int64).reshape(len(rows), columns)

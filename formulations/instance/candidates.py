@@ -1,16 +1,16 @@
-"""Every way a table may be placed, in a few normal forms; `lowering` makes them.
+"""All ways to place a table, in a few normal forms, which `lowering` derives from the Instance.
 
-A *candidate* is an option, or an option that stays on the ranks it has now. Its shards lie
+A *candidate* is an option, or the current option staying on its current ranks. Its shards lie
 
-* ``even``: one like the entry on every rank;
-* ``fixed``: on given ranks (``times`` −1 takes one away where a rank differs from ``even``);
+* ``even``: a shard like the entry on every rank;
+* ``fixed``: on given ranks (``times`` −1 removes one where a rank differs from ``even``);
 * ``off``: on no rank;
-* ``spread``: freely among some ranks, at most ``room`` of them on each;
-* ``inside``: freely among the ranks of one of some machines;
-* ``whole``: one on each rank of every machine taken, ``count`` machines of some.
+* ``spread``: freely among some ranks, at most ``room`` on each;
+* ``inside``: freely among the ranks of one machine, which is to be chosen;
+* ``whole``: one on each rank of ``count`` machines, which are to be chosen.
 
-``among``, ``distinct``, pins (the ranks of a block as a multiset) and the current placement are
-all said by these. Shards of equal use, cost and moving bytes are one kind and are counted.
+These forms also express ``among``, ``distinct``, pins (multisets of ranks) and the current
+placement. Shards of equal use, cost and moving bytes are of one kind and only counted.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ class Spread:
     Attributes
     ----------
     candidate, block, count : int64 arrays [blocks]
-        ``count`` shards in all.
+        ``count`` is the number of shards.
     ranks : int64 array
     room : int64 array [ranks] or None
-        Most shards of one block on each of them; None: no limit.
+        Most shards of one block on each of these ranks; None: no limit.
     kinds : ShardKinds
     """
 
@@ -77,7 +77,7 @@ class Spread:
 
 @dataclass(frozen=True, eq=False)
 class Inside:
-    """Blocks whose shards lie freely on one of the same machines, on different ranks or not."""
+    """Blocks whose shards lie freely inside one of the same machines, on distinct ranks or not."""
 
     candidate: IntArray
     block: IntArray
@@ -89,10 +89,10 @@ class Inside:
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """Blocks that take ``count`` of the same machines, different ones or not.
+    """Blocks that take ``count`` of the same machines, distinct ones or not.
 
-    ``entries`` [blocks, positions] are the shards of a machine's ranks in order; one column: all
-    alike.
+    ``entries`` [blocks, positions] are the shards of a machine's ranks in order, or a single column
+    if all are equal.
     """
 
     candidate: IntArray
@@ -110,7 +110,8 @@ class Candidates:
     Attributes
     ----------
     option : int64 array [candidates]
-        By option; those that stay come last. Options that cannot be placed have none.
+        Option of each candidate, sorted, then those that stay. Options that cannot be placed have
+        no candidate.
     stays : bool array [candidates]
         Whether it is the table's current placement, so that nothing moves.
     moves : bool array [candidates]
@@ -120,9 +121,9 @@ class Candidates:
     off_candidate, off_entry, off_times : int64 arrays
     spread, inside, whole : lists
     canonical : int64 array [entries]
-        The entry that stands for a shard's kind.
+        The entry that represents a shard's kind.
     held : dict of candidate to ranks
-        Of those whose ranks are given: by block, in position order.
+        Ranks of the candidates whose ranks are given, by block, in position order.
     """
 
     instance: Instance

@@ -1,4 +1,4 @@
-"""What an option needs and costs all by itself, before any other table is placed."""
+"""Sums over the shards of a single option, whatever the other tables choose."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from formulations.instance import Instance, IntArray, Objective
 
 
 def shard_counts(instance: Instance) -> IntArray:
-    """How many shards each shard entry stands for, int64 array [entries].
+    """Number of shards that each shard entry represents, int64 array [entries].
 
-    For a shared entry of a ``ONE_MACHINE`` block with machines of unequal size: the fewest.
+    A shared entry of a ``ONE_MACHINE`` block is counted for the smallest machine it may take.
     """
     sizes = np.asarray([len(m) for m in instance.machines], dtype=np.int64)
     per_block = np.maximum(instance.block_count, 1).astype(np.int64)
@@ -35,7 +35,7 @@ def shard_counts(instance: Instance) -> IntArray:
 
 
 def members(offsets: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Members of some rows of a CSR array, and the offsets among themselves."""
+    """Members of some rows of a CSR array, and their row offsets in the result."""
     length = offsets[rows + 1] - offsets[rows]
     ends = np.concatenate([[0], np.cumsum(length)])
     return np.repeat(offsets[rows] - ends[:-1], length) + np.arange(ends[-1]), ends
@@ -56,11 +56,11 @@ def total_use(instance: Instance) -> IntArray:
 
 
 def own_cost(instance: Instance) -> IntArray:
-    """Least a plan can cost that uses the option, from its own shards alone, [options].
+    """Lower bound on the cost of any plan that uses the option, from its own shards, [options].
 
-    Some rank carries the option's largest shard: its cost for ``busiest_rank``; Σ over phases of
-    the largest cost for ``step_time``. Under ``total`` costs may be negative, so nothing is
-    claimed: int64 minimum.
+    Some rank carries the option's most expensive shard: its cost for ``busiest_rank``; for
+    ``step_time``, Σ over phases of the largest cost of a shard in the phase. Under ``total`` costs
+    may be negative, so the bound is the smallest int64.
     """
     if instance.objective == Objective.TOTAL:
         return np.full(instance.num_options, np.iinfo(np.int64).min)
@@ -82,7 +82,7 @@ class OptionFacts:
     cost : int64 array [options]
         Σ of the costs of all shards, all phases.
     placed_cost : int64 array [options]
-        The same without ``CLUSTER`` blocks, whose cost lies on no rank.
+        The same without ``CLUSTER`` blocks, whose cost is on no rank.
     depth : int64 array [options]
         Cost of the most expensive shard, all phases; 0 where every block is ``CLUSTER``.
     use : int64 array [options, resources]
@@ -90,7 +90,7 @@ class OptionFacts:
     peak : int64 array [options, resources]
         Largest use of one shard.
     exact : bool
-        Whether that size is the same for every machine such a block may take.
+        Whether all machines that such a block may take have this size.
     """
 
     cost: IntArray

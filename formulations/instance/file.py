@@ -45,14 +45,14 @@ def read_instance(path: str | Path) -> Instance:
         One sentence: the file, the field, what was found and what is allowed.
     """
     path = Path(path)
-    # "reference" is for people and may hold seconds; every other number is checked as an integer.
+    # "reference" is for people and may contain fractions; every other number must be an integer.
     document = strict_json.parse(strict_json.read_bytes(path), str(path))
     return instance_from_dict(document, str(path))
 
 
 def instance_from_dict(document: Any, what: str = "instance") -> Instance:
     """Build an Instance from a parsed document; see :func:`read_instance`."""
-    # before the fields: a file of another format has others
+    # checked before the fields, as a file of another format has other fields
     if isinstance(document, dict) and document.get("format", FORMAT) != FORMAT:
         raise InstanceError(f"{what}: format is {shown(document['format'])}, allowed: {FORMAT!r}")
     top = Reader(document, what, _TOP)
@@ -210,7 +210,7 @@ def _current(instance: Instance, top: Reader) -> list[Current]:
         try:
             option = instance.option_index(table, reader.get("option", str))
         except KeyError:
-            option = -1  # the option is gone: the table has to move
+            option = -1  # the option no longer exists, so the table has to move
         result.append(Current(table, option, _ranks(reader)))
     return result
 

@@ -1,7 +1,7 @@
-"""The fingerprint of an Instance: what decides its answer, in one text, and of that SHA-256.
+"""The fingerprint of an Instance: the SHA-256 of a text with everything that decides its answer.
 
-docs/instance-format.md describes the text. ``formulations/checker.py`` derives it from the file,
-and this from the arrays; they share no line.
+docs/instance-format.md describes the text. This module derives it from the arrays;
+``formulations/checker.py`` derives it from the file, and the two share no code.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _FORMAT = "milp-planner-instance/1"
 
 
 def fingerprint(instance: Instance) -> str:
-    """SHA-256, in hexadecimal, of the lines that say what decides the answer.
+    """SHA-256, in hexadecimal, of one line of JSON for the cluster, each table, and the
+    constraints.
 
-    A line of JSON for the cluster, for each table, and for the constraints. Names are in it, but
-    neither the instance's own name nor its source, unit or reference.
+    The lines contain all names but the instance's own, and neither its source, unit nor reference.
     """
     digest, encode = sha256(), json.JSONEncoder(separators=(",", ":")).encode
     with uncollected():
@@ -76,7 +76,7 @@ def _blocks(instance: Instance) -> list[list[Any]]:
 
 
 def _runs(instance: Instance) -> list[list[list[Any]]]:
-    """Of every block the runs of equal shards: length (1 if single), cost, use, bytes moved."""
+    """The runs of equal shards of every block: length (1 if shared), cost, use, bytes moved."""
     amounts = instance.shard_cost, instance.shard_use, instance.shard_move[:, None]
     rows = np.hstack(amounts)
     new = np.append(True, np.any(rows[1:] != rows[:-1], axis=1))[: len(rows)]

@@ -1,8 +1,9 @@
-"""The Instance: what the mathematics may know, as NumPy arrays of integers.
+"""The Instance: all that the mathematics knows of a problem, as NumPy arrays of integers.
 
-Tables own options, options own blocks, blocks own shard entries; each level is a contiguous run
-of the next (CSR offsets), so 5,000 tables with every option on 1,024 ranks stay a few hundred
-megabytes. Costs are integers in the instance's time unit (picoseconds), uses are integers (bytes).
+Tables consist of options, options of blocks, and blocks of shard entries. The members of each are a
+contiguous run of the next level (CSR offsets), so 5,000 tables with every option on 1,024 ranks
+take a few hundred megabytes. Costs are integers in the instance's time unit (picoseconds), uses are
+integers (bytes).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ MAX_VALUE = 2**53
 
 
 class Scope(StrEnum):
-    """Where one capacity of a resource applies."""
+    """The kind of place that each capacity of a resource applies to."""
 
     RANK = "rank"
     MACHINE = "machine"
@@ -33,7 +34,7 @@ class Scope(StrEnum):
 
 
 class Objective(StrEnum):
-    """What is minimised; see :func:`formulations.result.check.objectives`."""
+    """The quantity to minimise; see :func:`formulations.result.check.objectives`."""
 
     TOTAL = "total"
     BUSIEST_RANK = "busiest_rank"
@@ -41,7 +42,7 @@ class Objective(StrEnum):
 
 
 class Where(IntEnum):
-    """Kinds of place a block of shards may take."""
+    """Where the shards of a block may lie."""
 
     EVERY_RANK = 0
     ANY_RANK = 1
@@ -53,14 +54,14 @@ class Where(IntEnum):
 
 @dataclass(frozen=True)
 class Resource:
-    """A capacity at every place of a scope.
+    """A resource with a capacity at every place of its scope.
 
     Attributes
     ----------
     name : str
         Such as ``hbm`` or ``ddr``.
     scope : Scope
-        One capacity a rank, a machine, or one for the cluster.
+        One capacity for each rank, for each machine, or one for the cluster.
     capacity : int64 array [places]
         Bytes (any integer unit).
     """
@@ -72,7 +73,7 @@ class Resource:
 
 @dataclass(frozen=True)
 class Pin:
-    """A table's option, and optionally its ranks, fixed by the user.
+    """An option of a table, and optionally its ranks, required by the user.
 
     Attributes
     ----------
@@ -89,7 +90,7 @@ class Pin:
 
 @dataclass(frozen=True)
 class Current:
-    """The plan in production, against which moves are counted.
+    """A table's placement in production, relative to which moves are counted.
 
     ``option`` is a global index, or -1 when the option no longer exists (the table must move).
     """
@@ -101,7 +102,7 @@ class Current:
 
 @dataclass(frozen=True)
 class BlockView:
-    """One block, unpacked for reading.
+    """One block of an Instance.
 
     Attributes
     ----------
@@ -133,32 +134,32 @@ class BlockView:
 
     @property
     def everywhere(self) -> bool:
-        """Whether it has a shard on every rank."""
+        """Whether the block has a shard on every rank."""
         return self.where == Where.EVERY_RANK
 
     @property
     def unplaced(self) -> bool:
-        """Whether it lies on no rank."""
+        """Whether the block lies on no rank."""
         return self.where == Where.CLUSTER
 
     @property
     def free(self) -> bool:
-        """Whether its shards choose a rank each."""
+        """Whether each of its shards chooses a rank."""
         return self.where in (Where.ANY_RANK, Where.ANY_RANK_OF_ONE_MACHINE)
 
     @property
     def whole(self) -> bool:
-        """Whether it takes every rank of the machines that it chooses."""
+        """Whether the block has a shard on every rank of the machines that it chooses."""
         return self.where == Where.ONE_MACHINE
 
     @property
     def by_machine(self) -> bool:
-        """Whether it chooses machines."""
+        """Whether the block chooses machines."""
         return self.whole or self.where == Where.ANY_RANK_OF_ONE_MACHINE
 
     @property
     def settled(self) -> bool:
-        """Whether it leaves no choice of place."""
+        """Whether there is no choice of place."""
         return not (self.free or self.whole)
 
     def entry(self, position: int) -> int:
@@ -240,12 +241,12 @@ class Instance:
 
     @property
     def num_options(self) -> int:
-        """Options over all tables."""
+        """Number of options of all tables."""
         return len(self.option_names)
 
     @property
     def num_blocks(self) -> int:
-        """Blocks over all options."""
+        """Number of blocks of all options."""
         return len(self.block_where)
 
     @cached_property
@@ -268,7 +269,7 @@ class Instance:
 
     @cached_property
     def allowed(self) -> NDArray[np.bool_]:
-        """Options that pins and ``forbidden`` leave, bool array [options]."""
+        """Options that pins and ``forbidden`` allow, bool array [options]."""
         mask = np.ones(self.num_options, dtype=bool)
         for _, option in self.forbidden:
             mask[option] = False
@@ -290,17 +291,18 @@ class Instance:
 
     @cached_property
     def whole(self) -> NDArray[np.bool_]:
-        """Blocks that take every rank of the machines that they choose, bool array [blocks]."""
+        """Blocks with a shard on every rank of the machines that they choose, bool array
+        [blocks]."""
         return self.block_where == Where.ONE_MACHINE
 
     @cached_property
     def settled(self) -> NDArray[np.bool_]:
-        """Blocks that leave no choice of place, bool array [blocks]."""
+        """Blocks without a choice of place, bool array [blocks]."""
         return ~(self.free | self.whole)
 
     @cached_property
     def free(self) -> NDArray[np.bool_]:
-        """Blocks whose shards choose a rank each, bool array [blocks]."""
+        """Blocks each of whose shards chooses a rank, bool array [blocks]."""
         return np.isin(self.block_where, (Where.ANY_RANK, Where.ANY_RANK_OF_ONE_MACHINE))
 
     @cached_property
@@ -314,7 +316,7 @@ class Instance:
         return np.repeat(self.unplaced, np.diff(self.block_shards))
 
     def settled_ranks(self, block: int) -> IntArray | None:
-        """Ranks of a block that leaves no choice of place, None where a choice remains."""
+        """Ranks of a block without a choice of place; None if there is a choice."""
         if not self.settled[block]:
             return None
         if self.everywhere[block]:
@@ -333,11 +335,11 @@ class Instance:
         return {name: i for i, name in enumerate(self.table_names)}
 
     def table_index(self, name: str) -> int:
-        """Index of a table by name (KeyError when there is none)."""
+        """Index of a table by name (KeyError if there is none of that name)."""
         return self._table_index[name]
 
     def option_index(self, table: int, name: str) -> int:
-        """Global index of a table's option by name (KeyError when there is none)."""
+        """Global index of a table's option by name (KeyError if there is none of that name)."""
         for option in self.options_of(table):
             if self.option_names[option] == name:
                 return option
@@ -352,7 +354,7 @@ class Instance:
         return range(int(self.option_blocks[option]), int(self.option_blocks[option + 1]))
 
     def block(self, index: int) -> BlockView:
-        """One block, with its shard entries expanded to positions (or shared)."""
+        """One block, with one shard entry for each position (or a single shared one)."""
         lo, hi = int(self.block_shards[index]), int(self.block_shards[index + 1])
         entries = np.arange(lo, hi)
         if hi - lo > 1:
@@ -368,10 +370,10 @@ class Instance:
         )
 
     def positions(self, block: BlockView) -> int:
-        """Positions a block's ``ranks`` list has (shards it places).
+        """Number of positions, that is, shards, of a block.
 
-        For ``ONE_MACHINE`` with machines of unequal size it depends on the machines taken; the
-        size of the first allowed machine is used.
+        For ``ONE_MACHINE`` with machines of unequal size it depends on the machine chosen; here it
+        is that of the first allowed machine.
         """
         settled = self.settled_ranks(block.index)
         if settled is not None and not block.unplaced:

@@ -1,4 +1,4 @@
-"""`where`, pins and current places lowered, once, to the forms of `candidates`."""
+"""Translate kinds of place, pins and current places into the normal forms of `candidates`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NONE = np.empty(0, dtype=np.int64)
 
 
 def crowded(instance: Instance) -> NDArray[np.bool_]:
-    """Options with more shards (or machines) to keep apart than there are places, [options]."""
+    """Options that need more distinct ranks (or machines) than there are, bool array [options]."""
     over = np.zeros(instance.num_options, dtype=bool)
     blocks = np.flatnonzero(instance.block_distinct & (instance.block_count > 1))
     key = np.stack([instance.block_where[blocks], instance.block_places[blocks]], axis=1)
@@ -27,7 +27,7 @@ def crowded(instance: Instance) -> NDArray[np.bool_]:
 
 
 def _apart(instance: Instance, block: int) -> int:
-    """How many shards (or machines) of a block can be kept apart."""
+    """How many distinct ranks (or machines) a block can take."""
     where = instance.block_where[block]
     if where in (Where.ANY_RANK, Where.ONE_MACHINE):
         return len(_places(instance, block))
@@ -46,7 +46,7 @@ def _places(instance: Instance, block: int) -> IntArray:
 
 
 def lower(instance: Instance, keep: NDArray[np.bool_]) -> Candidates:
-    """The candidates of the options in a mask [options], with pins and current places."""
+    """The candidates of the options in a mask [options], considering pins and current places."""
     held = {p.option: p.ranks for p in instance.pins if p.ranks is not None}
     pinned = [o for o in held if keep[o]]
     free = keep.copy()
@@ -65,7 +65,7 @@ def lower(instance: Instance, keep: NDArray[np.bool_]) -> Candidates:
 
 
 def settled_ranks(candidates: Candidates, candidate: int, block: int) -> IntArray:
-    """Ranks in position order of a block whose candidate leaves no choice of place."""
+    """Ranks, in position order, of a block whose candidate has no choice of place."""
     instance, option = candidates.instance, int(candidates.option[candidate])
     view, places = instance.block(block), instance.block(block).places
     named = candidates.held.get(candidate)
@@ -87,7 +87,7 @@ def _multisets(ranks: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 class _Lowering:
-    """Collects candidates: all free ones at once, held ones one by one."""
+    """Collects candidates: all unpinned ones at once, those on given ranks one by one."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
@@ -104,7 +104,7 @@ class _Lowering:
         self._canonical = _canonical_entries(instance)
 
     def done(self, current: set[int]) -> Candidates:
-        """Everything collected."""
+        """The candidates collected."""
         instance = self._instance
         option = np.concatenate([_NONE, *self._option])
         stays = np.asarray(self._stays, dtype=bool)
@@ -123,7 +123,7 @@ class _Lowering:
         return np.arange(self._count - len(options), self._count)
 
     def free(self, options: IntArray) -> None:
-        """Options without pinned ranks, all at once."""
+        """Add the options whose ranks are not pinned, all at once."""
         instance = self._instance
         options = options[~crowded(instance)[options]]
         candidate = np.full(instance.num_options, -1, dtype=np.int64)
@@ -140,7 +140,7 @@ class _Lowering:
         self._choosing(owner, inside, self._put_inside)
 
     def _groups(self, blocks: IntArray) -> Iterator[tuple[IntArray, bool]]:
-        """Blocks by the places they may take, and whether their shards must part."""
+        """Blocks grouped by the places they may take, and by whether these must be distinct."""
         instance = self._instance
         part = instance.block_distinct & (instance.block_count > 1)
         key = np.stack([instance.block_places[blocks], part[blocks]], axis=1)
@@ -148,7 +148,7 @@ class _Lowering:
             yield blocks[(key == [places, apart]).all(axis=1)], bool(apart)
 
     def _entries(self, blocks: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Shard entries of some blocks: index of the block among them, entry, run length."""
+        """Shard entries of some blocks: the block's position in ``blocks``, entry, run length."""
         instance = self._instance
         lengths = np.diff(instance.block_shards)[blocks]
         owner = np.repeat(np.arange(len(blocks)), lengths)
@@ -160,7 +160,7 @@ class _Lowering:
         return np.asarray(np.diff(self._instance.block_shards)[blocks] == 1)
 
     def _every_rank(self, owner_of: IntArray, blocks: IntArray) -> None:
-        """The commonest shard counts as even; ranks that differ get a correction."""
+        """Add the most frequent shard as even, and corrections for ranks whose shard differs."""
         instance, alike = self._instance, self._even_entries(blocks)
         self._even.append((owner_of[blocks[alike]], instance.block_shards[blocks[alike]]))
         blocks = blocks[~alike]
@@ -190,7 +190,7 @@ class _Lowering:
                 self._put(owner_of[uneven], entries, ranks)
 
     def _put(self, candidate: IntArray, entries: IntArray, ranks: IntArray) -> None:
-        """A shard on each rank: entries [candidates, ranks] or [candidates, 1]."""
+        """Add a shard on each of some ranks: entries [candidates, ranks] or [candidates, 1]."""
         entries = np.broadcast_to(entries, (len(candidate), len(ranks)))
         size = len(candidate) * len(ranks)
         one = np.ones(size, dtype=np.int64)
@@ -204,7 +204,7 @@ class _Lowering:
     def _free_among(
         self, candidate: IntArray, blocks: IntArray, ranks: IntArray, apart: bool
     ) -> None:
-        """Shards free among ranks; on the only one they are fixed."""
+        """Add shards that lie freely among some ranks; on a single rank they are fixed."""
         kinds = self._kinds(blocks)
         if len(ranks) == 1:
             one = np.ones(len(kinds.owner), dtype=np.int64)
@@ -227,7 +227,8 @@ class _Lowering:
     def _put_inside(
         self, candidate: IntArray, blocks: IntArray, machines: IntArray, apart: bool
     ) -> None:
-        """Single shards, and those with one machine, are free among ranks."""
+        """Add blocks inside one machine; single shards, or a single machine, are free among
+        ranks."""
         instance = self._instance
         ranks = np.concatenate([np.asarray(instance.machines[m], dtype=np.int64) for m in machines])
         single = instance.block_count[blocks] == 1
@@ -244,7 +245,7 @@ class _Lowering:
     def _take_whole(
         self, candidate: IntArray, blocks: IntArray, machines: IntArray, apart: bool
     ) -> None:
-        """Blocks with one machine to take are fixed."""
+        """Add blocks on whole machines; with a single machine to choose from they are fixed."""
         instance, alike = self._instance, self._even_entries(blocks)
         for some, entries in (
             (alike, instance.block_shards[blocks[alike]][:, None]),
@@ -271,7 +272,7 @@ class _Lowering:
         return np.repeat(self._canonical[entry], length).reshape(len(blocks), -1)
 
     def _kinds(self, blocks: IntArray) -> ShardKinds:
-        """Equal shards of each block, counted; those of every-rank blocks by rank."""
+        """Count the equal shards of each block."""
         instance = self._instance
         owner, entry, length = self._entries(blocks)
         free = ~np.isin(instance.block_where[blocks], [Where.EVERY_RANK, Where.LIST])
@@ -285,7 +286,7 @@ class _Lowering:
         return ShardKinds(key[0], key[1], total)
 
     def held(self, option: int, ranks: Sequence[Sequence[int]], stays: bool) -> None:
-        """An option on given ranks, if it can be there."""
+        """Add an option on given ranks, if it can lie there."""
         placed = assigned(self._instance, option, ranks)
         if placed is None:
             return
@@ -309,7 +310,8 @@ class _Lowering:
             self._hold_free(candidate, own, Counter(named))
 
     def _hold_free(self, candidate: IntArray, own: IntArray, wanted: Counter[int]) -> None:
-        """Shards of a block on a multiset of ranks: fixed where these, or the shards, are alike."""
+        """Add a block on a multiset of ranks: fixed if all its shards, or all the ranks, are
+        equal."""
         kinds, ranks = self._kinds(own), np.asarray(sorted(wanted), dtype=np.int64)
         room = np.asarray([wanted[int(r)] for r in ranks], dtype=np.int64)
         if len(kinds.entry) > 1 and len(ranks) > 1:
@@ -324,14 +326,15 @@ class _Lowering:
 
 
 def _columns(parts: Sequence[tuple[IntArray, ...]], width: int) -> list[IntArray]:
-    """Parts of several arrays of equal length, joined array by array."""
+    """Concatenate tuples of arrays, array by array."""
     return [np.concatenate([_NONE, *(p[i] for p in parts)]) for i in range(width)]
 
 
 def _canonical_entries(instance: Instance) -> IntArray:
     """For every shard entry, the first equal one of the instance's uneven blocks, [entries].
 
-    Equal: use, cost and moving bytes. Entries of even blocks stand for themselves.
+    Shards are equal if their use, cost and moving bytes are. Entries of even blocks represent
+    themselves.
     """
     canonical = np.arange(len(instance.shard_repeat))
     lengths = np.diff(instance.block_shards)

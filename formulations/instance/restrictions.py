@@ -1,4 +1,4 @@
-"""What an instance demands beyond its tables and capacities, in words."""
+"""The limits on moves, pins and forbidden options of an instance, in words."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from formulations.instance import Instance, Pin
 
 
 def restrictions(instance: Instance) -> tuple[str, ...]:
-    """A phrase for the limits on moves, the pins and the forbidden options: those there are.
+    """One phrase for each kind of restriction that the instance has.
 
-    Each begins with its key in the instance file and names everything that it holds for. Without a
-    limit on moves, ``current`` restricts nothing.
+    A phrase begins with the key in the instance file and names everything that it applies to.
+    Without a limit on moves, ``current`` restricts nothing.
     """
     there = f"may move from the plan in current ({_count(len(instance.current), 'table')})"
     found = []

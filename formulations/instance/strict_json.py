@@ -1,5 +1,7 @@
-"""JSON without surprises: integers only where asked, no duplicate keys, gzip by its first bytes;
-fields of an object read one by one, each mistake one sentence with its place."""
+"""Strict JSON: integers where integers are required, no duplicate keys, gzip by its first bytes.
+
+Fields of an object are read one by one; each mistake is one sentence that says where it is.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ from formulations.instance import MAX_VALUE
 from formulations.regular_file import read_regular
 
 _GZIP_MAGIC = b"\x1f\x8b"
-#: Most bytes of JSON that are read, packed or not: a compressed bomb is refused, not unpacked.
-#: An instance of a million options takes about 220 MiB; parsed, text may take 25 times its size.
+#: Most bytes of JSON that are read, after decompression, so that a decompression bomb is refused.
+#: An instance of a million options takes about 220 MiB; parsed, it may take 25 times as much.
 MAX_BYTES = 256 * 2**20
 #: No sum of an instance reaches this in magnitude (see ``MAX_ACTIVITY``).
 _MAX_NUMBER = 2**63
@@ -48,7 +50,7 @@ def unpack(packed: bytes, what: str) -> bytes:
     Raises
     ------
     InstanceError
-        When it is damaged, or unpacks to more.
+        When it is damaged, or larger.
     """
     try:
         with gzip.open(io.BytesIO(packed)) as file:
@@ -108,12 +110,12 @@ def parse(raw: bytes, what: str) -> Any:
 
 
 def check_numbers(value: Any, what: str) -> None:
-    """Refuse numbers that no file of ours holds and that arithmetic in floats cannot take.
+    """Refuse numbers that no valid file contains and that floating-point arithmetic cannot handle.
 
     Raises
     ------
     InstanceError
-        For one of 2^63 or more in magnitude.
+        For a number of 2^63 or more in magnitude.
     """
     left = [value]
     while left:
@@ -141,7 +143,8 @@ def _unique(what: str) -> Any:
 
 
 _MISSING = object()
-#: Control characters, lone surrogates, line separators and what turns the direction of text.
+#: Control characters, lone surrogates, line separators and characters that change the direction of
+#: text.
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028-\u202e\u2066-\u2069]")
 
 
@@ -153,7 +156,7 @@ class Reader:
     document : Any
         Must be an object (dict).
     what : str
-        Where it stands, for messages.
+        Where in the file it is, for messages.
     known : collection of str
         Allowed field names.
 
@@ -173,23 +176,23 @@ class Reader:
         self._document = document
 
     def unknown(self, kind: str, name: str, allowed: Sequence[str]) -> str:
-        """Sentence for an unknown name with the nearest valid one."""
+        """The error for an unknown name, with the nearest valid one."""
         near = difflib.get_close_matches(name, allowed, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"allowed: {', '.join(allowed[:12])}"
         return f"{self.what}: unknown {kind} {shown(name)}; {hint}"
 
     def has(self, key: str) -> bool:
-        """Whether a field is given."""
+        """Whether the object has a field."""
         return key in self._document
 
     def value(self, key: str) -> Any:
-        """A field that must be given."""
+        """A required field."""
         if key not in self._document:
             raise InstanceError(f"{self.what}: field {key!r} is missing")
         return self._document[key]
 
     def get(self, key: str, kind: type, default: Any = _MISSING) -> Any:
-        """A field of a type; without a default it must be given."""
+        """A field of a given type, required if there is no default."""
         if default is not _MISSING and key not in self._document:
             return default
         value = self.value(key)
@@ -197,7 +200,7 @@ class Reader:
         return value
 
     def is_a(self, value: Any, kind: type, key: str) -> bool:
-        """True, or an error saying which type the field needs."""
+        """Raise an error that names the required type unless the condition holds."""
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             names = {str: "text", int: "an integer", list: "a list", dict: "an object"}
             wanted = names.get(kind, "true or false")
@@ -210,7 +213,7 @@ class Reader:
         return True
 
     def items(self, key: str) -> list[Any]:
-        """A list field that must be given."""
+        """A required list field."""
         items: list[Any] = self.get(key, list)
         return items
 
@@ -226,7 +229,9 @@ class Reader:
 
     def whole(self, value: Any, key: str) -> int:
         """An integer below 2^53 in magnitude."""
-        if type(value) is int and -MAX_VALUE < value < MAX_VALUE:  # a plan has millions of them
+        if (
+            type(value) is int and -MAX_VALUE < value < MAX_VALUE
+        ):  # the common case first, as a plan has millions of numbers
             return value
         self.is_a(value, int, key)
         if abs(value) >= MAX_VALUE:
@@ -246,6 +251,6 @@ class Reader:
 
 
 def shown(value: Any) -> str:
-    """A found value in an error sentence, shortened to 40 characters."""
+    """A value as error messages show it, shortened to 40 characters."""
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + "…"

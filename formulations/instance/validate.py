@@ -1,4 +1,4 @@
-"""Everything an Instance must satisfy, each violation one sentence."""
+"""Validation of an Instance; every violation is reported in one sentence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from formulations.instance import (
     Where,
 )
 
-#: Shards of one block that may be listed one by one.
+#: Most shards of one block that may be listed one by one.
 MAX_LISTED = 10_000_000
 
 
@@ -42,7 +42,7 @@ def validate(instance: Instance) -> None:
 
 
 def _lengths(instance: Instance) -> None:
-    """Refuse runs of unequal shards that no cluster could hold, before they are written out."""
+    """Refuse runs of shards longer than any cluster, before they are expanded."""
     total = np.append(0, np.cumsum(instance.shard_repeat.astype(np.float64)))
     listed = total[instance.block_shards[1:]] - total[instance.block_shards[:-1]]
     listed[np.diff(instance.block_shards) < 2] = 0
@@ -144,7 +144,7 @@ def _entries(
 
 
 def _activity(instance: Instance) -> None:
-    """Refuse numbers whose sums could leave 62 bits: every later sum is then exact in int64."""
+    """Refuse numbers whose sums could exceed 62 bits, so that every later sum is exact in int64."""
     weight = _shards_per_entry(instance)
     for what, values in (("cost", np.abs(instance.shard_cost)), ("use", instance.shard_use)):
         per_entry = values.astype(np.float64) * weight[:, None]
@@ -160,7 +160,7 @@ def _activity(instance: Instance) -> None:
 
 
 def _shards_per_entry(instance: Instance) -> np.ndarray:
-    """An upper bound on how many shards a shard entry stands for, float array [entries]."""
+    """Upper bound on the number of shards that a shard entry represents, float array [entries]."""
     times = np.maximum(instance.block_count, 1)
     spread = np.isin(instance.block_where, [Where.EVERY_RANK, Where.ONE_MACHINE])
     times = np.where(spread, times * instance.num_ranks, times)
@@ -169,7 +169,9 @@ def _shards_per_entry(instance: Instance) -> np.ndarray:
     times = np.where(lists, sizes[instance.block_places], times)
     entries = np.diff(instance.block_shards)
     copies = np.where(instance.block_where == Where.ONE_MACHINE, instance.block_count, 1)
-    own = instance.shard_repeat * np.repeat(copies, entries)  # one entry a position: as listed
+    own = instance.shard_repeat * np.repeat(
+        copies, entries
+    )  # one entry for each position: its run length
     shared = np.repeat(entries == 1, entries)
     return np.where(shared, np.repeat(times, entries), own).astype(np.float64)
 
@@ -213,7 +215,7 @@ def _pinned_ranks(instance: Instance, pin: Pin) -> None:
 
 
 def check_blocks(instance: Instance) -> None:
-    """Refuse a block that breaks a rule: the first one of the first such rule.
+    """Check all blocks, rule by rule, and report the first block that breaks the first broken rule.
 
     Raises
     ------
@@ -227,9 +229,9 @@ def check_blocks(instance: Instance) -> None:
 
 
 def _block_rules(instance: Instance) -> Iterator[tuple[np.ndarray, Callable[[BlockView], str]]]:
-    """Rule by rule the blocks that break it, bool array [blocks], and what is said of one.
+    """For each rule, the blocks that break it, bool array [blocks], and the message for one.
 
-    What a rule looks up, the rules before it have made sure of.
+    A rule may rely on the rules before it.
     """
     where, count, places = instance.block_where, instance.block_count, instance.block_places
     low, high = instance.block_shards[:-1], instance.block_shards[1:]
@@ -240,7 +242,7 @@ def _block_rules(instance: Instance) -> Iterator[tuple[np.ndarray, Callable[[Blo
     meaningless = named & np.isin(where, [Where.EVERY_RANK, Where.CLUSTER])
     yield meaningless, lambda b: f"'among' has no meaning for {b.where.name.lower()}"
     yield listed & ~named, lambda _: "a list of ranks is needed"
-    sets = [*instance.place_sets, (0,)]  # the last is looked up where none is named
+    sets = [*instance.place_sets, (0,)]  # blocks that name no places (-1) look up this last entry
     unclear = np.asarray([not s or len(set(s)) != len(s) for s in sets])[places]
     machines = instance.by_machine
     limit = np.where(machines, len(instance.machines), instance.num_ranks)
@@ -286,12 +288,12 @@ def _positions(
 
 
 def at_option(instance: Instance, option: int) -> str:
-    """An option as it stands in sentences."""
+    """An option as error messages name it."""
     table = int(np.searchsorted(instance.table_options, option, side="right")) - 1
     return f"table {instance.table_names[table]!r}, option {instance.option_names[option]!r}"
 
 
 def at_block(instance: Instance, block: int) -> str:
-    """A block as it stands in sentences."""
+    """A block as error messages name it."""
     option = int(np.searchsorted(instance.option_blocks, block, side="right")) - 1
     return f"{at_option(instance, option)}, block {block - int(instance.option_blocks[option])}"
