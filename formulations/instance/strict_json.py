@@ -200,7 +200,7 @@ class Reader:
         return value
 
     def is_a(self, value: Any, kind: type, key: str) -> bool:
-        """Raise an error that names the required type unless the condition holds."""
+        """Whether a value is of a type: True, or an error that names the required type."""
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             names = {str: "text", int: "an integer", list: "a list", dict: "an object"}
             wanted = names.get(kind, "true or false")
