@@ -61,7 +61,8 @@ def _fusions(instance: Instance) -> Iterator[list[Any] | None]:
 
 
 def _blocks(instance: Instance) -> list[list[Any]]:
-    """Kind of place, count, distinct, allowed ranks or machines, and runs of shards of every block."""
+    """Kind of place, count, distinct, allowed ranks or machines, and runs of shards of every
+    block."""
     from formulations.instance.instance import Where
 
     names = [None if kind == Where.LIST else kind.name.lower() for kind in Where]
