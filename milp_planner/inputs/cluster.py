@@ -82,6 +82,9 @@ class Reservations(Spec):
     measured on this cluster; goes before what the model says."""
     min_headroom: Percent = Fraction(5)
     """Percentage of every rank's HBM and of every machine's DDR that must stay free."""
+    fragmentation: Percent = Fraction(0)
+    """Percentage of every rank's HBM that the allocator holds and cannot give, as measured
+    (reserved less allocated bytes); on top of all else."""
     dense_parameter_bytes: Bytes = 0
     """Bytes of the dense parameters on one rank."""
     dense_multiple: Annotated[int, Field(ge=0, le=100)] = 6
@@ -206,7 +209,7 @@ class Cluster(Spec):
     def usable_hbm(self, model: Model) -> tuple[int, ...]:
         """HBM in bytes the embeddings of ``model`` may use, for each rank.
 
-        hbm · (100 − percent)/100 less everything of :meth:`fixed_hbm` and what this rank alone
+        hbm · (100 − percent − fragmentation)/100 less everything of :meth:`fixed_hbm` and what this rank alone
         reserves, rounded down, never below 0; a CPU-only rank has 0. The exchange is not in it:
         see :func:`milp_planner.pricing.ledger.capacities`.
 
@@ -215,7 +218,7 @@ class Cluster(Spec):
         TorchRec 1.8.0, ``HeuristicalStorageReservation`` (15%, 6×, 20×).
         """
         fixed = sum(self.fixed_hbm(model).values())
-        free = 1 - self.outside_percent(model) / 100
+        free = 1 - self.withheld_percent(model) / 100
         return tuple(
             max(0, int(rank.hbm_bytes * free - fixed - rank.reserved_bytes)) for rank in self.ranks
         )
@@ -233,6 +236,10 @@ class Cluster(Spec):
         assumed = Fraction(0 if self.says_outside(model) else 15)
         percent = assumed if held.hbm_percent is None else held.hbm_percent
         return max(percent, held.min_headroom)
+
+    def withheld_percent(self, model: Model) -> Fraction:
+        """The same and what fragmentation takes: at most 100."""
+        return min(Fraction(100), self.outside_percent(model) + self.reservations.fragmentation)
 
     def fixed_hbm(self, model: Model) -> dict[str, Fraction]:
         """HBM in bytes that every rank reserves besides a percentage and what is its own.

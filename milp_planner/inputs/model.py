@@ -67,6 +67,8 @@ class Workload(Spec):
     """Batches in flight: none has one, sparse_dist two (by default, when training)."""
     prefetch_pipeline: bool = False
     """Whether cache misses are fetched ahead of the step; three batches are then in flight."""
+    prefetch_passes: Count = 1
+    """Passes in which a batch's rows are fetched ahead, each with buffers of its own ids only."""
     buffers: Literal["additive", "largest_collective"] = "additive"
     """Whether output buffers of all tables add up (conservative) or only one collective's."""
     storage_model: StorageModel = "runtime"

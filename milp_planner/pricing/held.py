@@ -20,7 +20,7 @@ from milp_planner.pricing.units import FloatArray, IntArray
 
 FOLLOW_ROWS = ("output", "send_buffer", "encoding", "gradients")
 """Entries that follow the load of a shard where its table returns an embedding for each id; ids
-always do."""
+and what a prefetch holds of them always do."""
 
 
 class Held(NamedTuple):
@@ -73,7 +73,7 @@ def held_by(model: Model, cluster: Cluster, profile: Profile, names: Sequence[st
     split = options.group_ranks > 1
     rows = split & ~job.tables.pooled[options.table]
     follows = np.zeros_like(bytes_.ledger)
-    for name, where in (("inputs", split), *((name, rows) for name in FOLLOW_ROWS)):
+    for name, where in (("inputs", split), ("prefetch", split), *((name, rows) for name in FOLLOW_ROWS)):
         column = SHARD_NAMES.index(name)
         follows[:, column] = bytes_.ledger[:, column] * where
     staged = staged_bytes(model, bytes_.move, bytes_.ssd) * (shards.rows > 0)

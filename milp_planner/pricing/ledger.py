@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from milp_planner.inputs.model import Workload
-from milp_planner.pricing.units import IntArray
+from milp_planner.pricing.units import IntArray, ceil_div
 
 FORWARD_SEND, FORWARD_RECEIVE, DENSE = "forward_send", "forward_receive", "dense_part"
 BACKWARD_SEND, BACKWARD_RECEIVE, UPDATE = "backward_send", "backward_receive", "update"
@@ -63,6 +63,7 @@ SHARD_ENTRIES = (
     Entry("cache_index", _ALWAYS, "TorchRec caching: 4 bytes a row, 16 a slot"),
     Entry("inputs", _ALWAYS, "8 · ids the shard receives · batches in flight; sequences twice"),
     Entry("lengths", _ALWAYS, "16 · bags of the global batch · batches in flight; sequences twice"),
+    Entry("prefetch", _ALWAYS, "8 · ids of a cached shard · (1 + 6/passes), with a prefetch pipeline"),
     Entry("output", frozenset({FORWARD_SEND}), "rows it returns · columns · element"),
     Entry("send_buffer", frozenset({FORWARD_SEND}), "the output once more, as it is sent"),
     Entry("encoding", frozenset({FORWARD_SEND}), "output · (wire/element + 1 if the codec clamps)"),
@@ -129,6 +130,20 @@ def batches_in_flight(workload: Workload) -> int:
         return 3
     pipeline = workload.pipeline or ("sparse_dist" if workload.trains else "none")
     return {"none": 1, "sparse_dist": 2}[pipeline]
+
+
+def prefetch_bytes(ids: IntArray, passes: int) -> IntArray:
+    """What a prefetch of a batch holds for a cached shard with ``ids`` bytes of ids.
+
+    These once more, and six times the ids of one pass: linear indices, locations in the cache, and
+    what finding the distinct rows takes. It runs beside the step, so at every moment.
+
+    References
+    ----------
+    TorchRec 1.8.0, ``planner/shard_estimators.py``, ``calculate_pipeline_io_cost``:
+    1 + 6 / passes, read off memory snapshots.
+    """
+    return ids + ceil_div(6 * ids, np.int64(passes))
 
 
 def send_share(wire: IntArray, element: IntArray, clamps: bool) -> tuple[IntArray, IntArray]:

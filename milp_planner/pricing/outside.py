@@ -67,6 +67,7 @@ OUTSIDE = {
     "rank": "reserved on this rank alone",
     "reserved": "percentage reserved, less the headroom",
     "assumed": "assumed outside the embeddings, less the headroom",
+    "fragmentation": "held by the allocator and of no use: reserved less allocated bytes",
     "headroom": "must stay free",
     "host_tables": "rows and optimizer state in host memory; what key-value stores keep there",
     "ssd_rows": "rows of tables on SSD, with their keys",
@@ -96,6 +97,11 @@ def outside(model: Model, cluster: Cluster, hbm: int, own: int = 0) -> Reserved:
         Bytes of the rank's HBM.
     own : int
         Bytes that this rank alone reserves.
+
+    References
+    ----------
+    ``fragmentation``: PyTorch 2.13, ``torch.cuda.memory_stats``: ``reserved_bytes`` less
+    ``allocated_bytes`` (blocks that are split or cached, and fit no request).
     """
     held = cluster.reservations
     percent = cluster.outside_percent(model)
@@ -105,6 +111,7 @@ def outside(model: Model, cluster: Cluster, hbm: int, own: int = 0) -> Reserved:
         found["rank"] = own
     name = "assumed" if held.hbm_percent is None else "reserved"
     found[name] = math.ceil(hbm * (percent - held.min_headroom) / 100)
+    found["fragmentation"] = math.ceil(hbm * held.fragmentation / 100)
     found["headroom"] = math.ceil(hbm * held.min_headroom / 100)
     assumed = None
     if not cluster.says_outside(model) and held.hbm_percent is None and not cluster.cpu_only:

@@ -18,6 +18,7 @@ from milp_planner.pricing.ledger import (
     SHARD_NAMES,
     alive,
     batches_in_flight,
+    prefetch_bytes,
     send_share,
 )
 from milp_planner.pricing.options import WHOLE_ROWS, Choice
@@ -328,6 +329,10 @@ def _exchange_entries(
     bags = workload.batch_per_rank * job.ranks * job.tables.features[table]
     put["inputs"][:] = copies * storage.input_bytes(ids)
     put["lengths"][:] = np.where(exchanges, copies * LENGTHS * bags, 0)
+    if workload.prefetch_pipeline:
+        cached = options.is_mode("CACHING") | in_store(job, options)
+        ahead = prefetch_bytes(storage.input_bytes(ids), workload.prefetch_passes)
+        put["prefetch"][:] = np.where(cached, ahead, 0)
     put["output"][:] = np.where(exchanges, output, 0)
     summed = pooled & options.is_sharding("row_wise")
     put["send_buffer"][:] = np.where(exchanges, _send_buffer(job, table, output, summed), 0)

@@ -98,7 +98,7 @@ def _too_large(model: Model, cluster: Cluster, instance: Instance) -> Iterator[D
 
 def _of_cluster(cluster: Cluster) -> Iterator[Doubt]:
     held = cluster.reservations
-    for name in ("hbm_percent", "ddr_percent", "min_headroom"):
+    for name in ("hbm_percent", "ddr_percent", "min_headroom", "fragmentation"):
         percent = getattr(held, name)
         if percent is not None and 0 < percent < 1:
             meant = f"did you mean {float(100 * percent):g}?"

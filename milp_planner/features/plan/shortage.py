@@ -334,7 +334,7 @@ def memory_for(tier: str, usable: int, model: Model, cluster: Cluster) -> int | 
     """
     held = cluster.reservations
     near = tier == "hbm"
-    percent = cluster.outside_percent(model) if near else max(held.ddr_percent, held.min_headroom)
+    percent = cluster.withheld_percent(model) if near else max(held.ddr_percent, held.min_headroom)
     free = 1 - percent / 100
     if free == 0:
         return None

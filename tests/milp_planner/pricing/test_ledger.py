@@ -102,6 +102,20 @@ def test_cached_and_host_tables() -> None:
     }  # fmt: skip
 
 
+def test_prefetch_of_cached_shards() -> None:
+    """1,000 ids of 8 bytes: once more, and six times those of one of four passes; three batches
+    are in flight, each twice. Other modes, and caches without that pipeline, prefetch nothing."""
+    ahead = {"prefetch_pipeline": True}
+    cached = entries("row_wise/CACHING/0.5", **ahead)
+    assert cached["prefetch"] == 8_000 + 48_000
+    assert cached["inputs"] == 3 * 2 * 8_000
+    passes = entries("row_wise/CACHING/0.5", prefetch_passes=4, **ahead)
+    assert passes["prefetch"] == 8_000 + 12_000
+    assert "prefetch" not in entries("row_wise/HBM_ONLY", **ahead)
+    assert "prefetch" not in entries("row_wise/HOST_ONLY", **ahead)
+    assert "prefetch" not in entries("row_wise/CACHING/0.5", prefetch_passes=4)
+
+
 def test_replicas_hold_dense_gradients_and_send_nothing() -> None:
     """Weights, their bucket and their gradient; the output's gradient is the activations' own."""
     assert entries("data_parallel/HBM_ONLY") == {
@@ -195,6 +209,18 @@ def test_outside_says_what_it_assumed() -> None:
     assert outside(said, stated, 100_000, own=11) == (
         {"measured": 7_000, "rank": 11, "headroom": 5_000}, None,
     )  # fmt: skip
+
+
+def test_fragmentation_comes_on_top() -> None:
+    """3% of the HBM beside 15% assumed; embeddings may use the 82% left, and never less than 0."""
+    site = cluster(
+        hbm=100_000, reservations={"kjt_multiple": 0, "fragmentation": 3, "min_headroom": 5}
+    )
+    found = outside(model(SEQ), site, 100_000)
+    assert found.entries == {"assumed": 10_000, "fragmentation": 3_000, "headroom": 5_000}
+    assert site.usable_hbm(model(SEQ)) == (82_000,) * 8
+    full = cluster(reservations={"hbm_percent": 60, "fragmentation": 60})
+    assert full.usable_hbm(model(SEQ)) == (0,) * 8
 
 
 ROOMS = st.integers(0, 2000)
