@@ -32,6 +32,7 @@ Text = Annotated[str, Field(min_length=1)]
 Alpha = Annotated[float, Field(ge=0, le=10)]
 Positive = Annotated[float, Field(gt=0)]
 Ratio = Annotated[float, Field(ge=1)]
+Multiple = Annotated[int, Field(ge=0)]
 Setting = bool | int | float | str
 
 
@@ -78,6 +79,8 @@ class Sweep(Spec):
     """Whether fused tables must share one cache ratio."""
     exchange_dtype: Annotated[tuple[Dtype, ...], _List] = ()
     """Element type of embeddings on the wire, of all tables without one of their own."""
+    exchange_dtype_backward: Annotated[tuple[Dtype, ...], _List] = ()
+    """Element type of gradients on the wire, likewise."""
     codec: Annotated[tuple[Codec, ...], _List] = ()
     """How embeddings are cast to the wire's type."""
     dedup: Annotated[tuple[bool, ...], _List] = ()
@@ -87,6 +90,25 @@ class Sweep(Spec):
     outside_embeddings: Annotated[tuple[Bytes, ...], _List] = ()
     """HBM that every rank needs outside the embeddings, in bytes; goes before what the model
     says."""
+    hbm_percent: Annotated[tuple[Percent, ...], _List] = ()
+    """Percentage of every rank's HBM to reserve; as this and the following, a field of the
+    cluster's reservations."""
+    min_headroom: Annotated[tuple[Percent, ...], _List] = ()
+    """Percentage of every rank's HBM and of every machine's DDR that must stay free."""
+    fragmentation: Annotated[tuple[Percent, ...], _List] = ()
+    """Percentage of every rank's HBM that the allocator holds and cannot give."""
+    dense_parameter_bytes: Annotated[tuple[Bytes, ...], _List] = ()
+    """Bytes of the dense parameters on one rank."""
+    dense_multiple: Annotated[tuple[Multiple, ...], _List] = ()
+    """Multiple of the dense parameters to reserve."""
+    kjt_multiple: Annotated[tuple[Multiple, ...], _List] = ()
+    """Multiple of the ids of one batch to reserve."""
+    hbm_bytes: Annotated[tuple[Bytes, ...], _List] = ()
+    """Further HBM to reserve per rank."""
+    ddr_percent: Annotated[tuple[Percent, ...], _List] = ()
+    """Percentage of every machine's DDR to reserve."""
+    ddr_bytes: Annotated[tuple[Bytes, ...], _List] = ()
+    """Further DDR to reserve per machine."""
 
     @model_validator(mode="after")
     def _profiles_exist(self) -> Sweep:

@@ -9,13 +9,15 @@ from typing import Any
 from milp_planner.errors import BadInput
 from milp_planner.features.plan.machines import with_machines
 from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.cluster import Reservations
 
 Axes = Mapping[str, Any]
 """Value of each axis of a scenario, as plain JSON; an axis that is absent changes nothing."""
 _WORKLOAD = {
     "batch": "batch_per_rank", "cache_ratios": "cache_ratios", "storage_model": "storage_model",
     "cost_model": "cost_model", "fusion": "fusion",
-    "exchange_dtype": "exchange_dtype", "codec": "codec", "dedup": "dedup",
+    "exchange_dtype": "exchange_dtype", "exchange_dtype_backward": "exchange_dtype_backward",
+    "codec": "codec", "dedup": "dedup",
 }  # fmt: skip
 
 
@@ -72,8 +74,7 @@ def vary_cluster(cluster: Cluster, axes: Axes) -> Cluster:
     """
     data = (with_machines(cluster, axes["machines"]) if "machines" in axes else cluster).to_dict()
     data["machines"] = [_vary_machine(machine, axes) for machine in data["machines"]]
-    if "outside_embeddings" in axes:
-        data["reservations"]["outside_embeddings"] = axes["outside_embeddings"]
+    data["reservations"] |= {name: axes[name] for name in Reservations.model_fields if name in axes}
     if "profile" in axes:
         data["profile"] = axes["profile"]
     return Cluster.from_dict(data, cluster.name)

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Model
 from milp_planner.inputs.access import MeasuredSkew
+from milp_planner.inputs.cluster import Reservations
+from scenarios.batch.suite import AXES, Sweep
 from scenarios.batch.vary import grown, vary_cluster, vary_model
 from scenarios.catalog import find_cluster, find_model
 from tests.scenarios.batch.small import MODEL
@@ -33,15 +35,42 @@ def test_cluster_axes() -> None:
     assert cluster.profile == "a10"
 
 
-def test_memory_axes() -> None:
-    """Wire, codec, deduplication, columns and reservation, together."""
-    axes = {"exchange_dtype": "bf16", "codec": "low_memory", "dedup": True, "dim": 1024}
-    varied = vary_model(find_model("dlrmv4-yambda5b"), axes, ("item_id",))
-    work = varied.workload
-    assert (work.exchange_dtype, work.codec, work.dedup) == ("bf16", "low_memory", True)
+@pytest.mark.parametrize(
+    ("axis", "value"),
+    [
+        ("batch", 7), ("exchange_dtype", "bf16"), ("exchange_dtype_backward", "fp8"),
+        ("codec", "low_memory"), ("dedup", True), ("fusion", "free"),
+    ],
+)  # fmt: skip
+def test_axes_of_the_workload(axis: str, value: object) -> None:
+    """Each changes its field of the workload alone."""
+    model, field = find_model("dlrmv4-yambda5b"), {"batch": "batch_per_rank"}.get(axis, axis)
+    assert getattr(model.workload, field) != value
+    varied = vary_model(model, {axis: value}, ("item_id",)).to_dict()
+    assert varied["workload"] == {**model.to_dict()["workload"], field: value}
+    assert {**varied, "workload": None} == {**model.to_dict(), "workload": None}
+
+
+def test_the_axis_of_columns() -> None:
+    """Every table gets them, those that only_tables leaves out too."""
+    varied = vary_model(find_model("dlrmv4-yambda5b"), {"dim": 1024}, ("item_id",))
     assert {table.dim for table in varied.tables} == {1024}
-    cluster = vary_cluster(find_cluster("8xh100"), {"outside_embeddings": 9000})
-    assert cluster.reservations.outside_embeddings == 9000
+
+
+def test_every_field_of_the_reservations_is_an_axis() -> None:
+    """A new field needs one."""
+    assert set(Reservations.model_fields) <= set(AXES)
+
+
+@pytest.mark.parametrize("axis", list(Reservations.model_fields))
+def test_axes_of_the_reservations(axis: str) -> None:
+    """Each is read in a suite, and changes its field of the reservations alone."""
+    cluster = find_cluster("8xh100")
+    [value] = Sweep.from_dict({axis: 7}).to_dict()[axis]
+    assert getattr(cluster.reservations, axis) != 7
+    varied = vary_cluster(cluster, {axis: value})
+    assert varied.reservations == cluster.reservations.model_copy(update={axis: 7})
+    assert varied.model_copy(update={"reservations": cluster.reservations}) == cluster
 
 
 def test_model_axes_reach_only_the_tables_named() -> None:
