@@ -73,7 +73,8 @@ def held_by(model: Model, cluster: Cluster, profile: Profile, names: Sequence[st
     split = options.group_ranks > 1
     rows = split & ~job.tables.pooled[options.table]
     follows = np.zeros_like(bytes_.ledger)
-    for name, where in (("inputs", split), ("prefetch", split), *((name, rows) for name in FOLLOW_ROWS)):
+    ids = [("inputs", split), ("prefetch", split)]
+    for name, where in (*ids, *((name, rows) for name in FOLLOW_ROWS)):
         column = SHARD_NAMES.index(name)
         follows[:, column] = bytes_.ledger[:, column] * where
     staged = staged_bytes(model, bytes_.move, bytes_.ssd) * (shards.rows > 0)

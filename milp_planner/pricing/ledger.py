@@ -63,7 +63,7 @@ SHARD_ENTRIES = (
     Entry("cache_index", _ALWAYS, "TorchRec caching: 4 bytes a row, 16 a slot"),
     Entry("inputs", _ALWAYS, "8 · ids the shard receives · batches in flight; sequences twice"),
     Entry("lengths", _ALWAYS, "16 · bags of the global batch · batches in flight; sequences twice"),
-    Entry("prefetch", _ALWAYS, "8 · ids of a cached shard · (1 + 6/passes), with a prefetch pipeline"),
+    Entry("prefetch", _ALWAYS, "8 · ids of a cached shard · (1 + 6/passes), if fetched ahead"),
     Entry("output", frozenset({FORWARD_SEND}), "rows it returns · columns · element"),
     Entry("send_buffer", frozenset({FORWARD_SEND}), "the output once more, as it is sent"),
     Entry("encoding", frozenset({FORWARD_SEND}), "output · (wire/element + 1 if the codec clamps)"),
