@@ -209,9 +209,9 @@ class Cluster(Spec):
     def usable_hbm(self, model: Model) -> tuple[int, ...]:
         """HBM in bytes the embeddings of ``model`` may use, for each rank.
 
-        hbm · (100 − percent − fragmentation)/100 less everything of :meth:`fixed_hbm` and what this rank alone
-        reserves, rounded down, never below 0; a CPU-only rank has 0. The exchange is not in it:
-        see :func:`milp_planner.pricing.ledger.capacities`.
+        hbm · (100 − percent − fragmentation)/100 less everything of :meth:`fixed_hbm` and what this
+        rank alone reserves, rounded down, never below 0; a CPU-only rank has 0. The exchange is not
+        in it: see :func:`milp_planner.pricing.ledger.capacities`.
 
         References
         ----------
