@@ -143,7 +143,7 @@ def prefetch_bytes(ids: IntArray, passes: int) -> IntArray:
     TorchRec 1.8.0, ``planner/shard_estimators.py``, ``calculate_pipeline_io_cost``:
     1 + 6 / passes, read off memory snapshots.
     """
-    return ids + ceil_div(6 * ids, np.int64(passes))
+    return np.add(ids, ceil_div(6 * ids, passes))
 
 
 def send_share(wire: IntArray, element: IntArray, clamps: bool) -> tuple[IntArray, IntArray]:
