@@ -1,0 +1,217 @@
+"""What can be taken out of a search, one at a time: mechanisms, and settings off, halved, doubled.
+
+A mechanism with a setting is switched by it; for the others the switch is here, and not in the
+product: a function of the search is replaced for the length of one solve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, fields
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations import presolve
+from formulations.instance.facts import own_cost
+from formulations.model import build
+from formulations.proof.prove import symmetric_lp
+from formulations.search import bounds, conductor, exact
+from formulations.search.context import Context
+from formulations.search.neighbourhoods import Chooser
+from formulations.search.parameters import DEFAULT, KINDS, Parameters
+from formulations.search.plans import Plans
+from formulations.search.turns import Part
+
+Switch = Callable[[], AbstractContextManager[object]]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A search that lacks something.
+
+    Attributes
+    ----------
+    name : str
+        What it lacks, or the setting and how it was changed.
+    options : mapping
+        Settings of ``auto`` that make it so.
+    switch : callable
+        A context in which it is so.
+    """
+
+    name: str
+    options: Mapping[str, object] = field(default_factory=dict)
+    switch: Switch = nullcontext
+
+
+def _made(change: Callable[[Part], None]) -> Switch:
+    """Every part of the conductor is changed when it is made."""
+
+    def make(*given: Any, **named: Any) -> Part:
+        part = Part(*given, **named)
+        change(part)
+        return part
+
+    return lambda: patch.object(conductor, "Part", make)
+
+
+def _never(*names: str) -> Switch:
+    """Parts with such names get no turn."""
+
+    def end(part: Part) -> None:
+        part.alive = not part.name.startswith(names)
+
+    return _made(end)
+
+
+def _without_urgency(part: Part) -> None:
+    part.urgent = lambda: False
+
+
+def _mix(change: Callable[[list[int]], object]) -> Switch:
+    """Another mix of moves."""
+    plain = Plans._mix
+
+    def mixed(plans: Plans) -> tuple[int, ...]:
+        mix = list(plain(plans))
+        change(mix)
+        return tuple(mix)
+
+    return lambda: patch.object(Plans, "_mix", mixed)
+
+
+def _set(place: int, value: Callable[[list[int]], int]) -> Switch:
+    return _mix(lambda mix: mix.__setitem__(place, value(mix)))
+
+
+def _instead(owner: object, name: str, other: object) -> Switch:
+    return lambda: patch.object(owner, name, other)
+
+
+def _nothing(*_: object, **__: object) -> None:
+    return None
+
+
+def _own_cost_alone(context: Context, value: int) -> NDArray[np.bool_]:
+    return context.keep & (own_cost(context.instance) < value)
+
+
+def _packed(plans: Plans) -> None:
+    plans._packed = True
+
+
+def _of(kind: str) -> Switch:
+    """Neighbourhoods of one kind."""
+
+    def draw(chooser: Chooser, placement: Any, load: Any) -> Any:
+        order = chooser._by_pressure(load)
+        return kind, *getattr(chooser, f"_{kind}")(placement, order)
+
+    return _instead(Chooser, "draw", draw)
+
+
+def _unhinted(context: Any, model: Any, limits: Any, base: Any, asked: Any, take: Any) -> Any:
+    return _SOLVE(context, model, limits, None, asked, take)
+
+
+_SOLVE = exact._solve
+_FEW = 1e-12  # gains so small that all weights are equal
+
+#: The search as it is: what the others are compared with.
+BASE = Variant("as it is")
+
+PARTS = (
+    Variant("annealing", switch=_never("annealing")),
+    Variant("annealing from what was reached", switch=_never("annealing (True")),
+    Variant("replicas", switch=_never("replicas")),
+    Variant("mending by neighbourhoods", switch=_never("mending")),
+    Variant("first plan", switch=_never("first plan")),
+    Variant("pooled program", switch=_never("pooled")),
+    Variant("machines apart", switch=_never("machines")),
+    Variant("starts with room", switch=_never("start")),
+    Variant("whole model", switch=_never("whole")),
+    Variant("CP-SAT's own neighbourhoods", switch=_never("improving")),
+    Variant("packing of choices", switch=_instead(Plans, "pack", _packed)),
+    Variant("choices told by programs", switch=_instead(Plans, "choose", _nothing)),
+    Variant("placing of choices", switch=_instead(bounds, "place", _nothing)),
+    Variant("credit for what was delivered", {"most_gain": _FEW}),
+    Variant("urgency", switch=_made(_without_urgency)),
+    Variant("greedy's plan", {"greedy_up_to": 1}),
+    Variant("options ruled out by price", switch=_instead(Context, "left_below", _own_cost_alone)),
+    Variant("dominance", switch=_instead(presolve, "_dominate", _nothing)),
+    Variant("largest-shard rows", switch=_instead(build, "add_largest", _nothing)),
+    Variant("order of like ranks", switch=_instead(build, "order_ranks", _nothing)),
+    Variant("targets of the linear program",
+            switch=_instead(conductor, "symmetric_lp", partial(symmetric_lp, targets=False))),
+    Variant("weights of capacities that follow", switch=_instead(Plans, "_weigh", _nothing)),
+    Variant("replicas that begin anew", {"stuck_after": 10**9}),
+    Variant("another ladder for the second side", {"other_ladder": list(DEFAULT.ladder)}),
+    Variant("swaps", switch=_set(1, lambda mix: mix[4])),
+    Variant("moves on several tables", switch=_set(4, lambda _: 100)),
+    Variant("packing ranks anew", switch=_set(5, lambda _: 0)),
+    Variant("packing anew after another option", switch=_set(6, lambda mix: mix[5])),
+    Variant("ruin", switch=_set(6, lambda _: 100)),
+    Variant("several places looked at", switch=_set(2, lambda _: 1)),
+    Variant("neighbourhoods of ranks", switch=_of("tables")),
+    Variant("neighbourhoods of tables", switch=_of("ranks")),
+    Variant("hints to the whole model", switch=_instead(exact, "_solve", _unhinted)),
+)  # fmt: skip
+
+#: What counted work cannot tell, and why.
+WALL_ONLY = {
+    "patterns": "work is not counted in them, so a counted solve leaves them out",
+    "the prover's turns": "likewise; `--set proof` counts its cases apart from a search",
+    "goals after the objective": "they change no plan's objective and no bound",
+    "moves_a_unit": "is the unit",
+    "alone_first": "sides beside each other",
+    "alone_most": "sides beside each other",
+    "niceness": "sides beside each other",
+    "young_share": "a whole model is left early only where time is not counted",
+    "much_of_gap": "a whole model is left early only where time is not counted",
+    "beside_factor": "nothing is kept back where work is counted",
+    "most_kept": "nothing is kept back where work is counted",
+    "last_words": "sides beside each other",
+}
+
+#: What takes a setting out of effect where that is not 0.
+_OFF: dict[str, object] = {
+    "longest_turn": 1.0, "growth": 1.0, "replicas_up_to": 10**9, "most_gain": _FEW,
+    "forgetting": 1.0, "cooling": 1.0, "hottest": 1e9, "ageing": 1.0, "no_dearer": 1e9,
+    "heavier": 1.0, "lighter": 1.0, "stuck_after": 10**9, "nearer": 1.0, "farther": 1.0,
+    "hopeless": 1e9, "news_left": 0.0, "silence": 10**9, "most_apart": 1, "few_apart": 1,
+    "greedy_up_to": 1, "packed_first": 10**9, "whole_columns": 1, "small_columns": 1,
+    "first_moves": 1, "fewest_moves": 1, "repacked": 1, "patience": 1, "settling_moves": 1,
+    "other_ladder": list(DEFAULT.ladder),
+}  # fmt: skip
+#: Shares of 100, sizes of an array, and ladders are no numbers to halve or take away.
+_ONLY_AS_PARTS = {"mix", "burst", "most_state", "capacity_weights"}
+
+
+def settings() -> tuple[Variant, ...]:
+    """Every setting off, halved, doubled."""
+    names = [f.name for f in fields(Parameters) if f.name not in WALL_ONLY]
+    return tuple(v for name in names for v in _of_setting(name, getattr(DEFAULT, name)))
+
+
+def _of_setting(name: str, value: Any) -> list[Variant]:
+    changed: dict[str, object] = {"halved": _times(value, 0.5), "doubled": _times(value, 2.0)}
+    if name not in _ONLY_AS_PARTS:
+        changed = {"off": _OFF.get(name, _times(value, 0.0)), **changed}
+    elif name == "mix":
+        changed = {}
+    return [
+        Variant(f"{name} {how}", {name: new})
+        for how, new in changed.items()
+        if KINDS[name].holds(new) and new != value
+    ]
+
+
+def _times(value: Any, factor: float) -> Any:
+    if isinstance(value, tuple):
+        return [_times(each, factor) for each in value]
+    return round(value * factor) if isinstance(value, int) else value * factor

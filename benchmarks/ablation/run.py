@@ -1,0 +1,99 @@
+"""What does each part of the search buy? Solves of counted work without it, one part at a time.
+
+``python benchmarks/ablation/run.py FOLDER [--set parts]`` solves every instance file of FOLDER as
+the search is and without each part (:mod:`parts`), with one worker, and appends a row a solve to
+``results/SET.jsonl``; the same command goes on where it stopped. ``table.py`` shows them.
+
+Counted work repeats exactly on a busy machine, so solves may run beside anything. It is about a
+second a unit; larger instances get more (:func:`work_of`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+from benchmarks.ablation import parts
+from benchmarks.ablation.parts import BASE, Variant
+from benchmarks.ablation.sides import by_work
+from formulations import Instance, Settings, read_instance, solve
+from formulations.search import conductor
+
+SETS = {"parts": lambda: parts.PARTS, "settings": parts.settings}
+Row = dict[str, Any]
+
+
+def work_of(instance: Instance, units: float) -> float:
+    """Units for an instance: up to twice as many for a hundred tables."""
+    return round(units * min(2.0, 1.0 + instance.num_tables / 100), 2)
+
+
+def row(path: Path, variant: Variant, seed: int, units: float) -> Row:
+    """One solve. The file is read anew, so that nothing is left of the last one."""
+    instance, start = read_instance(path), time.process_time()
+    settings = Settings(
+        work_limit=work_of(instance, units), time_limit=None, workers=1, seed=seed,
+        polish=False, certificate=False, options=variant.options,
+    )  # fmt: skip
+    with variant.switch(), patch.object(conductor, "_in_turn", by_work):
+        outcome = solve(instance, "auto", settings)
+    return {
+        "without": variant.name, "instance": path.name.removesuffix(".json.gz"), "seed": seed,
+        "units": units, "objective": outcome.objective, "bound": outcome.bound,
+        "status": outcome.status.value, "cpu": round(time.process_time() - start, 2),
+    }  # fmt: skip
+
+
+def missing(
+    known: set[tuple[Any, ...]], files: list[Path], variants: list[Variant], given: Any
+) -> Iterator[tuple[Path, Variant, int]]:
+    """What is to be solved: one seed after the other, so that every part has rows early."""
+    for seed in range(given.seeds):
+        for variant in variants:
+            for path in files:
+                key = (variant.name, path.name.removesuffix(".json.gz"), seed, given.units)
+                if key not in known:
+                    yield path, variant, seed
+
+
+def rows_of(path: Path) -> list[Row]:
+    """The rows of a result file; none where there is none."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def main() -> None:
+    """Solve what is missing."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="instance files")
+    parser.add_argument("--set", choices=SETS, default="parts")
+    parser.add_argument("--only", nargs="*", help="parts by their names")
+    parser.add_argument("--instances", default="*.json.gz", help="a pattern of names in FOLDER")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--units", type=float, default=3.0)
+    parser.add_argument("-o", "--output", type=Path)
+    given = parser.parse_args()
+    output = given.output or HERE / "results" / f"{given.set}.jsonl"
+    variants = [BASE, *(v for v in SETS[given.set]() if given.only in (None, []) or v.name in given.only)]
+    known = {(r["without"], r["instance"], r["seed"], r["units"]) for r in rows_of(output)}
+    files = sorted(given.folder.glob(given.instances))
+    output.parent.mkdir(parents=True, exist_ok=True)
+    for path, variant, seed in missing(known, files, variants, given):
+        found = row(path, variant, seed, given.units)
+        with output.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(found) + "\n")
+        print(*found.values(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

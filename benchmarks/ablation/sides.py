@@ -1,0 +1,34 @@
+"""Both sides of the search with one worker, each with half of the work.
+
+With several workers the sides run beside each other, each with half of the time. With one they
+take turns, and on small instances the exact model's grow until nothing is left for the other side:
+what that side has would seem to buy nothing. So whichever side had less work is next here, and the
+exact model never takes more than half of what is left.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+from formulations.search.bounds import Bounds
+from formulations.search.context import Context
+from formulations.search.turns import Part, step
+
+
+def by_work(
+    context: Context, bounds: Bounds, makers: list[Part], parts: tuple[list[Part], list[Part]]
+) -> None:
+    """In place of ``conductor._in_turn``."""
+    exact, second = parts
+    spent = [0.0, 0.0]
+    while not context.over():
+        first = bounds.exact_first()
+        sides = [makers, exact if first else second]
+        alive = [side for side in (0, 1) if any(part.alive for part in sides[side])]
+        if not alive:
+            return
+        side, before = min(alive, key=lambda s: spent[s]), context.clock.now()
+        half = context.clock.holding_back(context.clock.share(0.5))
+        with half if first and side == 1 else nullcontext():
+            step(context, sides[side])
+        spent[side] += context.clock.now() - before
