@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 from formulations import presolve
 from formulations.instance.facts import own_cost
 from formulations.model import build
-from formulations.proof.prove import symmetric_lp
+from formulations.proof import prove, tree
+from formulations.proof.packing import Packing
+from formulations.proof.prove import _Search, symmetric_lp
 from formulations.search import bounds, conductor, exact
 from formulations.search.context import Context
 from formulations.search.neighbourhoods import Chooser
@@ -161,6 +163,19 @@ PARTS = (
     Variant("neighbourhoods of tables", switch=_of("ranks")),
     Variant("hints to the whole model", switch=_instead(exact, "_solve", _unhinted)),
 )  # fmt: skip
+
+#: Of a proof.
+PROOF = (
+    Variant("targets", switch=_instead(_Search, "roots", _nothing)),
+    Variant("trees", switch=_instead(_Search, "trees", _nothing)),
+    Variant("trees below the plan's cost", switch=_instead(prove, "_TREES", 1)),
+    Variant("machines apart", switch=_instead(prove, "_APART", 0)),
+    Variant("packing", switch=_instead(Packing, "refutes", _nothing)),
+    Variant("the bare rule", switch=_instead(tree, "bare", lambda rows, keep, limit: keep)),
+    Variant("rounds of sweeping", switch=_instead(tree, "_ROUNDS", 1)),
+    Variant("choice of splits", switch=_instead(tree, "_TRIED", 1)),
+    Variant("patience with splits", switch=_instead(tree, "_PATIENCE", 1)),
+)
 
 #: What counted work cannot tell, and why.
 WALL_ONLY = {

@@ -14,21 +14,24 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.ablation import parts
 from benchmarks.ablation.parts import BASE, Variant
 from benchmarks.ablation.sides import by_work
 from formulations import Instance, Settings, read_instance, solve
+from formulations.proof import prove
 from formulations.search import conductor
 
-SETS = {"parts": lambda: parts.PARTS, "settings": parts.settings}
+HERE = Path(__file__).resolve().parent
+SETS: dict[str, Callable[[], tuple[Variant, ...]]] = {
+    "parts": lambda: parts.PARTS, "settings": parts.settings, "proof": lambda: parts.PROOF,
+}  # fmt: skip
 Row = dict[str, Any]
 
 
@@ -47,10 +50,38 @@ def row(path: Path, variant: Variant, seed: int, units: float) -> Row:
     with variant.switch(), patch.object(conductor, "_in_turn", by_work):
         outcome = solve(instance, "auto", settings)
     return {
-        "without": variant.name, "instance": path.name.removesuffix(".json.gz"), "seed": seed,
+        "without": variant.name, "instance": name_of(path), "seed": seed,
         "units": units, "objective": outcome.objective, "bound": outcome.bound,
         "status": outcome.status.value, "cpu": round(time.process_time() - start, 2),
     }  # fmt: skip
+
+
+def proof_row(path: Path, variant: Variant, upper: int) -> Row:
+    """One certificate for the cost of a known plan; it ends after a number of cases, and nothing in
+    it is drawn, so one seed is all."""
+    instance, start = read_instance(path), time.process_time()
+    with variant.switch():
+        certificate = prove.prove(instance, upper)
+    return {
+        "without": variant.name, "instance": name_of(path), "seed": 0, "units": 0.0,
+        "objective": upper, "bound": None if certificate is None else certificate.target,
+        "status": "certified", "cpu": round(time.process_time() - start, 2),
+    }  # fmt: skip
+
+
+def name_of(path: Path) -> str:
+    """The instance's name in rows."""
+    return path.name.removesuffix(".json.gz")
+
+
+def best_plans() -> dict[str, int]:
+    """The cheapest stored plan of every instance: what proofs are made for."""
+    best: dict[str, int] = {}
+    for stored in rows_of(HERE / "results" / "parts.jsonl"):
+        value = stored["objective"]
+        if value is not None:
+            best[stored["instance"]] = min(value, best.get(stored["instance"], value))
+    return best
 
 
 def missing(
@@ -60,7 +91,7 @@ def missing(
     for seed in range(given.seeds):
         for variant in variants:
             for path in files:
-                key = (variant.name, path.name.removesuffix(".json.gz"), seed, given.units)
+                key = (variant.name, name_of(path), seed, given.units)
                 if key not in known:
                     yield path, variant, seed
 
@@ -84,12 +115,18 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path)
     given = parser.parse_args()
     output = given.output or HERE / "results" / f"{given.set}.jsonl"
-    variants = [BASE, *(v for v in SETS[given.set]() if given.only in (None, []) or v.name in given.only)]
+    every = SETS[given.set]()
+    variants = [BASE, *(v for v in every if not given.only or v.name in given.only)]
     known = {(r["without"], r["instance"], r["seed"], r["units"]) for r in rows_of(output)}
     files = sorted(given.folder.glob(given.instances))
     output.parent.mkdir(parents=True, exist_ok=True)
+    if given.set == "proof":
+        given.seeds, given.units, best = 1, 0.0, best_plans()
     for path, variant, seed in missing(known, files, variants, given):
-        found = row(path, variant, seed, given.units)
+        if given.set == "proof":
+            found = proof_row(path, variant, best[name_of(path)])
+        else:
+            found = row(path, variant, seed, given.units)
         with output.open("a", encoding="utf-8") as file:
             file.write(json.dumps(found) + "\n")
         print(*found.values(), flush=True)
