@@ -67,11 +67,11 @@ def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> 
     start = _rounded(context, None) if context.best is None else context.best.options
     sides = [Plans(context, start, seed) for seed in range(2)]
     try:
-        _search(context, sides)
+        stopped = _search(context, sides)
     finally:
         context.close()
         context.loops.close()
-    return _outcome(context, name)
+    return _outcome(context, name, stopped)
 
 
 def _given(context: Context) -> None:
@@ -129,8 +129,8 @@ def _rounded(context: Context, lp: SymmetricLP | None) -> IntArray:
     )  # fmt: skip
 
 
-def _search(context: Context, plans: list[Plans]) -> None:
-    """Both sides, beside each other or turn by turn."""
+def _search(context: Context, plans: list[Plans]) -> StoppedBy:
+    """Both sides, beside each other or turn by turn; why they ended."""
 
     def choose(choice: Choice) -> None:
         for each in plans:
@@ -167,11 +167,13 @@ def _search(context: Context, plans: list[Plans]) -> None:
         with context.clock.holding_back(kept):
             step(context, makers[:1])  # where the linear program takes long, a plan comes first
             after_lp(relax, partial(_in_turn, context, bounds, makers, (exact, second)))
-    elif small:  # solved in a moment, and the options that it leaves are proved sooner
+            return _stopped(context)  # asked here, as what is held back is not left for a search
+    if small:  # solved in a moment, and the options that it leaves are proved sooner
         solved = relax()
         _beside(context, partial(after_lp, lambda: solved, seek), prove, *closing)
     else:
         _beside(context, seek, partial(after_lp, relax, prove), *closing)
+    return _stopped(context)
 
 
 def _in_turn(
@@ -357,18 +359,18 @@ def _wait(context: Context, seconds: float) -> None:
         context.settings.stop.wait(POLL)
 
 
-def _outcome(context: Context, name: str) -> Outcome:
+def _outcome(context: Context, name: str, stopped: StoppedBy) -> Outcome:
     if context.refuted is not None:
         return infeasible(
             name, context.refuted, placement=context.best, certificate=context.proof, **solver()
         )
     if context.best is None:
         note = "no plan was found; this does not prove that none exists"
-        outcome = nothing(name, _stopped(context), note)
+        outcome = nothing(name, stopped, note)
         outcome = outcome.with_(bound=context.bound, bound_source=context.source)
     else:
         outcome = found(
-            context.instance, name, context.best, _stopped(context), context.bound, context.source
+            context.instance, name, context.best, stopped, context.bound, context.source
         )
     for certificate in (context.proven, context.certificate):
         if certificate is not None and context.settings.certificate:

@@ -16,8 +16,9 @@ from formulations.cpsat import Answer, Found
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.presolve import usable
-from formulations.result.outcome import BoundSource, Status
+from formulations.result.outcome import BoundSource, Status, StoppedBy
 from formulations.result.placement import Placement
+from formulations.search import conductor
 from formulations.search.bounds import Bounds
 from formulations.search.conductor import _parts, _seek, conduct
 from formulations.search.context import Context
@@ -44,6 +45,14 @@ def test_a_hint_is_improved() -> None:
     settings = Settings(time_limit=None, work_limit=20.0, workers=1, hint=on(0, 0, 0))
     outcome = conduct(three_on_two(), settings, Clock(settings), "auto")
     assert (outcome.status, outcome.objective, outcome.bound) == (Status.OPTIMAL, 6, 6)
+
+
+def test_time_held_back_for_a_proof_is_no_end_of_ideas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One worker that leaves what is held back stopped for time, not for want of more to try."""
+    settings = Settings(time_limit=60.0, workers=1, options={"small_columns": 1})
+    monkeypatch.setattr(conductor, "_kept", lambda context: context.clock.remaining())
+    outcome = conduct(three_on_two(), settings, Clock(settings), "auto")
+    assert (outcome.objective, outcome.stopped_by) == (6, StoppedBy.TIME_LIMIT)
 
 
 def test_what_comes_late_is_neither_taken_nor_told() -> None:

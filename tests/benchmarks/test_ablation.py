@@ -1,0 +1,81 @@
+"""The ablation: what pairs say, that every switch fits the search, and that a run goes on."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.ablation import parts, run, table
+from formulations import registry
+from formulations.instance.file import write_instance
+from formulations.search import conductor
+from tests.formulations.examples import two_modes
+
+
+def row(without: str, instance: str, seed: int, plan: int | None, bound: int) -> run.Row:
+    """One stored solve."""
+    return {"without": without, "instance": instance, "seed": seed, "units": 1.0,
+            "objective": plan, "bound": bound}  # fmt: skip
+
+
+def test_seeds_are_averaged_before_instances() -> None:
+    """Plans 10% and 30% dearer on one instance, none on the other: 10% ± 10%, gaps likewise."""
+    base = parts.BASE.name
+    rows = [
+        row(base, "a", 0, 100, 100), row(base, "a", 1, 100, 100), row(base, "b", 0, 100, 50),
+        row("x", "a", 0, 110, 100), row("x", "a", 1, 130, 100), row("x", "b", 0, 100, 50),
+    ]  # fmt: skip
+    (effect,) = table.effects(rows)
+    assert effect.plan == pytest.approx({"a": 20.0, "b": 0.0})
+    assert table.spread(effect.plan.values()) == pytest.approx((10.0, 10.0))
+    assert effect.gap["a"] == pytest.approx(100 * (10 / 110 + 30 / 130) / 2)
+    assert (effect.pairs, effect.same, effect.lost, effect.worst()[0]) == (3, 1, 0, "a")
+    assert effect.buys() is False
+
+
+def test_a_plan_that_is_not_found_counts_as_the_whole_gap() -> None:
+    """Lost plans are counted, and are no pair of plans to compare."""
+    base = parts.BASE.name
+    (effect,) = table.effects([row(base, "a", 0, 100, 100), row("x", "a", 0, None, 90)])
+    assert (effect.plan, effect.lost, effect.gap) == ({}, 1, {"a": 100.0})
+    assert effect.bound == pytest.approx({"a": 10.0})
+
+
+def test_what_was_not_measured_is_said() -> None:
+    """A part without a row has a line of its own."""
+    assert "| x | not measured yet |" in table.table([], ["x"])
+
+
+@pytest.mark.parametrize("name", run.SETS)
+def test_every_switch_fits_the_search(name: str) -> None:
+    """What is replaced is there, settings are allowed, names are unique, all is put back."""
+    before, variants = conductor.Part, run.SETS[name]()
+    for variant in variants:
+        registry.get("auto").check(variant.options)
+        with variant.switch():
+            pass
+    assert len({variant.name for variant in variants}) == len(variants)
+    assert conductor.Part is before
+
+
+def test_a_run_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second call solves only what the first left out; counted solves repeat."""
+    write_instance(two_modes(), tmp_path / "one.json")
+    output = tmp_path / "rows.jsonl"
+
+    def call(*names: str) -> list[dict[str, Any]]:
+        asked = f"run.py {tmp_path} --instances one.json --units 0.5 --seeds 1 -o {output} --only"
+        monkeypatch.setattr(sys, "argv", [*asked.split(), *names])
+        run.main()
+        return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+
+    first = call("swaps")
+    assert [r["without"] for r in first] == [parts.BASE.name, "swaps"]
+    again = call("swaps", "ruin")
+    assert again[:2] == first
+    assert [r["without"] for r in again[2:]] == ["ruin"]
+    assert {r["objective"] for r in again} == {first[0]["objective"]}
