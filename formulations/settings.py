@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from formulations.errors import InstanceError, meant
+from formulations.result.certificate import Certificate
 from formulations.result.placement import Placement
 
 
@@ -131,7 +132,12 @@ class Settings:
         Threads a solver may use.
     seed : int
     hint : Placement or None
-        A plan to start from; need not be feasible.
+        A plan to start from; need not be feasible. Where it is not, and moves are counted from a
+        plan in production, it is first made so with few bytes moved; option −1, or ranks that do
+        not suit its option, leave a table free.
+    prices : Certificate or None
+        Multipliers to start from, such as those of a similar instance's certificate
+        (:func:`formulations.proof.carry.carried`); what they prove here is derived anew.
     polish : bool
         After the objective, pursue the goals in what time is left.
     goals : Goals
@@ -154,6 +160,7 @@ class Settings:
     workers: int = field(default_factory=available_cores)
     seed: int = 0
     hint: Placement | None = None
+    prices: Certificate | None = None
     polish: bool = True
     goals: Goals = DEFAULT_GOALS
     certificate: bool = True

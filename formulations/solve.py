@@ -11,7 +11,7 @@ from formulations.baselines.greedy import starting_plan
 from formulations.clock import Clock
 from formulations.instance import Instance
 from formulations.interrupt import interruptible
-from formulations.result.check import check
+from formulations.result.check import check, moved_bytes, moved_tables
 from formulations.result.outcome import (
     Outcome,
     Status,
@@ -60,6 +60,7 @@ def solve(
 def _solve(instance: Instance, formulation: str, settings: Settings) -> Outcome:
     chosen = registry.get(formulation)
     clock = Clock(settings)
+    settings, detail = _with_hint(instance, chosen, settings, clock)
     outcome = _certified(instance, chosen, settings, clock)
     doubt = contradiction(instance, outcome, settings, clock)
     if doubt is not None:
@@ -71,7 +72,29 @@ def _solve(instance: Instance, formulation: str, settings: Settings) -> Outcome:
         seconds=clock.seconds(),
         trace=tuple(clock.trace),
         settings=settings.describe(),
+        detail={**outcome.detail, **detail},
     )
+
+
+def _with_hint(
+    instance: Instance, chosen: registry.Formulation, settings: Settings, clock: Clock
+) -> tuple[Settings, dict[str, object]]:
+    """The settings with a hint that is a plan, if need be one with few bytes moved; none where none
+    was found. What had to move is told."""
+    from formulations.search.near import complete, settled
+
+    hint = settings.hint
+    if hint is None or chosen.proves == "nothing":
+        return settings, {}
+    if complete(instance, hint) and (not instance.current or check(instance, hint).feasible):
+        return settings, {}
+    plan = settled(instance, hint, settings.prices, clock.over, settings.seed)
+    told: dict[str, object] = {}
+    if plan is not None:
+        moved = moved_tables(instance, plan)
+        size = moved_bytes(instance, plan, moved)
+        told = {"settled": {"tables": len(moved), "bytes": size}}
+    return replace(settings, hint=plan), told
 
 
 def _certified(

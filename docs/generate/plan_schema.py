@@ -57,6 +57,12 @@ def plan_schema() -> dict[str, Any]:
                 "people, and null where it is not known.",
                 "type": ["object", "null"],
             },
+            "moves": {
+                "description": "What moves from the plan that it was made from: names of tables, "
+                "bytes, bytes of all tables that were there, new tables, and those whose option or "
+                "ranks are gone; for people.",
+                "type": "object",
+            },
             **{
                 name: {"anyOf": [ref, {"$ref": "#/$defs/Packed"}]} for name, ref in embedded.items()
             },

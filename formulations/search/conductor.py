@@ -17,6 +17,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from math import inf
 
@@ -29,6 +30,7 @@ from formulations.instance import Instance, IntArray
 from formulations.instance.facts import own_cost
 from formulations.presolve import presolve
 from formulations.proof.prove import SymmetricLP, prove_infeasible, symmetric_lp
+from formulations.reduce import NEVER, bounds_at
 from formulations.result.certify import (
     CERTIFICATE,
     kept_to_prove,
@@ -64,6 +66,7 @@ def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> 
         return infeasible(name, BoundSource("presolve", exact=True), note)
     context = Context(instance, settings, clock, presolved.kept)
     _given(context)
+    _priced(context)
     start = _rounded(context, None) if context.best is None else context.best.options
     sides = [Plans(context, start, seed) for seed in range(2)]
     try:
@@ -88,6 +91,20 @@ def _given(context: Context) -> None:
             context.offer(greedy, "greedy")
 
 
+def _priced(context: Context) -> None:
+    """A first bound from the multipliers that the caller has."""
+    prices, instance = context.settings.prices, context.instance
+    if prices is not None and instance.num_tables:
+        bound = bounds_at(instance, context.keep, prices).bound
+        if (
+            bound == NEVER
+        ):  # presolve knows of tables without an option; others are found on the way
+            return
+        context.certificate = replace(prices, target=bound)
+        context.lift(bound, CERTIFICATE)
+        context.drop()
+
+
 def _relax(context: Context, choose: Callable[[Choice], None]) -> bool:
     """The linear program with its certificate: the first bound, the prices and a choice of options;
     whether it has a solution that was found in time."""
@@ -96,7 +113,8 @@ def _relax(context: Context, choose: Callable[[Choice], None]) -> bool:
     lp = symmetric_lp(instance, context.objective, time_limit=seconds, stop=stop)
     if lp is None:
         return False
-    context.certificate = lp.certificate
+    if context.certificate is None or lp.bound > (context.certificate.target or 0):
+        context.certificate = lp.certificate
     choose(Choice(_rounded(context, lp)))
     if instance.num_tables:
         context.lift(lp.bound, CERTIFICATE)

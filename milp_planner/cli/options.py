@@ -16,6 +16,7 @@ from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
     from formulations.settings import Settings
+    from milp_planner.features.plan.again import Moves
     from milp_planner.features.plan.cache import PlanCache
     from milp_planner.inputs import Cluster, Model
     from milp_planner.today.rows import TodaySource
@@ -178,6 +179,26 @@ OutputOption = Annotated[
 TodayOption = Annotated[
     Path | None, option("--today PLAN", "The plan you run today, in any form that audit accepts.")
 ]
+BeforeOption = Annotated[
+    Path | None,
+    option(
+        "--from PLAN",
+        "A plan.json to plan again from, also of other rows, tables, ranks or options: what is left"
+        " of it is where the search starts, and moves are counted from it.",
+    ),
+]
+LostOption = Annotated[
+    str | None,
+    option("--lost RANKS", "With --from: ranks of that plan that are gone, such as 13,40-47."),
+]
+MaxMovedOption = Annotated[
+    str | None,
+    option(
+        "--max-moved LIMIT",
+        "With --from: how much may move: a number of tables, a size such as 10GB, or a share of the"
+        " bytes such as 5%.",
+    ),
+]
 GoalsOption = Annotated[
     str | None,
     option(
@@ -249,6 +270,37 @@ def find_today(path: Path, model: Model) -> TodaySource:
     if document.get("format") == torchrec.FORMAT:
         return read(path.read_text(encoding="utf-8"), "torchrec", model)
     return path
+
+
+def parse_lost(text: str | None) -> tuple[int, ...]:
+    """Ranks such as ``13,40-47``; none without a text."""
+    from milp_planner.today.rows import parse_ranks
+
+    found = () if text is None else parse_ranks(text, "--lost")
+    if found is None:
+        raise BadInput(f"--lost {text!r}: needs ranks such as 13,40-47")
+    return found
+
+
+def parse_moves(text: str | None) -> Moves | None:
+    """A number of tables, a size, or a percentage of the bytes; None without a text."""
+    from milp_planner.features.plan.again import Moves
+    from milp_planner.inputs.quantities import parse_bytes
+
+    if text is None:
+        return None
+    plain = text.strip()
+    try:
+        if plain.isascii() and plain.isdigit():
+            return Moves(tables=int(plain))
+        if plain.endswith("%"):
+            return Moves(share=float(plain[:-1]) / 100)
+        return Moves(bytes=parse_bytes(plain))
+    except ValueError as error:
+        raise BadInput(
+            f"--max-moved {text!r}: {error}; allowed: a number of tables such as 20, a size such as "
+            "10GB, or a percentage such as 5%"
+        ) from None
 
 
 def find_cache(folder: Path | None, none: bool) -> PlanCache | None:

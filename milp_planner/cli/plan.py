@@ -9,6 +9,7 @@ from milp_planner.cli import console, options
 from milp_planner.cli.failures import finish, say
 from milp_planner.cli.options import argument, option
 from milp_planner.cli.work import Work
+from milp_planner.errors import BadInput
 from milp_planner.files import check_absent, check_writable, write_json
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     workers: options.WorkersOption = None,
     settings: options.SettingOption = None,
     today: options.TodayOption = None,
+    before: options.BeforeOption = None,
+    lost: options.LostOption = None,
+    max_moved: options.MaxMovedOption = None,
     goals: options.GoalsOption = None,
     cache: options.CacheOption = None,
     no_cache: options.NoCacheOption = False,
@@ -55,7 +59,8 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     Prints the verdict, the tables and the ranks, and writes plan.json, which verify, explain,
     export and report read. An existing plan.json is overwritten only if -o names it. If no plan
     exists, the output says why and what would help (exit code 1). With --today, the search starts
-    from the plan you run and prefers, among equal plans, the one closest to it.
+    from the plan you run and prefers, among equal plans, the one closest to it; with --from, from
+    a plan.json of yesterday, whose tables, sizes and ranks may be others (docs/replan.md).
     """
     import milp_planner
     from milp_planner.plans.plan_file import plan_to_dict, write_plan
@@ -65,6 +70,9 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
         formulation=formulation, goals=goals, objective=objective.value, gap=gap,
     )  # fmt: skip
     kept = options.find_cache(cache, no_cache)
+    if before is None and (lost is not None or max_moved is not None):
+        raise BadInput("--lost and --max-moved go with --from, the plan to start from")
+    ranks, moves = options.parse_lost(lost), options.parse_moves(max_moved)
     target = output or (None if json else Path(PLAN_FILE))
     check_writable(target)
     if output is None and target is not None:
@@ -79,6 +87,9 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
             objective=objective.value,
             settings=work.settings(limits),
             today=current,
+            before=before,
+            lost=ranks,
+            max_moved=moves,
             cache=kept,
             on_start=work.begin,
         )
@@ -98,6 +109,7 @@ def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     from milp_planner.features.plan.tables import MOST_TABLES
     from milp_planner.plans.display import hit_warnings, width_warnings
     from milp_planner.plans.hot_ranks import hot_warnings
+    from milp_planner.plans.moved import moved_of, moved_told
 
     held = held_info(plan)
     ledger = None if held is None else held.ledger
@@ -108,6 +120,9 @@ def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     yield from parts
     if held is not None:
         yield draw_held(held)
+    moved = moved_of(plan)
+    if moved is not None:
+        yield from moved_told(moved)
     yield from (*hot_warnings(plan), *hit_warnings(plan), *width_warnings(plan))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -123,6 +124,27 @@ class Plan:
         from milp_planner.plans.plan_file import write_plan  # which reads plans, so imports this
 
         return write_plan(self, path)
+
+    def replan(self, *, model: Any = None, cluster: Any = None, **settings: Any) -> Plan:
+        """Plan again from here, for another state of the model or the cluster.
+
+        Parameters
+        ----------
+        model, cluster : optional
+            Objects, paths or names; default: this plan's.
+        **settings
+            Those of :func:`milp_planner.plan`, such as ``lost``, ``max_moved`` or ``time_limit``;
+            the objective is this plan's unless it is given.
+        """
+        plan = import_module("milp_planner").plan  # which makes plans, so stands above them
+        settings.setdefault("objective", self.instance.objective.value)
+        again: Plan = plan(
+            self.model if model is None else model,
+            self.cluster if cluster is None else cluster,
+            before=self,
+            **settings,
+        )
+        return again
 
     def to_frame(self) -> Any:
         """One row per table; see :func:`milp_planner.plans.display.to_frame` (needs pandas)."""

@@ -21,6 +21,7 @@ from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.spec import fingerprint_of
 from milp_planner.plans.ledger import ledger_of
+from milp_planner.plans.moved import moved_of
 from milp_planner.plans.placement import PlacedTable, Plan, placed_tables
 from milp_planner.pricing.profile import Profile
 from milp_planner.version import __version__
@@ -30,7 +31,7 @@ LARGE = 1_000_000
 """Parts whose JSON text is longer than this are embedded compressed."""
 _ENCODING = "json+gzip+base64"
 _PARTS = ("model", "cluster", "profile", "instance", "outcome")
-_FIELDS = {"format", "version", "tables", "fingerprints", "ledger", *_PARTS}
+_FIELDS = {"format", "version", "tables", "fingerprints", "ledger", "moves", *_PARTS}
 
 
 def plan_to_dict(plan: Plan) -> dict[str, Any]:
@@ -38,16 +39,18 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
 
     ``model``, ``cluster``, ``profile``, ``instance`` and ``outcome`` are embedded as they are, or
     as ``{"encoding", "data"}`` when large; ``fingerprints`` holds SHA-256 of the first four, and
-    ``version`` names the release that priced it, and ``ledger`` what fills every rank and machine:
-    for people, no reader depends on them.
+    ``version`` names the release that priced it, ``ledger`` what fills every rank and machine, and
+    ``moves`` (where moves are counted from an earlier plan) what moves: for people, no reader
+    depends on them.
     """
-    ledger = ledger_of(plan)
+    ledger, moved = ledger_of(plan), moved_of(plan)
     return {
         "format": FORMAT,
         "version": plan.version,
         "fingerprints": _fingerprints(plan),
         "tables": [table.to_dict() for table in plan.tables],
         "ledger": None if ledger is None else ledger.to_dict(),
+        **({} if moved is None else {"moves": moved.to_dict()}),
         "model": _packed(plan.model.to_dict()),
         "cluster": _packed(plan.cluster.to_dict()),
         "profile": _packed(plan.profile.to_dict()),

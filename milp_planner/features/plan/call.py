@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -12,6 +12,7 @@ from formulations import Outcome, Settings, registry, solve
 from formulations.interrupt import interruptible
 from formulations.settings import TracePoint, parse_goals
 from milp_planner.errors import BadInput, Problem
+from milp_planner.features.plan.again import BeforeSource, Moves, as_moves, compile_from
 from milp_planner.features.plan.cache import PlanCache, answered, question_of, to_cache
 from milp_planner.features.plan.machines import with_more_machines
 from milp_planner.features.plan.remedies import with_remedies
@@ -45,6 +46,9 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     settings: Settings | None = None,
     time_limit: float | None = None,
     today: TodaySource | None = None,
+    before: BeforeSource | None = None,
+    lost: Collection[int] = (),
+    max_moved: Moves | int | None = None,
     goals: str | None = None,
     gap: float | None = None,
     on_plan: OnPlan | None = None,
@@ -73,6 +77,16 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         cache ratios and column widths are added to the model's, and between plans that are
         otherwise equal the one that moves less is taken. Tables that it does not have are new and
         free to place.
+    before : Plan or path of a plan.json, optional
+        A plan of yesterday, of another state of the model and cluster, to plan again from: its
+        placement is carried over (:func:`milp_planner.today.carried.carried`), mended with few
+        bytes moved where it no longer fits, and is where the search starts; the multipliers of its
+        certificate are where bounds start.
+    lost : collection of int, optional
+        Ranks of ``before``'s cluster that are no longer there. Without it, machines and their ranks
+        are the same in order, and the last ones are those that are gone or new.
+    max_moved : int or Moves, optional
+        How many tables, or bytes, may move from ``before``.
     goals : str, optional
         What a plan is judged by after the objective, and how much of that may be given up for it:
         ``"step_time:0.1%,moves,shards"``; see :func:`formulations.settings.parse_goals`.
@@ -119,7 +133,17 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     settings = limited(settings, time_limit, goals, objective, gap)
     newest = Newest(on_improvement or settings.on_progress)
     settings = replace(settings, on_progress=newest)
-    if today is None:
+    if before is not None:
+        if today is not None:
+            raise BadInput("today and before both name a plan to start from; give one")
+        found, known_before = compile_from(
+            before, model, cluster, objective, lost, as_moves(max_moved)
+        )
+        compiled = found.compiled
+        settings = replace(settings, hint=known_before.hint, prices=known_before.prices)
+    elif lost or max_moved is not None:
+        raise BadInput("lost and max_moved: go with before, the plan to start from")
+    elif today is None:
         compiled = compile_for(model, cluster, objective)
     else:
         compiled, known = compile_grown(today, model, cluster, objective)

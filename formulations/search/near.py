@@ -1,0 +1,162 @@
+"""A plan near a wish: what a plan of yesterday becomes where it no longer fits, or lacks tables.
+
+Tables that the wish does not place are packed, the largest shards first. Where that exceeds a
+capacity, compiled annealing looks for a plan within limits on the tables and bytes that move from
+the plan in production, and the limits grow until there is one; then tables go home as long as that
+breaks nothing. The fewest bytes come first, the objective after that, from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from formulations.instance import Instance, IntArray
+from formulations.instance.facts import own_cost, per_option, shard_counts
+from formulations.instance.instance import MAX_VALUE
+from formulations.reduce import OptionBounds, bounds_at
+from formulations.result.certificate import Certificate
+from formulations.result.check import check, compute_loads, moved_bytes, moved_tables
+from formulations.result.placement import Placement
+from formulations.search.anneal import Annealer
+from formulations.search.anneal_data import peaks_of
+from formulations.search.loops import waited_for
+
+#: Moves a table, and the heats of the first and the last of them, of one try within limits.
+_MOVES, _HEATS = 100, (2e-3, 2e-5)
+#: By how much limits grow that met no plan, how often, and the first of tables.
+_GROWTH, _LIMITS, _TABLES = 1.6, 16, 4
+#: What a plan may cost above the wish, as a share of that: little first, then any price will do.
+_DEARER = (0.001, 0.02, None)
+#: Options that moves may choose: no dearer at the multipliers than the bound and this share of it.
+_WORTH = 0.005
+
+
+def complete(instance: Instance, wish: Placement) -> bool:
+    """Whether a wish says where every table is, in its option's blocks."""
+    return bool((wish.options >= 0).all()) and bool(check(instance, wish).objectives)
+
+
+def settled(
+    instance: Instance,
+    wish: Placement,
+    prices: Certificate | None = None,
+    over: Callable[[], bool] = lambda: False,
+    seed: int = 0,
+) -> Placement | None:
+    """A plan in which few bytes have moved; None where none was found.
+
+    Parameters
+    ----------
+    instance : Instance
+        Moves are counted from its ``current``.
+    wish : Placement
+        Option −1, or ranks that do not suit its option: the table may be anywhere.
+    prices : Certificate, optional
+        Multipliers that say which options are worth a look; else a table without an option gets the
+        cheapest by itself.
+    over : callable
+        Whether to stop.
+    seed : int
+    """
+    if complete(instance, wish) and check(instance, wish).feasible:
+        return wish
+    if not waited_for(over):
+        return None
+    bounds = None if prices is None else bounds_at(instance, instance.allowed, prices)
+    worth = own_cost(instance) if bounds is None else bounds.of_option
+    options = np.where(wish.options >= 0, wish.options, _least(instance, worth))
+    search = _Search(instance, Placement(options, wish.ranks), bounds, seed)
+    plan = search.packed()
+    for dearer in _DEARER:
+        plan = search.mended(dearer, over) if plan is None and not over() else plan
+    return plan if plan is not None and check(instance, plan).feasible else None
+
+
+def _least(instance: Instance, worth: IntArray) -> IntArray:
+    """Of every table the allowed option that is worth least."""
+    order = np.lexsort((worth, ~instance.allowed, instance.table_of))
+    return np.asarray(order[instance.table_options[:-1]], dtype=np.int64)
+
+
+class _Search:
+    """Tries within limits on what moves, each from the wish."""
+
+    def __init__(
+        self, instance: Instance, wish: Placement, bounds: OptionBounds | None, seed: int
+    ) -> None:
+        if instance.current:
+            instance = replace(instance, max_moved_tables=MAX_VALUE, max_moved_bytes=MAX_VALUE)
+        self._instance, self._wish = instance, wish
+        self._annealer = Annealer(instance, seed)
+        if bounds is not None:
+            keep = bounds.below(bounds.bound + int(_WORTH * abs(bounds.bound)) + 1)
+            keep[wish.options] = True
+            self._annealer.choose_from(keep & instance.allowed)
+        self._any = [MAX_VALUE] * max(1, peaks_of(instance))
+        self._annealer.settle(wish, self._any)
+        self._start = self._annealer.placement()
+        self._loads = compute_loads(instance, self._start)
+        self._moved = moved_tables(instance, self._start)
+        self._home = _preferences(instance)
+
+    def packed(self) -> Placement | None:
+        """The wish with the other tables packed, where that is a plan."""
+        return self._start if check(self._instance, self._start).feasible else None
+
+    def mended(self, dearer: float | None, over: Callable[[], bool]) -> Placement | None:
+        """The plan found within the least limits that held one; None where none did."""
+        target = self._target(dearer)
+        tables = len(self._moved) + _TABLES
+        size = moved_bytes(self._instance, self._start, self._moved) + self._short()
+        for _ in range(_LIMITS):
+            plan = self._within(tables, size, target, over)
+            if plan is not None or over():
+                return plan
+            tables, size = int(_GROWTH * tables), int(_GROWTH * size) + 1
+        return None
+
+    def _target(self, dearer: float | None) -> list[int]:
+        """What every phase may cost."""
+        if dearer is None:
+            return self._any
+        if len(self._any) > 1:
+            tops = self._loads.cost.max(axis=0).tolist()
+        else:
+            tops = [check(self._instance, self._start).objectives[self._instance.objective.value]]
+        return [int(top + dearer * abs(top)) + 1 for top in tops]
+
+    def _short(self) -> int:
+        """Use beyond capacity, where most is missing."""
+        pairs = zip(self._loads.use, self._instance.resources, strict=True)
+        return max((int(np.maximum(u - r.capacity, 0).sum()) for u, r in pairs), default=0)
+
+    def _within(
+        self, tables: int, size: int, target: list[int], over: Callable[[], bool]
+    ) -> Placement | None:
+        annealer, held = self._annealer, self._instance
+        annealer.settle(self._wish, target)
+        if held.current:
+            held = replace(
+                held, max_moved_tables=min(tables, MAX_VALUE), max_moved_bytes=min(size, MAX_VALUE)
+            )
+            annealer.hold(held)
+        most = sum(target)
+        annealer.run(_MOVES * max(1, held.num_tables), _HEATS, over, least=most)
+        if annealer.value is None:
+            return None
+        plan = annealer.placement(best=True)
+        annealer.load(plan, target)
+        annealer.tidy(self._home, most)
+        best = annealer.placement()
+        return next((each for each in (best, plan) if check(held, each).feasible), None)
+
+
+def _preferences(instance: Instance) -> IntArray:
+    """Bytes that move with every option anywhere, then with every option as in production (none);
+    int64 array [2 × options]."""
+    size = per_option(instance, instance.shard_move * shard_counts(instance))
+    known = np.isin(instance.table_of, [now.table for now in instance.current])
+    return np.concatenate([(size + 1) * known, np.zeros_like(size)]).astype(np.int64)

@@ -1,0 +1,88 @@
+"""A plan made again from one of yesterday: what is carried over, and what may move."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from formulations import Settings
+from formulations.instance.facts import per_option, shard_counts
+from formulations.proof.carry import carried as carried_prices
+from milp_planner.errors import BadInput
+from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource, compile_for
+from milp_planner.plans.placement import Plan
+from milp_planner.plans.plan_file import read_plan
+from milp_planner.today.carried import Carried, carried
+
+#: A plan, or the path of a plan.json.
+BeforeSource = Plan | str | Path
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What may move from the plan of yesterday: so many tables, bytes, or this share of the bytes
+    that it holds; None: no limit."""
+
+    tables: int | None = None
+    bytes: int | None = None
+    share: float | None = None
+
+    def __post_init__(self) -> None:
+        counts = [value for value in (self.tables, self.bytes) if value is not None]
+        if min(counts, default=0) < 0 or not 0 <= (self.share or 0.0) <= 1:
+            raise BadInput(
+                f"max_moved: found {self}; allowed: a number of tables or bytes from 0, or a share "
+                "of the bytes from 0 to 1"
+            )
+
+
+def as_moves(limit: Moves | int | None) -> Moves:
+    """A limit on what moves; a whole number counts tables."""
+    return limit if isinstance(limit, Moves) else Moves(tables=limit)
+
+
+def compile_from(
+    before: BeforeSource,
+    model: ModelSource,
+    cluster: ClusterSource,
+    objective: str,
+    lost: Collection[int] = (),
+    moves: Moves | None = None,
+) -> tuple[Carried, Settings]:
+    """Compile a model for a cluster, with a plan of yesterday on it, and what its solve knew.
+
+    Returns
+    -------
+    Carried
+        Its Instance counts moves from the plan and limits them.
+    Settings
+        Hint and prices; all else at its defaults.
+    """
+    plan = before if isinstance(before, Plan) else read_plan(before)
+    found = carried(plan, compile_for(model, cluster, objective), lost)
+    compiled = limited(found, moves or Moves())
+    known = plan.outcome.certificate
+    prices = None
+    if known is not None and plan.instance.objective == compiled.instance.objective:
+        prices = carried_prices(known, plan.instance, compiled.instance)
+    return replace(found, compiled=compiled), Settings(hint=found.wish, prices=prices)
+
+
+def limited(found: Carried, moves: Moves) -> Compiled:
+    """The compiled model with limits on what moves."""
+    compiled, most = found.compiled, moves.bytes
+    if moves.share is not None:
+        most = int(moves.share * held_bytes(found))
+    instance = compiled.instance
+    if not instance.current:
+        return compiled
+    limits = replace(instance, max_moved_tables=moves.tables, max_moved_bytes=most)
+    return replace(compiled, instance=limits)
+
+
+def held_bytes(found: Carried) -> int:
+    """Bytes that the tables of yesterday's plan have where they are, at today's sizes."""
+    instance = found.compiled.instance
+    size = per_option(instance, instance.shard_move * shard_counts(instance))
+    return int(size[found.wish.options[found.wish.options >= 0]].sum())

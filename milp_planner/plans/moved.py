@@ -1,0 +1,62 @@
+"""What moves to a plan from the one in production that its Instance counts from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from formulations.instance.facts import per_option, shard_counts
+from formulations.result.check import moved_bytes, moved_tables
+from milp_planner.drawing.units import listed, show_bytes, show_share
+from milp_planner.files import Facts
+from milp_planner.plans.display import NAMED
+
+if TYPE_CHECKING:
+    from milp_planner.plans.placement import Plan
+
+
+@dataclass(frozen=True)
+class MovedInfo(Facts):
+    """Tables and bytes between two plans."""
+
+    tables: tuple[str, ...]
+    """Names of the tables that move."""
+    bytes: int
+    """Of all their shards in this plan."""
+    held: int
+    """Bytes of all tables that were there before, in this plan."""
+    new: tuple[str, ...]
+    """Tables that were not there before: placing them moves nothing."""
+    displaced: tuple[str, ...]
+    """Tables that move because their option or their ranks are no longer there."""
+
+
+def moved_of(plan: Plan) -> MovedInfo | None:
+    """What moves to a plan; None where it places nothing, or nothing ran before."""
+    instance, placement = plan.instance, plan.outcome.placement
+    if placement is None or not instance.current:
+        return None
+    names, moved = instance.table_names, moved_tables(instance, placement)
+    size = per_option(instance, instance.shard_move * shard_counts(instance))
+    before = {now.table for now in instance.current}
+    return MovedInfo(
+        tuple(names[table] for table in moved),
+        moved_bytes(instance, placement, moved),
+        int(size[placement.options[sorted(before)]].sum()),
+        tuple(name for table, name in enumerate(names) if table not in before),
+        tuple(names[now.table] for now in instance.current if now.option < 0),
+    )
+
+
+def moved_told(info: MovedInfo) -> list[str]:
+    """The same in sentences."""
+    share = show_share(info.bytes, info.held) if info.held else "0%"
+    told = [
+        f"moves: {len(info.tables):,} tables, {show_bytes(info.bytes)} of "
+        f"{show_bytes(info.held)} ({share})"
+        + (f": {listed(info.tables, NAMED)}" if info.tables else "")
+    ]
+    for what, tables in (("new", info.new), ("not where they were any more", info.displaced)):
+        if tables:
+            told.append(f"{what}: {listed(tables, NAMED)}")
+    return told
