@@ -860,6 +860,7 @@ PARTS = ("model", "cluster", "profile", "instance", "outcome")
 PLAN = shaped({
     "format": {"milp-planner-plan/1"}, "version?": str, "tables": list,
     "ledger?": (list, dict, type(None)),
+    "moves?": (dict, type(None)),
     "fingerprints": dict.fromkeys(PARTS[:4], str), **dict.fromkeys(PARTS, dict),
 })  # fmt: skip
 WORDS = {Refuted: ("refuted", 1), Unreadable: ("unreadable", 2), NotChecked: ("not checked", 3)}

@@ -12,10 +12,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.instance import Instance, IntArray
 from formulations.instance.facts import own_cost, per_option, shard_counts
 from formulations.instance.instance import MAX_VALUE
+from formulations.presolve import usable
 from formulations.reduce import OptionBounds, bounds_at
 from formulations.result.certificate import Certificate
 from formulations.result.check import check, compute_loads, moved_bytes, moved_tables
@@ -63,38 +65,47 @@ def settled(
     """
     if complete(instance, wish) and check(instance, wish).feasible:
         return wish
-    if not waited_for(over):
+    able = usable(instance)
+    if not np.logical_or.reduceat(able, instance.table_options[:-1]).all() or not waited_for(over):
         return None
-    bounds = None if prices is None else bounds_at(instance, instance.allowed, prices)
+    bounds = None if prices is None else bounds_at(instance, able, prices)
     worth = own_cost(instance) if bounds is None else bounds.of_option
-    options = np.where(wish.options >= 0, wish.options, _least(instance, worth))
-    search = _Search(instance, Placement(options, wish.ranks), bounds, seed)
+    known = (wish.options >= 0) & able[wish.options]
+    options = np.where(known, wish.options, _least(instance, able, worth))
+    keep = able if bounds is None else _worthwhile(bounds, able, options)
+    search = _Search(instance, Placement(options, wish.ranks), keep, seed)
     plan = search.packed()
     for dearer in _DEARER:
         plan = search.mended(dearer, over) if plan is None and not over() else plan
     return plan if plan is not None and check(instance, plan).feasible else None
 
 
-def _least(instance: Instance, worth: IntArray) -> IntArray:
-    """Of every table the allowed option that is worth least."""
-    order = np.lexsort((worth, ~instance.allowed, instance.table_of))
+def _least(instance: Instance, able: NDArray[np.bool_], worth: IntArray) -> IntArray:
+    """Of every table the usable option that is worth least."""
+    order = np.lexsort((worth, ~able, instance.table_of))
     return np.asarray(order[instance.table_options[:-1]], dtype=np.int64)
+
+
+def _worthwhile(
+    bounds: OptionBounds, able: NDArray[np.bool_], options: IntArray
+) -> NDArray[np.bool_]:
+    """Options that may be worth a look, and those of the wish."""
+    keep = bounds.below(bounds.bound + int(_WORTH * abs(bounds.bound)) + 1)
+    keep[options] = True
+    return keep & able
 
 
 class _Search:
     """Tries within limits on what moves, each from the wish."""
 
     def __init__(
-        self, instance: Instance, wish: Placement, bounds: OptionBounds | None, seed: int
+        self, instance: Instance, wish: Placement, keep: NDArray[np.bool_], seed: int
     ) -> None:
         if instance.current:
             instance = replace(instance, max_moved_tables=MAX_VALUE, max_moved_bytes=MAX_VALUE)
         self._instance, self._wish = instance, wish
         self._annealer = Annealer(instance, seed)
-        if bounds is not None:
-            keep = bounds.below(bounds.bound + int(_WORTH * abs(bounds.bound)) + 1)
-            keep[wish.options] = True
-            self._annealer.choose_from(keep & instance.allowed)
+        self._annealer.choose_from(keep)
         self._any = [MAX_VALUE] * max(1, peaks_of(instance))
         self._annealer.settle(wish, self._any)
         self._start = self._annealer.placement()

@@ -298,8 +298,8 @@ def parse_moves(text: str | None) -> Moves | None:
         return Moves(bytes=parse_bytes(plain))
     except ValueError as error:
         raise BadInput(
-            f"--max-moved {text!r}: {error}; allowed: a number of tables such as 20, a size such as "
-            "10GB, or a percentage such as 5%"
+            f"--max-moved {text!r}: {error}; allowed: a number of tables such as 20, a size such "
+            "as 10GB, or a percentage such as 5%"
         ) from None
 
 

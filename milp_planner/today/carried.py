@@ -1,4 +1,4 @@
-"""A plan of yesterday on today's Instance: tables by name, ranks by machine, options by likeness."""
+"""A plan of yesterday on today's Instance: tables by name, ranks by machine, options by kind."""
 
 from __future__ import annotations
 

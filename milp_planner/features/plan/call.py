@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from formulations import Outcome, Settings, registry, solve
 from formulations.interrupt import interruptible
-from formulations.settings import TracePoint, parse_goals
+from formulations.settings import DEFAULT_GOALS, GOALS, MOVES, TracePoint, parse_goals
 from milp_planner.errors import BadInput, Problem
 from milp_planner.features.plan.again import BeforeSource, Moves, as_moves, compile_from
 from milp_planner.features.plan.cache import PlanCache, answered, question_of, to_cache
@@ -33,6 +33,8 @@ from milp_planner.pricing.profile import load_profile
 from milp_planner.today.matching import compile_grown
 from milp_planner.today.rows import TodaySource
 
+#: After the objective few moves count first where a plan is made again.
+STAY = replace(DEFAULT_GOALS, order=(MOVES, *(goal for goal in GOALS if goal != MOVES)))
 #: Part of a diagnosis' time that is kept for changes of the model and numbers of machines.
 CHANGES_SHARE = 0.25
 
@@ -141,6 +143,8 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         )
         compiled = found.compiled
         settings = replace(settings, hint=known_before.hint, prices=known_before.prices)
+        if settings.goals == DEFAULT_GOALS:
+            settings = replace(settings, goals=STAY)
     elif lost or max_moved is not None:
         raise BadInput("lost and max_moved: go with before, the plan to start from")
     elif today is None:

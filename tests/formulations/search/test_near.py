@@ -1,0 +1,92 @@
+"""Plans near a wish: whole ones stay, others are mended with few bytes moved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formulations import Instance, InstanceBuilder, Placement, Settings, Where, solve
+from formulations.instance import Current
+from formulations.instance.build import Block, Shard
+from formulations.result.check import check, moved_bytes, moved_tables
+from formulations.search.near import settled
+from tests.formulations.brute_force import brute_force
+from tests.formulations.strategies import instances
+
+
+def tables_on(ranks: list[int], sizes: list[int], room: int) -> tuple[Instance, Placement]:
+    """Whole tables of some bytes on ranks with some room, and the plan that puts them there."""
+    last = max(2, max(ranks) + 1)
+    builder = InstanceBuilder([list(range(last))], ["time"], [("hbm", "rank", room)], "step_time")
+    for index, size in enumerate(sizes):
+        builder.add_table(f"t{index}")
+        shard = Shard({"hbm": size}, [size], move_bytes=size)
+        builder.add_option("whole", [Block(Where.ANY_RANK, [shard])])
+    instance = builder.build()
+    current = tuple(Current(t, t, ((rank,),)) for t, rank in enumerate(ranks))
+    there = Placement(np.arange(len(sizes)), [[np.asarray([rank])] for rank in ranks])
+    return replace(instance, current=current), there
+
+
+def bytes_of(instance: Instance, plan: Placement) -> int:
+    """That move."""
+    return moved_bytes(instance, plan, moved_tables(instance, plan))
+
+
+def test_a_plan_that_fits_is_kept() -> None:
+    """The wish itself comes back."""
+    instance, there = tables_on([0, 0, 1], [3, 3, 3], 9)
+    assert settled(instance, there) is there
+
+
+def test_the_fewest_bytes_move() -> None:
+    """Rank 0 holds 11 of 9: moving the table of 2 is enough."""
+    instance, there = tables_on([0, 0, 0, 1], [5, 4, 2, 3], 9)
+    plan = settled(instance, there)
+    assert plan is not None and check(instance, plan).feasible
+    assert bytes_of(instance, plan) == 2
+    assert [int(plan.ranks[t][0][0]) for t in range(4)] == [0, 0, 1, 1]
+
+
+def test_tables_without_a_place_are_packed() -> None:
+    """A new table of 4 fits on rank 1 only; nothing that was there moves."""
+    instance, there = tables_on([0, 1, 0], [6, 3, 4], 9)
+    instance = replace(instance, current=instance.current[:2])
+    wish = Placement(np.asarray([0, 1, -1]), [*there.ranks[:2], []])
+    plan = settled(instance, wish)
+    assert plan is not None and bytes_of(instance, plan) == 0
+    assert int(plan.ranks[2][0][0]) == 1
+
+
+def test_no_plan_no_answer() -> None:
+    """Twelve bytes do not fit into ten."""
+    instance, there = tables_on([0, 0, 1], [4, 4, 4], 5)
+    assert settled(instance, there) is None
+
+
+@given(instances(max_tables=4, constraints=False), st.randoms(use_true_random=False))
+def test_whatever_is_found_is_a_plan_and_no_limit_is_forgotten(instance, random) -> None:  # type: ignore[no-untyped-def]
+    """From any wish of an option a table anywhere; where there is no plan, none is found."""
+    if not instance.num_tables:
+        return
+    options = [random.choice([-1, *instance.options_of(t)]) for t in range(instance.num_tables)]
+    wish = Placement(np.asarray(options), [[] for _ in options])
+    current = tuple(Current(t, o, ()) for t, o in enumerate(options) if o >= 0)
+    asked = replace(instance, current=current)
+    plan = settled(asked, wish)
+    if plan is not None:
+        assert check(asked, plan).feasible
+        assert brute_force(instance).objective is not None
+
+
+def test_solve_mends_its_hint_and_says_what_moved() -> None:
+    """The hint does not fit; the outcome tells the least that was found to move."""
+    instance, there = tables_on([0, 0, 0, 1], [5, 4, 2, 3], 9)
+    asked = replace(instance, max_moved_bytes=2)
+    outcome = solve(asked, "auto", Settings(time_limit=5, hint=there))
+    assert outcome.detail["settled"] == {"tables": 1, "bytes": 2}
+    assert outcome.status == "optimal" and outcome.objective == 9
+    assert brute_force(asked).objective == 9

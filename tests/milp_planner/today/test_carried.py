@@ -1,0 +1,105 @@
+"""A plan on another state of its model and cluster: names, ranks and options find their place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from formulations.result.check import check, moved_tables
+from milp_planner import Cluster, Model, Plan, plan
+from milp_planner.errors import BadInput
+from milp_planner.plans.compile import compile_for
+from milp_planner.today.carried import Carried, carried, same_ranks
+from tests.milp_planner.features.small import MODEL, cluster
+
+TABLE = {"name": "more", "rows": "1M", "dim": 64, "pooling_factor": 2}
+
+
+@pytest.fixture(scope="module")
+def before() -> Plan:
+    """A proved plan on two machines of two ranks."""
+    return plan(MODEL, cluster(2), formulation="cpsat", time_limit=30)
+
+
+def changed(tables: list[dict[str, Any]], **fields: Any) -> Model:
+    """The small model with other tables."""
+    return Model.from_dict({**MODEL.to_dict(), "tables": tables, **fields})
+
+
+def on(before: Plan, model: Model = MODEL, place: Cluster | None = None, **more: Any) -> Carried:
+    """The plan on a model and cluster."""
+    return carried(before, compile_for(model, place or cluster(2), "step_time"), **more)
+
+
+def test_nothing_changed_nothing_moves(before: Plan) -> None:
+    """The same placement, at the same objective."""
+    found = on(before)
+    assert (found.gone, found.new, found.displaced) == ((), (), ())
+    verdict = check(found.compiled.instance, found.wish)
+    assert verdict.objectives["step_time"] == before.outcome.objective
+    assert moved_tables(found.compiled.instance, found.wish) == []
+
+
+def test_tables_come_go_and_grow(before: Plan) -> None:
+    """A new table has no place, one that is gone is named, one that grew stays where it is."""
+    tables = MODEL.to_dict()["tables"]
+    tables[1]["rows"] = 2_400_000
+    found = on(before, changed([*tables[1:], TABLE]))
+    assert (found.gone, found.new, found.displaced) == (("users",), ("more",), ())
+    assert found.wish.options[-1] == -1 and found.wish.ranks[-1] == []
+    assert [now.table for now in found.compiled.instance.current] == [0, 1, 2]
+    assert [now.option >= 0 for now in found.compiled.instance.current] == [True] * 3
+
+
+def test_a_ratio_that_is_gone_becomes_the_nearest(before: Plan) -> None:
+    """A table at a ratio between those offered begins from the nearest one, and counts as moved."""
+    tables = MODEL.to_dict()["tables"]
+    tables[0]["constraints"] = {"modes": ["CACHING"], "cache_ratios": ["0.4"]}
+    other = plan(changed(tables), cluster(2), formulation="cpsat", time_limit=30)
+    assert other.table("users").option.endswith("CACHING/0.4")
+    tables[0]["constraints"] = {"modes": ["CACHING"], "cache_ratios": ["0.1", "0.5", "0.9"]}
+    found = on(other, changed(tables))
+    name = found.compiled.instance.option_names[int(found.wish.options[0])]
+    assert name == other.table("users").option.replace("0.4", "0.5")
+    assert found.displaced == ("users",)
+    assert found.compiled.instance.current[0].option == -1
+
+
+def test_a_mode_that_is_gone_becomes_the_one_with_as_much_in_hbm(before: Plan) -> None:
+    """HBM_ONLY is no longer offered: of the cached ratios the largest is nearest."""
+    tables = MODEL.to_dict()["tables"]
+    assert before.table("users").mode == "HBM_ONLY"
+    tables[0]["constraints"] = {"modes": ["CACHING", "HOST_ONLY"]}
+    found = on(before, changed(tables))
+    name = found.compiled.instance.option_names[int(found.wish.options[0])]
+    assert name.startswith(before.table("users").sharding_type) and name.endswith("CACHING/0.9")
+
+
+def test_ranks_by_machine() -> None:
+    """Lost ranks and machines leave; the rest are the new ones in order."""
+    two, three = cluster(2), cluster(3)
+    assert same_ranks(two, two) == {0: 0, 1: 1, 2: 2, 3: 3}
+    assert same_ranks(three, two, [2, 3]) == {0: 0, 1: 1, 4: 2, 5: 3}
+    assert same_ranks(two, three) == {0: 0, 1: 1, 2: 2, 3: 3}
+    assert same_ranks(three, two) == {0: 0, 1: 1, 2: 2, 3: 3}
+    one_less = Cluster.from_dict(
+        {**two.to_dict(), "machines": [{"ddr": "16GiB", "ranks": n, "hbm": "4GiB"} for n in (1, 2)]}
+    )
+    assert same_ranks(two, one_less, [0]) == {1: 0, 2: 1, 3: 2}
+    assert same_ranks(two, one_less) == {0: 0, 2: 1, 3: 2}
+
+
+def test_tables_on_a_lost_rank_are_displaced(before: Plan) -> None:
+    """What had a shard there moves in any case; the others stay."""
+    found = on(before, place=cluster(1), lost=(2, 3))
+    names = {t.name for t in before.tables if any(r > 1 for block in t.ranks for r in block)}
+    assert set(found.displaced) == names and names
+
+
+def test_refusals(before: Plan) -> None:
+    """Another model's plan, and a rank that was never there."""
+    with pytest.raises(BadInput, match="none of the tables of model 'other'; it was made for"):
+        on(before, changed([TABLE], name="other"))
+    with pytest.raises(BadInput, match=r"lost rank 4: .* has the ranks 0 to 3"):
+        on(before, lost=(4,))
