@@ -87,9 +87,10 @@ def carried(plan: Plan, compiled: Compiled, lost: Collection[int] = ()) -> Carri
 def same_ranks(before: Cluster, after: Cluster, lost: Collection[int] = ()) -> RankMap:
     """Which rank of the old cluster is which of the new one.
 
-    Lost ranks are left out, and machines that lose all of theirs; the machines that are left are
-    those of the new cluster in order, and so are the ranks of each. What the new cluster has beyond
-    that is new, what it has not is gone.
+    Machines are the same in order, and so are the ranks of each. Where the new cluster has as many
+    machines, or a machine as many ranks, lost ones have been replaced in place; else they are taken
+    out first, and those after them move up. What the new cluster has beyond that is new, what it
+    has not is gone.
 
     Raises
     ------
@@ -102,9 +103,14 @@ def same_ranks(before: Cluster, after: Cluster, lost: Collection[int] = ()) -> R
             f"lost rank {strange[0]}: the plan's cluster {before.name!r} has the ranks 0 to "
             f"{before.num_ranks - 1}"
         )
-    left = [[rank for rank in ranks if rank not in lost] for ranks in before.machine_ranks]
-    pairs = zip((ranks for ranks in left if ranks), after.machine_ranks, strict=False)
-    return {old: new for one, other in pairs for old, new in zip(one, other, strict=False)}
+    machines = list(before.machine_ranks)
+    if len(machines) != len(after.machine_ranks):
+        machines = [ranks for ranks in machines if not set(ranks) <= set(lost)]
+    found: RankMap = {}
+    for ranks, others in zip(machines, after.machine_ranks, strict=False):
+        left = [rank for rank in ranks if rank not in lost or len(ranks) == len(others)]
+        found |= zip(left, others, strict=False)
+    return {old: new for old, new in found.items() if old not in lost}
 
 
 def _nearest(

@@ -81,6 +81,8 @@ def test_ranks_by_machine() -> None:
     two, three = cluster(2), cluster(3)
     assert same_ranks(two, two) == {0: 0, 1: 1, 2: 2, 3: 3}
     assert same_ranks(three, two, [2, 3]) == {0: 0, 1: 1, 4: 2, 5: 3}
+    assert same_ranks(two, two, [1]) == {0: 0, 2: 2, 3: 3}, "replaced in place"
+    assert same_ranks(two, two, [0, 1]) == {2: 2, 3: 3}
     assert same_ranks(two, three) == {0: 0, 1: 1, 2: 2, 3: 3}
     assert same_ranks(three, two) == {0: 0, 1: 1, 2: 2, 3: 3}
     one_less = Cluster.from_dict(
