@@ -24,32 +24,34 @@ from operator import add, le, lt, mul, sub
 from pathlib import Path
 from typing import Any
 
-MAX_BYTES = 256 * 2**20  # that are read or unpacked
-#: Control characters, lone surrogates, line separators and what turns the direction of text.
+MAX_BYTES = 256 * 2**20  # of a file, also after decompression
+#: Control characters, lone surrogates, line separators and characters that change the direction.
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028-\u202e\u2066-\u2069]")
 
 
 class Unreadable(Exception):
-    """The input is not what the pages describe; nothing is said about its claims."""
+    """The input does not have the documented format; its claims were not judged."""
 
 
 class Refuted(Exception):
-    """A claim of the outcome is not so."""
+    """A claim of the outcome is false."""
 
 
 class NotChecked(Exception):
-    """The certificate takes more steps than this reader gives it: it may be right or wrong."""
+    """The certificate needs more steps than the checker allows; it may be right or wrong."""
 
 
 def need(good: object, sentence: str, error: type[Exception] = Unreadable) -> None:
-    """Refuse to go on."""
+    """Raise an error unless a condition holds."""
     if not good:
         raise error(sentence)
 
 
 def shaped(shape: Any) -> Callable[[Any], bool]:
-    """Tells whether a value has a shape: a range, a type, a set of texts, a tuple of alternatives,
-    [the shape of items], {None: the shape of values} or {key: its shape} (with ?: may be missing).
+    """A function that says whether a value has a shape.
+
+    A shape is a range, a type, a set of texts, a tuple of alternatives, [the shape of the items],
+    {None: the shape of the values} or {key: its shape}, where a key with ? may be missing.
     """
     if (kind := type(shape)) is range or kind is set:
         plain = int if kind is range else str
@@ -78,7 +80,10 @@ def shaped(shape: Any) -> Callable[[Any], bool]:
 
 
 def parse(source: Path | str, what: str) -> Any:
-    """JSON in UTF-8, no NaN and no key twice: of a file, gzipped or not; or gzipped, in base64."""
+    """Parse JSON in UTF-8, without NaN and duplicate keys.
+
+    A path names a file, gzipped or not; a text is gzipped and encoded in base64.
+    """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         need(len(found := dict(pairs)) == len(pairs), f"{what} has a key twice in an object")
@@ -125,19 +130,20 @@ INSTANCE = shaped({
     "name?": str, "source?": str, "time_unit?": str, "reference?": list,
 })  # fmt: skip
 
-MOVED = {"moved_tables": -2, "moved_bytes": -1}  # what may be limited, with its coordinate
-#: ``amounts``, by *coordinate*: a cost a phase, their sum on a rank, their sum in all, the uses, 0
-#: for tables that move, and bytes if the option moves its table; ``kinds`` of ranks that it fits.
-#: What is on no rank has amounts in coordinates of the cluster only.
+MOVED = {"moved_tables": -2, "moved_bytes": -1}  # limits on moves, with their coordinates
+#: ``amounts`` by *coordinate*: the cost of each phase, their sum for a rank, their sum for the
+#: cluster, the uses, 0 for moved tables, and the moved bytes if the option moves its table;
+#: ``kinds`` of ranks that have room for it. A shard on no rank has amounts of the cluster only.
 Shard = namedtuple("Shard", "amounts move_bytes kinds")
-#: Shards alike: so many, on any of the ranks, or one on each where their block is not ``free``.
+#: ``times`` equal shards on any of the ranks, or one on each if their block is not ``free``.
 Part = namedtuple("Part", "times shard ranks")
 #: An option of a table: ``home`` is its home block, or None, ``homes`` that block's machines.
 Option = namedtuple("Option", "name fusion moves blocks home homes first floor excess")
 
 
 class Block:
-    """Shards placed together: ``copies`` of its ``sites``, by machine (-1: it is about none)."""
+    """Shards placed together, on ``copies`` of the ``sites``; these are by machine, or -1 if the
+    block does not choose a machine."""
 
     def __init__(self, instance: Instance, entry: Any, named: Any, moves: bool) -> None:
         where, self.count = entry["where"], entry.get("count", 1)
@@ -174,7 +180,7 @@ class Block:
         self.excess = [max(value) - covers * min(value) for value in values]
 
     def _parts(self, instance: Instance, ranks: tuple[int, ...], named: Any) -> tuple[Part, ...]:
-        """The shards with the ranks they may take of these, or take; () if one has none."""
+        """The shards with those of the ranks that they may take, or do take; () if one has none."""
         parts, start, total = list[Part](), 0, self.count if self.free else len(ranks)
         for length, shard in self.runs if len(self.runs) > 1 else [(total, self.runs[0][1])]:
             piece, start = ranks if self.free else ranks[start : start + length], start + length
@@ -188,7 +194,7 @@ class Block:
         return tuple(parts) if len(seen) >= total else ()
 
     def assignment(self, instance: Instance, ranks: list[int]) -> Iterator[tuple[int, Shard, int]]:
-        """How many of a shard are on a rank; :class:`Refuted`: the ranks are no places of it."""
+        """Number, shard and rank of all shards; :class:`Refuted` if the block cannot lie there."""
         wrong, rest = f"ranks {ranks!a:.60} are no place", ranks
         need(not self.distinct or len(set(ranks)) == len(ranks), wrong, Refuted)
         for _ in range(self.copies):
@@ -281,7 +287,7 @@ class Instance:
     def _options(
         self, table: dict[str, Any], alone: set[str], read: dict[str, Any]
     ) -> list[Option]:
-        """Those of a table; ``read`` has those written alike, where nothing tells them apart."""
+        """The options of a table; ``read`` caches those of other tables with equal text."""
         if table["name"] in alone:
             return [self._option(table, entry) for entry in table["options"]]
         options = table["options"]
@@ -333,7 +339,7 @@ def merged(shards: list[Any], resources: Set[str]) -> list[list[Any]]:
 
 
 def identity(document: Any) -> Iterator[list[Any]]:
-    """What decides the answer to an instance, written in one way; its fingerprint is of that."""
+    """Canonical form of everything that decides the answer; the fingerprint is derived from it."""
     machines, tables, resources = document["machines"], document["tables"], dict[str, Any]()
     sizes = {"rank": document["ranks"], "machine": len(machines), "cluster": 1}
     for r in document["resources"]:
@@ -365,7 +371,7 @@ def identity(document: Any) -> Iterator[list[Any]]:
 
 
 def digest(lines: Iterable[Any]) -> str:
-    """SHA-256 of values as JSON, each on a line of its own."""
+    """SHA-256 of values as JSON, one on each line."""
     found = sha256()
     try:
         for number, line in enumerate(lines):
@@ -378,7 +384,7 @@ def digest(lines: Iterable[Any]) -> str:
 
 # A plan on an instance
 def check_plan(instance: Instance, tables: Any) -> dict[str, int]:
-    """The three objectives of a plan; :class:`Refuted` says which constraint it does not keep."""
+    """The three objectives of a plan; :class:`Refuted` names a constraint that it violates."""
     need(tables.keys() == instance.tables.keys(), "a table is only in one of both", Refuted)
     loads = [[0] * len(instance.at) for _ in instance.ranks]
     moved, levels = dict.fromkeys(MOVED, 0), dict[str, int]()
@@ -426,15 +432,15 @@ TREE = {"version": range(3, 4), "vectors": [[ROW]], "nodes": [NODE]}
 BOUND, NO_PLAN = {"kind": {"bound"}, "target": int, **TREE}, {"kind": {"infeasible"}, **TREE}
 CERTIFICATE = shaped((BOUND, NO_PLAN))
 
-MOST_COMBINED, MOST_SIZES = 2**14, 2**9  # where a node packs
-MOST_STEPS, STEPS_PER_OPTION = 5 * 10**7, 100  # a certificate; about 3 microseconds each
+MOST_COMBINED, MOST_SIZES = 2**14, 2**9  # limits of packing
+MOST_STEPS, STEPS_PER_OPTION = 5 * 10**7, 100  # for a certificate; about 3 microseconds each
 Items = tuple[int, ...]
-#: An option by its position in its table, and its home; None: none, or none that matters.
+#: Position of an option in its table, and its home machine; None: it has none, or none matters.
 Choice = namedtuple("Choice", "position home option floor peak")
 
 
 class Meter:
-    """Steps that are left to a certificate: what bounds time and memory."""
+    """Counts the steps left to a certificate, which bounds time and memory."""
 
     def __init__(self, instance: Instance) -> None:
         self.left = MOST_STEPS + STEPS_PER_OPTION * len(instance.allowed)
@@ -446,8 +452,8 @@ class Meter:
 
 
 class Vector:
-    """Rows added up: ``limit`` is the right-hand side, :meth:`price` the least a choice adds;
-    ``covers`` and ``own`` are the multipliers of largest-shard rows, by coordinate."""
+    """A weighted sum of rows. ``limit`` is its right-hand side, :meth:`price` the least that a
+    choice adds to the left; ``covers`` and ``own`` are multipliers of largest-shard rows."""
 
     def __init__(
         self, instance: Instance, rows: list[dict[str, Any]], target: int | None, meter: Meter
@@ -492,7 +498,7 @@ class Vector:
         self._rows = cache(lambda ranks: Counter([weights[rank] for rank in ranks]))
 
     def price(self, table: int, choice: Choice) -> int:
-        """What the choice adds at least to the left-hand side."""
+        """The least that a choice adds to the left-hand side."""
         home, option = choice.home, choice.option
         price = self.moved_tables * option.moves + self.fused[table, option.fusion]
         price += self.weights[table, choice.position]
@@ -502,8 +508,8 @@ class Vector:
         return price + sum(map(mul, self.own.get((table, home), ()), option.first))
 
     def _weigh(self, row: dict[str, Any], target: int | None) -> None:
-        """What options weigh, and ranks hold at most: ``least[w]`` is what shards cost at least
-        that weigh w or more, of each table those of one option."""
+        """Add a knapsack row: weights of options, and the most that the ranks hold. ``least[w]`` is
+        the least cost of shards that weigh w or more, of one option of each table."""
         instance, times, limit = self.instance, row["times"], (target or 0) - 1
         weights = {tuple(item[:3]): item[3] for item in row["weights"] if len(item) == 4}
         good = target is not None and row["of"] == instance.objective != "total"
@@ -522,13 +528,13 @@ class Vector:
                 best = best if held is least else list(map(min, best, held))
             least = best
         need(not weights, "a pattern weighs what is not there")
-        if least[-1] > limit:  # else a rank may hold more than the row says, and it does not count
+        if least[-1] > limit:  # else a rank may hold more than the row says: ignore the row
             most = sum([cost <= limit for cost in least]) - 1
             self.held += times * len(instance.ranks) * max(0, most)
             self.weights.update(added)
 
     def _held(self, least: list[int], block: Block, weights: list[int]) -> list[int]:
-        """The same with shards of a block too, as many as a rank may hold."""
+        """``least`` with the shards of one more block, as many as a rank may hold."""
         best, k = least, len(self.instance.phases)
         for weight, number, (_, shard) in zip(weights, block.numbers, block.runs, strict=True):
             for _ in range(min(block.most, number) if weight else 0):
@@ -539,7 +545,7 @@ class Vector:
         return best
 
     def _block(self, block: Block, home: int | None) -> int:
-        """The least that a block adds, with its first shard at home."""
+        """The least that a block adds, with its first shard on the home machine."""
         least = min([self._site(block, parts) for parts in block.sites.values()])
         if home is None:
             return block.copies * least
@@ -574,15 +580,15 @@ class Proof:
         self.instance, self.nodes, self.target = instance, document["nodes"], document.get("target")
         self.meter = meter = Meter(instance)
         self.vectors = [Vector(instance, rows, self.target, meter) for rows in document["vectors"]]
-        # what one rank may bear at most, and the coordinates that it is a sum over
+        # the most that one rank may carry, and the coordinates that are summed for it
         uses = instance.names["largest_use"]
         bars = [(name, [k], max(instance.capacities[k])) for name, k in uses.items()]
         if self.target is not None and instance.objective != "total":
             bars.append((instance.objective, [*instance.names["cost"].values()], self.target - 1))
         self.sums, self.most = [ks for _, ks, _ in bars], [most for _, _, most in bars]
         self.packed = {name: i for i, (name, _, _) in enumerate(bars)}
-        self.lists: list[list[list[int]]] = []  # the cases of a split, none at a leaf
-        known = 1  # nodes that are the root or a case of a node so far
+        self.lists: list[list[list[int]]] = []  # cases of each node's split; empty at a leaf
+        known = 1  # nodes so far that are the root or a case of an earlier node
         tables = list(instance.tables.values())
         for position, node in enumerate(self.nodes):
             need(position < known, "a node comes before the split that it is a case of")
@@ -598,7 +604,7 @@ class Proof:
         need(len(self.nodes) == known, "every node but one must be a case")
 
     def open_case(self) -> str | None:
-        """The first node that is not closed, in a sentence; None: the claim is proved."""
+        """A sentence about the first node that is not closed; None if the claim is proved."""
         homes = any("machines" in node for node in self.nodes)
         homes = homes or any(q >= 0 for vector in self.vectors for q in vector.covers)
         states: list[Any] = [[self._choices(table, homes) for table in self.instance.tables]]
@@ -606,12 +612,12 @@ class Proof:
             state, states[position] = states[position], None
             closed = state is None or not (self._bare(state) and self._apply(node, state))
             if closed or ("pack" in node and not self._packs(self.packed[node["pack"]], state)):
-                states += [None] * len(lists)  # below a node that is closed
+                states += [None] * len(lists)  # below a closed node
                 continue
             if not lists:
                 return f"node {position} is open"
             table, key = node["table"], "position" if "options" in node else "home"
-            cases = [{None, *items} for items in lists]  # None: without a home
+            cases = [{None, *items} for items in lists]  # None: choices without a home
             left = [(getattr(choice, key), choice) for choice in state[table]]
             if not {case for case, _ in left} <= set().union(*cases):
                 return f"node {position} is open: its split leaves a case out"
@@ -622,7 +628,7 @@ class Proof:
         return None
 
     def _choices(self, table: str, homes: bool) -> list[Choice]:
-        """Those at the root: of no option that is barred or has a block without a place."""
+        """The choices at the root: allowed options all of whose blocks have a place."""
         found = []
         for position, option in enumerate(self.instance.tables[table]):
             allowed = (table, option.name) in self.instance.allowed
@@ -635,7 +641,10 @@ class Proof:
         return found
 
     def _bare(self, state: list[list[Choice]]) -> bool:
-        """Remove what cannot stand beside all floors; False: a table has nothing left."""
+        """Remove choices that exceed a limit together with the floors of all other tables.
+
+        False if a table has no choice left.
+        """
         while all(state):
             self.meter.take(len(state) + sum(map(len, state)))
             floors = [list(map(min, zip(*[c.floor for c in left], strict=True))) for left in state]
@@ -649,7 +658,10 @@ class Proof:
         return False
 
     def _apply(self, node: dict[str, Any], state: list[list[Choice]]) -> bool:
-        """Remove what sums of rows rule out, each time with the bare rule; False: nothing left."""
+        """Remove choices that a sum of rows excludes, then apply the bare rule, for each vector.
+
+        False if a table has no choice left.
+        """
         for vector in [self.vectors[v] for v in node.get("use", [])]:
             self.meter.take(sum(map(len, state)))
             prices = [[vector.price(t, choice) for choice in left] for t, left in enumerate(state)]
@@ -662,7 +674,7 @@ class Proof:
         return True
 
     def _packs(self, f: int, state: list[list[Choice]]) -> bool:
-        """Whether the items of some combination of choices can be put into bins, one by one."""
+        """Whether the items of some combination of choices can be packed into the ranks."""
         combined = {(self.most[f], Items())}
         for loads in [{self._load(choice, f) for choice in left} for left in state]:
             many = len(combined) * len(loads)
@@ -677,14 +689,14 @@ class Proof:
                 states = set()
                 for left, gap in gaps.items():
                     for rest in self._fill(left, room, gap, 1):
-                        self.meter.take(1 + len(rest))  # it is kept
+                        self.meter.take(1 + len(rest))  # as it is stored
                         states.add(rest)
             if () in states:
                 return True
         return False
 
     def _load(self, choice: Choice, f: int) -> tuple[int, Items]:
-        """What a choice adds to every rank, and its items."""
+        """The load that a choice adds to every rank, and its items."""
         items = list[int]()
         for block in choice.option.blocks:
             for part in next(iter(block.sites.values())) if block.free else ():
@@ -694,8 +706,9 @@ class Proof:
         return choice.floor[f], tuple(sorted(items))
 
     def _fill(self, items: Items, free: int, gap: int, first: int) -> Iterator[Items]:
-        """What a bin may leave of items: it gets the first, and any number of every other size;
-        its gap is no larger than what bins have to spare, and smaller than every item left."""
+        """Every list of items that filling a bin may leave. The bin gets the first item and any
+        number of every other size; its gap is at most what the bins have to spare together, and
+        smaller than every item left."""
         if not items:
             yield ()
             return
@@ -729,7 +742,7 @@ ROUNDED = 0.01  # seconds of the trace and of the outcome
 
 
 def well_formed(outcome: Any) -> None:
-    """:class:`Unreadable` where an outcome is not as its page says, whatever its instance."""
+    """Raise :class:`Unreadable` if an outcome does not have the documented format."""
     need(OUTCOME(outcome), "the outcome is not as its page says")
     ours = [item for key, item in outcome.items() if key not in {"certificate", "settings"}]
     while ours:
@@ -749,7 +762,7 @@ def well_formed(outcome: Any) -> None:
 
 
 class Case:
-    """An outcome on its instance, read strictly; what it claims is judged by the methods."""
+    """An outcome and its instance, read strictly; the methods judge its claims."""
 
     def __init__(self, instance: Instance, outcome: Any) -> None:
         well_formed(outcome)
@@ -770,8 +783,8 @@ class Case:
             self.late = error
 
     def follows(self) -> str:
-        """What is certified and what is a solver's word, once the certificate closes;
-        :class:`Refuted`: plan, certificate and claims contradict each other."""
+        """The verdict, which holds if the certificate closes; :class:`Refuted` if plan, certificate
+        and claims contradict each other."""
         claims, instance = self.claims, self.instance
         found = {} if claims["tables"] is None else check_plan(instance, claims["tables"])
         told = [*claims["objectives"].items(), (instance.objective, claims["objective"])]
@@ -783,7 +796,7 @@ class Case:
         return says
 
     def closes(self) -> None:
-        """:class:`Refuted`: the certificate leaves a case open; or :class:`NotChecked`."""
+        """Raise :class:`Refuted` if the certificate leaves a case open, or :class:`NotChecked`."""
         if self.late:
             raise self.late
         case = self.proof.open_case() if self.proof else None
@@ -791,7 +804,7 @@ class Case:
 
 
 def check(document: Any, outcome: Any) -> Iterator[str]:
-    """What holds of an outcome, line by line, the verdict last; or an exception."""
+    """Lines that say what was checked, the verdict last; raises if a claim is false."""
     case = Case(Instance(document), outcome)
     for text in case.instance.restrictions:
         yield f"restricted: {text}"
@@ -808,7 +821,7 @@ def check(document: Any, outcome: Any) -> Iterator[str]:
 
 
 def searched(claims: dict[str, Any]) -> None:
-    """Refuse what is told of the search and contradicts what was found."""
+    """Refute what the outcome reports of the search if it contradicts the result."""
     status, trace, settings = claims["status"], claims["trace"], claims.get("settings", {})
     good = (claims["stopped_by"] == "proof") == (status in {"optimal", "infeasible"})
     need(good, f"stopped_by is {claims['stopped_by']}, status {status}", Refuted)
@@ -820,7 +833,7 @@ def searched(claims: dict[str, Any]) -> None:
         good = known and (ends[0] - ends[1]) / max(1, abs(best)) <= gap
         need(good, "stopped_by is gap, but what is certified is not that near", Refuted)
     moments, plans, bounds = [[p[i] for p in trace if p[i] is not None] for i in range(3)]
-    counted = settings.get("work_limit") is not None  # then moments are units of work
+    counted = settings.get("work_limit") is not None  # then times are in units of work
     late = moments and not counted and moments[-1] > claims["seconds"] + ROUNDED
     need(moments == sorted(moments) and not late, "the trace's moments are not in order", Refuted)
     need(not plans or min(plans) == best, "the trace reports another best plan", Refuted)
@@ -830,7 +843,7 @@ def searched(claims: dict[str, Any]) -> None:
 
 
 def verdict(claims: dict[str, Any], planned: bool) -> str:
-    """What is certified and what is a solver's word, if the claims follow from plan and proof."""
+    """The verdict in words, if the claims follow from plan and certificate."""
     objective, bound, status = claims["objective"], claims["bound"], claims["status"]
     certificate, source = claims["certificate"], claims["bound_source"] or {}
     proved = (certificate or {}).get("target")
@@ -867,7 +880,7 @@ WORDS = {Refuted: ("refuted", 1), Unreadable: ("unreadable", 2), NotChecked: ("n
 
 
 def opened(document: Any, what: str) -> Any:
-    """A plan.json with its parts unpacked and as fingerprinted; any other document as it is."""
+    """A plan.json with its parts unpacked and their fingerprints checked; others unchanged."""
     if type(document) is not dict or document.get("format") != "milp-planner-plan/1":
         return document
     need(PLAN(document), f"{what} is not as the page of plan.json says")
@@ -878,16 +891,16 @@ def opened(document: Any, what: str) -> Any:
             need(type(part) is dict, f"{what}: {name} is no object")
         document[name] = part
     made = {name: digest([document[name]]) for name in PARTS[:3]}
-    made["instance"] = document["outcome"].get("instance")  # which is compared with the instance
+    made["instance"] = document["outcome"].get("instance")  # compared with the instance by Case
     wrong = [name for name in made if document["fingerprints"][name] != made[name]]
     need(not wrong, f"{what}: {', '.join(wrong)} does not match its fingerprint")
     return document
 
 
 def main(paths: list[str]) -> int:
-    """Check files; exit with 0: a verdict, 1: a claim is refuted, 2: the input cannot be read,
-    3: not checked, because it takes too long or too much memory."""
-    gc.disable()  # nothing here is cyclic, and there are millions of objects
+    """Check files. Exit codes: 0 a verdict, 1 a claim is refuted, 2 the input cannot be read,
+    3 not checked, because it takes too long or too much memory."""
+    gc.disable()  # there are millions of objects and no cycles
     try:
         need(len(paths) in (1, 2), "give plan.json, or an outcome and its instance")
         files = [parse(Path(path), f"{path!a:.60}") for path in paths]

@@ -1,7 +1,7 @@
 """The certificate: a tree of cases and the multipliers that close them (docs/proof.md).
 
-Only how it is written down; :mod:`formulations.proof` makes certificates, and the checker judges
-them.
+This module only reads and writes it; :mod:`formulations.proof` makes certificates, and the checker
+judges them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ VERSION = 3
 
 @dataclass(frozen=True)
 class Certificate:
-    """A proof that every plan costs ``target`` or more, or that there is none.
+    """A proof that every plan costs at least ``target``, or that there is no plan.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Certificate:
     target : int or None
         None for ``infeasible``.
     vectors : tuple of list of dict
-        Rows and how often they count, as they stand in the file.
+        Rows with their multipliers, in the form of the file.
     nodes : tuple of dict
         Cases, the root first.
     """
@@ -50,14 +50,14 @@ def certificate_to_dict(certificate: Certificate) -> dict[str, object]:
 
 
 def certificate_from_dict(data: object, what: str = "certificate") -> Certificate:
-    """Read a certificate back: its outline only, what it says is for the checker.
+    """Read a certificate. Only its outline is validated; the checker judges the rest.
 
-    ``what`` names the file in error sentences.
+    ``what`` names the file in error messages.
 
     Raises
     ------
     InstanceError
-        For another version or kind, or where keys or lists are not those of the page.
+        For another version or kind, or unexpected keys or lists.
     """
     if not isinstance(data, Mapping):
         raise InstanceError(f"{what}: a certificate must be an object, found {data!r}")

@@ -1,4 +1,4 @@
-"""Attach to an Outcome what can be certified of it."""
+"""Attach certificates to Outcomes."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from formulations.result.outcome import BoundSource, Outcome, Status, StoppedBy
 from formulations.result.verify import CHECKING, READING, certifies
 from formulations.settings import Settings
 
-#: Where a bound that a certificate proves comes from.
+#: Source of a bound that a certificate proves.
 CERTIFICATE = BoundSource("certificate", exact=True)
-#: A proof is given this however little time is left.
+#: Seconds that a proof gets even if less time is left.
 LEAST_SECONDS = 0.5
-#: Share of the time limit kept for a proof and the most seconds of it: on one machine, where trees
+#: Share of the time limit reserved for a proof, and the most seconds: on one machine, where trees
 #: are small, and on several.
 KEEP, MOST_SECONDS = (0.05, 0.15), (5.0, 30.0)
-#: Of the time for a proof, what finding it may take: checking its cases takes up to the rest.
+#: Share of a proof's time that finding it may take; checking its cases takes up to the rest.
 FINDING = 0.7
 
 
 def kept_to_prove(instance: Instance, settings: Settings) -> float:
-    """Seconds of a solve that should be left for :func:`certify` where nothing is proved before."""
+    """Seconds to reserve for :func:`certify` in a solve that has proved nothing before."""
     if not settings.certificate or settings.work_limit is not None:
         return 0.0
     several = len(instance.machines) > 1
@@ -32,27 +32,28 @@ def kept_to_prove(instance: Instance, settings: Settings) -> float:
 
 
 def seconds_to_check(instance: Instance, first: bool) -> float:
-    """What the check of a certificate takes, about; before the first, the instance is read."""
+    """About the seconds that checking a certificate takes, with reading the instance the first
+    time."""
     return instance.num_options * (CHECKING + (READING if first else 0.0))
 
 
 def certify(instance: Instance, outcome: Outcome, seconds: float | None = None) -> Outcome:
-    """Attach the best certificate that is found in the time.
+    """Attach the best certificate found in time.
 
-    A feasible outcome gets a bound (which also becomes ``bound`` when that is missing or weaker),
-    an infeasible one a proof that there is no plan.
+    A feasible outcome gets a bound, which also becomes ``bound`` if that is missing or lower; an
+    infeasible outcome gets a proof that there is no plan.
 
     Parameters
     ----------
     instance : Instance
     outcome : Outcome
     seconds : float, optional
-        For all of it, the check included.
+        For finding and checking the certificate.
 
     Returns
     -------
     Outcome
-        The same with ``certificate`` and ``certified_bound``; unchanged where none was found.
+        With ``certificate`` and ``certified_bound``; unchanged if none was found.
     """
     if seconds is not None:
         check = seconds_to_check(instance, first=outcome.certified_bound is None)
@@ -67,10 +68,10 @@ def certify(instance: Instance, outcome: Outcome, seconds: float | None = None) 
 
 
 def raised(instance: Instance, outcome: Outcome) -> Outcome:
-    """The outcome's own certificate with the plan's cost as its target, where that closes too.
+    """The outcome's own certificate with the plan's cost as its target, if it closes for that too.
 
-    A certificate is made for the best plan of its moment; for one found later its multipliers may
-    do as they are, and the check tells.
+    A certificate is made for the best plan at that time. The same multipliers may also prove that a
+    plan found later is optimal.
     """
     certificate, objective = outcome.certificate, outcome.objective
     if certificate is None or objective is None or certificate.target in (None, objective):
@@ -84,7 +85,7 @@ def with_certificate(
     certificate: Certificate,
     accepts: Callable[[Instance, Certificate], bool] = certifies,
 ) -> Outcome:
-    """Attach a bound certificate, if the checker accepts it and none that proves more is there."""
+    """Attach a bound certificate if the checker accepts it and it beats the outcome's own."""
     known, bound = outcome.certified_bound, certificate.target
     if bound is None or (known is not None and known >= bound):
         return outcome

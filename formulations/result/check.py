@@ -1,7 +1,7 @@
-"""The solver-free check: is a placement allowed, and what does it cost?
+"""The solver-free check: is a placement feasible, and what does it cost?
 
-Everything is recomputed from the Instance in integers. No formulation may hand out a placement
-that :func:`check` rejects, and no objective but the one computed here is ever shown.
+Everything is recomputed from the Instance in integers. No formulation may return a placement that
+:func:`check` rejects, and every objective that is shown is the one computed here.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from formulations.result.placement import Placement, same_ranks
 
 @dataclass(frozen=True, eq=False)
 class Loads:
-    """What a placement puts where.
+    """The loads of a placement.
 
     Attributes
     ----------
     cost : int64 array [ranks, phases]
     unplaced_cost : int64 array [phases]
-        Cost of ``CLUSTER`` blocks, which counts in ``total`` only.
+        Cost of ``CLUSTER`` blocks, which counts only towards ``total``.
     use : list [resources] of int64 array [places]
     """
 
@@ -33,8 +33,8 @@ class Loads:
     use: list[IntArray]
 
     def peaked(self, objective: Objective) -> IntArray:
-        """Cost of every rank as the objective takes its peaks, int64 array [ranks, peaks]: one a
-        phase under ``step_time``, else one of all."""
+        """Cost of every rank for each peak of the objective, int64 array [ranks, peaks]: one peak
+        for each phase under ``step_time``, else a single one over all phases."""
         if objective == Objective.STEP_TIME:
             return self.cost
         return self.cost.sum(axis=1, keepdims=True)
@@ -59,7 +59,7 @@ class Verdict:
 
     @property
     def feasible(self) -> bool:
-        """Whether nothing is violated."""
+        """Whether no constraint is violated."""
         return not self.violations
 
 
@@ -106,7 +106,7 @@ def compute_loads(
 ) -> Loads:
     """Sum cost and use of every shard at its place (the placement must be well formed).
 
-    With ``tables``, of these only.
+    With ``tables``, only of these.
     """
     entries, ranks = [], []
     off_entries: list[int] = []
@@ -156,7 +156,7 @@ def _chosen_blocks(
 
 
 def gather(instance: Instance, index: int, per_rank: IntArray, off: int) -> IntArray:
-    """Use of one resource at its places, from use [ranks, resources] and what is on no rank."""
+    """Use of one resource at its places, from use [ranks, resources] and the use on no rank."""
     scope = instance.resources[index].scope
     if scope == Scope.RANK:
         return per_rank[:, index]
@@ -228,7 +228,7 @@ def _pinned(pin: Pin, placement: Placement) -> bool:
 
 
 def moved_tables(instance: Instance, placement: Placement) -> list[int]:
-    """Tables of ``current`` whose option or ranks (as multisets a block) differ."""
+    """Tables of ``current`` whose option or ranks (each block as a multiset) differ."""
     return [
         now.table
         for now in instance.current

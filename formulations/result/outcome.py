@@ -1,4 +1,4 @@
-"""The Outcome: what every formulation returns, with an objective it did not compute itself."""
+"""The Outcome, which every formulation returns; its objective is recomputed by the check."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from formulations.settings import TracePoint
 
 
 class Status(StrEnum):
-    """What is known about the answer."""
+    """What is known of the optimum."""
 
     OPTIMAL = "optimal"
     FEASIBLE = "feasible"
@@ -43,14 +43,14 @@ def gap_between(objective: int | None, bound: int | None) -> float | None:
 
 
 def within_gap(objective: int | None, bound: int | None, gap: float) -> bool:
-    """Whether a plan is this near to a bound; a gap of 0 asks nothing, so nothing is."""
+    """Whether a plan is within a gap of the bound; False for a gap of 0, which stops nothing."""
     between = gap_between(objective, bound)
     return gap > 0.0 and between is not None and between <= gap
 
 
 @dataclass(frozen=True)
 class BoundSource:
-    """Which method a bound comes from.
+    """The method that a bound comes from.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class BoundSource:
 
 @dataclass(frozen=True)
 class GoalReached:
-    """What a plan reaches in one of the goals after its objective.
+    """The value that a plan reaches for one of the goals after the objective.
 
     Attributes
     ----------
@@ -75,13 +75,13 @@ class GoalReached:
     scope : str
         ``rank`` or ``machine`` of ``even_memory``, else empty.
     value : int
-        Less is better: thousandths of the capacity of the fullest place, rounded up
-        (``even_memory``); units of use (``host_memory``); how many (``shards``, ``moves``);
-        units of cost (``total``).
+        To be minimised: thousandths of the capacity of the fullest place, rounded up
+        (``even_memory``); units of use (``host_memory``); a count (``shards``, ``moves``); units of
+        cost (``total``).
     bound : int or None
-        No plan within the objective, and as good in all goals before, is below it.
+        Lower bound for plans that are as good in the objective and all earlier goals.
     met : bool
-        Whether the value is as low as that, or low enough to count no more.
+        Whether the value equals the bound, or is so low that less does not matter.
     """
 
     goal: str
@@ -102,27 +102,27 @@ class Outcome:
     formulation : str
     placement : Placement or None
     objective : int or None
-        Of the instance's objective, recomputed by :func:`formulations.result.check.check`.
+        In the instance's objective, recomputed by :func:`formulations.result.check.check`.
     objectives : dict
         All three objectives of the placement; empty without one.
     bound : int or None
-        No plan can cost less (subject to ``bound_source``).
+        No plan costs less, according to ``bound_source``.
     bound_source : BoundSource or None
     certificate : Certificate or None
     certified_bound : int or None
-        What the certificate proves by itself.
+        The bound that the certificate proves.
     seconds : float
     trace : tuple of TracePoint
     solver, version : str
     settings : dict
     note : str
-        One sentence for people: why nothing was found, what was relaxed.
+        One sentence for people, such as why nothing was found.
     detail : dict
-        Anything a formulation adds (JSON values).
+        Further results of the formulation (JSON values).
     goals : tuple of GoalReached
-        The goals after the objective, in order; empty where none was pursued.
+        The goals after the objective, in order; empty if none was pursued.
     before_goals : int or None
-        Objective of the best plan, where the plan costs more for the sake of a goal.
+        Objective of the best plan, if this plan costs more for the sake of a goal.
     """
 
     status: Status
@@ -156,13 +156,13 @@ class Outcome:
 
     @property
     def proved_bound(self) -> int | None:
-        """The bound where it was derived in integers, else what the certificate proves."""
+        """The bound if it was derived in integers, else the certified bound."""
         exact = self.bound_source is not None and self.bound_source.exact
         return self.bound if exact else self.certified_bound
 
     @property
     def closed(self) -> bool:
-        """Whether objective and bound prove a plan optimal: equal, and derived in integers."""
+        """Whether objective and bound are equal, and the bound was derived in integers."""
         return self.objective is not None and self.proved_bound == self.objective
 
 
@@ -175,15 +175,15 @@ def found(
     bound_source: BoundSource | None = None,
     **rest: object,
 ) -> Outcome:
-    """An Outcome with a placement: objective recomputed, status derived from the bound.
+    """An Outcome with a placement; the objective is recomputed, the status follows from the bound.
 
     Raises
     ------
     InternalError
         When the check rejects the placement.
 
-    A bound above the objective proves nothing but its own falsity:
-    :func:`formulations.solve.solve` hands out neither. (In floating point it is clipped.)
+    A bound above the objective must be wrong, and :func:`formulations.solve.solve` discards it;
+    a bound in floating point is lowered to the objective.
     """
     verdict = check(instance, placement)
     if not verdict.feasible:
@@ -221,7 +221,7 @@ def with_plan(instance: Instance, outcome: Outcome, plan: Placement, most: int |
 
 
 def why_stopped(clock: Clock) -> StoppedBy:
-    """Which of its reasons to stop a clock that is over has."""
+    """The reason for which a clock that is over has stopped."""
     if clock.interrupted():
         return StoppedBy.INTERRUPTED
     counted = clock.counts and clock.seconds_left() > 0.0
@@ -234,7 +234,7 @@ def nothing(formulation: str, stopped_by: StoppedBy, note: str = "", **rest: obj
 
 
 def infeasible(formulation: str, source: BoundSource, note: str = "", **rest: object) -> Outcome:
-    """An Outcome that proves there is no placement; ``source`` says who proved it."""
+    """An Outcome for an instance without a plan; ``source`` says which method proved it."""
     return Outcome(
         Status.INFEASIBLE, StoppedBy.PROOF, formulation, bound_source=source, note=note
     ).with_(**rest)
@@ -246,22 +246,22 @@ def certified_gap(outcome: Outcome) -> float | None:
 
 
 def near_enough(outcome: Outcome, gap: float) -> bool:
-    """Whether an outcome is certified to a gap; what it gave up for goals does not count."""
+    """Whether an outcome is certified to a gap, not counting what it gave up for goals."""
     given = outcome.before_goals
     best = outcome.objective if given is None else given
     return within_gap(best, outcome.certified_bound, gap)
 
 
 def standing(outcome: Outcome) -> str:
-    """A status with what is behind it.
+    """The status, and how it was proved.
 
     Returns
     -------
     str
         ``certified optimal``; ``optimal by cpsat, certified to 0.31%``; ``feasible, certified to
         4.2%``; ``certified infeasible``; ``infeasible by cpsat``; ``unknown``. *Certified to x%*
-        says that no plan is better by more than x% of the objective, as ``verify`` re-derives; x
-        is rounded up. Where the best plan is proved and this one costs more for the sake of a goal:
+        means that no plan is better by more than x% of the objective, rounded up, which ``verify``
+        re-derives. If the optimum is proved and this plan costs more for the sake of a goal:
         ``certified optimal but for 0.006% given up for goals``.
     """
     status, source = outcome.status, outcome.bound_source
@@ -284,12 +284,12 @@ def standing(outcome: Outcome) -> str:
     return f"optimal{by} {but_for}, {_share(outcome)}"
 
 
-#: To two digits.
+#: Rounded to two digits.
 _ROUNDED_UP = Context(prec=2, rounding=ROUND_CEILING)
 
 
 def without_share(told: str) -> str:
-    """A :func:`standing` as it stands beside a certified gap: ``optimal by cpsat``."""
+    """A :func:`standing` without the certified gap, to be shown beside it: ``optimal by cpsat``."""
     return told.partition(",")[0]
 
 

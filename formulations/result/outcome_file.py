@@ -71,14 +71,14 @@ def tables_to_dict(instance: Instance, placement: Placement) -> dict[str, Any]:
 def outcome_from_dict(instance: Instance, document: Any, what: str = "outcome") -> Outcome:
     """Rebuild an Outcome from its document.
 
-    Claims (objective, bound, status) are kept as written: :func:`formulations.result.verify.verify`
-    is who judges them.
+    Claims (objective, bound, status) are kept as written;
+    :func:`formulations.result.verify.verify` judges them.
 
     Raises
     ------
     InstanceError
-        When a field is malformed, names a table or option the instance does not have, or says that
-        the outcome answers another instance.
+        When a field is malformed, names a table or option that the instance does not have, or says
+        that the outcome belongs to another instance.
     """
     top = Reader(document, what, _KEYS)
     ours = {k: v for k, v in document.items() if k not in ("certificate", "settings")}
@@ -156,7 +156,7 @@ def _point(top: Reader, index: int, value: Any) -> TracePoint:
 
 
 def _list(top: Reader, key: str) -> list[Any]:
-    return top.items(key) if top.has(key) else []  # older files have none
+    return top.items(key) if top.has(key) else []  # missing in older files
 
 
 def _goal(top: Reader, index: int, value: Any) -> GoalReached:

@@ -13,7 +13,7 @@ from formulations.instance.assigning import assigned
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """One choice for every table.
+    """An option and its ranks for every table.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ def same_ranks(a: Sequence[Sequence[int]], b: Sequence[Sequence[int]]) -> bool:
 
 
 def current_plan(instance: Instance) -> Placement | None:
-    """The plan in production, where it covers every table and can still be."""
+    """The plan in production, if it covers every table and all its options still exist."""
     if len(instance.current) != instance.num_tables or not instance.num_tables:
         return None
     now = sorted(instance.current, key=lambda c: c.table)

@@ -1,4 +1,4 @@
-"""Re-derive what an Outcome claims, with no solver: feasibility, objective, certified bound."""
+"""Re-derive the claims of an Outcome without a solver: feasibility, objective, certified bound."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from formulations.result.check import check
 from formulations.result.outcome import Outcome, Status, StoppedBy, near_enough
 from formulations.result.outcome_file import outcome_to_dict
 
-#: Seconds of a trace point and of the outcome are rounded apart.
+#: The seconds of trace points and of the outcome are rounded separately.
 _ROUNDING = 0.01
 #: Seconds an option that the checker takes to read an instance, and to check a certificate without
 #: cases; measured on a slow day.
@@ -28,14 +28,14 @@ _LONG = "the certificate takes more steps than the checker gives it"
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim of an Outcome and whether it was re-derived.
+    """A claim of an Outcome, and whether it was re-derived.
 
     Attributes
     ----------
     name : str
         ``placement``, ``objective``, ``certified bound``, ``bound``, ``gap``, ``status``, …
     ok : bool or None
-        None: consistent, but only the solver's word stands behind it.
+        None: consistent, but it rests on the solver alone.
     text : str
         One sentence for people.
     """
@@ -53,10 +53,10 @@ class Verification:
     ----------
     claims : tuple of Claim
     unchecked : tuple of str
-        Why some claims were not judged, so that they may be right or wrong: such as a certificate
-        that takes more steps than the checker gives it.
+        Why some claims could not be judged and may be right or wrong, for example because the
+        certificate needs more steps than the checker allows.
     restrictions : tuple of str
-        What the instance asks for that its inputs do not: the claims are about that question.
+        Restrictions of the instance that its inputs do not have; the claims hold subject to them.
     """
 
     claims: tuple[Claim, ...]
@@ -65,7 +65,7 @@ class Verification:
 
     @property
     def refuted(self) -> bool:
-        """Whether some claim is not so."""
+        """Whether some claim is false."""
         return any(claim.ok is False for claim in self.claims)
 
     @property
@@ -75,7 +75,7 @@ class Verification:
 
     @property
     def exit_code(self) -> int:
-        """1: refuted; 3: not checked; 0: all that is claimed follows (docs/outcome.md)."""
+        """1: refuted; 3: not checked; 0: all claims follow (docs/outcome.md)."""
         return 1 if self.refuted else 3 if self.unchecked else 0
 
 
@@ -86,9 +86,9 @@ def verify(instance: Instance, outcome: Outcome, case: checker.Case | None = Non
     ----------
     instance : Instance
     outcome : Outcome
-        Usually read from a file: nothing in it is trusted.
+        Usually read from a file; nothing in it is trusted.
     case : checker.Case, optional
-        The checker's own reading of that file; made from the Outcome where it is not given.
+        The checker's own reading of that file; by default it is made from the Outcome.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def verify(instance: Instance, outcome: Outcome, case: checker.Case | None = Non
     Raises
     ------
     InstanceError
-        When the certificate is malformed, or the Outcome is none that a file can hold.
+        When the certificate is malformed, or a file could not hold the Outcome.
     """
     case, unchecked = case or _case(instance, outcome), tuple[str, ...]()
     try:
@@ -152,7 +152,7 @@ def holds(instance: Instance, outcome: Outcome) -> bool:
 
 
 def refuted_by_the_checker(case: checker.Case, closes: bool = False) -> list[Claim]:
-    """What the checker refutes, of the certificate only if asked whether it ``closes``."""
+    """The claims that the checker refutes; with ``closes`` it also judges the certificate."""
     try:
         case.follows()
         if closes:
@@ -165,7 +165,7 @@ def refuted_by_the_checker(case: checker.Case, closes: bool = False) -> list[Cla
 
 
 def _case(instance: Instance, outcome: Outcome) -> checker.Case:
-    """The checker's reading of an Outcome that comes from no file."""
+    """The checker's reading of an Outcome that was not read from a file."""
     try:
         return checker.Case(_as_read(instance), outcome_to_dict(instance, outcome))
     except checker.Unreadable as error:
@@ -196,9 +196,9 @@ def _equal(name: str, claimed: int | None, actual: int | None) -> Claim:
 
 
 def certifies(instance: Instance, certificate: Certificate) -> bool:
-    """Whether the checker, which shares no line with the prover, accepts the certificate.
+    """Whether the checker, which shares no code with the prover, accepts the certificate.
 
-    Not so where it takes the checker more steps than it gives a certificate.
+    False also if the certificate needs more steps than the checker allows.
 
     Raises
     ------
@@ -216,7 +216,7 @@ def certifies(instance: Instance, certificate: Certificate) -> bool:
 
 
 def _closes(case: checker.Case) -> bool:
-    """Whether the certificate of a case leaves nothing open."""
+    """Whether the certificate of a case closes every node."""
     with uncollected():
         try:
             case.closes()
@@ -227,7 +227,7 @@ def _closes(case: checker.Case) -> bool:
 
 @lru_cache(maxsize=1)
 def _as_read(instance: Instance) -> checker.Instance:
-    """The checker's reading of an instance's file, kept for the next certificate."""
+    """The checker's reading of an instance's file, cached for the next certificate."""
     return checker.Instance(instance_to_dict(instance))
 
 
@@ -293,7 +293,7 @@ def _status(instance: Instance, outcome: Outcome) -> Claim:
 
 
 def _search(outcome: Outcome) -> Iterator[Claim]:
-    """How it was found cannot be re-derived, but it must not contradict what was found."""
+    """Reports of the search cannot be re-derived, but must not contradict the result."""
     proved = outcome.status in (Status.OPTIMAL, Status.INFEASIBLE)
     if proved != (outcome.stopped_by == StoppedBy.PROOF):
         text = f"{outcome.stopped_by.value}, although the status is {outcome.status.value}"
@@ -312,7 +312,7 @@ def _gap_asked(outcome: Outcome) -> float:
 
 def _faults(outcome: Outcome) -> Iterator[tuple[str, bool]]:
     moments = [p.seconds for p in outcome.trace]
-    counted = outcome.settings.get("work_limit") is not None  # then moments are units of work
+    counted = outcome.settings.get("work_limit") is not None  # then times are in units of work
     late = bool(moments) and not counted and moments[-1] > outcome.seconds + _ROUNDING
     yield "its moments are not in order", moments != sorted(moments)
     yield "it goes on after the end", late
