@@ -97,7 +97,8 @@ def json_text(value: object) -> str:
 
 
 def check_writable(*paths: str | Path | None) -> None:
-    """Refuse output paths early, before any work is spent on their content; None is none.
+    """Refuse output paths early, before any work is spent on their content; None stands for no
+    path.
 
     BadInput when one is a folder or a name the system does not take, or its folder is absent or not
     writable.

@@ -48,8 +48,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         list[str] | None,
         option(
             "--peak RANK=SIZE",
-            "Peak of HBM measured on a rank under today's plan, such as 0=187.2GiB, to be shown "
-            "beside the predicted one; may be repeated.",
+            "Peak of HBM measured on a rank under today's plan, such as 0=187.2GiB; it is shown "
+            "next to the predicted peak. May be repeated.",
         ),
     ] = None,
     steps: StepsOption = None,
@@ -58,9 +58,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 ) -> None:
     """Judge the plan you run today.
 
-    Does it fit, how far from the best can it be at most, and which ranks are to blame? -o writes
-    the best plan found. --peak shows what was measured beside the ledger. Exit code 1 if today's
-    plan does not fit.
+    Does it fit, how far can it be from the optimum, and which ranks are to blame? -o writes the
+    best plan found. --peak compares measured peaks of memory with predicted ones. Exit code 1 if
+    today's plan does not fit.
     """
     import milp_planner
     from milp_planner.features.audit.facts import audit_of, draw_audit
@@ -107,7 +107,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
 
 def _peak(text: str) -> tuple[int, int]:
-    """Rank and bytes of ``RANK=SIZE``."""
+    """Parse ``RANK=SIZE`` into rank and bytes."""
     rank, equals, size = text.partition("=")
     if not (equals and rank.isascii() and rank.isdecimal()):
         raise BadInput(f"--peak: found {text!r}; allowed: RANK=SIZE, such as 0=187.2GiB")
@@ -115,7 +115,7 @@ def _peak(text: str) -> tuple[int, int]:
 
 
 def _fit(audit: Audit, peaks: list[tuple[int, int]], name: str) -> Fit | None:
-    """Measured beside predicted, of today's plan; None without a peak."""
+    """Measured and predicted peaks of today's plan; None if none was measured."""
     from milp_planner.features.fit_memory.call import Reading, fit_memory
 
     if not peaks:

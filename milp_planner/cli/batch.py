@@ -1,4 +1,4 @@
-"""``milp-planner batch``: a suite of scenarios, run in parallel, kept and resumed."""
+"""``milp-planner batch``: run a suite of scenarios in parallel; a run can be resumed."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     kept = find_cache(cache, no_cache)
     found, folder = find_suite(suite)
     if query is not None:
-        _answer(output, query)  # a mistake in it is found before anything is solved
+        _answer(output, query)  # mistakes are reported before anything is solved
     with _terminated_as_interrupted(), _progress(found.name) as note:
         batch = run_batch(
             found, output, folder=folder, engine=engine.value, workers=workers, address=address,
@@ -139,7 +139,7 @@ def _show(batch: Batch, rows: list[dict[str, Any]] | None, folder: Path) -> None
 
 @contextmanager
 def _progress(name: str) -> Iterator[Callable[[dict[str, Any] | None, int, int], None]]:
-    """A bar with the time left, on a terminal."""
+    """A progress bar with the time left, on a terminal."""
     err = console.err()
     if not err.is_terminal:
         yield lambda *_: None
@@ -172,7 +172,7 @@ def _progress(name: str) -> Iterator[Callable[[dict[str, Any] | None, int, int],
 
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """A polite kill is a Ctrl-C: processes are ended, results stay."""
+    """Treat SIGTERM like Ctrl-C: end the worker processes and keep the results."""
 
     def stop(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt

@@ -89,8 +89,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """Measure this machine's memory tiers and training steps and write a hardware profile.
 
     Times lookups in every mode, launch overhead and whole training steps, and fits a profile for
-    plan --profile. What is too noisy, or contradicts the rest, is left out and named. Exit code 1,
-    with nothing written, if nothing is left.
+    plan --profile. Measurements that are too noisy, or contradict the others, are left out and
+    listed. Exit code 1, with nothing written, if none is left.
     """
     measuring = given(context, "device", "quick", "threads", "seed")
     if raw is not None and measuring:
@@ -141,7 +141,7 @@ def _measure(
 
 
 def _fit(raw: Path, base: str | None, max_spread: float, target: Path | None, json: bool) -> None:
-    """Fit a sweep of somebody's and write the profile."""
+    """Fit a sweep that was measured elsewhere and write the profile."""
     from milp_planner.features.calibrate.result import profile_text
     from milp_planner.features.calibrate.sweep import fitted_profile, read_sweep
     from milp_planner.pricing.profile import load_profile

@@ -1,4 +1,4 @@
-"""``milp-planner check`` and ``verify``: what is wrong with inputs, and with what a plan claims."""
+"""``milp-planner check`` and ``verify``: find mistakes in inputs, and false claims of plans."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def check(
     profile: options.ProfileOption = None,
     json: options.JsonOption = False,
 ) -> None:
-    """List everything that is wrong with a model and a cluster, without solving.
+    """List all mistakes in a model and a cluster, without solving.
 
     Prints one line per problem: file and line, field, what was found, what is allowed. Exit code 2
     if there are any. Values that cannot be read (1e6, a field written twice) are reported before
-    fields are checked. Where there are no problems, warns of what is surely or likely not meant: a
+    fields are checked. If there are no problems, warns of values that are probably not intended: a
     table that fits nowhere, a share in place of a percentage, a size in another unit. --json prints
     a list of objects with level (problem or warning), file, line, field and message.
     """
@@ -67,8 +67,8 @@ def verify(
     """Re-derive a plan's claims without a solver.
 
     Feasibility, objective and certified bound are recomputed from the instance alone. Exit code 1
-    if any claim is refuted, 3 if one was not checked: the certificate takes more steps than the
-    checker gives it, or another version wrote the plan and priced it otherwise.
+    if a claim is refuted, 3 if a claim could not be checked: the certificate needs more steps than
+    the checker allows, or another version wrote the plan and priced it differently.
     """
     from milp_planner import verify
     from milp_planner.features.verify import draw_claims, verification_to_dict

@@ -1,4 +1,4 @@
-"""Where output goes: JSON or drawings to stdout, progress and warnings to stderr."""
+"""Output: JSON or drawings go to stdout, progress and warnings to stderr."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def err() -> Console:
 
 
 def _console(**options: bool) -> Console:
-    """A console that prints names as they are: no markup, no emoji codes, no escape sequences."""
+    """A console that prints text literally, without markup, emoji codes or escape sequences."""
     from rich.console import Console, ConsoleOptions
     from rich.segment import Segment
 
@@ -50,7 +50,7 @@ def tell(
     json: bool, value: Callable[[], object], drawn: Callable[[], Iterable[RenderableType]],
     *written: Path | None,
 ) -> None:  # fmt: skip
-    """Answer as JSON, or drawn and with the files that were written; None is none."""
+    """Print the answer as JSON, or draw it and name the files that were written."""
     if json:
         emit_json(value())
         return

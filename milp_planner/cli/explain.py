@@ -1,4 +1,4 @@
-"""``milp-planner explain``: why this plan, what memory buys, what it takes to change it."""
+"""``milp-planner explain``: why this plan, what more memory would buy, what a change takes."""
 
 from __future__ import annotations
 
@@ -99,9 +99,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """Explain a plan.
 
     Answers why each table is where it is and what the alternatives cost, what more memory would
-    buy, which smallest cluster is enough, what it takes to change the plan, and how wrong a price
-    can be. Every figure comes from a solve or is marked as a bound. --today shows what the first
-    moves from the plan you run would gain. -o writes the plan found by replan (at its largest
+    buy, which smallest cluster suffices, what it takes to change the plan, and by how much prices
+    may be wrong. Every figure comes from a solve or is marked as a bound. --today shows what the
+    first moves from the plan you run would gain. -o writes the plan found by replan (at its largest
     limit). If why finds a better plan than PLAN, it is written next to PLAN.
     """
     from milp_planner.cli import explain_asked
@@ -165,7 +165,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
 
 def _keep(better: Plan, target: Path) -> None:
-    """A plan that turned up better than the one asked about is not lost."""
+    """Write the better plan that explain found on the way, if there is one."""
     from milp_planner.plans.plan_file import write_plan
 
     write_plan(better, target)
@@ -190,7 +190,7 @@ def _show(read: Plan, answers: Answers, everything: bool, json: bool) -> None:
 
 
 def _check_output(questions: list[str], output: Path | None) -> None:
-    """Refuse -o where no plan would be written."""
+    """Refuse -o if no question finds a plan to write."""
     if output is None:
         return
     if "replan" not in questions:

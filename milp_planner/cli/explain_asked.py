@@ -1,4 +1,4 @@
-"""What ``explain`` and ``report`` are asked: their options, and the questions read from them."""
+"""The questions of ``explain`` and ``report``: their options, and how these are parsed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from milp_planner.plans.placement import Plan
 
-#: The question that each option is for.
+#: The question that each option belongs to.
 _FOR = {
     "table": "why", "alternatives": "why", "extra": "staircase", "over": "frontier",
     "budgets": "frontier", "within": "frontier", "csv": "frontier", "target": "smallest",
@@ -25,12 +25,12 @@ _FOR = {
 }  # fmt: skip
 
 
-#: Budgets of one frontier, and bytes of one, at most.
+#: Most budgets of one frontier, and most bytes of a budget.
 MOST_BUDGETS, MOST_MEMORY = 200, 2**50
 
 
 def refuse_strays(context: typer.Context, questions: list[str]) -> None:
-    """Refuse options for a question that is not asked, which would change nothing."""
+    """Refuse options of questions that are not asked, as they would have no effect."""
     asked = questions or ["why", "staircase"]
     for question in dict.fromkeys(_FOR.values()):
         names = [n for n, theirs in _FOR.items() if theirs == question and question not in asked]
@@ -40,7 +40,7 @@ def refuse_strays(context: typer.Context, questions: list[str]) -> None:
 
 
 def parse_questions(given: list[str]) -> list[str]:
-    """Names of questions, commas allowed."""
+    """Parse names of questions, separated by commas or given separately."""
     from milp_planner.features.explain.answers import QUESTIONS
     from milp_planner.inputs.problems import choice
 
@@ -52,7 +52,7 @@ def parse_questions(given: list[str]) -> list[str]:
 
 
 def parse_sizes(text: str, option: str) -> tuple[int, ...]:
-    """Signed sizes such as ``-10GB,5GiB``, or plain whole numbers."""
+    """Parse signed sizes such as ``-10GB,5GiB``, or plain whole numbers."""
     from milp_planner.inputs.quantities import parse_bytes
 
     found = []
@@ -66,7 +66,7 @@ def parse_sizes(text: str, option: str) -> tuple[int, ...]:
 
 
 def parse_over(text: str) -> tuple[str, ...]:
-    """Kinds of budgets, commas allowed."""
+    """Parse kinds of budgets, separated by commas or given separately."""
     from milp_planner.features.explain.frontier import MACHINES
     from milp_planner.inputs.problems import choice
 
@@ -78,7 +78,8 @@ def parse_over(text: str) -> tuple[str, ...]:
 
 
 def parse_budgets(text: str, over: Sequence[str]) -> tuple[int, ...] | int:
-    """How many budgets (``12``), sizes (``80GB,96GB``), or numbers of machines (``1,2,4``)."""
+    """Parse a number of budgets (``12``), sizes (``80GB,96GB``) or numbers of machines
+    (``1,2``)."""
     parts = [part.strip() for part in text.split(",")]
     numbers = all(part.isascii() and part.isdigit() for part in parts)
     if numbers and len(parts) == 1:
@@ -98,7 +99,7 @@ def parse_budgets(text: str, over: Sequence[str]) -> tuple[int, ...] | int:
 
 
 def parse_share(text: str, option: str) -> float:
-    """A percentage such as ``0.5%``."""
+    """Parse a percentage such as ``0.5%``."""
     number = text.strip().removesuffix("%")
     try:
         share = float(number) / 100
@@ -110,7 +111,7 @@ def parse_share(text: str, option: str) -> float:
 
 
 def parse_time(text: str) -> int:
-    """A time such as ``2.5ms`` in picoseconds."""
+    """Parse a time such as ``2.5ms`` into picoseconds."""
     from decimal import Decimal, InvalidOperation
 
     units = {"ms": 10**9, "us": 10**6, "µs": 10**6, "ns": 10**3, "ps": 1, "s": 10**12}
@@ -127,7 +128,7 @@ def parse_time(text: str) -> int:
 
 
 def parse_limits(text: str) -> tuple[tuple[int, ...], str]:
-    """Limits on what moves, and what they count: ``tables`` or ``bytes``."""
+    """Parse limits on moves; returns them and their unit, ``tables`` or ``bytes``."""
     parts = [part.strip() for part in text.split(",")]
     if all(part.isascii() and part.isdigit() for part in parts):
         return tuple(int(part) for part in parts), "tables"
@@ -138,7 +139,7 @@ def parse_limits(text: str) -> tuple[tuple[int, ...], str]:
 
 
 def write_steps(plans: Sequence[Plan], folder: Path, which: str | None) -> None:
-    """Plans after moves, in a folder: those that the table shows, those asked for, or all."""
+    """Write the plans after some moves to a folder: those of the table, those named, or all."""
     from milp_planner.features.explain.moves import FIRST
     from milp_planner.plans.plan_file import write_plan
 

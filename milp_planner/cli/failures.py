@@ -1,4 +1,4 @@
-"""What each kind of failure prints, and the exit code it means."""
+"""The message and exit code of each kind of failure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from milp_planner.errors import NEAREST, BadInput, PlannerError, printable
 
 OK, FALLS_SHORT, BAD_INPUT, NO_PLAN, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
-#: The base of all errors in arguments; typer ships or imports click depending on its version.
+#: Base class of all errors in arguments. Depending on its version, typer bundles or imports click.
 _USAGE_ERROR = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
 
 
@@ -25,21 +25,26 @@ KINDS = {
     BAD_INPUT: "bad_input", NO_PLAN: "no_plan", INTERNAL: "internal_error",
     INTERRUPTED: "interrupted",
 }  # fmt: skip
-"""What ``--json`` calls a failure, by its exit code."""
+"""Kind of a failure in ``--json``, by its exit code."""
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
-    """Whether a command line asks for machine output."""
+    """Whether a command line contains ``--json``."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     return "--json" in arguments[:end]
 
 
 def report(error: BaseException, as_json: bool = False) -> int:
-    """Tell a failure on stderr, one sentence, a bug with its traceback; return the exit code.
+    """Report a failure on stderr, in one sentence or, for a bug, with its traceback.
 
-    The system's refusals (a name it does not take, a full disk, no memory left) are foreseen. As
-    JSON it is one object, ``{"error": {"kind", "message", "exit_code"}}``, with ``problems`` for
-    bad input (as ``check`` lists them) and ``traceback`` for a bug.
+    Errors of the operating system (an invalid file name, a full disk, no memory left) are not bugs.
+    With ``--json`` one object is printed, ``{"error": {"kind", "message", "exit_code"}}``, with
+    ``problems`` for bad input (as ``check`` lists them) and ``traceback`` for a bug.
+
+    Returns
+    -------
+    int
+        Exit code.
     """
     if isinstance(error, typer.Exit):
         return int(error.exit_code)
@@ -61,7 +66,7 @@ def report(error: BaseException, as_json: bool = False) -> int:
 
 
 def _judged(error: BaseException) -> tuple[int, str, bool]:
-    """Exit code and sentence of a failure, and whether it was foreseen."""
+    """Exit code and message of a failure, and whether it was expected (not a bug)."""
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):
         return INTERRUPTED, "interrupted", True
     if isinstance(error, _USAGE_ERROR):
@@ -86,11 +91,11 @@ def _say_json(error: BaseException, code: int, message: str, foreseen: bool) -> 
 
 
 def open_streams() -> None:
-    """Give every standard stream somewhere to write, and characters that it can write."""
+    """Make every standard stream writable, with an encoding that can write all our output."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)
-        except OSError:  # closed by whoever started us: the next file opened would take its place
+        except OSError:  # closed by the parent process: the next file opened would take its number
             os.open(os.devnull, os.O_RDWR)
     sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8", closefd=False)
@@ -100,9 +105,9 @@ def open_streams() -> None:
 
 
 def close_output(code: int, as_json: bool = False) -> int:
-    """Flush standard output; the exit code, which is another where nothing can be written.
+    """Flush standard output and return the exit code, which changes if nothing can be written.
 
-    A reader that went away early (``| head``) is no failure.
+    A reader that closed the pipe early (``| head``) is no failure.
     """
     try:
         sys.stdout.flush()
@@ -127,7 +132,7 @@ def _usage(error: BaseException) -> str:
 
 
 def _mathematics(error: BaseException) -> tuple[int, str, bool]:
-    """Errors of ``formulations``, imported only now: they are loaded if they were raised."""
+    """Errors of ``formulations``; if one was raised, the package is already imported."""
     from formulations.errors import InstanceError, InternalError, MissingSolver
 
     if isinstance(error, (InstanceError, MissingSolver)):
@@ -142,18 +147,18 @@ def _mathematics(error: BaseException) -> tuple[int, str, bool]:
 
 
 def say(sentence: str) -> None:
-    """Write a line to stderr, in addition to an answer or instead of one."""
+    """Write a line to stderr."""
     with contextlib.suppress(OSError):  # stderr may be closed or full: the exit code remains
         print(f"milp-planner: {printable(sentence)}", file=sys.stderr)
 
 
 def _drop_output() -> None:
-    """Point standard output at nothing, so that the interpreter's last flush stays silent."""
+    """Redirect standard output to the null device, so that the last flush cannot fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def finish(status: str, interrupted: bool = False) -> None:
-    """Leave the command with the code of an Outcome's status, or 130; returning means 0."""
+    """Exit with the code of an Outcome's status, or 130 if interrupted; return if it is 0."""
     code = {"infeasible": FALLS_SHORT, "unknown": NO_PLAN}.get(status, OK)
     code = INTERRUPTED if interrupted else code
     if code != OK:

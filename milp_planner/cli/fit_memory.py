@@ -1,4 +1,4 @@
-"""``milp-planner fit-memory``: what a step needs outside the embeddings, from measured peaks."""
+"""``milp-planner fit-memory``: memory that a step needs outside the embeddings, from peaks."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def run(
     ],
     json: JsonOption = False,
 ) -> None:
-    """Fit what a step needs outside the embeddings to measured peaks.
+    """Fit the memory that a step needs outside the embeddings to measured peaks.
 
-    Shows measured beside predicted, and prints the reservation, the largest that any peak leaves,
-    as lines for the model's file.
+    Compares measured with predicted peaks, and prints the reservation that covers all of them, as
+    lines for the model's file.
     """
     from milp_planner.features.fit_memory.call import fit_memory
 
@@ -42,7 +42,7 @@ def run(
 
 
 def _readings(peaks: list[str]) -> list[Reading]:
-    """The peaks as given, every plan read once."""
+    """Parse the peaks; every plan is read once."""
     from milp_planner.features.fit_memory.call import Reading
     from milp_planner.plans.plan_file import read_plan
 
@@ -60,9 +60,9 @@ def _readings(peaks: list[str]) -> list[Reading]:
 
 
 def measured(text: str, size: str) -> int:
-    """Bytes of a measured size, rounded: people read 187.2GiB, which is no whole number.
+    """Parse a measured size, rounded to bytes, as 187.2GiB is no whole number of them.
 
-    ``text`` is what was given, for the sentence that refuses it.
+    ``text`` is the whole argument, for the error message.
     """
     try:
         return _bytes(size)
@@ -81,7 +81,7 @@ def _bytes(size: str) -> int:
 
 
 def draw(fit: Fit) -> list[RenderableType]:
-    """Measured beside predicted, and the lines to paste."""
+    """Draw measured and predicted peaks, and the lines to paste."""
     from rich.table import Table
 
     from milp_planner.drawing.units import show_bytes

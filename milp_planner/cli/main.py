@@ -31,12 +31,12 @@ class Command:
     name: str
     """As typed."""
     place: str
-    """Module of ``milp_planner.cli`` and its function with the command's options and docstring."""
+    """Module of ``milp_planner.cli`` and its function, which has the options and the help."""
     panel: str
-    """Heading under which ``--help`` lists it."""
+    """Heading under which ``--help`` lists the command."""
 
     def load(self) -> Callable[..., None]:
-        """Import the function behind the command (its module imports nothing heavy)."""
+        """Import the command's function (its module imports nothing heavy)."""
         module, function = self.place.split(":")
         command: Callable[..., None] = getattr(
             import_module(f"milp_planner.cli.{module}"), function
@@ -70,7 +70,7 @@ COMMANDS = (
 
 
 def build() -> typer.Typer:
-    """The application with every command of the table."""
+    """The application with every command in ``COMMANDS``."""
     app = typer.Typer(
         name="milp-planner",
         no_args_is_help=True,
@@ -87,7 +87,7 @@ def build() -> typer.Typer:
 
 
 def _telling(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, with a word for an interruption: Typer leaves without one."""
+    """The command with a message for an interruption, on which Typer exits silently."""
 
     @wraps(command)
     def told(*arguments: object, **options: object) -> None:
@@ -104,7 +104,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         result = build()(args=given, prog_name="milp-planner", standalone_mode=False)
-    except SystemExit:  # how Rich and Typer answer a reader that went away (`| head`)
+    except SystemExit:  # how Rich and Typer exit when the reader closed the pipe (`| head`)
         return failures.report(BrokenPipeError())
     except (Exception, KeyboardInterrupt) as error:
         return failures.report(error, failures.wants_json(given))

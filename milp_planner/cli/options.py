@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, so that they read alike everywhere."""
+"""Arguments and options that several commands share, so that all commands word them alike."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ObjectiveName(StrEnum):
-    """What is minimised."""
+    """The quantity to minimise."""
 
     TOTAL = "total"
     BUSIEST_RANK = "busiest_rank"
@@ -31,7 +31,7 @@ class ObjectiveName(StrEnum):
 
 
 def option(spec: str, help: str, parser: Callable[[Any], Any] | None = None) -> Any:
-    """An option as ``--help`` shows it: names and value, such as ``--output -o FILE``, and help."""
+    """An option, from its names and value as in ``--output -o FILE``, and its help."""
     *names, last = spec.split()
     taken = None if last.startswith("-") else last
     return typer.Option(
@@ -40,12 +40,12 @@ def option(spec: str, help: str, parser: Callable[[Any], Any] | None = None) -> 
 
 
 def argument(metavar: str, help: str) -> Any:
-    """An argument by its place."""
+    """A positional argument."""
     return typer.Argument(metavar=metavar, help=help)
 
 
 def positive(found: str | float) -> float:
-    """Parse a positive finite number; the sentence says what was found and what is allowed."""
+    """Parse a positive finite number."""
     try:
         value = float(found)
     except ValueError:
@@ -68,7 +68,7 @@ def percentage(found: str | float) -> float:
 
 
 def whole(least: int, most: int) -> Callable[[str | int], int]:
-    """A parser of whole numbers between two limits."""
+    """A parser for whole numbers from ``least`` to ``most``."""
 
     def parse(found: str | int) -> int:
         text = str(found).strip()
@@ -82,7 +82,7 @@ def whole(least: int, most: int) -> Callable[[str | int], int]:
 
 
 def given(context: typer.Context, *parameters: str) -> list[str]:
-    """Those of some options that were typed, as typed: what stands in their place may be theirs."""
+    """Of the named options, those that the user gave, in the form ``--name``."""
     sources = ((name, context.get_parameter_source(name)) for name in parameters)
     return [
         f"--{name.replace('_', '-')}"
@@ -91,7 +91,7 @@ def given(context: typer.Context, *parameters: str) -> list[str]:
     ]
 
 
-#: Names the folder of --cache where that is not given.
+#: The environment variable that names the cache's folder if --cache is not given.
 CACHE_VARIABLE = "MILP_PLANNER_CACHE"
 
 ModelArgument = Annotated[
@@ -127,7 +127,7 @@ ProfileOption = Annotated[
         " .yaml file such as calibrate writes; default: the cluster's profile.",
     ),
 ]
-_LIMIT = "Wall-clock limit for search, proof and finishing, not for reading, pricing and writing"
+_LIMIT = "Wall-clock limit for search, proof and goals, without reading, pricing and writing"
 TimeLimitOption = Annotated[float, option("--time-limit SECONDS", f"{_LIMIT}.", positive)]
 OtherTimeLimitOption = Annotated[
     float | None,
@@ -149,8 +149,8 @@ GapOption = Annotated[
     float | None,
     option(
         "--gap PERCENT",
-        "Stop as soon as the plan is certified to be within this share of the best possible, such"
-        " as 0.5%; default: only at a proof or a limit.",
+        "Stop as soon as the plan is certified to be within this share of the optimum, such as"
+        " 0.5%; default: stop only at a proof or a limit.",
         percentage,
     ),
 ]
@@ -158,12 +158,12 @@ CacheOption = Annotated[
     Path | None,
     option(
         "--cache DIR",
-        "Folder where answers are kept: the same question is answered from there if the plan is"
-        " certified to --gap (without it: optimal) and verified; default: the variable"
-        f" {CACHE_VARIABLE}, or none.",
+        "Folder in which plans are cached. A solve of the same inputs takes its plan from there if"
+        " it is verified and certified to --gap (without --gap: certified optimal); default: the"
+        f" variable {CACHE_VARIABLE}, or no cache.",
     ),
 ]
-NoCacheOption = Annotated[bool, option("--no-cache", "Neither ask a cache nor keep the answer.")]
+NoCacheOption = Annotated[bool, option("--no-cache", "Neither read nor write a cache.")]
 SeedOption = Annotated[int, option("--seed N", "Random seed.", whole(0, 2**31 - 1))]
 WorkersOption = Annotated[
     int | None, option("--workers N", "Solver threads; default: all cores.", whole(1, 1024))
@@ -203,18 +203,18 @@ GoalsOption = Annotated[
     str | None,
     option(
         "--goals NAMES",
-        "Goals after the objective, in order, optionally preceded by how much of the objective may"
-        " be given up for them, as in step_time:0.1%,moves,even_memory:80% (up to 80% full is even"
-        " enough). Default: host_memory, even_memory:50%, shards, total, moves; next to nothing is"
-        " given up, and only where it gives a nearly full rank much room.",
+        "Goals to pursue after the objective, in order, optionally preceded by how much of the"
+        " objective they may cost, as in step_time:0.1%,moves,even_memory:80% (ranks filled up to"
+        " 80% are even enough). Default: host_memory, even_memory:50%, shards, total, moves; these"
+        " cost next to nothing, and only where that frees much memory on a nearly full rank.",
     ),
 ]
 ReserveOption = Annotated[
     list[str] | None,
     option(
         "--reserve FIELD=VALUE",
-        "Field of the cluster's reservations in place of its file's, such as hbm_percent=10 or"
-        " ddr_bytes=64GB; may be repeated.",
+        "Override a field of the cluster's reservations, such as hbm_percent=10 or ddr_bytes=64GB;"
+        " may be repeated.",
     ),
 ]
 AllRowsOption = Annotated[
@@ -225,7 +225,7 @@ AllRowsOption = Annotated[
 def find(
     model: str, cluster: str, profile: str | None = None, reserve: Sequence[str] | None = None
 ) -> tuple[Model, Cluster]:
-    """Both inputs, read and checked; the cluster with the profile and reservations given."""
+    """Read and validate both inputs; ``profile`` and ``reserve`` override the cluster's."""
     from scenarios import catalog
 
     tables, place = catalog.find_model(model), catalog.find_cluster(cluster)
@@ -239,7 +239,7 @@ def find(
 
 
 def parse_reserved(pairs: Sequence[str]) -> dict[str, object]:
-    """``["hbm_percent=10", "ddr_bytes=64GB"]`` as fields of a cluster's reservations."""
+    """Parse ``["hbm_percent=10", "ddr_bytes=64GB"]`` into fields of a cluster's reservations."""
     from milp_planner.inputs.strict_yaml import plain_scalar
 
     found: dict[str, object] = {}
@@ -257,9 +257,9 @@ def parse_reserved(pairs: Sequence[str]) -> dict[str, object]:
 
 
 def find_today(path: Path, model: Model) -> TodaySource:
-    """The plan of today, by its path; ShardingPlans and HugeCTR's plans in JSON are read here.
+    """Today's plan. ShardingPlans and HugeCTR's plans in JSON are read here.
 
-    Everything else is left to :func:`milp_planner.today.rows.read_today`.
+    For other formats this returns the path, for :func:`milp_planner.today.rows.read_today`.
     """
     from milp_planner.integrations.exports import read, torchrec
     from milp_planner.plans.plan_file import read_document
@@ -304,7 +304,7 @@ def parse_moves(text: str | None) -> Moves | None:
 
 
 def find_cache(folder: Path | None, none: bool) -> PlanCache | None:
-    """The cache that is named, or that of the environment."""
+    """The cache in ``folder``, or in the folder that the environment names."""
     from milp_planner.features.plan.cache import to_cache
 
     if folder is not None and none:
@@ -312,7 +312,7 @@ def find_cache(folder: Path | None, none: bool) -> PlanCache | None:
     return None if none else to_cache(folder or os.environ.get(CACHE_VARIABLE) or None)
 
 
-#: Wall clock where nothing is said.
+#: Default time limit.
 SECONDS = 60.0
 
 
@@ -328,9 +328,9 @@ def make_settings(  # noqa: PLR0913 - what commands share
     objective: str = "",
     gap: float | None = None,
 ) -> Settings:
-    """Limits and preferences of one command, checked for the formulation that gets them all.
+    """Settings of a command, validated for the formulation if there is only one.
 
-    Without a time limit :data:`SECONDS` stand, unless work is what limits the run.
+    Without any limit, the time limit is :data:`SECONDS`.
     """
     from formulations import registry
     from formulations.settings import DEFAULT_GOALS, Settings, available_cores, parse_goals
@@ -352,9 +352,9 @@ def make_settings(  # noqa: PLR0913 - what commands share
 
 
 def parse_options(pairs: Sequence[str]) -> dict[str, object]:
-    """``["solver=cbc", "bins=100"]`` as ``{"solver": "cbc", "bins": 100}``.
+    """Parse ``["solver=cbc", "bins=100"]`` into ``{"solver": "cbc", "bins": 100}``.
 
-    A value that is JSON (number, true, list) is read as such, anything else as text.
+    A value that is valid JSON (number, true, list) is read as JSON, anything else as text.
     """
     found: dict[str, object] = {}
     for pair in pairs:
@@ -375,7 +375,7 @@ def _value(text: str) -> object:
 
 
 def parse_formulations(text: str) -> tuple[str, ...]:
-    """Names of formulations from a comma-separated list."""
+    """Parse a comma-separated list of formulations."""
     from formulations import registry
 
     names = [part.strip() for part in text.split(",") if part.strip()]

@@ -103,7 +103,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
 
 
 def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
-    """The verdict, then tables and ranks, or why there are none."""
+    """The verdict, then tables and ranks, or why there is no plan."""
     from milp_planner.features.plan.held import draw_held, held_info
     from milp_planner.features.plan.ranks import draw_slowest, slowest_of
     from milp_planner.features.plan.tables import MOST_TABLES
@@ -115,7 +115,7 @@ def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     ledger = None if held is None else held.ledger
     parts = drawn(plan.instance, plan.outcome, everything, ledger)
     yield next(parts)
-    if len(plan.tables) > MOST_TABLES:  # what is cut short begins with what matters
+    if len(plan.tables) > MOST_TABLES:  # a shortened list starts with what matters most
         yield draw_slowest(slowest_of(plan))
     yield from parts
     if held is not None:
@@ -176,7 +176,7 @@ def solve(  # noqa: PLR0913 - one parameter an option is how Typer declares a co
 
 
 def read(path: Path, objective: options.ObjectiveName | None = None) -> Instance:
-    """Any instance this project knows, with its objective replaced where asked."""
+    """Read an instance in any known format; ``objective`` replaces the file's."""
     from dataclasses import replace
 
     from formulations import Objective
@@ -197,7 +197,7 @@ def drawn(
     everything: bool = False,
     ledger: LedgerInfo | None = None,
 ) -> Iterator[RenderableType]:
-    """The verdict, then tables and ranks where there is a plan."""
+    """The verdict, then tables and ranks if there is a plan."""
     from milp_planner.features.plan.ranks import draw_ranks, ranks_of
     from milp_planner.features.plan.shortage import draw_shortage, shortage_of
     from milp_planner.features.plan.tables import draw_tables, tables_of

@@ -98,7 +98,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
 
 def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool], None] | None:
-    """Who reports what is no plan; None for a plan, or what claims to be one."""
+    """The function that reports a batch or a comparison; None for a plan or an unknown file."""
     from milp_planner.features.compare.facts import is_comparison
 
     if not (source.is_dir() or is_comparison(source)):
@@ -117,7 +117,7 @@ def report_batch(folder: Path, target: Path | None, json: bool) -> None:
 
 
 def report_comparison(path: Path, target: Path | None, json: bool) -> None:
-    """The page or JSON of what ``compare -o`` wrote."""
+    """The page or JSON of a file that ``compare -o`` wrote."""
     from milp_planner.features.compare.facts import read_comparison
     from milp_planner.features.compare.page import render_comparison
 

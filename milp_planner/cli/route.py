@@ -1,4 +1,4 @@
-"""``milp-planner route``: who owns which keys, and how even that is."""
+"""``milp-planner route``: which rank owns which keys, and how even the load is."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
 
 def check_plot(path: Path) -> None:
-    """Refuse a plot of an unknown kind, or where nothing can be written."""
+    """Refuse a plot of an unknown kind, or in a place that cannot be written."""
     from importlib.util import find_spec
 
     if path.suffix.lower() not in PLOTS:
@@ -87,7 +87,7 @@ def check_plot(path: Path) -> None:
 
 
 def save_plot(info: RouteInfo, path: Path) -> None:
-    """Write the plot in one step."""
+    """Write the plot, completely or not at all."""
     from io import BytesIO
 
     from cuda_routing.plot import draw_route

@@ -34,10 +34,10 @@ def run(
 ) -> None:
     """Serve the planner over HTTP, with a page that plans while you watch.
 
-    Open the address it prints: pick or paste a model and a cluster, watch plan and bound close in,
+    Open the address it prints: pick or paste a model and a cluster, watch plan and bound converge,
     change HBM, DDR, machines and moves, download exports. The interface is described in
-    /openapi.json. Every job is solved in a process of its own. A token is taken from the variable
-    MILP_PLANNER_TOKEN; any address but loopback needs one.
+    /openapi.json. Every job is solved in a process of its own. The token is read from the variable
+    MILP_PLANNER_TOKEN; all addresses except loopback need one.
     """
     try:
         import uvicorn
@@ -77,7 +77,7 @@ def run(
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address can be reached from this machine only."""
+    """Whether an address can only be reached from this machine."""
     if host == "localhost":
         return True
     try:

@@ -1,4 +1,4 @@
-"""``milp-planner simulate``: replay lookups through a plan; predicted against simulated."""
+"""``milp-planner simulate``: replay lookups through a plan; compare predicted and simulated."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def run(
 
 
 def assume(plan: Plan, skew: str | None) -> Plan:
-    """The plan with published skew where its tables have no statistics; its prices stay."""
+    """The plan with published skew for tables without statistics; its prices do not change."""
     from dataclasses import replace
 
     from milp_planner.features.simulate.streams import LOOKUPS, with_skew
@@ -90,7 +90,7 @@ def assume(plan: Plan, skew: str | None) -> Plan:
 
 
 def read_traces(given: list[str], model: Model) -> dict[str, IntArray]:
-    """Keys by table, from ``TABLE=FILE``."""
+    """Read the keys of tables from arguments ``TABLE=FILE``."""
     from cuda_routing.errors import RoutingError
     from milp_planner.features.simulate.streams import read_keys
     from milp_planner.features.simulate.table import check_keys
@@ -113,7 +113,7 @@ def read_traces(given: list[str], model: Model) -> dict[str, IntArray]:
 
 
 def draw(info: SimulationInfo) -> list[RenderableType]:
-    """A table of tables, the totals, and what the figures stand on."""
+    """Draw a table of tables, the totals, and notes on the figures."""
     from milp_planner.drawing.units import show_bytes
 
     shown = sorted(info.tables, key=lambda t: (t.hit is None, -t.ids))[:MOST_ROWS]
@@ -168,7 +168,7 @@ def _table(tables: list[TableInfo]) -> RenderableType:
 
 
 def _memory(info: MemoryInfo) -> str:
-    """The fullest place, and the one that fills most beyond what is reserved."""
+    """The fullest place, and the one that exceeds its reservation most."""
     from milp_planner.drawing.units import show_bytes
 
     reserved, filled = info.predicted[info.fullest], info.simulated[info.fullest]
@@ -197,7 +197,7 @@ def _notes(info: SimulationInfo) -> list[str]:
 
 
 def _lost(info: SimulationInfo) -> list[str]:
-    """Which tables lose rows, the worst first, and what keeps them."""
+    """Tables that lose rows, the worst first, and how to keep the rows."""
     from milp_planner.drawing.units import listed
 
     lost = sorted((t for t in info.tables if t.lost >= 1), key=lambda t: -t.lost)

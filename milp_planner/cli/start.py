@@ -1,4 +1,4 @@
-"""``milp-planner init`` and ``list``: commented starter files, and all that ships."""
+"""``milp-planner init`` and ``list``: write starter files, and list everything that ships."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _suites() -> list[dict[str, Any]]:
     return [{"name": name, "description": suite.description} for name, suite in read.items()]
 
 
-#: Plain rows of each kind, each beginning with ``name``.
+#: Plain rows of each kind; each starts with ``name``.
 _ROWS = {
     Listed.MODELS: _models,
     Listed.CLUSTERS: _clusters,
@@ -159,5 +159,5 @@ def _draw(title: str, rows: list[dict[str, Any]]) -> Any:
 
 
 def _first_sentence(text: str) -> str:
-    """The first sentence of a description; --json has the whole."""
+    """The first sentence of a description; --json prints all of it."""
     return " ".join(text.split()).split(". ")[0]

@@ -32,7 +32,7 @@ class DdrName(StrEnum):
 
 
 class RatingChoice(StrEnum):
-    """What is minimised, in TorchRec's estimates."""
+    """The quantity to minimise, in TorchRec's estimates."""
 
     BUSIEST_RANK = "busiest_rank"
     CRITICAL_PATH = "critical_path"
@@ -78,7 +78,8 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
         str | None,
         option(
             "--base SIZE",
-            "What every SKU reserves in place of that share and dense parameters, such as 20GiB.",
+            "HBM that every SKU reserves instead of that share and dense parameters, such as "
+            "20GiB.",
         ),
     ] = None,
     objective: Annotated[
@@ -104,9 +105,9 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
 ) -> None:
     """Plan a TorchRec model on several SKUs through TorchRec's own dry run; no GPU needed.
 
-    For each SKU, says whether the model fits, the step time in TorchRec's estimates, the bound that
-    no plan beats, the gap, and the rank that limits the plan. Exit code 1 if a SKU falls short.
-    Needs TorchRec 1.9.
+    For each SKU, shows whether the model fits, the step time in TorchRec's estimates, the bound
+    that no plan beats, the gap, and the rank that limits the plan. Exit code 1 if a SKU falls
+    short. Needs TorchRec 1.9.
     """
     from milp_planner.integrations.torchrec import load_inputs
     from milp_planner.integrations.torchrec.service import dry_run

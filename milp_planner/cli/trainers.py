@@ -1,4 +1,4 @@
-"""``export``, ``import-plan`` and ``import-stats``: plans in the words of trainers, and back."""
+"""``export``, ``import-plan`` and ``import-stats``: convert plans to trainers' formats and back."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def import_plan(
     """Read a trainer's settings back and pin a model's tables to them.
 
     -o writes the pinned model as YAML, so that plan prices and bounds exactly what your trainer
-    would run, and fills in what the file leaves open.
+    would run, and chooses what the file leaves open.
     """
     import yaml
 

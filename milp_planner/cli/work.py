@@ -1,4 +1,4 @@
-"""Run a solve while the terminal is served: live progress on stderr, Ctrl-C keeps the best plan."""
+"""Run a solve with live progress on stderr; Ctrl-C stops it and keeps the best plan."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _HANDLERS: dict[int, Any] = {}
 
 
 def let_go() -> None:
-    """Give signals back to whoever had them before the first job of this command."""
+    """Restore the signal handlers from before the first job of this command."""
     while _HANDLERS:
         signal.signal(*_HANDLERS.popitem())
 
 
 class Work:
-    """One interruptible job with a line of live progress, which begins with ``label``.
+    """One interruptible job with a line of live progress, which starts with ``label``.
 
-    ``unit`` is the time unit of objectives. A job that ``prepares`` has nothing to keep until
-    :meth:`begin` is called: an interruption then abandons it at once.
+    ``unit`` is the time unit of objectives. With ``prepares``, an interruption before :meth:`begin`
+    abandons the job at once, as there is no plan to keep yet.
     """
 
     def __init__(self, label: str, unit: str = "ps", prepares: bool = False) -> None:
@@ -43,7 +43,7 @@ class Work:
         self._start = time.perf_counter()
 
     def settings(self, settings: Settings) -> Settings:
-        """The same settings, watched: progress comes to this line, Ctrl-C goes to the solver."""
+        """The settings with this line as their progress and Ctrl-C as their stop flag."""
         from milp_planner.features.plan.watch import Newest
 
         self._newest = Newest()
@@ -52,16 +52,16 @@ class Work:
     def run(self, job: Callable[[], T]) -> T:
         """Do the job in a thread of its own and wait for it.
 
-        The first Ctrl-C (or SIGTERM) asks the solver to stop and hand back its best plan; the
-        second abandons the job. One that comes later, while the answer is written, is noted in
-        ``interrupted`` alone; :func:`let_go` ends that.
+        The first Ctrl-C (or SIGTERM) asks the solver to stop and return its best plan; the second
+        abandons the job. A later one, while the answer is written, only sets ``interrupted``, until
+        :func:`let_go` is called.
         """
         box: dict[str, object] = {}
 
         def body() -> None:
             try:
                 box["result"] = job()
-            except BaseException as error:  # handed to the caller's thread below
+            except BaseException as error:  # re-raised in the caller's thread
                 box["error"] = error
 
         thread = threading.Thread(target=body, daemon=True, name=self.label)
@@ -76,7 +76,7 @@ class Work:
         return box["result"]  # type: ignore[return-value]
 
     def begin(self, *label: str) -> None:
-        """Start a new line of progress: what is known so far belongs to something else."""
+        """Start a new line of progress, as the figures so far belong to another solve."""
         self.label = ", minimising ".join(label)
         self._prepares = False
         if self._newest is not None:
@@ -89,7 +89,7 @@ class Work:
         self._stop.set()
 
     def _listen(self) -> None:
-        """Take signals until the command ends: what was found is still to be written."""
+        """Keep handling signals until the command ends, as the result is still to be written."""
         if threading.current_thread() is not threading.main_thread():
             return
         for number in (signal.SIGINT, signal.SIGTERM):
