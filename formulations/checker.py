@@ -872,8 +872,9 @@ PACKED = shaped({"encoding": {"json+gzip+base64"}, "data": str})
 PARTS = ("model", "cluster", "profile", "instance", "outcome")
 PLAN = shaped({
     "format": {"milp-planner-plan/1"}, "version?": str, "tables": list,
-    "ledger?": (list, dict, type(None)),
-    "moves?": (dict, type(None)),
+    "ledger?": (list, dict, type(None)), "moves?": (dict, type(None)),
+    "divisions?": {"asked": dict, "others": [(
+        {"two_d": dict, "instance": dict, "outcome": dict}, {"two_d": dict, "refused": str})]},
     "fingerprints": dict.fromkeys(PARTS[:4], str), **dict.fromkeys(PARTS, dict),
 })  # fmt: skip
 WORDS = {Refuted: ("refuted", 1), Unreadable: ("unreadable", 2), NotChecked: ("not checked", 3)}
@@ -884,17 +885,44 @@ def opened(document: Any, what: str) -> Any:
     if type(document) is not dict or document.get("format") != "milp-planner-plan/1":
         return document
     need(PLAN(document), f"{what} is not as the page of plan.json says")
-    for name in PARTS:
-        if "encoding" in (part := document[name]):
-            need(PACKED(part), f"{what}: {name} is not packed as its page says")
-            part = parse(part["data"], f"{what}: {name}")
-            need(type(part) is dict, f"{what}: {name} is no object")
-        document[name] = part
+    others = [o for o in document.get("divisions", {"others": []})["others"] if "outcome" in o]
+    for holder, names in ((document, PARTS), *((other, PARTS[3:]) for other in others)):
+        for name in names:
+            if "encoding" in (part := holder[name]):
+                need(PACKED(part), f"{what}: {name} is not packed as its page says")
+                part = parse(part["data"], f"{what}: {name}")
+                need(type(part) is dict, f"{what}: {name} is no object")
+            holder[name] = part
     made = {name: digest([document[name]]) for name in PARTS[:3]}
     made["instance"] = document["outcome"].get("instance")  # compared with the instance by Case
     wrong = [name for name in made if document["fingerprints"][name] != made[name]]
     need(not wrong, f"{what}: {', '.join(wrong)} does not match its fingerprint")
     return document
+
+
+def elsewhere(plan: dict[str, Any]) -> Iterator[str]:
+    """What holds of the other divisions of the cluster, which have the same objective: that their
+    certificates close, and below what none of them has a plan."""
+    own, others = plan["outcome"], plan["divisions"]["others"]
+    best = own["objective"] if own.get("before_goals") is None else own["before_goals"]
+    proved: list[int | None] = []
+    for number, other in enumerate(others):
+        if "outcome" not in other:
+            continue
+        case, told = Case(Instance(other["instance"]), other["outcome"]), f"division {number}"
+        same = case.claims["objective_kind"] == own["objective_kind"]
+        need(same, f"{told} has another objective", Refuted)
+        says, costs = case.follows(), case.claims["objective"]
+        case.closes()
+        worse = costs is None or (best is not None and costs >= best)
+        need(worse, f"{told} has a plan of {costs}, which is better", Refuted)
+        if says != "certified infeasible":
+            proved.append(case.claims["certified_bound"])
+    left = f"; {proved.count(None)} have no certificate" if None in proved else ""
+    least = min((bound for bound in proved if bound is not None), default=None)
+    none = "none has a plan" if least is None else f"none has a plan below {least}"
+    priced = sum("outcome" in other for other in others)
+    yield f"divisions: of {priced} others {none}{left}"
 
 
 def main(paths: list[str]) -> int:
@@ -904,13 +932,16 @@ def main(paths: list[str]) -> int:
     try:
         need(len(paths) in (1, 2), "give plan.json, or an outcome and its instance")
         files = [parse(Path(path), f"{path!a:.60}") for path in paths]
+        lines: Iterator[str] = iter(())
         if len(paths) == 1:
             plan = opened(files[0], f"{paths[0]!a:.60}")
             good = type(plan) is dict and plan.get("format") == "milp-planner-plan/1"
             need(good, "this is no plan.json; an outcome needs its instance as well")
             files = [plan["outcome"], plan["instance"]]
             print("prices: those of the file, not derived from its model, cluster and profile")
-        for line in check(files[1], files[0]):
+            if "divisions" in plan:
+                lines = elsewhere(plan)
+        for line in (*check(files[1], files[0]), *lines):
             print(line)
     except (Refuted, Unreadable, NotChecked) as error:
         print(f"{WORDS[type(error)][0]}: {error}", file=sys.stderr)

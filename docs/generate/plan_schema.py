@@ -63,6 +63,7 @@ def plan_schema() -> dict[str, Any]:
                 "ranks are gone; for people.",
                 "type": "object",
             },
+            "divisions": {"$ref": "#/$defs/Divisions"},
             **{
                 name: {"anyOf": [ref, {"$ref": "#/$defs/Packed"}]} for name, ref in embedded.items()
             },
@@ -79,6 +80,29 @@ def _own() -> dict[str, Any]:
             "type": "object",
             "required": ["model", "cluster", "profile", "instance"],
             "additionalProperties": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+        },
+        "Divisions": {
+            "description": "What was asked for of sharding groups, and all divisions but the "
+            "plan's own: each with its instance and outcome, or why it was not priced.",
+            "type": "object",
+            "required": ["asked", "others"],
+            "additionalProperties": False,
+            "properties": {
+                "asked": {"$ref": "#/$defs/TwoD"},
+                "others": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["two_d"],
+                        "properties": {
+                            "two_d": {"$ref": "#/$defs/TwoD"},
+                            "instance": {"type": "object"},
+                            "outcome": {"type": "object"},
+                            "refused": {"type": "string"},
+                        },
+                    },
+                },
+            },
         },
         "Packed": {
             "description": "JSON text, gzipped, in base64.",

@@ -217,15 +217,28 @@ ReserveOption = Annotated[
         " may be repeated.",
     ),
 ]
+TwoDOption = Annotated[
+    list[str] | None,
+    option(
+        "--two-d FIELD=VALUE",
+        "Field of the cluster's division into sharding groups, such as sharding_group_size=16 or"
+        " sync_interval=8; may be repeated. What is auto, as all is that nobody names, is chosen"
+        " with the plan.",
+    ),
+]
 AllRowsOption = Annotated[
     bool, option("--all", "Print every table and rank instead of shortening long lists.")
 ]
 
 
 def find(
-    model: str, cluster: str, profile: str | None = None, reserve: Sequence[str] | None = None
+    model: str,
+    cluster: str,
+    profile: str | None = None,
+    reserve: Sequence[str] | None = None,
+    two_d: Sequence[str] | None = None,
 ) -> tuple[Model, Cluster]:
-    """Read and validate both inputs; ``profile`` and ``reserve`` override the cluster's."""
+    """Read and validate both inputs; the other arguments override fields of the cluster's."""
     from scenarios import catalog
 
     tables, place = catalog.find_model(model), catalog.find_cluster(cluster)
@@ -233,26 +246,31 @@ def find(
         place = type(place).from_dict({**place.to_dict(), "profile": profile}, "--profile")
     if reserve:
         data = place.to_dict()
-        held = {**data["reservations"], **parse_reserved(reserve)}
+        held = {**data["reservations"], **parse_fields("--reserve", reserve)}
         place = type(place).from_dict({**data, "reservations": held}, "--reserve")
+    if two_d:
+        data = place.to_dict()
+        held = {**(data["two_d"] or {}), **parse_fields("--two-d", two_d)}
+        place = type(place).from_dict({**data, "two_d": held}, "--two-d")
     return tables, place
 
 
-def parse_reserved(pairs: Sequence[str]) -> dict[str, object]:
-    """Parse ``["hbm_percent=10", "ddr_bytes=64GB"]`` into fields of a cluster's reservations."""
+def parse_fields(given_as: str, pairs: Sequence[str]) -> dict[str, object]:
+    """Parse ``["hbm_percent=10", "ddr_bytes=64GB"]`` into fields of an input."""
     from milp_planner.inputs.strict_yaml import plain_scalar
 
     found: dict[str, object] = {}
+    example = {"--reserve": "hbm_bytes=10GB"}.get(given_as, "sharding_group_size=16")
     for pair in pairs:
         name, equals, text = (part.strip() for part in pair.partition("="))
         if not (name and equals and text):
-            raise BadInput(f"--reserve {pair!r}: needs FIELD=VALUE, such as hbm_bytes=10GB")
+            raise BadInput(f"{given_as} {pair!r}: needs FIELD=VALUE, such as {example}")
         if name in found:
-            raise BadInput(f"--reserve {pair!r}: {name} is given twice")
+            raise BadInput(f"{given_as} {pair!r}: {name} is given twice")
         try:
             found[name] = plain_scalar(text)
         except ValueError as error:
-            raise BadInput(f"--reserve {pair!r}: {error}") from None
+            raise BadInput(f"{given_as} {pair!r}: {error}") from None
     return found
 
 

@@ -31,6 +31,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     objective: options.ObjectiveOption = options.ObjectiveName.STEP_TIME,
     profile: options.ProfileOption = None,
     reserve: options.ReserveOption = None,
+    two_d: options.TwoDOption = None,
     time_limit: options.OtherTimeLimitOption = None,
     work_limit: options.WorkLimitOption = None,
     gap: options.GapOption = None,
@@ -77,7 +78,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     check_writable(target)
     if output is None and target is not None:
         check_absent(target, f"-o {target} overwrites it")
-    inputs = options.find(model, cluster, profile, reserve)
+    inputs = options.find(model, cluster, profile, reserve, two_d)
     current = None if today is None else options.find_today(today, inputs[0])
     work = Work("pricing", prepares=True)
     plan = work.run(
@@ -104,6 +105,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
 
 def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     """The verdict, then tables and ranks, or why there is no plan."""
+    from milp_planner.features.plan.divisions import divisions_of, draw_divisions
     from milp_planner.features.plan.held import draw_held, held_info
     from milp_planner.features.plan.ranks import draw_slowest, slowest_of
     from milp_planner.features.plan.tables import MOST_TABLES
@@ -115,6 +117,9 @@ def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     ledger = None if held is None else held.ledger
     parts = drawn(plan.instance, plan.outcome, everything, ledger)
     yield next(parts)
+    divisions = divisions_of(plan)
+    if divisions is not None:
+        yield draw_divisions(divisions)
     if len(plan.tables) > MOST_TABLES:  # a shortened list starts with what matters most
         yield draw_slowest(slowest_of(plan))
     yield from parts

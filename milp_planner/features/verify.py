@@ -18,10 +18,18 @@ from formulations.instance.file import instance_to_dict
 from formulations.result.outcome_file import outcome_from_dict
 from formulations.result.verify import Claim, Verification, refuted_by_the_checker
 from formulations.result.verify import verify as verify_outcome
-from milp_planner.drawing.units import MOST_OF_A_RESTRICTION, shorten
+from milp_planner.drawing.units import MOST_OF_A_RESTRICTION, shorten, show_cost
 from milp_planner.errors import BadInput, PlannerError
 from milp_planner.inputs.sharding_group import is_group_of_its_whole
 from milp_planner.plans.compile import compile_instance
+from milp_planner.plans.divisions import (
+    Division,
+    Divisions,
+    best_cost,
+    groups_of,
+    least_elsewhere,
+    words_of,
+)
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import is_plan, plan_from_dict, read_document
 from milp_planner.pricing import price
@@ -107,9 +115,70 @@ def _plan(plan: Plan, given: Instance | None, case: checker.Case | None = None) 
     judged, prices = verify_outcome(plan.instance, plan.outcome, case), _repriced(plan)
     unchecked = (prices.text,) if prices.ok is None else ()
     more = (*_same_instance(plan, given), prices)
+    others = _others(plan, prices.ok is not None)
     return replace(
-        judged, claims=(*more, *judged.claims), unchecked=(*unchecked, *judged.unchecked)
+        judged,
+        claims=(*more, *judged.claims, *others.claims),
+        unchecked=(*unchecked, *judged.unchecked, *others.unchecked),
     )
+
+
+def _others(plan: Plan, prices: bool) -> Verification:
+    """What a plan says of other divisions into sharding groups: that these are all there are, that
+    they are priced as this version does (where ``prices``), and that none holds a better plan."""
+    told, unchecked = plan.divisions, list[str]()
+    if told is None:
+        return Verification(())
+    claims = [] if _complete(plan, told) else [_refuted("some that were asked for are missing")]
+    for other in told.others:
+        words = words_of(other.group)
+        if prices and not _is_priced(plan, other):
+            claims.append(_refuted(f"{words}: it is not what model and cluster give"))
+        if other.instance is not None and other.outcome is not None:
+            judged = verify_outcome(other.instance, other.outcome)
+            claims += [_refuted(f"{words}: {c.text}") for c in judged.claims if c.ok is False]
+            unchecked += [f"{words}: {text}" for text in judged.unchecked]
+    return Verification((*claims, _compared(plan, told)), tuple(unchecked))
+
+
+def _refuted(text: str) -> Claim:
+    return Claim("divisions", False, text)
+
+
+def _complete(plan: Plan, told: Divisions) -> bool:
+    """Whether a plan's division and the others are all that were asked for, each once."""
+    whole = None if plan.cluster.two_d is None else plan.cluster.two_d.whole
+    if whole is None:
+        return False
+    wanted = [*groups_of(whole.model_copy(update={"two_d": told.asked}))]
+    found = [plan.cluster, *(other.group for other in told.others)]
+    return len(found) == len(wanted) and all(group in found for group in wanted)
+
+
+def _is_priced(plan: Plan, other: Division) -> bool:
+    try:
+        options = price(plan.model, other.group, plan.profile)
+    except PlannerError:
+        return other.instance is None
+    if other.instance is None:
+        return False
+    again = compile_instance(options, plan.instance.objective)
+    return again.fingerprint == other.instance.fingerprint
+
+
+def _compared(plan: Plan, told: Divisions) -> Claim:
+    """Whether another division may hold a better plan, and how much better by its certificate."""
+    best, least = best_cost(plan.outcome), least_elsewhere(told)
+    count = f"of {len(told.others)} other divisions"
+    plans = [best_cost(o.outcome) for o in told.others if o.outcome is not None]
+    if best is not None and any(each is not None and each < best for each in plans):
+        return _refuted("another one has a better plan")
+    if least is None:
+        return Claim("divisions", None, f"{count} some may hold any plan: nothing is certified")
+    if best is None or least >= best:
+        return Claim("divisions", True, f"{count}, none holds a better plan")
+    text = f"{count}, none holds a plan below {show_cost(int(least), plan.instance.time_unit)}"
+    return Claim("divisions", True, text)
 
 
 def _needed(instance: Instance | None, what: str) -> Instance:

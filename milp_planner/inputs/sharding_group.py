@@ -17,7 +17,7 @@ from milp_planner.inputs.table import Table
 from milp_planner.inputs.two_d import TwoD, sharding_groups
 
 SYNCED = ("none", "sgd", "rowwise_adagrad", "adagrad")
-"""Optimizers whose state TorchRec averages: it reads the tensor ``sum``."""
+"""Optimizers with which TorchRec's 2D starts: of any state it reads the tensor ``sum``."""
 
 
 def group_of(cluster: Cluster) -> Cluster:
@@ -76,23 +76,22 @@ def unfit(whole: Cluster, size: int, layout: str) -> str:
 
 def unsynced(model: Model, cluster: Cluster) -> dict[str, Problem]:
     """What is wrong with each table that TorchRec's 2D would not keep equal on its replicas."""
-    two_d = cluster.two_d
-    if two_d is None or cluster.replicas == 1 or not model.workload.trains:
+    if cluster.replicas == 1 or not model.workload.trains:
         return {}
-    found = ((t.name, _unsynced(t, model.optimizer_of(t), two_d)) for t in model.tables)
+    found = ((t.name, _unsynced(t, model.optimizer_of(t))) for t in model.tables)
     where = f"model {model.name}"
     return {name: Problem(f"table {name!r} in 2D: {why}", "", where) for name, why in found if why}
 
 
-def _unsynced(table: Table, optimizer: str, two_d: TwoD) -> str:
+def _unsynced(table: Table, optimizer: str) -> str:
     if table.kind != "torchrec":
         return f"found a table of {table.kind}, which sync() does not average; allowed: torchrec"
     if table.key_value.virtual:
         return "found a virtual table, which sync() does not average; allowed: tables in HBM or DDR"
-    if two_d.sync_interval != "never" and optimizer not in SYNCED:
+    if optimizer not in SYNCED:
         return (
-            f"found {optimizer}, whose state sync() cannot average (it raises KeyError: 'sum'); "
-            f"allowed: {', '.join(SYNCED)}, or sync_interval: never with fully_sharded"
+            f"found {optimizer}, whose state DMPCollection cannot average (it raises KeyError: "
+            f"'sum'); allowed: {', '.join(SYNCED)}"
         )
     return ""
 

@@ -20,6 +20,7 @@ from milp_planner.files import write_json
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.spec import fingerprint_of
+from milp_planner.plans.division_file import divisions_from_dict, divisions_to_dict
 from milp_planner.plans.ledger import ledger_of
 from milp_planner.plans.moved import moved_of
 from milp_planner.plans.placement import PlacedTable, Plan, placed_tables
@@ -31,7 +32,8 @@ LARGE = 1_000_000
 """Parts whose JSON text is longer than this are embedded compressed."""
 _ENCODING = "json+gzip+base64"
 _PARTS = ("model", "cluster", "profile", "instance", "outcome")
-_FIELDS = {"format", "version", "tables", "fingerprints", "ledger", "moves", *_PARTS}
+_EXTRAS = {"ledger", "moves", "divisions"}
+_FIELDS = {"format", "version", "tables", "fingerprints", *_EXTRAS, *_PARTS}
 
 
 def plan_to_dict(plan: Plan) -> dict[str, Any]:
@@ -41,9 +43,9 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
     as ``{"encoding", "data"}`` when large; ``fingerprints`` holds SHA-256 of the first four, and
     ``version`` names the release that priced it, ``ledger`` what fills every rank and machine, and
     ``moves`` (where moves are counted from an earlier plan) what moves: for people, no reader
-    depends on them.
+    depends on them. ``divisions`` is there where others were tried.
     """
-    ledger, moved = ledger_of(plan), moved_of(plan)
+    ledger, moved, others = ledger_of(plan), moved_of(plan), plan.divisions
     return {
         "format": FORMAT,
         "version": plan.version,
@@ -56,6 +58,7 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
         "profile": _packed(plan.profile.to_dict()),
         "instance": _packed_instance(plan.instance),
         "outcome": _packed(outcome_to_dict(plan.instance, plan.outcome)),
+        **({} if others is None else {"divisions": divisions_to_dict(others, _packed)}),
     }
 
 
@@ -92,14 +95,20 @@ def plan_from_dict(document: Any, what: str = "plan") -> Plan:
     part = {key: unpacked(document[key], f"{what}: {key}") for key in _PARTS}
     instance = instance_from_dict(part["instance"], f"{what}: instance")
     _check_fingerprints(document, part, instance, what)
+    cluster, divisions = Cluster.from_dict(part["cluster"], f"{what}: cluster"), None
+    if "divisions" in document:
+        divisions = divisions_from_dict(
+            document["divisions"], cluster, unpacked, f"{what}: divisions"
+        )
     plan = Plan(
         model=Model.from_dict(part["model"], f"{what}: model"),
-        cluster=Cluster.from_dict(part["cluster"], f"{what}: cluster"),
+        cluster=cluster,
         profile=Profile.from_dict(part["profile"], f"{what}: profile"),
         instance=instance,
         outcome=outcome_from_dict(instance, part["outcome"], f"{what}: outcome"),
         tables=tuple(PlacedTable.from_dict(t, f"{what}: tables") for t in document["tables"]),
         version=top.get("version", str, ""),
+        divisions=divisions,
     )
     _check(plan, what)
     return plan

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,6 +15,7 @@ from formulations.settings import DEFAULT_GOALS, GOALS, MOVES, TracePoint, parse
 from milp_planner.errors import BadInput, Problem
 from milp_planner.features.plan.again import BeforeSource, Moves, as_moves, compile_from
 from milp_planner.features.plan.cache import PlanCache, answered, question_of, to_cache
+from milp_planner.features.plan.divide import divided
 from milp_planner.features.plan.machines import with_more_machines
 from milp_planner.features.plan.remedies import with_remedies
 from milp_planner.features.plan.shortage import diagnosis_seconds, with_advice, with_diagnosis
@@ -26,6 +28,7 @@ from milp_planner.plans.compile import (
     to_cluster,
     to_model,
 )
+from milp_planner.plans.divisions import is_open
 from milp_planner.plans.ledger import assumed_of
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.pricing import price
@@ -135,6 +138,12 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     settings = limited(settings, time_limit, goals, objective, gap)
     newest = Newest(on_improvement or settings.on_progress)
     settings = replace(settings, on_progress=newest)
+    place = to_cluster(cluster)
+    if is_open(place):
+        _named(today=today, before=before, on_plan=on_plan)
+        told = partial(_told, newest, on_start, formulation)
+        parts = to_model(model), place, formulation, objective, settings, told, _planned
+        return _watched(partial(divided, *parts), settings, newest, progress)
     if before is not None:
         if today is not None:
             raise BadInput("today and before both name a plan to start from; give one")
@@ -154,17 +163,44 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         settings = replace(settings, hint=known)
     if on_start is not None:
         on_start(formulation)
+    watch = None if on_plan is None else Watch(compiled, formulation, on_plan, newest)
+    job = partial(_kept, compiled, formulation, settings, cache)
+    return _watched(job, settings, newest, progress, watch)
+
+
+def _watched(
+    job: Callable[[], Plan],
+    settings: Settings,
+    newest: Newest,
+    progress: bool | None,
+    watch: Watch | None = None,
+) -> Plan:
+    """Do the work while the caller's thread tells what is new."""
     line = Line(newest) if progress or (progress is None and in_notebook()) else None
-    told = None if on_plan is None else Watch(compiled, formulation, on_plan, newest)
     try:
-        return interruptible(
-            lambda: _kept(compiled, formulation, settings, cache),
-            settings.stop,
-            _both(line, told),
-        )
+        return interruptible(job, settings.stop, _both(line, watch))
     finally:
         if line is not None:
             line.end()
+
+
+def _named(**asked: object) -> None:
+    """Refuse what needs a single Instance where several divisions are tried."""
+    for name, value in asked.items():
+        if value is not None:
+            raise BadInput(
+                f"{name} goes with one sharding group; allowed: a two_d that names size, layout "
+                "and strategy"
+            )
+
+
+def _told(
+    newest: Newest, on_start: Callable[..., None] | None, formulation: str, words: str
+) -> None:
+    """Say which division is looked at: what is known so far is of another Instance."""
+    newest.point = None
+    if on_start is not None:
+        on_start(f"{formulation}, {words}")
 
 
 def _both(line: Line | None, told: Watch | None) -> Callable[[], object] | None:

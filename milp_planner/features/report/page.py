@@ -25,6 +25,7 @@ from milp_planner.drawing.units import (
 from milp_planner.features.explain.answers import Answers
 from milp_planner.features.explain.page import explained
 from milp_planner.features.explain.page_curves import draw_trace
+from milp_planner.features.plan.divisions import DivisionsInfo, divisions_of, divisions_section
 from milp_planner.features.plan.held import HeldInfo, held_grid, held_info, notes
 from milp_planner.features.plan.memory import MemoryInfo, folds, memory_of, memory_svg
 from milp_planner.features.plan.ranks import RanksInfo, by_memory, ranks_of
@@ -72,6 +73,8 @@ class ReportInfo:
     """The best plan and bound known over time, ending with what the solve returned."""
     answers: Answers
     """Explanations asked for."""
+    divisions: DivisionsInfo | None
+    """Of a plan whose sharding groups were chosen with it."""
     uneven: tuple[str, ...]
     """Why ranks may be less even than they look."""
     fingerprint: str
@@ -107,6 +110,7 @@ def report_of(plan: Plan, answers: Answers | None = None) -> ReportInfo:
         shortage=shortage_of(plan.outcome.detail),
         trace=_trace(plan.outcome),
         answers=answers or Answers(),
+        divisions=divisions_of(plan),
         uneven=tuple(hot_warnings(plan)),
         fingerprint=instance.fingerprint,
     )
@@ -131,6 +135,7 @@ def render(info: ReportInfo) -> str:
     tables = "no placement" if info.tables is None else f"{len(info.tables.rows):,} tables"
     sections = [
         shortage_section(info.shortage or info.answers.why_not, unit),
+        divisions_section(info.divisions),
         memory_section(info),
         time_section(info),
         _goals_section(info.verdict),

@@ -133,7 +133,7 @@ def test_inference_has_nothing_to_average() -> None:
 @pytest.mark.parametrize(
     ("table", "why"),
     [
-        ({"optimizer": "adam"}, "found adam, whose state sync() cannot average"),
+        ({"optimizer": "adam"}, "found adam, whose state DMPCollection cannot average"),
         ({"kind": "dynamicemb"}, "found a table of dynamicemb, which sync() does not average"),
         ({"key_value": {"virtual": True}}, "found a virtual table, which sync() does not average"),
         ({"constraints": {"modes": ["CACHING"]}}, "CACHING: sync() of 2D averages rows in host"),
@@ -145,12 +145,6 @@ def test_what_sync_would_not_keep_equal(table: dict[str, Any], why: str) -> None
     with pytest.raises(BadInput, match="t0") as error:
         price(model(table), divided())
     assert why in str(error.value)
-
-
-def test_adam_where_nothing_is_averaged() -> None:
-    """Fully sharded and never averaged, sync() is not called."""
-    divided_so = divided(strategy="fully_sharded", sync_interval="never")
-    assert price(model({**T, "optimizer": "adam"}), divided_so).names
 
 
 def test_caches_are_not_offered() -> None:

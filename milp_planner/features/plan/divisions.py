@@ -1,0 +1,188 @@
+"""What is known of every division into sharding groups: a table for terminal and page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from formulations import Instance, Outcome, Placement
+from formulations.result.check import compute_loads
+from formulations.result.outcome import gap_between
+from milp_planner.drawing.page import Cell, Grid, Part, Section, draw_grid, sentence
+from milp_planner.drawing.units import show_bytes, show_cost, show_gap
+from milp_planner.files import Facts
+from milp_planner.inputs import Cluster
+from milp_planner.plans.divisions import best_cost, least_elsewhere, words_of
+from milp_planner.plans.placement import Plan
+from milp_planner.pricing.options import SYNC
+
+
+@dataclass(frozen=True)
+class DivisionRow:
+    """One division."""
+
+    groups: int
+    group_ranks: int
+    words: str
+    chosen: bool
+    status: str
+    objective: int | None
+    """Of the best plan known; None where a bound alone was enough, or nothing was found."""
+    sync: int | None
+    """Of which the slowest rank averages and gathers replicas."""
+    stored: int | None
+    """Rows and optimizer state in the whole cluster, bytes."""
+    certified: int | None
+    """No plan of it costs less."""
+    gap: float | None
+    """Of its own plan and bound."""
+    refused: str
+    """Why it was not priced; else empty."""
+
+
+@dataclass(frozen=True)
+class DivisionsInfo(Facts):
+    """All divisions that were asked for, the largest groups first."""
+
+    objective_kind: str
+    time_unit: str
+    rows: tuple[DivisionRow, ...]
+    best: int | None
+    """Objective of the best plan, goals aside."""
+    certified: float | None
+    """No plan of any division costs less; None where one has no certificate."""
+
+    @property
+    def gap(self) -> float | None:
+        """How much better a plan of any division may be, of the best."""
+        return gap_between(self.best, None if self.certified is None else int(self.certified))
+
+
+def divisions_of(plan: Plan) -> DivisionsInfo | None:
+    """Of a plan whose division was chosen with it."""
+    told = plan.divisions
+    if told is None:
+        return None
+    own = _row(plan.cluster, plan.instance, plan.outcome, "", chosen=True)
+    others = [_row(o.group, o.instance, o.outcome, o.refused) for o in told.others]
+    best, mine, least = best_cost(plan.outcome), plan.outcome.certified_bound, least_elsewhere(told)
+    certified = None if mine is None or least is None else min(mine, least)
+    rows = sorted((own, *others), key=lambda row: -row.group_ranks)
+    kind, unit = plan.instance.objective.value, plan.instance.time_unit
+    return DivisionsInfo(kind, unit, tuple(rows), best, certified)
+
+
+def _row(
+    group: Cluster,
+    instance: Instance | None,
+    outcome: Outcome | None,
+    refused: str,
+    chosen: bool = False,
+) -> DivisionRow:
+    sync = stored = None
+    if instance is not None and outcome is not None and outcome.placement is not None:
+        sync = _sync(instance, outcome.placement)
+        stored = group.replicas * _stored(instance, outcome.placement)
+    return DivisionRow(
+        groups=group.replicas,
+        group_ranks=group.num_ranks,
+        words=words_of(group),
+        chosen=chosen,
+        status="refused" if outcome is None else outcome.status.value,
+        objective=None if outcome is None else outcome.objective,
+        sync=sync,
+        stored=stored,
+        certified=None if outcome is None else outcome.certified_bound,
+        gap=None if outcome is None else gap_between(best_cost(outcome), outcome.certified_bound),
+        refused=refused,
+    )
+
+
+def _sync(instance: Instance, placement: Placement) -> int:
+    """What the slowest rank averages and gathers."""
+    if SYNC not in instance.phases:
+        return 0
+    loads = compute_loads(instance, placement).cost
+    return int(loads[:, instance.phases.index(SYNC)].max())
+
+
+def _stored(instance: Instance, placement: Placement) -> int:
+    """Rows and optimizer state of one group, bytes."""
+    counted = replace(instance, phases=("bytes",), shard_cost=instance.shard_move[:, None])
+    return int(np.sum(compute_loads(counted, placement).cost))
+
+
+def _answer(row: DivisionRow, best: int | None) -> str:
+    """What is known, in a word or two."""
+    if row.refused:
+        return "refused"
+    if row.chosen:
+        return "chosen"
+    if row.status == "infeasible":
+        return "no plan"
+    if best is not None and row.certified is not None and row.certified >= best:
+        return "not better"
+    return "open"
+
+
+def divisions_grid(info: DivisionsInfo) -> Grid:
+    """A row for each division."""
+    head = (
+        "division", f"#{info.objective_kind}", "#sync", "#rows and state", "#certified ≥",
+        "#gap", "",
+    )  # fmt: skip
+
+    def cells(row: DivisionRow) -> list[str | Cell]:
+        times = [
+            Cell("" if value is None else show_cost(value, info.time_unit), value)
+            for value in (row.objective, row.sync)
+        ]
+        return [
+            row.words, *times,
+            Cell("" if row.stored is None else show_bytes(row.stored), row.stored),
+            Cell(show_cost(row.certified, info.time_unit), row.certified),
+            Cell("" if row.gap is None else show_gap(row.gap), row.gap),
+            _answer(row, info.best),
+        ]  # fmt: skip
+
+    rows = [cells(row) for row in info.rows]
+    return Grid.of("divisions", "divisions", "Sharding groups", head, rows)
+
+
+def notes(info: DivisionsInfo) -> Iterator[str]:
+    """What is certified over all divisions, and why some were not priced."""
+    ruled = sum(row.objective is None and not row.refused for row in info.rows)
+    if info.gap is None:
+        yield "a division that is open has no certificate: its plans may be better"
+    elif info.gap <= 0:
+        yield "no plan of any division is better, certified"
+    else:
+        yield f"no plan of any division is better by more than {show_gap(info.gap)}, certified"
+    if ruled:
+        yield f"{ruled} of {len(info.rows)} divisions were ruled out by a bound, without a plan"
+    for text in dict.fromkeys(row.refused for row in info.rows if row.refused):
+        count = sum(row.refused == text for row in info.rows)
+        yield f"{count} divisions were refused: {text}"
+
+
+def draw_divisions(info: DivisionsInfo) -> RenderableType:
+    """The table on a terminal."""
+    title = Text("divisions into sharding groups", style="bold")
+    return Group(title, draw_grid(divisions_grid(info)), *map(Text, notes(info)))
+
+
+def divisions_section(info: DivisionsInfo | None) -> Section | None:
+    """The table on a page."""
+    if info is None:
+        return None
+    text = (
+        "Every way to divide the ranks into groups that each hold every table. In the phase sync "
+        "replicas are averaged; rows and optimizer state are those of all groups together."
+    )
+    points = tuple(map(sentence, notes(info)))
+    parts = (Part(table=divisions_grid(info)),)
+    return Section("divisions", "Sharding groups", text, (), parts, points)

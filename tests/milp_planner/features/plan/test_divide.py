@@ -1,0 +1,222 @@
+"""The division into sharding groups chosen with the plan, and what is claimed of the others."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from formulations import Settings, checker
+from milp_planner import Plan, plan, read_plan, verify
+from milp_planner.errors import BadInput
+from milp_planner.features.plan.divisions import divisions_of
+from milp_planner.features.report.page import render, report_of
+from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.sharding_group import group_of
+from milp_planner.plans.compile import compile_for
+from milp_planner.plans.divisions import groups_of
+from tests.formulations.brute_force import brute_force
+from tests.milp_planner.pricing.build import cluster, model
+
+QUICK = Settings(time_limit=30, workers=1)
+LIMITS = {"sharding_types": ["table_wise", "row_wise", "data_parallel"], "modes": ["HBM_ONLY"]}
+
+
+def tables(**more: Any) -> Model:
+    """Three tables, of 65 kB to 130 kB."""
+    rows = ({"rows": n, "dim": 32, "constraints": LIMITS, **more} for n in (1000, 700, 500))
+    return model(*rows, batch_per_rank=64)
+
+
+def place(sync: Any = 1, hbm: str = "80GiB", **two_d: Any) -> Cluster:
+    """2 machines of 2 ranks, a slow network between them."""
+    links = {"intra_machine": "400GB/s", "inter_machine": "2GB/s"}
+    return cluster(2, 2, hbm=hbm, interconnect=links, two_d={"sync_interval": sync, **two_d})
+
+
+def every_division(given: Model, whole: Cluster) -> dict[tuple[int, str, str], int]:
+    """Optimum of each size, layout and strategy that has one, by brute force."""
+    found = {}
+    strategies = ("default", "fully_sharded")
+    for size, layout, how in product((1, 2, 4), ("strided", "contiguous"), strategies):
+        two_d = {"sharding_group_size": size, "layout": layout, "strategy": how}
+        asked = {**whole.to_dict()["two_d"], **two_d}
+        group = group_of(Cluster.from_dict({**whole.to_dict(), "two_d": asked}))
+        truth = brute_force(compile_for(given, group, "step_time").instance)
+        if truth.objective is not None:
+            found[size, layout, how] = truth.objective
+    return found
+
+
+@pytest.mark.parametrize("formulation", ["cpsat", "auto"])
+@pytest.mark.parametrize(
+    ("sync", "hbm", "ranks"),
+    [(1, "80GiB", 4), (100, "80GiB", 1), (100, "300KiB", 2), (100, "200KiB", None)],
+)
+def test_brute_force_over_all_divisions(
+    sync: int, hbm: str, ranks: int | None, formulation: str
+) -> None:
+    """One group where averaging is dear, a group a rank where it is rare, a group a machine where
+    that does not fit, and no plan: the best of all divisions, proved for each."""
+    given, whole = tables(), place(sync, hbm)
+    truth = every_division(given, whole)
+    found = plan(given, whole, formulation=formulation, settings=QUICK)
+    best = min(truth.values(), default=None)
+    reached = found.outcome.before_goals or found.outcome.objective
+    assert reached == best
+    assert found.status == ("infeasible" if best is None else "optimal")
+    if ranks is not None:
+        assert found.cluster.num_ranks == ranks
+    told = verify(found)
+    assert told.ok
+    assert [c.text for c in told.claims if c.name == "divisions"][-1].endswith(
+        "none holds a better plan"
+    )
+
+
+def test_every_division_is_there_once() -> None:
+    """One group, then layouts that differ; on one machine they do not."""
+    sizes = [(g.num_ranks, g.two_d.layout, g.two_d.strategy) for g in groups_of(place()) if g.two_d]
+    assert [s for s, _, _ in sizes] == [4, 2, 2, 2, 2, 1, 1]
+    assert len({*sizes}) == 7
+    alone = cluster(1, 4, two_d={"strategy": "default"})
+    assert [g.num_ranks for g in groups_of(alone)] == [4, 2, 1]
+    with pytest.raises(BadInput, match="which do not divide"):
+        [*groups_of(place(sharding_group_size=3))]
+
+
+@pytest.fixture(scope="module")
+def chosen() -> Plan:
+    """Two contiguous groups, the best of seven divisions; rows of all tables fit no rank."""
+    return plan(tables(), place(100, "300KiB"), formulation="cpsat", settings=QUICK)
+
+
+def test_the_table(chosen: Plan) -> None:
+    """A row for each, bytes of all groups, one chosen; the page and the terminal show the same."""
+    info = divisions_of(chosen)
+    assert info is not None
+    assert [row.chosen for row in info.rows].count(True) == 1
+    row = next(row for row in info.rows if row.chosen)
+    assert (row.groups, row.group_ranks) == (2, 2)
+    assert row.sync
+    assert row.stored == sum(
+        2 * int(chosen.instance.shard_move[e]) * n for e, n in _entries(chosen)
+    )
+    assert info.gap == 0
+    assert "Sharding groups" in render(report_of(chosen))
+    assert divisions_of(plan(tables(), cluster(1, 2), formulation="cpsat")) is None
+
+
+def _entries(found: Plan) -> list[tuple[int, int]]:
+    """Shard entries of the placed options with how many shards lie there: rows divide evenly."""
+    options = found.outcome.placement.options if found.outcome.placement else []
+    instance, counts = found.instance, []
+    for table, option in zip(found.tables, options, strict=True):
+        block = int(instance.option_blocks[option])
+        first, last = instance.block_shards[block], instance.block_shards[block + 1]
+        assert last - first == 1
+        counts.append((int(first), sum(map(len, table.ranks))))
+    return counts
+
+
+def test_a_file_of_it(chosen: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Read back and verified; the checker says the same with the standard library alone."""
+    path = chosen.save(tmp_path / "plan.json")
+    again = read_plan(path)
+    assert again.divisions is not None
+    assert again.cluster == chosen.cluster
+    assert verify(path).ok
+    assert checker.main([str(path)]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("divisions: of 6 others none has a plan below ")
+
+
+def forged(chosen: Plan, path: Path, change: Any) -> tuple[int, list[str]]:
+    """Exit code of the checker on a changed file, and what verify refutes of divisions."""
+    document = json.loads(chosen.save(path).read_text())
+    change(document["divisions"]["others"])
+    path.write_text(json.dumps(document))
+    refuted = [c.text for c in verify(path).claims if c.ok is False]
+    return checker.main([str(path)]), refuted
+
+
+def test_a_bound_that_no_certificate_proves(chosen: Plan, tmp_path: Path) -> None:
+    """Raised with its certificate's target: both refuse it."""
+
+    def raise_it(others: list[dict[str, Any]]) -> None:
+        for outcome in (each["outcome"] for each in others if each["outcome"]["bound"]):
+            outcome["certificate"]["target"] *= 2
+            outcome["certified_bound"] *= 2
+            outcome["bound"] = outcome["certified_bound"]
+            outcome["bound_source"] = {"method": "certificate", "exact": True}
+            gone = dict.fromkeys(("tables", "objective", "gap", "before_goals"))
+            outcome.update(gone, objectives={}, trace=[], goals=[])
+            outcome.update(status="unknown", stopped_by="time_limit")
+
+    code, refuted = forged(chosen, tmp_path / "p.json", raise_it)
+    assert code == 1
+    assert any("some case of its certificate is left open" in text for text in refuted)
+
+
+def test_a_division_left_out(chosen: Plan, tmp_path: Path) -> None:
+    """The checker knows no clusters; verify counts."""
+    code, refuted = forged(chosen, tmp_path / "p.json", lambda others: others.pop())
+    assert code == 0
+    assert refuted == ["some that were asked for are missing"]
+
+
+def test_another_instance(chosen: Plan, tmp_path: Path) -> None:
+    """An easier question under a division's name is not what model and cluster give."""
+
+    def swap(others: list[dict[str, Any]]) -> None:
+        others[0].update({key: others[-1][key] for key in ("instance", "outcome")})
+
+    _, refuted = forged(chosen, tmp_path / "p.json", swap)
+    assert any("it is not what model and cluster give" in text for text in refuted)
+
+
+def test_a_better_plan_elsewhere(chosen: Plan, tmp_path: Path) -> None:
+    """A plan of one group with the best division among its others is refuted by both."""
+    worse = plan(tables(), place(100, "300KiB", sharding_group_size=4), formulation="cpsat")
+    assert chosen.divisions is not None
+    path = tmp_path / "p.json"
+    mine, other = (json.loads(each.save(path).read_text()) for each in (chosen, worse))
+    two_d = {**mine["cluster"]["two_d"], "whole": None}
+    entry = {"two_d": two_d, "instance": mine["instance"], "outcome": mine["outcome"]}
+    other["divisions"] = {**mine["divisions"], "others": [entry]}
+    path.write_text(json.dumps(other))
+    assert checker.main([str(path)]) == 1
+    assert "another one has a better plan" in [c.text for c in verify(path).claims]
+
+
+def test_what_cannot_be_priced_is_told(tmp_path: Path) -> None:
+    """Adam: only one group is left, the sentence is told, and verify refuses others again."""
+    found = plan(tables(optimizer="adam"), place(), formulation="cpsat", settings=QUICK)
+    info = divisions_of(found)
+    assert found.cluster.replicas == 1
+    assert info is not None
+    assert [bool(row.refused) for row in info.rows] == [False] + 6 * [True]
+    assert verify(found.save(tmp_path / "p.json")).ok
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        ({"objective": "total"}, "total counts the ranks of one sharding group"),
+        ({"on_plan": lambda *_: None}, "on_plan goes with one sharding group"),
+        ({"today": "today.csv"}, "today goes with one sharding group"),
+    ],
+)
+def test_what_is_refused(asked: dict[str, Any], why: str) -> None:
+    """What needs one Instance, in a sentence."""
+    with pytest.raises(BadInput, match=why):
+        plan(tables(), place(), **asked)
+
+
+def test_nothing_can_be_priced() -> None:
+    """The sentence of the first division."""
+    with pytest.raises(BadInput, match="whose state DMPCollection cannot average"):
+        plan(tables(optimizer="adam"), place(sharding_group_size=2))
