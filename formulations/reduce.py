@@ -99,9 +99,12 @@ def bounds_at(
     InstanceError
         When the certificate is one of infeasibility or does not fit the instance.
     """
-    rows = build_rows(instance)
+    return _bounds(build_rows(instance), kept, certificate)
+
+
+def _bounds(rows: Rows, kept: NDArray[np.bool_], certificate: Certificate) -> OptionBounds:
     keep = kept & rows.possible
-    bound, of_option = None, np.full(instance.num_options, NEVER, dtype=np.int64)
+    bound, of_option = None, np.full(len(kept), NEVER, dtype=np.int64)
     of_option[keep] = -NEVER
     for weights in _root_weights(rows, certificate):
         forced, total = forced_sums(rows, keep, option_prices(rows, choice_prices(rows, weights)))
@@ -122,17 +125,19 @@ def relaxed_bound(instance: Instance, certificate: Certificate) -> int | None:
     With options that alone cost its target left out, no bound goes above the target; without, none
     is as tight below it.
     """
-    found = []
-    for limit in (None, certificate.target):
-        try:
-            keep = _below(instance, limit)
-            bound = bounds_at(instance, keep, certificate).bound
-        except InstanceError:
-            continue
-        if limit is not None:
-            bound = min(bound, limit)
-        if bound != NEVER:
-            found.append(bound)
+    found, rows = [], build_rows(instance)
+    try:
+        vectors = [(w, choice_prices(rows, w)) for w in _root_weights(rows, certificate)]
+    except InstanceError:
+        return None
+    for weights, choices in vectors:
+        prices = option_prices(rows, choices)
+        for limit in (None, certificate.target):
+            _, total = forced_sums(rows, _below(rows, limit), prices)
+            known = [] if limit is None else [limit]
+            if total != float("inf"):
+                known.append(_ceil(int(total) - weights.room, weights.level))
+            found += [min(known)] if known else []
     return max(found, default=None)
 
 
@@ -144,11 +149,11 @@ def forced_bounds(instance: Instance, certificate: Certificate) -> list[int | No
     InstanceError
         As :func:`bounds_at`.
     """
-    free = bounds_at(instance, _below(instance, None), certificate).of_option
+    rows = build_rows(instance)
+    free = _bounds(rows, _below(rows, None), certificate).of_option
     cut = np.full_like(free, NEVER)
     if certificate.target is not None:
-        keep = _below(instance, certificate.target)
-        cut = bounds_at(instance, keep, certificate).of_option
+        cut = _bounds(rows, _below(rows, certificate.target), certificate).of_option
         cut = np.minimum(cut, certificate.target)
     return [
         None if f == NEVER else max(f, c) for f, c in zip(free.tolist(), cut.tolist(), strict=True)
@@ -176,9 +181,8 @@ def slope(instance: Instance, certificate: Certificate, names: Sequence[str]) ->
     return -float(Fraction(total, level))
 
 
-def _below(instance: Instance, target: int | None) -> NDArray[np.bool_]:
+def _below(rows: Rows, target: int | None) -> NDArray[np.bool_]:
     """Options that a plan below a target may use, by the bare rule."""
-    rows = build_rows(instance)
     return bare(rows, rows.possible, None if target is None else target - 1)
 
 

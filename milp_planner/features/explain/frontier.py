@@ -15,7 +15,7 @@ from formulations import Instance, Outcome, Status
 from formulations.result.certificate import Certificate
 from formulations.result.certify import with_certificate
 from formulations.result.outcome import StoppedBy, certified_gap, found, nothing, standing
-from formulations.result.verify import verify
+from formulations.result.verify import certifies_soon, holds
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Answer, Budget, solve_grid
 from milp_planner.features.explain.memory import (
@@ -227,7 +227,7 @@ def certified_grid(
     Returns
     -------
     dict of int to (Outcome, seconds, verified)
-        Seconds are None where no solve of its own was needed; verified by the checker.
+        Seconds are None where no solve of its own was needed; verified without a solver.
     """
     instances = {extra: with_more(instance, tier, extra) for extra in extras}
     proofs = Proofs(instances)
@@ -240,8 +240,8 @@ def certified_grid(
     )
     found_there = {}
     for at, answer in answers.items():
-        best = proofs.outcome(at, answer)  # which the checker judges next: it reads the point once
-        found_there[at] = best, answer.seconds, verify(instances[at], best).ok
+        best = proofs.outcome(at, answer)
+        found_there[at] = best, answer.seconds, holds(instances[at], best)
     return found_there
 
 
@@ -281,7 +281,7 @@ class Proofs:
         self.claims.setdefault(at, {}).setdefault(bound, certificate)
 
     def outcome(self, at: int, answer: Answer) -> Outcome:
-        """An answer as an Outcome, with the best of its certificates that the checker accepts."""
+        """An answer as an Outcome, with the best of its certificates that closes there."""
         if answer.infeasible:
             able = [outcome for other, outcome in self.impossible if other >= at]
             return min(able, key=lambda each: each.certificate is None)
@@ -293,7 +293,7 @@ class Proofs:
         for bound in sorted(self.claims.get(at, {}), reverse=True):
             least = min(bound, plan.objective)
             certificate = replace(self.claims[at][bound], target=least)
-            certified = with_certificate(there, plan, certificate)
+            certified = with_certificate(there, plan, certificate, certifies_soon)
             if certified.certified_bound is not None:
                 return certified
         return plan
@@ -314,7 +314,7 @@ def _over_machines(
             hint = plan.outcome.placement if count == now else None
             outcome = budget.solve(instance, min(1.0, 2 / (len(counts) - done)), hint)
             seconds = outcome.seconds
-        points.append(_point(count, None, outcome, seconds, verify(instance, outcome).ok))
+        points.append(_point(count, None, outcome, seconds, holds(instance, outcome)))
     return _info(plan, MACHINES, "cluster", now, points)
 
 

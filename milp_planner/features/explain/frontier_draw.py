@@ -99,7 +99,7 @@ def notes(info: FrontierInfo, legend: str) -> list[str]:
     verified = sum(p.verified for p in info.points)
     told.append(
         f"{len(solved)} of {len(info.points)} solved, {sum(solved):.3g} s in all{by}; "
-        f"{verified} of {len(info.points)} re-derived by the checker"
+        f"{verified} of {len(info.points)} re-derived without a solver"
     )
     return told
 
