@@ -11,9 +11,7 @@ import argparse
 import json
 import os
 import random
-import re
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -25,17 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from milp_planner.files import write_json
+from tests.milp_planner.serve.served import MODEL, command
 
 CLIENTS, REQUESTS, SEED = 20, 200, 1
 #: What a request does, and how often of ten.
 KINDS = ("plan",) * 5 + ("cancel",) * 2 + ("kill", "leave", "hostile")
-MODEL = """
-name: small
-workload: {batch_per_rank: 512}
-tables:
-  - {name: users, rows: 1000000, dim: 64}
-  - {name: items, rows: 400000, dim: 64}
-"""
 HOSTILE = (
     b"[" * 50_000, b"x" * (4 * 2**20 + 1), b'{"model": NaN}', b"\xff",
     json.dumps({"model": "a: &a [1]\nb: *a\n", "cluster": "1xa10"}).encode(),
@@ -167,26 +159,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-o", "--output", type=Path)
     output = parser.parse_args().output
-    service = subprocess.Popen(
-        [sys.executable, "-m", "milp_planner", "serve", "--port", "0", "--running", "2",
-         "--waiting", "12"], stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert service.stderr is not None
-    found = re.search(r"http://\S+/", service.stderr.readline())
-    assert found is not None
-    time.sleep(1)
-    load, start = Load(found[0], service.pid), time.monotonic()
-    clients = [threading.Thread(target=load.client, args=(n,)) for n in range(CLIENTS)]
-    for client in clients:
-        client.start()
-    for client in clients:
-        client.join()
-    seconds = time.monotonic() - start
-    waiting = load.ask("GET", "v1/jobs")[1]["jobs"]
-    open_jobs = [job["id"] for job in waiting if job["state"] in ("queued", "running")]
-    left = children(service.pid)
-    service.send_signal(signal.SIGINT)
-    service.wait(30)
+    with command("--running", "2", "--waiting", "12") as (address, service):
+        load, start = Load(address, service.pid), time.monotonic()
+        clients = [threading.Thread(target=load.client, args=(n,)) for n in range(CLIENTS)]
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
+        seconds = time.monotonic() - start
+        waiting = load.ask("GET", "v1/jobs")[1]["jobs"]
+        open_jobs = [job["id"] for job in waiting if job["state"] in ("queued", "running")]
+        left = children(service.pid)
     quarter = len(load.resident) // 4
     growth = max(load.resident[-quarter:]) - max(load.resident[:quarter])
     result = {

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Annotated
 
 from milp_planner.cli.failures import say
-from milp_planner.cli.options import option, positive, whole
+from milp_planner.cli.options import find_cache, option, positive, whole
 from milp_planner.errors import BadInput, MissingExtra
 
 TOKEN = "MILP_PLANNER_TOKEN"
@@ -31,6 +32,14 @@ def run(
     waiting: Annotated[
         int, option("--waiting N", "Jobs that may wait; one more is refused.", whole(0, 10_000))
     ] = 16,
+    cache: Annotated[
+        Path | None,
+        option(
+            "--cache DIR",
+            "Folder of the plan cache; default: the variable MILP_PLANNER_CACHE, or a temporary"
+            " one that goes with the service.",
+        ),
+    ] = None,
 ) -> None:
     """Serve the planner over HTTP, with a page that plans while you watch.
 
@@ -60,12 +69,14 @@ def run(
         memory = parse_bytes(most_memory)
     except ValueError as error:
         raise BadInput(f"--most-memory {most_memory!r}: {error}") from None
+    kept = find_cache(cache, none=False)
     limits = Limits(seconds=most_seconds, memory=memory, running=running, waiting=waiting)
     texts = Texts(
         {each.name: each.path.read_text("utf-8") for each in catalog.models()},
         {each.name: each.path.read_text("utf-8") for each in catalog.clusters()},
     )
-    app = application(texts, limits, token, {*LOOPBACK, host, f"[{host}]"} if local else None)
+    hosts = {*LOOPBACK, host, f"[{host}]"} if local else None
+    app = application(texts, limits, token, hosts, None if kept is None else kept.folder.resolve())
     config = uvicorn.Config(
         app, host=host, port=port, log_level="warning", limit_concurrency=256,
         timeout_graceful_shutdown=3, server_header=False,

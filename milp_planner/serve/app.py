@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -58,9 +59,9 @@ class Refused(Exception):
 class Service:
     """Handlers that share jobs, limits and catalog."""
 
-    def __init__(self, catalog: Catalog, limits: Limits) -> None:
+    def __init__(self, catalog: Catalog, limits: Limits, cache: Path | None) -> None:
         self.catalog, self.limits = catalog, limits
-        self.jobs = Jobs(limits)
+        self.jobs = Jobs(limits, cache)
         self.answers: Counter[int] = Counter()
         self._readers = asyncio.Semaphore(READERS)
 
@@ -173,6 +174,8 @@ class Service:
         lines += [f'milp_planner_jobs{{state="{s}"}} {jobs.count(s)}' for s in (QUEUED, RUNNING)]
         lines.append("# TYPE milp_planner_jobs_ended_total counter")
         lines += [f'milp_planner_jobs_ended_total{{state="{s}"}} {jobs.ended[s]}' for s in ENDED]
+        lines.append("# TYPE milp_planner_jobs_cached_total counter")
+        lines.append(f"milp_planner_jobs_cached_total {jobs.cached}")
         lines.append("# TYPE milp_planner_solve_seconds_total counter")
         lines.append(f"milp_planner_solve_seconds_total {jobs.seconds:.3f}")
         lines.append("# TYPE milp_planner_job_peak_bytes gauge")
@@ -192,7 +195,11 @@ class Service:
 
 
 def application(
-    catalog: Catalog, limits: Limits, token: str | None = None, hosts: set[str] | None = None
+    catalog: Catalog,
+    limits: Limits,
+    token: str | None = None,
+    hosts: set[str] | None = None,
+    cache: Path | None = None,
 ) -> ASGIApp:
     """The service as an ASGI application.
 
@@ -204,8 +211,10 @@ def application(
         What every request must carry; None: nothing.
     hosts : set of str, optional
         Host names that requests may be addressed to; None: any.
+    cache : Path, optional
+        Folder where plans are kept; None: a temporary one.
     """
-    service = Service(catalog, limits)
+    service = Service(catalog, limits, cache)
     handlers: list[tuple[str, str, Callable[[Request], Awaitable[Response]]]] = [
         ("GET", "/", service.page),
         ("GET", "/serve.css", service.style),

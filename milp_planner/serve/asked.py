@@ -49,6 +49,9 @@ class Asked(BaseModel):
     ]
     objective: Literal["step_time", "busiest_rank", "total"] = "step_time"
     time_limit: Annotated[float, Field(gt=0, le=86_400, description="seconds")] = 30.0
+    gap: Annotated[
+        float, Field(ge=0, lt=1, description="certified gap at which the search stops, a share")
+    ] = 0.0
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
     hbm: Annotated[
         int | None, Field(gt=0, le=MOST_BYTES, description="bytes of the smallest rank")

@@ -14,17 +14,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from formulations import InstanceError, Settings
-from formulations.result.outcome import certified_gap, standing
+from formulations.result.outcome import certified_gap, gap_between, standing
+from formulations.settings import News as Progress
 from formulations.settings import TracePoint
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.page_curves import draw_trace
 from milp_planner.features.explain.replan import replan
+from milp_planner.features.plan.cache import PlanCache
 from milp_planner.features.plan.call import plan
 from milp_planner.features.report.page import (
     ReportInfo,
@@ -52,44 +54,53 @@ class News:
         self._write, self._clock = write, clock
         self._last, self._lock = -APART, threading.Lock()
         self._points: list[TracePoint] = []
+        self._certified: int | None = None
 
     def tell(self, event: str, **values: Any) -> None:
         """One line."""
         with self._lock:
             self._write(json.dumps({"event": event, **values}) + "\n")
 
-    def note(self, point: TracePoint) -> None:
+    def note(self, point: Progress) -> None:
         """Progress of a solve, from any thread: a cost that only falls, a bound that only rises."""
         last = self._points[-1] if self._points else point
         plans = [v for v in (last.objective, point.objective) if v is not None]
         bounds = [v for v in (last.bound, point.bound) if v is not None]
-        best = replace(point, objective=min(plans, default=None), bound=max(bounds, default=None))
+        best = TracePoint(
+            point.seconds, min(plans, default=None), max(bounds, default=None), point.source
+        )
         self._points.append(best)
+        proved = [v for v in (self._certified, point.certified) if v is not None]
+        self._certified = max(proved, default=None)
         if self._clock() - self._last >= APART:
             self._last = self._clock()
             drawing = draw_trace(self._points[-200:], best.seconds, "ps")
             self.tell(
                 "progress", seconds=best.seconds, objective=best.objective, bound=best.bound,
+                certified_bound=self._certified,
+                certified_gap=gap_between(best.objective, self._certified),
                 chart="" if drawing is None else drawing.render(),
             )  # fmt: skip
 
 
-def solved(job: dict[str, Any], news: News, stop: threading.Event) -> Plan:
-    """The plan of a job."""
+def solved(job: dict[str, Any], news: News, stop: threading.Event) -> tuple[Plan, bool]:
+    """The plan of a job, and whether it was known."""
     model = Model.from_dict(job["model"], "model")
     cluster = Cluster.from_dict(job["cluster"], "cluster")
     settings = Settings(
-        time_limit=job["time_limit"], seed=job["seed"], workers=job["workers"], stop=stop,
-        on_progress=news.note,
+        time_limit=job["time_limit"], gap=job["gap"], seed=job["seed"], workers=job["workers"],
+        stop=stop, on_progress=news.note,
     )  # fmt: skip
     if job["moves_from"] is None:
-        return plan(model, cluster, objective=job["objective"], settings=settings)
+        cache = PlanCache(job["cache"])
+        best = plan(model, cluster, objective=job["objective"], settings=settings, cache=cache)
+        return best, cache.answered
     production = read_plan(job["moves_from"])
     budget = Budget(settings).certifying()
-    _, best = replan(production, (job["most_moves"],), budget, model=model, cluster=cluster)
-    if best is None:
+    _, found = replan(production, (job["most_moves"],), budget, model=model, cluster=cluster)
+    if found is None:
         raise BadInput(f"no plan was found that moves at most {job['most_moves']} tables")
-    return best
+    return found, False
 
 
 def write_files(best: Plan, folder: Path) -> dict[str, Any]:
@@ -162,7 +173,8 @@ def main() -> None:
 def _answer(job: dict[str, Any], news: News, stop: threading.Event) -> int:
     """Solve, write, tell; the exit code."""
     try:
-        news.tell("done", **write_files(solved(job, news, stop), Path(job["folder"])))
+        best, known = solved(job, news, stop)
+        news.tell("done", cached=known, **write_files(best, Path(job["folder"])))
     except (BadInput, InstanceError) as error:
         news.tell("failed", message=str(error))
         return 2

@@ -90,9 +90,16 @@ class Job:
 
 
 class Jobs:
-    """All jobs of a service."""
+    """All jobs of a service.
 
-    def __init__(self, limits: Limits) -> None:
+    Parameters
+    ----------
+    limits : Limits
+    cache : Path, optional
+        Folder of plans that outlives the service; else they are kept as long as it lives.
+    """
+
+    def __init__(self, limits: Limits, cache: Path | None = None) -> None:
         self.limits = limits
         self.all: dict[str, Job] = {}
         self.ended: Counter[str] = Counter()
@@ -100,6 +107,8 @@ class Jobs:
         self.peak = 0
         self._turns = asyncio.Semaphore(limits.running)
         self._root = tempfile.TemporaryDirectory(prefix="milp-planner-serve.")
+        self._cache = cache or Path(self._root.name) / "cache"
+        self.cached = 0
 
     def count(self, state: str) -> int:
         """Jobs in a state."""
@@ -118,7 +127,8 @@ class Jobs:
             shutil.copyfile(self.all[asked.moves_from].folder / "plan.json", before)
         work = {
             "model": model.to_dict(), "cluster": cluster.to_dict(), "objective": asked.objective,
-            "time_limit": asked.time_limit, "seed": asked.seed, "folder": str(folder),
+            "time_limit": asked.time_limit, "gap": asked.gap, "seed": asked.seed,
+            "folder": str(folder), "cache": str(self._cache),
             "workers": max(1, available_cores() // self.limits.running),
             "moves_from": None if before is None else str(before), "most_moves": asked.most_moves,
         }  # fmt: skip
@@ -184,6 +194,7 @@ class Jobs:
         kind = last.pop("event", None)
         if kind == DONE:
             job.result = last
+            self.cached += last["cached"]
             state = CANCELLED if job.cancelling else DONE
             self._end(job, state, {"event": state, **last})
         elif job.cancelling:

@@ -22,7 +22,7 @@ _JOB = {
         "result": {
             "type": ["object", "null"],
             "description": "status, standing, objective, bound, certified_bound (picoseconds), "
-            "certified_gap, seconds, exports",
+            "certified_gap, seconds (of the solve), cached (whether it was known), exports",
         },
     },
 }

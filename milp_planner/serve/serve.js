@@ -64,7 +64,7 @@ function forget() {
 function question() {
   const of = (kind) => (by(`${kind}-name`).value === "(pasted)" ? by(kind).value : by(`${kind}-name`).value);
   return { model: of("model"), cluster: of("cluster"), objective: by("objective").value,
-           time_limit: Number(by("seconds").value) };
+           time_limit: Number(by("seconds").value), gap: Number(by("gap").value) / 100 };
 }
 
 async function ask(body) {
@@ -105,13 +105,13 @@ async function follow(id) {
 async function show(id, event) {
   if (event.event === "queued" || event.event === "running") say(`${event.event} …`);
   if (event.event === "progress") {
-    say(`${event.seconds.toFixed(1)} s · plan ${time(event.objective)} · bound ${time(event.bound)} · gap ${gap(event.objective, event.bound)}`);
+    say(`${event.seconds.toFixed(1)} s · plan ${time(event.objective)} · bound ${time(event.bound)} · gap ${gap(event.objective, event.bound)} · certified gap ${gap(event.objective, event.certified_bound)}`);
     chart(event.chart);
   }
   if (event.event === "failed") say(event.message, true);
   if (event.event !== "done" && event.event !== "cancelled") return false;
   if (!event.status) { say("stopped before there was a plan"); return false; }
-  say(`${event.standing} · ${time(event.objective)} · certified ≥ ${time(event.certified_bound)} · ${event.seconds.toFixed(1)} s`);
+  say(`${event.standing} · ${time(event.objective)} · certified ≥ ${time(event.certified_bound)} · ${event.seconds.toFixed(1)} s${event.cached ? ", known from before" : ""}`);
   const picture = await (await call(`v1/jobs/${id}/picture.json`)).json();
   draw(picture);
   downloads(id, event.exports);

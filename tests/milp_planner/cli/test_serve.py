@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import re
 import signal
-import subprocess
-import sys
-import time
-import urllib.request
 
 import pytest
 
 from milp_planner.cli.serve import TOKEN, is_loopback
 from tests.milp_planner.cli.conftest import Cli
+from tests.milp_planner.serve.served import command
 
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 
@@ -37,20 +32,6 @@ def test_other_addresses_need_a_token(cli: Cli, monkeypatch: pytest.MonkeyPatch)
 
 def test_it_says_where_it_listens_and_ends_on_ctrl_c() -> None:
     """One command; the address it prints answers; SIGINT ends it."""
-    command = [sys.executable, "-m", "milp_planner", "serve", "--port", "0"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ})
-    assert process.stderr is not None
-    found = re.search(r"http://127\.0\.0\.1:\d+/", process.stderr.readline())
-    assert found is not None
-    end = 50
-    while end:
-        try:
-            with urllib.request.urlopen(found[0] + "healthz", timeout=5) as answer:
-                assert answer.read() == b'{"ok":true}'
-            break
-        except OSError:
-            end -= 1
-            time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(30) in (0, 130)
-    assert end
+    with command() as (_, process):
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) in (0, 130)

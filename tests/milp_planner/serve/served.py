@@ -1,8 +1,12 @@
-"""A service on a free port of this process, and a client of the standard library."""
+"""Services on a free port, of this process or their own, and a client of the standard library."""
 
 from __future__ import annotations
 
 import json
+import re
+import signal
+import subprocess
+import sys
 import threading
 import time
 import urllib.error
@@ -10,6 +14,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from milp_planner.serve.limits import Limits
@@ -99,8 +104,44 @@ class Client:
 
 
 @contextmanager
+def command(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """``milp-planner serve`` on a free port as a user starts it: its address, and its process."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "milp_planner", "serve", "--port", "0", *arguments],
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None
+        found = re.search(r"http://127\.0\.0\.1:\d+/", process.stderr.readline())
+        assert found is not None
+        until_answered(found[0] + "healthz")
+        yield found[0], process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
+
+
+def until_answered(url: str, seconds: float = 30) -> None:
+    """Wait for a service that starts."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                assert answer.read() == b'{"ok":true}'
+                return
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+
+
+@contextmanager
 def service(
-    limits: Limits | None = None, token: str | None = None, hosts: set[str] | None = None
+    limits: Limits | None = None,
+    token: str | None = None,
+    hosts: set[str] | None = None,
+    cache: Path | None = None,
 ) -> Iterator[Client]:
     """A running service, ended afterwards."""
     import uvicorn
@@ -111,7 +152,7 @@ def service(
         {each.name: each.path.read_text("utf-8") for each in catalog.models()},
         {each.name: each.path.read_text("utf-8") for each in catalog.clusters()},
     )
-    app = application(texts, limits or Limits(), token, hosts)
+    app = application(texts, limits or Limits(), token, hosts, cache)
     config = uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=2)
     server = uvicorn.Server(config)
     listening = config.bind_socket()

@@ -32,6 +32,7 @@ def test_a_job_is_planned_and_its_files_are_there(client: Client, tmp_path: Path
     kinds = [event["event"] for event in events]
     assert kinds[:2] == ["queued", "running"] and kinds[-1] == "done"
     assert set(kinds[2:-1]) <= {"progress"}
+    assert all({"certified_bound", "certified_gap"} <= event.keys() for event in events[2:-1])
     job = client.get(f"/v1/jobs/{id}").json
     assert job["state"] == "done" and job["result"]["objective"] >= job["result"]["bound"]
     assert job["peak_bytes"] > 2**20
@@ -48,6 +49,32 @@ def test_a_job_is_planned_and_its_files_are_there(client: Client, tmp_path: Path
     assert "small on two" in report.text
     assert json.loads(client.get(f"/v1/jobs/{id}/torchrec.txt").text)
     assert client.get(f"/v1/jobs/{id}/../../etc/passwd").code == 404
+
+
+def test_the_same_question_is_answered_once(client: Client, tmp_path: Path) -> None:
+    """The second job hands out the first one's plan.json to the byte, and metrics count it; with
+    other memory, or a gap that is not certified, it is another question."""
+    asked = {**JOB, "gap": 0.5, "seed": 7}
+    before = _cached(client)
+    jobs = [client.post(each).json["id"] for each in (asked, asked, {**asked, "hbm": 12 * 2**30})]
+    results = [client.until(id, "done")["result"] for id in jobs]
+    assert [result["cached"] for result in results] == [False, True, False]
+    assert results[0] | {"cached": True} == results[1] and _cached(client) == before + 1
+    plans = [client.get(f"/v1/jobs/{id}/plan.json").text for id in jobs]
+    assert plans[0] == plans[1] != plans[2]
+
+
+def test_plans_outlive_the_service_in_a_folder(tmp_path: Path) -> None:
+    """A second service with the same folder knows the answer."""
+    for known in (False, True):
+        with service(cache=tmp_path) as served:
+            id = served.post({**JOB, "gap": 0.5}).json["id"]
+            assert served.until(id, "done")["result"]["cached"] is known
+
+
+def _cached(client: Client) -> int:
+    text = client.get("/metrics").text
+    return int(text.partition("\nmilp_planner_jobs_cached_total ")[2].partition("\n")[0])
 
 
 def test_what_if_moves_few_tables(client: Client) -> None:
