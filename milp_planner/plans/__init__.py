@@ -1,1 +1,1 @@
-"""A plan: inputs compiled to an Instance, its solution decoded, and the file that holds both."""
+"""A plan: compiling inputs to an Instance, decoding its solution, and the file of both."""

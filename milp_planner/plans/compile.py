@@ -1,4 +1,4 @@
-"""From paths or objects to the integers that formulations solve: read, price, compile."""
+"""Read inputs, price their options, and compile these to the Instance that formulations solve."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WHERE = {
 }
 
 
-#: A plan in production, from which moves are counted: option and ranks of each block by table.
+#: The plan in production, from which moves are counted: for each table, option and ranks by block.
 Production = Mapping[str, tuple[str, tuple[tuple[int, ...], ...]]]
 
 
@@ -51,16 +51,18 @@ def compile_instance(
 ) -> Instance:
     """The Instance of priced options.
 
-    Resources are ``hbm`` (a rank) and ``ddr`` (a machine), with the capacities the cluster leaves
-    to embeddings; where machines have SSD, ``ssd`` (a machine; live bytes) and, with the workload's
-    ``ssd_step_ms``, ``ssd_step`` (a machine; bytes read and written in a step). Where several
-    moments of a step may be the fullest, there is an HBM resource for each, ``hbm@MOMENT``, which
-    counts what is alive then (:mod:`milp_planner.pricing.ledger`).
-    With ``buffers: largest_collective`` there is one for each collective besides, such as
-    ``hbm@forward_send:NAME``: it counts the tables and the buffers of that collective only, so
-    that all of them together say *tables plus the largest collective's buffers fit*, exactly. Not
-    re-validated block by block: its arrays hold the format's rules by construction, which tests
-    assert with :func:`formulations.instance.validate.validate`.
+    Resources are ``hbm`` (of a rank) and ``ddr`` (of a machine), with the capacities that the
+    cluster leaves to embeddings. For machines with SSD there are ``ssd`` (of a machine; live bytes)
+    and, with the workload's ``ssd_step_ms``, ``ssd_step`` (of a machine; bytes read and written in
+    a step). If any of several moments of a step may be the fullest, each has an HBM resource
+    ``hbm@MOMENT``, which counts what is alive then (:mod:`milp_planner.pricing.ledger`).
+
+    With ``buffers: largest_collective`` each collective has one too, such as
+    ``hbm@forward_send:NAME``. It counts all tables, but the buffers of this collective only.
+    Together these say exactly that the tables and the largest collective's buffers fit.
+
+    The Instance is not validated again: its arrays satisfy the format's rules by construction,
+    which tests assert with :func:`formulations.instance.validate.validate`.
     """
     resources, use = _resources(options)
     return Instance(
@@ -86,13 +88,13 @@ def compile_instance(
 
 
 def regrouped(ranks: tuple[tuple[int, ...], ...], pinned: bool) -> tuple[tuple[int, ...], ...]:
-    """Ranks of an option's blocks: a block a shard where ranks are pinned, else one block."""
+    """Ranks of an option's blocks: one block for each shard if ranks are pinned, else one block."""
     flat = tuple(rank for block in ranks for rank in block)
     return tuple((rank,) for rank in flat) if pinned else (flat,)
 
 
 def _blocks(options: Options) -> dict[str, Any]:
-    """Arrays of an Instance: one block an option, or one per shard where all ranks are pinned."""
+    """Arrays of an Instance: one block for each option, or for each shard if ranks are pinned."""
     choices, first = options.choices, options.entries.first
     pinned = np.array([c.pinned is not None for c in choices], dtype=np.bool_)
     times = np.where(pinned, np.diff(first), 1)
@@ -132,7 +134,7 @@ def _blocks(options: Options) -> dict[str, Any]:
 
 
 def _where(choice: Choice, ranks: int) -> Where:
-    """Which places a choice's shards can take."""
+    """Places that a choice's shards can take."""
     if choice.members is not None:
         return Where.LIST
     if not choice.row_shards:
@@ -143,7 +145,7 @@ def _where(choice: Choice, ranks: int) -> Where:
 
 
 def _resources(options: Options) -> tuple[tuple[Resource, ...], IntArray]:
-    """Resources with their capacities, and what every shard entry uses of each."""
+    """Resources with their capacities, and the use of each by every shard entry."""
     entries, cluster = options.entries, options.cluster
     ddr = Resource(
         "ddr", Scope.MACHINE, np.array(cluster.usable_ddr(options.model), dtype=np.int64)
@@ -160,7 +162,7 @@ def _resources(options: Options) -> tuple[tuple[Resource, ...], IntArray]:
 
 
 def _drives(options: Options) -> list[tuple[Resource, IntArray]]:
-    """SSD of each machine and, where a step may keep it busy for so long only, its traffic."""
+    """SSD of each machine and, if the time for it in a step is limited, its traffic."""
     entries, cluster, busy = options.entries, options.cluster, options.model.workload.ssd_step_ms
     if not cluster.has_ssd:
         return []
@@ -200,7 +202,7 @@ def _moment(name: str) -> str:
 
 
 def _shortest(name: str, names: Sequence[str]) -> str:
-    """``hbm``, ``hbm@MOMENT`` or ``hbm@MOMENT:COLLECTIVE``; the moment only where there are two."""
+    """``hbm``, ``hbm@MOMENT`` or ``hbm@MOMENT:COLLECTIVE``; ``hbm`` if there is a single moment."""
     moment, colon, collective = name.partition(":")
     several = len({_moment(each) for each in names}) > 1
     return "hbm" + (f"@{moment}" if several else "") + colon + collective
@@ -220,7 +222,7 @@ def _current(options: Options, production: Production) -> Iterator[Current]:
 
 
 def as_current(placement: Placement) -> tuple[Current, ...]:
-    """A placement as what an Instance counts moves from."""
+    """A placement in the form from which an Instance counts moves."""
     return tuple(
         Current(t, int(o), tuple(tuple(block) for block in placement.to_lists(t)))
         for t, o in enumerate(placement.options)
@@ -229,7 +231,7 @@ def as_current(placement: Placement) -> tuple[Current, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """Inputs as read, their priced options, and the Instance of them."""
+    """Inputs, their priced options, and the Instance compiled from these."""
 
     model: Model
     cluster: Cluster
@@ -238,7 +240,7 @@ class Compiled:
 
 
 def compile_for(model: ModelSource, cluster: ClusterSource, objective: str) -> Compiled:
-    """Read, check, price and compile; BadInput also for an unknown objective."""
+    """Read, validate, price and compile; BadInput also for an unknown objective."""
     names = [o.value for o in Objective]
     if str(objective) not in names:
         raise BadInput(f"objective {str(objective)!r}: {nearest(str(objective), names)}")
@@ -276,7 +278,7 @@ def _read(source: object, what: str, load: Callable[[Path], Input]) -> Input:
 
 
 def _catalog_of(path: Path) -> Any:
-    """The catalog to ask for a bare name; None for what looks like a file, or is one."""
+    """The catalog that may have a bare name; None for a path or an existing file."""
     if path.suffix or len(path.parts) > 1 or path.is_file():
         return None
     return next((found.load() for found in entry_points(group="milp_planner.catalogs")), None)

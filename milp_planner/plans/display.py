@@ -1,4 +1,4 @@
-"""A plan in a notebook: a few lines of text, a short table, a frame, a figure."""
+"""A plan in a notebook: a few lines of text, a short table, a data frame, a figure."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from milp_planner.pricing.units import FloatArray
 if TYPE_CHECKING:
     from milp_planner.plans.placement import Plan
 
-#: Tables that a repr, and an HTML repr, list before they only count.
+#: Most tables that a repr, and an HTML repr, list; of the others they show the number.
 LINES, ROWS = 6, 20
 HEADERS = ("table", "sharding", "mode", "ratio", "ranks")
 
 
 def headline(plan: Plan) -> str:
-    """Status with what is certified, objective, bound, gap and restrictions in one line."""
+    """Certified status, objective, bound, gap and restrictions in one line."""
     outcome, unit = plan.outcome, plan.instance.time_unit
     parts = [
         f"{plan.model.name} on {plan.cluster.name}: {standing(outcome)}",
@@ -99,7 +99,7 @@ def _record(plan: Plan, name: str) -> dict[str, object]:
 
 
 def _used(plan: Plan, name: str, memory: str) -> int:
-    """Bytes of a table in one memory; several resources may limit it, the largest counts."""
+    """Bytes of a table in one memory: the largest use among the resources of this memory."""
     totals: dict[str, int] = {}
     for shard in plan.shards(name):
         for resource, amount in shard.use.items():
@@ -130,8 +130,8 @@ def _rest(plan: Plan, most: int) -> list[str]:
 def draw_plan(plan: Plan) -> Any:
     """Two panels over the ranks: milliseconds stacked by phase, memory in percent.
 
-    A matplotlib figure, which shows itself in a notebook; ``savefig`` writes it. ImportError
-    without matplotlib, BadInput for a plan that places nothing.
+    Returns a matplotlib figure, which a notebook displays and ``savefig`` writes. ImportError
+    without matplotlib, BadInput for a plan without a placement.
     """
     try:
         from matplotlib.figure import Figure
@@ -157,7 +157,7 @@ def draw_plan(plan: Plan) -> Any:
         below += height
     times.set_ylabel("ms")
     times.set_title(f"{plan.model.name} on {plan.cluster.name}: time of every rank", loc="left")
-    shares: dict[str, FloatArray] = {}  # of several moments or collectives, the fullest
+    shares: dict[str, FloatArray] = {}  # the fullest of several moments or collectives
     for resource, use in zip(instance.resources, verdict.loads.use, strict=True):
         share = 100 * use / np.maximum(1, resource.capacity)
         if resource.scope == Scope.MACHINE:
@@ -179,7 +179,7 @@ NAMED = 3
 
 
 def hit_ratio_of(plan: Plan, index: int) -> tuple[float, Source]:
-    """Hit ratio of one placed table of several tiers as pricing has it, and its source."""
+    """Hit ratio that pricing assumes for a placed table with several tiers, and its source."""
     table, placed, ranks = plan.model.tables[index], plan.tables[index], plan.cluster.num_ranks
     lookups = plan.model.workload.batch_per_rank * table.lookups_per_sample * ranks
     x, ratio = placed.cache_ratio, np.array([float(placed.cache_ratio)])
@@ -192,10 +192,10 @@ def hit_ratio_of(plan: Plan, index: int) -> tuple[float, Source]:
 
 
 def hit_sources(plan: Plan) -> dict[str, Source]:
-    """Source of the hit ratio of every placed table whose price rests on one, by its name.
+    """Source of the hit ratio of every placed table whose price depends on one, by table name.
 
-    A price rests on it where the profile's curve is over hit ratios or replaced by them, and where
-    a prefetch pays for misses.
+    A price depends on the hit ratio if the profile's curve is over hit ratios or is replaced by
+    them, and if a prefetch pays for misses.
     """
     found: dict[str, Source] = {}
     workload, profile = plan.model.workload, plan.profile
@@ -212,7 +212,7 @@ def hit_sources(plan: Plan) -> dict[str, Source]:
 
 
 def hit_warnings(plan: Plan) -> list[str]:
-    """A sentence for each source that is no checked formula; measured curves need none."""
+    """A sentence for each source that is not a checked formula or a measured curve."""
     sources, told = hit_sources(plan), []
     for source, what in (
         ("table", "Hit ratios beyond the region of the formulas, from the simulator's table"),
@@ -225,10 +225,10 @@ def hit_warnings(plan: Plan) -> list[str]:
 
 
 def width_warnings(plan: Plan) -> list[str]:
-    """A sentence about placed tables whose ``column_widths`` had no effect: none could be used.
+    """A sentence about placed tables none of whose ``column_widths`` could be used.
 
-    A width may be too narrow for the number of ranks, or the sharding types that cut columns are
-    not offered. Pinned tables ask for one option, which is no surprise.
+    A width may be too narrow for the number of ranks, or the table may not allow sharding types
+    that cut columns. Pinned tables are not mentioned.
     """
     first, names = plan.instance.table_options, plan.instance.option_names
     unused = [

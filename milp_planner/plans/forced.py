@@ -1,4 +1,4 @@
-"""Ranks that overflow whatever is chosen: what tables that lie on every rank must put there."""
+"""Ranks that overflow in every plan, because of tables that must lie on every rank."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from milp_planner.pricing.units import IntArray
 EVERYWHERE = ("row_wise", "data_parallel")
 """Sharding types that put a shard on every rank."""
 NAMED = 3
-"""Tables that a sentence names."""
+"""Most tables that a sentence names."""
 
 
 @dataclass(frozen=True)
 class TableLeast:
-    """What one table puts on the rank at least."""
+    """The least bytes of one table on the rank."""
 
     name: str
     least: int
     """Bytes."""
     buffers: int
-    """Of them ids, embeddings and gradients, in the worst batch."""
+    """Those of ids, embeddings and gradients, in the worst batch."""
 
 
 @dataclass(frozen=True)
 class Forced(Facts):
-    """The ranks with the largest overflow that no choice avoids."""
+    """The ranks with the largest overflow that no plan avoids."""
 
     ranks: tuple[int, ...]
     all_ranks: int
     moment: str
     """Of the step."""
     least: int
-    """Bytes that tables put there at least."""
+    """The least bytes of all tables there."""
     room: int
-    """Bytes that they may use there."""
+    """Bytes that are available to them there."""
     tables: tuple[TableLeast, ...]
     """The largest first."""
 
@@ -73,11 +73,11 @@ def _named(ranks: tuple[int, ...], count: int) -> str:
 
 
 def forced_overflow(options: Options) -> Forced | None:
-    """The ranks on which no plan fits, whatever it chooses; None where that is not so simple.
+    """The ranks that overflow in every plan; None if this simple argument shows none.
 
-    Of a table all of whose options lie on every rank, each rank holds the least that any of them
-    puts there, without options that no rank or machine can hold; other tables may leave it alone.
-    Nothing is said where only one collective's buffers count.
+    If all options of a table lie on every rank, each rank holds at least the smallest share that
+    any of them puts there; options too large for a rank or machine are left out. Other tables are
+    counted as 0. With ``buffers: largest_collective`` the result is None.
     """
     model, cluster = options.model, options.cluster
     if cluster.cpu_only or model.workload.buffers != "additive" or not len(options):
@@ -114,7 +114,7 @@ def _is_everywhere(options: Options, table: int) -> bool:
 
 
 def _on_ranks(options: Options, option: int, values: IntArray) -> IntArray:
-    """Rows of an option's shard entries on each rank; array [ranks, …]."""
+    """Values of an option's shard entries, one for each rank; array [ranks, …]."""
     first = options.entries.first
     rows = slice(int(first[option]), int(first[option + 1]))
     repeat = options.entries.repeat[rows]
@@ -131,7 +131,7 @@ def _least(options: Options, table: int, use: IntArray) -> IntArray:
 def _at(
     options: Options, table: int, use: IntArray, stays: IntArray, place: tuple[int, int]
 ) -> TableLeast:
-    """The table's least option on one rank at one moment, buffers apart."""
+    """The least bytes of a table on one rank at one moment, with its buffers listed separately."""
     rank, moment = place
     amounts = [
         (int(_on_ranks(options, o, use[:, moment])[rank]), int(_on_ranks(options, o, stays)[rank]))

@@ -1,4 +1,4 @@
-"""How much larger a batch, and how hot a hot rank, a plan's memory allows."""
+"""The largest batch, and the hottest rank, for which a plan's memory suffices."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from milp_planner.pricing.ledger import MOMENTS
 from milp_planner.pricing.options import WHOLE_ROWS
 
 MOST_TIMES = 64
-"""Batches that many times the workload's are not looked at."""
+"""Batches larger than this multiple of the workload's are not considered."""
 FINE = 200
-"""A batch is found to one part in so many."""
+"""The batch is found with a relative accuracy of one in this number."""
 NAMED = 3
-"""Tables that grow with a burst, of which another sharding is asked."""
+"""Most tables growing with a burst for which another sharding is suggested."""
 
 
 @dataclass(frozen=True)
 class Overflow:
-    """The first rank that overflows when something grows."""
+    """The first rank that overflows when the batch or the burst grows."""
 
     now: float
-    """What was planned for."""
+    """The value that was planned for."""
     at: float
     """The largest value at which every rank still keeps its headroom."""
     rank: int
@@ -43,23 +43,23 @@ class Overflow:
 
 @dataclass(frozen=True)
 class GrowthInfo(Facts):
-    """What a plan's HBM allows; None where nothing ever overflows."""
+    """Limits that a plan's HBM sets; None if nothing ever overflows."""
 
     batch: Overflow | None
     """Global batch, in samples."""
     burst: Overflow | None
-    """Ids that a rank receives for its row-wise shards in one step, over their mean over ranks."""
+    """Ids that a rank receives for its row-wise shards in one step, over the mean of all ranks."""
     tables: tuple[str, ...]
     """Row-wise tables that grow with the burst on that rank, the largest first."""
     instead: tuple[str, ...]
-    """Sharding types that they allow and that no burst changes."""
+    """Sharding types that these tables allow and whose load a burst does not change."""
     outside_follows: bool = True
-    """Whether the batch was counted with what grows outside the embeddings: bytes a sample that
-    the model states."""
+    """Whether memory outside the embeddings grows with the batch, because the model states bytes
+    per sample."""
 
 
 def growth_of(plan: Plan) -> GrowthInfo | None:
-    """Batch and burst at which the first rank overflows; None where there is no ledger of HBM."""
+    """Batch and burst at which the first rank overflows; None without a ledger of HBM."""
     found = ledger_of(plan)
     held = None if found is None else held_of(plan)
     if found is None or held is None or not found.hbm:
@@ -70,7 +70,7 @@ def growth_of(plan: Plan) -> GrowthInfo | None:
 
 
 def _batch(plan: Plan) -> Overflow | None:
-    """The largest batch that fits, to one part in :data:`FINE`; the same options and places."""
+    """The largest batch that fits with the same options and places, to one in :data:`FINE`."""
     ranks, now = plan.cluster.num_ranks, plan.model.workload.batch_per_rank
     low, high = 0, now
     while (least := _least_room(plan, high))[0] >= 0:
@@ -85,7 +85,7 @@ def _batch(plan: Plan) -> Overflow | None:
 
 
 def _least_room(plan: Plan, batch: int) -> tuple[int, int]:
-    """Bytes beyond the headroom on the fullest rank at so many samples a rank, and that rank."""
+    """Bytes by which the fullest rank exceeds its limit at a number of samples, and that rank."""
     workload = plan.model.workload.model_copy(update={"batch_per_rank": batch})
     changed = replace(plan, model=plan.model.model_copy(update={"workload": workload}))
     held = held_of(changed)
@@ -94,10 +94,11 @@ def _least_room(plan: Plan, batch: int) -> tuple[int, int]:
 
 
 def _burst(plan: Plan, held: Held, found: LedgerInfo) -> tuple[Overflow | None, tuple[str, ...]]:
-    """Where load over the mean first leaves no room, and the tables that bring it there.
+    """The least load factor at which a rank overflows, and the tables that cause it.
 
-    At factor k a shard holds k · (what follows its load)/(its load in the worst batch) instead of
-    what follows that load, so that each rank has its k at each moment in closed form.
+    At load factor k (load over the mean), the part of a shard's memory that is proportional to its
+    load is k/(load factor in the worst batch) times as large. So each rank's largest k at each
+    moment has a closed form.
     """
     follows = held.follows.astype(np.float64)
     mean = (follows / held.peak[:, None]).round().astype(np.int64)
@@ -111,13 +112,13 @@ def _burst(plan: Plan, held: Held, found: LedgerInfo) -> tuple[Overflow | None, 
                 at = max(0.0, float((room[rank] + ours[rank]) / unit[rank]))
                 if best is None or at < best[1]:
                     best = (float(ours[rank] / unit[rank]), at, rank)
-    if best is None or best[1] >= plan.cluster.num_ranks:  # a rank that receives every id
+    if best is None or best[1] >= plan.cluster.num_ranks:  # one rank receives every id
         return None, ()
     return Overflow(*best), _growing(plan, mean, best[2])
 
 
 def _growing(plan: Plan, mean: IntArray, rank: int) -> tuple[str, ...]:
-    """Tables of a rank that grow with its load, the largest first."""
+    """Tables of a rank whose memory grows with its load, the largest first."""
     sizes = {
         table.name: int(ranks_of_rows(plan, mean, [index])[rank].sum())
         for index, table in enumerate(plan.tables)
@@ -126,7 +127,7 @@ def _growing(plan: Plan, mean: IntArray, rank: int) -> tuple[str, ...]:
 
 
 def _instead(plan: Plan, tables: tuple[str, ...]) -> tuple[str, ...]:
-    """Sharding types with whole rows that all of some tables are offered."""
+    """Sharding types with whole rows that all of the tables allow."""
     first, names = plan.instance.table_options, plan.instance.option_names
     offered = [
         {name.partition("/")[0].partition(":")[0] for name in names[first[i] : first[i + 1]]}

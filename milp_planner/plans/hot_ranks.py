@@ -1,4 +1,4 @@
-"""Tables whose price charges every rank with the load of the hottest one."""
+"""Tables for which every rank is charged the load of the hottest one."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from milp_planner.plans.placement import Plan
 
 EVEN = 1.05
-"""Load of the hottest rank over the mean, up to which ranks pass for even."""
+"""Load of the hottest rank over the mean up to which ranks count as evenly loaded."""
 
 
 def row_ranks(plan: Plan, index: int) -> int:
-    """Over how many ranks the rows of one placed table are split."""
+    """Number of ranks over which the rows of a placed table are split."""
     placed = plan.tables[index]
-    if placed.kind == "hugectr":  # its planner's prices know no skew
+    if placed.kind == "hugectr":  # HugeCTR's cost model ignores skew
         return 1
     if placed.sharding_type == "row_wise":
         return plan.cluster.num_ranks
@@ -31,10 +31,10 @@ def row_ranks(plan: Plan, index: int) -> int:
 
 
 def charged_everywhere(plan: Plan) -> dict[str, float]:
-    """The load of the hottest rank over the mean, of each table that puts it on every rank.
+    """Load of the hottest rank over the mean, for each table that charges every rank with it.
 
-    That is how pricing treats hot rows whose ids the model does not name (see
-    :func:`milp_planner.pricing.popularity.rank_factors`). The largest comes first; those up to
+    Pricing does so for hot rows whose ids the model does not name (see
+    :func:`milp_planner.pricing.popularity.rank_factors`). The largest comes first; loads up to
     :data:`EVEN` are left out.
     """
     traffic = traffic_of(plan.model, plan.cluster.num_ranks, needs_distinct=False)
@@ -49,7 +49,7 @@ def charged_everywhere(plan: Plan) -> dict[str, float]:
 
 
 def hot_warnings(plan: Plan) -> list[str]:
-    """A sentence about tables whose hot ids are not known: their ranks only look even."""
+    """A sentence about tables whose hot ids are unknown, so that their ranks only look even."""
     found = charged_everywhere(plan)
     if not found:
         return []

@@ -1,4 +1,4 @@
-"""What a plan puts into every rank's HBM and every machine's DDR, entry by entry."""
+"""The ledger of a plan: use of every rank's HBM and every machine's DDR and SSD, by entry."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from milp_planner.pricing.ledger import (
 from milp_planner.pricing.outside import OUTSIDE, assumed_ddr, exchange_bytes, outside, outside_ddr
 
 ROWS = ("weights", "state", "metadata", "cache_index")
-"""Entries of shards that stay as long as the plan does."""
+"""Entries of shards that do not change during a step."""
 _ALIVE = {entry.name: entry.moments for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)}
 MEANING = {entry.name: entry.what for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)} | OUTSIDE
-"""What every entry is."""
+"""Meaning of every entry."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,12 @@ class PlaceBytes:
 
     place: int
     moment: str
-    """When it is fullest: of the step, or of DDR the checkpoint; empty where that is always."""
+    """When it is fullest: a moment of the step or, for DDR, the checkpoint; empty if use never
+    changes."""
     entries: dict[str, int]
-    """Bytes of every entry that is alive then, without the headroom; none is 0."""
+    """Bytes of every entry alive then, without the headroom; entries of 0 bytes are left out."""
     headroom: int
-    """What must stay free."""
+    """Bytes that must stay free."""
     whole: int
     """All there is."""
     moments: dict[str, int]
@@ -55,7 +56,7 @@ class PlaceBytes:
 
     @property
     def room(self) -> int:
-        """What is left beyond the headroom; negative where that is not kept."""
+        """Free bytes beyond the headroom; negative if the headroom is not kept."""
         return self.whole - self.headroom - self.used
 
 
@@ -65,30 +66,30 @@ class TableBytes:
 
     name: str
     rows: int
-    """Weights, optimizer state and indices: what stays."""
+    """Weights, optimizer state and indices, which stay."""
     buffers: int
-    """Ids, embeddings and gradients beside them, at the table's fullest moment."""
+    """Ids, embeddings and gradients at the table's fullest moment, in addition."""
 
 
 @dataclass(frozen=True)
 class LedgerInfo(Facts):
-    """All ranks, all machines."""
+    """The ledgers of all ranks and machines."""
 
     hbm: tuple[PlaceBytes, ...]
-    """Empty on a cluster without HBM."""
+    """Of every rank; empty on a cluster without HBM."""
     ddr: tuple[PlaceBytes, ...]
     meaning: dict[str, str]
-    """Of every entry that occurs."""
+    """Meaning of every entry that occurs."""
     assumed: str | None
-    """What was assumed because nobody said, in a sentence."""
+    """Assumptions for values that the inputs do not state, in a sentence."""
     tables: tuple[TableBytes, ...] = ()
-    """Those in HBM, in the model's order."""
+    """Tables in HBM, in the model's order."""
     ssd: tuple[PlaceBytes, ...] = ()
-    """Empty on a cluster without SSD."""
+    """Of every machine; empty on a cluster without SSD."""
 
     @property
     def memories(self) -> tuple[tuple[str, str, tuple[PlaceBytes, ...]], ...]:
-        """Name, scope and places of each memory that there is."""
+        """Name, scope and places of each memory of the cluster."""
         found = (
             ("hbm", "rank", self.hbm),
             ("ddr", "machine", self.ddr),
@@ -98,8 +99,8 @@ class LedgerInfo(Facts):
 
 
 def ledger_of(plan: Plan) -> LedgerInfo | None:
-    """The ledger of a plan; None without a placement, or where its Instance counts other bytes, as
-    that of a plan made by an earlier version."""
+    """The ledger of a plan; None without a placement, or if its Instance counts other bytes, as in
+    a plan of an earlier version."""
     if plan.outcome.placement is None or not plan.tables:
         return None
     held = held_of(plan)
@@ -120,30 +121,32 @@ def ledger_of(plan: Plan) -> LedgerInfo | None:
 
 
 def assumed_of(model: Model, cluster: Cluster) -> str | None:
-    """What is assumed of HBM and of host memory where nobody says, in a line; None for nothing."""
+    """What is assumed of HBM and host memory, in a line; None if the inputs state everything."""
     most = max(rank.hbm_bytes for rank in cluster.ranks)
     told = [outside(model, cluster, most).assumed, assumed_ddr(model, cluster)]
     return "; ".join(each for each in told if each is not None) or None
 
 
 def held_of(plan: Plan) -> Held | None:
-    """What the plan's options hold; None where this version does not offer them."""
+    """Bytes that the plan's options hold; None if this version does not offer these options."""
     names = [table.option for table in plan.tables]
     held = held_by(plan.model, plan.cluster, plan.profile, names)
     return held if held is not None and len(_rows(plan)) == len(held.ledger) else None
 
 
 def is_charged(plan: Plan, held: Held) -> bool:
-    """Whether the plan's Instance counts these bytes, those of HBM at some moment."""
+    """Whether the plan's Instance counts these bytes; for HBM, at some moment."""
     rows, instance = _rows(plan), plan.instance
     at = [held.ledger @ alive_at(moment) for moment in MOMENTS]
     kept = [held.ledger @ alive_outside_exchange(moment) for moment in MOMENTS]
     for index, resource in enumerate(instance.resources):
         if resource.name == "ssd_step":
-            continue  # traffic, not bytes that stay
+            continue  # traffic of a step, not stored bytes
         use = instance.shard_use[rows, index]
         likely = {"ddr": [held.ddr], "ssd": [held.ssd]}.get(resource.name, at)
-        alone = kept if ":" in resource.name else likely  # other collectives than its own
+        alone = (
+            kept if ":" in resource.name else likely
+        )  # a shard takes part in its own collective only
         pairs = zip(likely, alone, strict=True)
         if not any(bool(((use == each) | (use == other)).all()) for each, other in pairs):
             return False
@@ -151,7 +154,7 @@ def is_charged(plan: Plan, held: Held) -> bool:
 
 
 def alive_at(moment: str) -> IntArray:
-    """Which entries of shards are alive at a moment: 0 or 1, int64 array [entries]."""
+    """1 for entries of shards that are alive at a moment, else 0; int64 array [entries]."""
     return alive(SHARD_ENTRIES, moment)
 
 
@@ -177,7 +180,7 @@ def hbm_of(plan: Plan, held: Held) -> Iterator[PlaceBytes]:
 
 
 def _everywhere(plan: Plan) -> dict[str, dict[str, int]]:
-    """What every rank holds of the exchange at each moment."""
+    """Bytes of the exchange on every rank at each moment."""
     amounts = exchange_bytes(plan.model, plan.cluster.num_ranks)
     return {
         moment: _some({name: n for name, n in amounts.items() if moment in _ALIVE[name]})
@@ -204,7 +207,7 @@ def _machines(plan: Plan, held: Held) -> Iterator[PlaceBytes]:
 
 
 def _drives(plan: Plan, held: Held) -> Iterator[PlaceBytes]:
-    """The SSD of every machine: live rows, and what compaction lets stale ones grow to."""
+    """The SSD of every machine: live rows, and the most stale rows before compaction."""
     live = ranks_of_rows(plan, held.ssd[:, None])[:, 0]
     for number, (machine, ranks) in enumerate(
         zip(plan.cluster.machines, plan.cluster.machine_ranks, strict=True)
@@ -217,7 +220,7 @@ def _drives(plan: Plan, held: Held) -> Iterator[PlaceBytes]:
 
 
 def _tables(plan: Plan, held: Held) -> Iterator[TableBytes]:
-    """Rows and buffers of every table in HBM."""
+    """Stored bytes and buffers of every table in HBM."""
     placement, instance = plan.outcome.placement, plan.instance
     assert placement is not None
     stays = np.array([name in ROWS for name in SHARD_NAMES], dtype=np.int64)
@@ -236,7 +239,8 @@ def _tables(plan: Plan, held: Held) -> Iterator[TableBytes]:
 def shards_at(plan: Plan, held: Held) -> dict[str, IntArray]:
     """Bytes of every entry of shards on each rank at each moment; int64 arrays [ranks, entries].
 
-    Of those in exchange, where only the largest collective's count, each rank's largest.
+    Of the exchange, if only the largest collective counts, these are the bytes of each rank's
+    largest.
     """
     whole, passing = ranks_of_rows(plan, held.ledger), np.isin(SHARD_NAMES, FOLLOW_ROWS)
     piles = np.stack([ranks_of_rows(plan, held.ledger, tables) for tables in collectives_of(plan)])
@@ -249,7 +253,7 @@ def shards_at(plan: Plan, held: Held) -> dict[str, IntArray]:
 
 
 def collectives_of(plan: Plan) -> list[list[int]]:
-    """Tables whose exchanges are in memory at the same time: all, or those of each collective."""
+    """Groups of tables whose exchanges are in memory together: all, or one for each collective."""
     if plan.model.workload.buffers == "additive":
         return [list(range(len(plan.tables)))]
     found: dict[tuple[str, ...], list[int]] = {}
@@ -268,7 +272,7 @@ def ranks_of_rows(plan: Plan, columns: IntArray, tables: Sequence[int] | None = 
     columns : int64 array [entries, columns]
         Rows as of :class:`milp_planner.pricing.held.Held`.
     tables : sequence of int, optional
-        Of these only.
+        Only of these.
 
     Returns
     -------

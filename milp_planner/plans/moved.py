@@ -1,4 +1,4 @@
-"""What moves to a plan from the one in production that its Instance counts from."""
+"""The moves to a plan from the one in production."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MovedInfo(Facts):
-    """Tables and bytes between two plans."""
+    """Tables and bytes that move between two plans."""
 
     tables: tuple[str, ...]
     """Names of the tables that move."""
     bytes: int
-    """Of all their shards in this plan."""
+    """Bytes of all their shards in this plan."""
     held: int
-    """Bytes of all tables that were there before, in this plan."""
+    """Bytes, in this plan, of all tables that were there before."""
     new: tuple[str, ...]
-    """Tables that were not there before: placing them moves nothing."""
+    """Tables that were not there before; placing them moves nothing."""
     displaced: tuple[str, ...]
-    """Tables that move because their option or their ranks are no longer there."""
+    """Tables that must move because their option or their ranks no longer exist."""
 
 
 def moved_of(plan: Plan) -> MovedInfo | None:
-    """What moves to a plan; None where it places nothing, or nothing ran before."""
+    """The moves to a plan; None without a placement or an earlier plan."""
     instance, placement = plan.instance, plan.outcome.placement
     if placement is None or not instance.current:
         return None
@@ -49,7 +49,7 @@ def moved_of(plan: Plan) -> MovedInfo | None:
 
 
 def moved_told(info: MovedInfo) -> list[str]:
-    """The same in sentences."""
+    """The moves in sentences."""
     share = show_share(info.bytes, info.held) if info.held else "0%"
     told = [
         f"moves: {len(info.tables):,} tables, {show_bytes(info.bytes)} of "

@@ -1,4 +1,4 @@
-"""The Plan: what the answer of a formulation means for tables, ranks and rows."""
+"""The Plan: a formulation's placement in terms of tables, ranks and rows."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ RanksOfBlock = Annotated[tuple[int, ...], BeforeValidator(as_tuple)]
 
 
 class PlacedTable(Spec):
-    """What a plan decided for one table."""
+    """The placement of one table."""
 
     name: str
     """The table."""
     option: str
     """Name of the chosen option in the Instance."""
     kind: Kind
-    """Which library holds the table."""
+    """Library that holds the table."""
     sharding_type: ShardingType
     """How it is cut."""
     mode: Mode
-    """Which memory it lives in."""
+    """Memory that holds the rows: HBM_ONLY, HYBRID, CACHING or HOST_ONLY."""
     kernel: str
     """TorchRec's name of the kernel; ``customized_kernel`` for dynamicemb."""
     cache_ratio: TierRatio
@@ -68,15 +68,15 @@ class PlacedTable(Spec):
     dist_type: DistType | None = None
     """Routing rule of a dynamicemb table."""
     column_shards: int = 1
-    """Into how many the columns are cut."""
+    """Number of shards that the columns are cut into."""
     column_width: int
     """Columns of a shard (the last one may be narrower)."""
     fusion_group: str | None = None
-    """Tables that name the same group share one ratio; None where nothing fuses."""
+    """Tables of the same group share one cache ratio; None if the table is not fused."""
     fusion_caching: bool | None = None
     """The ``caching`` flag of that group."""
     capacity_per_rank: int | None = None
-    """Rows a rank of a dynamicemb table can hold (``max_capacity``)."""
+    """Rows of a dynamicemb table that a rank can hold (``max_capacity``)."""
     hbm_for_values: int | None = None
     """Bytes of HBM for values on one rank of a dynamicemb table (``local_hbm_for_values``)."""
     ranks: Annotated[tuple[RanksOfBlock, ...], BeforeValidator(as_tuple)]
@@ -89,12 +89,12 @@ class PlacedShard(NamedTuple):
     rank: int
     rows: tuple[int, int] | None
     columns: tuple[int, int]
-    """Each (start, stop); rows None where the routing rule scatters them (dynamicemb, unless
+    """(start, stop) of each; rows are None if the routing rule scatters them (dynamicemb, unless
     ``continuous``, and HugeCTR)."""
     use: dict[str, int]
     """Bytes on this rank (HBM) or charged to its machine (DDR), by resource."""
     cost: tuple[int, ...]
-    """Picoseconds a phase."""
+    """Picoseconds, by phase."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,10 +104,10 @@ class Plan:
     model: Model
     cluster: Cluster
     profile: Profile
-    """What was planned, and the prices."""
+    """The inputs, and the hardware profile that prices were computed with."""
     instance: Instance
     outcome: Outcome
-    """Without a placement when none was found; ``tables`` is then empty."""
+    """Has no placement if none was found; ``tables`` is then empty."""
     tables: tuple[PlacedTable, ...]
     """In the order of the model."""
     version: str = __version__
@@ -119,25 +119,25 @@ class Plan:
         return as_text(self)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The HTML that a notebook shows."""
         return as_html(self)
 
     def save(self, path: str | Path) -> Path:
-        """Write plan.json, whole or not at all; :func:`milp_planner.read_plan` reads it back."""
+        """Write plan.json, completely or not at all; :func:`milp_planner.read_plan` reads it."""
         from milp_planner.plans.plan_file import write_plan  # which reads plans, so imports this
 
         return write_plan(self, path)
 
     def replan(self, *, model: Any = None, cluster: Any = None, **settings: Any) -> Plan:
-        """Plan again from here, for another state of the model or the cluster.
+        """Plan again, starting from this plan, for another model or cluster.
 
         Parameters
         ----------
         model, cluster : optional
             Objects, paths or names; default: this plan's.
         **settings
-            Those of :func:`milp_planner.plan`, such as ``lost``, ``max_moved`` or ``time_limit``;
-            the objective is this plan's unless it is given.
+            Those of :func:`milp_planner.plan`, such as ``lost``, ``max_moved`` or ``time_limit``.
+            The default objective is this plan's.
         """
         plan = import_module("milp_planner").plan  # which makes plans, so stands above them
         settings.setdefault("objective", self.instance.objective.value)
@@ -172,12 +172,12 @@ class Plan:
 
     @property
     def bound_ms(self) -> float | None:
-        """Milliseconds below which no plan is; None where no bound is known."""
+        """Lower bound in milliseconds; None if no bound is known."""
         return _milliseconds(self.outcome.bound)
 
     @property
     def gap(self) -> float | None:
-        """(objective − bound)/objective; None where either is unknown."""
+        """(objective − bound)/objective; None if either is unknown."""
         return self.outcome.gap
 
     @cached_property
@@ -185,7 +185,7 @@ class Plan:
         return {table.name: i for i, table in enumerate(self.tables)}
 
     def table(self, name: str) -> PlacedTable:
-        """The placed table of that name (KeyError when there is none)."""
+        """The placed table of a name (KeyError if there is none)."""
         return self.tables[self._index[name]]
 
     @cached_property
@@ -244,7 +244,7 @@ def _milliseconds(picoseconds: int | None) -> float | None:
 
 
 def decode(options: Options, instance: Instance, outcome: Outcome) -> Plan:
-    """What an Outcome of the Instance compiled from some options means for every table."""
+    """The plan of an Outcome of the Instance that was compiled from some options."""
     tables = placed_tables(options.model, options.cluster, instance, outcome.placement)
     return Plan(options.model, options.cluster, options.profile, instance, outcome, tables)
 
@@ -252,9 +252,9 @@ def decode(options: Options, instance: Instance, outcome: Outcome) -> Plan:
 def placed_tables(
     model: Model, cluster: Cluster, instance: Instance, placement: Placement | None
 ) -> tuple[PlacedTable, ...]:
-    """What a placement decides for every table of a model; empty without one.
+    """The placed tables of an Outcome; empty without a placement.
 
-    BadInput when the model on that cluster does not offer a table the option it is placed with.
+    BadInput if a table is placed with an option that it does not have on this cluster.
     """
     if placement is None:
         return ()
@@ -304,7 +304,7 @@ def _group(table: Table, model: Model, choice: Choice) -> str | None:
 
 
 def _positions(instance: Instance, placement: Placement, table: int) -> Iterator[tuple[int, int]]:
-    """Shard entry and rank of every position of a table, block after block."""
+    """Shard entry and rank of every position of a table, block by block."""
     from formulations.result.check import position_entries
 
     for index, ranks in zip(
@@ -315,7 +315,7 @@ def _positions(instance: Instance, placement: Placement, table: int) -> Iterator
 
 
 def row_parts(placed: PlacedTable) -> int:
-    """Into how many parts the rows of a table of HugeCTR are cut."""
+    """Number of parts that the rows of a HugeCTR table are cut into."""
     held = sum(map(len, placed.ranks))
     return 1 if placed.sharding_type == "data_parallel" else held // placed.column_shards
 
@@ -323,7 +323,7 @@ def row_parts(placed: PlacedTable) -> int:
 def _row_range(
     spec: Table, placed: PlacedTable, group: int, position: int
 ) -> tuple[int, int] | None:
-    """Rows of a shard as (start, stop); None where a hash or remainder picks them."""
+    """Rows of a shard as (start, stop); None if a hash or remainder selects them."""
     if placed.kind == "dynamicemb" and placed.dist_type != "continuous":
         return None
     if placed.kind == "hugectr" and group > 1:

@@ -1,4 +1,4 @@
-"""plan.json: a Plan with everything that verify, explain, export and report need."""
+"""plan.json: a Plan, with everything that verify, explain, export and report need."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from milp_planner.version import __version__
 
 FORMAT = "milp-planner-plan/1"
 LARGE = 1_000_000
-"""Parts whose JSON text is longer than this are embedded compressed."""
+"""Parts whose JSON text is longer than this are compressed."""
 _ENCODING = "json+gzip+base64"
 _PARTS = ("model", "cluster", "profile", "instance", "outcome")
 _EXTRAS = {"ledger", "moves", "divisions"}
@@ -65,22 +65,22 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
 def plan_from_dict(document: Any, what: str = "plan") -> Plan:
     """Rebuild a plan from its document.
 
-    Claims of the outcome are kept as written: ``verify`` is who judges them.
+    Claims of the outcome are kept as written; ``verify`` judges them.
 
     Parameters
     ----------
     document
         Parsed JSON.
     what : str
-        What error sentences call it, such as a file name.
+        Name in error messages, such as the file's.
 
     Raises
     ------
     BadInput
-        When it is no plan, a part is missing or damaged, does not match its fingerprint, or is
-        not what the others give.
+        When it is no plan, or a part is missing or damaged, does not match its fingerprint or
+        contradicts the other parts.
     InstanceError
-        When the Instance or Outcome in it is malformed.
+        When its Instance or Outcome is malformed.
     """
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         found = document.get("format") if isinstance(document, dict) else type(document).__name__
@@ -126,10 +126,10 @@ def _fingerprints(plan: Plan) -> dict[str, str]:
 def _check_fingerprints(
     document: dict[str, Any], part: dict[str, Any], instance: Instance, what: str
 ) -> None:
-    """Fingerprints match what is written.
+    """Check the fingerprints.
 
-    Of inputs the text counts: an earlier version wrote fewer fields, which are now at their
-    defaults.
+    Those of inputs are of the text in the file, as an earlier version wrote fewer fields, which now
+    have their defaults.
     """
     written = {key: fingerprint_of(part[key]) for key in _PARTS[:3]}
     for key, actual in {**written, "instance": instance.fingerprint}.items():
@@ -142,7 +142,7 @@ def _check_fingerprints(
 
 
 def _check(plan: Plan, what: str) -> None:
-    """The tables say what the outcome means."""
+    """Check that ``tables`` agrees with the outcome."""
     if plan.instance.time_unit != "ps":
         raise BadInput(f"{what}: instance: time_unit is not ps, which every plan has")
     names = [table.name for table in plan.model.tables]
@@ -160,7 +160,7 @@ def _check(plan: Plan, what: str) -> None:
 
 
 def _difference(told: tuple[PlacedTable, ...], again: tuple[PlacedTable, ...]) -> str:
-    """The first thing in ``tables`` that the outcome, the model and the cluster do not give."""
+    """The first difference between ``tables`` and what outcome, model and cluster give."""
     if len(told) != len(again):
         return f"there are {len(told)}, it places {len(again)}"
     one, other = next((a, b) for a, b in zip(told, again, strict=True) if a != b)
@@ -172,7 +172,7 @@ def _difference(told: tuple[PlacedTable, ...], again: tuple[PlacedTable, ...]) -
 
 @lru_cache(maxsize=1)
 def _packed_instance(instance: Instance) -> dict[str, Any]:
-    """Kept for the next plan of the same Instance, as when the steps to a plan are written."""
+    """Cached for the next plan of the same Instance, as when the steps to a plan are written."""
     return _packed(instance_to_dict(instance))
 
 
@@ -216,13 +216,13 @@ def read_document(path: str | Path) -> dict[str, Any]:
 
 
 def is_plan(document: dict[str, Any]) -> bool:
-    """Whether a document says that it is a plan."""
+    """Whether a document has the format of a plan."""
     return document.get("format") == FORMAT
 
 
 @uncollected()
 def read_plan(path: str | Path) -> Plan:
-    """Read a plan.json; what it claims is for :func:`milp_planner.verify` to judge.
+    """Read a plan.json; :func:`milp_planner.verify` judges its claims.
 
     Raises
     ------
@@ -234,5 +234,5 @@ def read_plan(path: str | Path) -> Plan:
 
 @uncollected()
 def write_plan(plan: Plan, path: str | Path) -> Path:
-    """Write a plan.json, whole or not at all."""
+    """Write a plan.json, completely or not at all."""
     return write_json(path, plan_to_dict(plan))
