@@ -1,1 +1,1 @@
-"""Batch runs: suites of models, clusters and formulations, run, resumed and compared."""
+"""Shipped models and clusters, a generator of models, and batch runs of suites of scenarios."""

@@ -1,4 +1,4 @@
-"""Models and clusters that ship, by bare name."""
+"""Shipped models and clusters, by bare name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Entry:
     name : str
         Bare name, which is the file's name without its ending.
     path : Path
-        Where the file is installed.
+        Path of the installed file.
     """
 
     name: str
@@ -51,8 +51,8 @@ def clusters() -> tuple[Entry, ...]:
 def find_model(name: str) -> Model:
     """A model from a bare name, a path, or ``generated:tables=1000,seed=0,kind=torchrec``.
 
-    What looks like a path (a folder or an ending) is read as one; so is the name of an existing
-    file that no shipped model has.
+    A name with a folder or an ending is read as a path; so is the name of an existing file, unless
+    a shipped model has it.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def find_model(name: str) -> Model:
 
 
 def find_cluster(name: str) -> Cluster:
-    """A cluster from a bare name or a path, as ``find_model`` does.
+    """A cluster from a bare name or a path, as for ``find_model``.
 
     Raises
     ------
@@ -100,6 +100,6 @@ def _entries(folder: str) -> tuple[Entry, ...]:
 
 
 def _machines(name: str) -> int:
-    """Number of machines a cluster's name tells: 4x8xh100 has four, 8xh100 has one."""
+    """Number of machines in a cluster's name: 4 in 4x8xh100, 1 in 8xh100."""
     parts = name.split("x")
     return int(parts[0]) if len(parts) > 2 and parts[1].isdigit() else 1

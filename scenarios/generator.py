@@ -1,4 +1,4 @@
-"""Production-like models of any size, the same for the same seed on every machine."""
+"""Production-like models of any size; the same seed gives the same model on every machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS = ("torchrec", "dynamicemb", "mixed")
 MAX_TABLES = 100_000
 
 DIMS = (16, 32, 64, 96, 128, 192, 256)
-"""Widths, drawn evenly."""
+"""Dims, drawn uniformly."""
 
 ROWS = (10**4, 10**8)
 """Range of the rows, drawn log-uniformly: every power of ten equally often."""
@@ -39,18 +39,18 @@ def generate(
     batch: int = 1024,
     max_rows: int = ROWS[1],
 ) -> Model:
-    """A model of that many tables with log-uniform rows, mixed dims, pooling and skew.
+    """Generate a model with log-uniform rows, mixed dims, pooling and skew.
 
-    The first n tables of a larger model with the same seed are the model of n tables.
+    The first n tables of a model are the model of n tables with the same seed.
 
     Parameters
     ----------
     tables
         Number of tables, up to 100,000.
     seed
-        Chooses the model.
+        Seed of the random numbers.
     kind
-        ``torchrec``, ``dynamicemb``, or ``mixed`` (each table either with equal chance).
+        ``torchrec``, ``dynamicemb``, or ``mixed`` (each table is one of both, with equal chance).
     batch
         Samples per rank and step.
     max_rows
@@ -114,7 +114,7 @@ _READERS: dict[str, Any] = {
 
 
 def _table(number: int, draw: random.Random, kind: str, max_rows: int) -> dict[str, Any]:
-    """One table; always the same number of draws, so that every table keeps its place."""
+    """One table; always the same number of draws, so that later tables do not depend on it."""
     rows, dim, lookups, skew, which, shape = (draw.random() for _ in range(6))
     dynamic = kind == "dynamicemb" or (kind == "mixed" and which < 0.5)
     sequence = dynamic and shape < SEQUENCE_SHARE

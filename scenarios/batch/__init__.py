@@ -1,7 +1,7 @@
 """Batch runs: suites of (model × cluster × objective × formulation × seed), run and resumed.
 
-``load_suite`` reads a suite, ``run_batch`` runs what is missing of it in a folder, ``read_batch``
-reads a folder back, ``connect`` opens the results as a SQLite table.
+``load_suite`` reads a suite, ``run_batch`` solves the scenarios that a folder has no results of,
+``read_batch`` reads a folder back, ``connect`` opens the results as a SQLite table.
 """
 
 from scenarios.batch.query import connect

@@ -1,4 +1,4 @@
-"""What a suite asserts, held against the records."""
+"""Evaluate the assertions of a suite on the records of its scenarios."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LABELS = {"objective": "objective_kind"}
 def judge(
     assertion: Assertion, scenarios: Sequence[tuple[str, Scenario]], records: dict[str, Any]
 ) -> AssertionInfo:
-    """Hold an assertion against the records of the scenarios that it names."""
+    """Evaluate an assertion on the records of the scenarios that it selects."""
     chosen = [(key, s) for key, s in scenarios if matches(assertion.where, s)]
     broken = []
     for key, scenario in chosen:
@@ -33,7 +33,7 @@ def judge(
 
 
 def check_assertions(assertions: Iterable[Assertion], scenarios: Iterable[Scenario]) -> None:
-    """Refuse an assertion that speaks of nothing, before anything is solved.
+    """Refuse an assertion that selects no scenario, before anything is solved.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def check_assertions(assertions: Iterable[Assertion], scenarios: Iterable[Scenar
 
 
 def matches(where: Where, scenario: Scenario) -> bool:
-    """Whether a scenario agrees with every field written; an axis not swept agrees with none."""
+    """Whether a scenario agrees with every given field; an axis that is not swept never does."""
     label = scenario.label()
     for name, wanted in where.to_dict().items():
         if not wanted:
@@ -71,7 +71,7 @@ def describe(scenario: Scenario) -> str:
 
 
 def _reason(assertion: Assertion, record: dict[str, Any]) -> str | None:
-    """Why a record breaks an assertion; None where it holds."""
+    """Why an assertion fails on a record; None if it holds."""
     status = record["status"]
     if assertion.fits is False:
         return None if status == "infeasible" else f"{status}, not proved infeasible"
@@ -83,7 +83,7 @@ def _reason(assertion: Assertion, record: dict[str, Any]) -> str | None:
 
 
 def _use(assertion: Assertion, record: dict[str, Any]) -> str | None:
-    used = record.get("hbm_used")  # no result of older versions has it
+    used = record.get("hbm_used")  # missing in results of older versions
     if assertion.hbm_used is None:
         return None
     least, most = assertion.hbm_used
@@ -95,7 +95,7 @@ def _use(assertion: Assertion, record: dict[str, Any]) -> str | None:
 
 
 def _other_mode(assertion: Assertion, record: dict[str, Any]) -> str | None:
-    found = record.get("modes") or {}  # no result of older versions has them
+    found = record.get("modes") or {}  # missing in results of older versions
     for table, mode in assertion.modes.items():
         if found.get(table) != mode:
             return f"{table} is {found.get(table, 'in no mode that is stored')}, not {mode}"

@@ -1,4 +1,4 @@
-"""One scenario solved: inputs, prices, Instance, Outcome, and the record of it."""
+"""Solve one scenario, from its inputs to the record of its Outcome."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from scenarios.batch.placements import heard, told
 from scenarios.batch.scenario import Scenario
 
 FAILED, NOT_COVERED = "failed", "not_covered"
-"""Statuses besides those of an Outcome: an error, and an Instance the formulation refuses."""
+"""Further statuses: an error, and an Instance that the formulation does not support."""
 
 
 def execute(scenario: Scenario, key: str) -> dict[str, Any]:
-    """Solve a scenario and describe the answer; never raises for what the scenario is.
+    """Solve a scenario and return its record; errors in the scenario are recorded, not raised.
 
     Parameters
     ----------
     scenario
     key
-        Of the result, as whoever asked computed it.
+        Key of the result, as the caller computed it.
 
     Returns
     -------
     dict
-        Plain JSON values; ``error`` is None, or type, message and traceback; ``placement`` the plan
-        as text; ``plan`` the document of a plan.json, where the scenario keeps it.
+        Plain JSON values. ``error`` is None, or type, message and traceback; ``placement`` is the
+        placement as text; ``plan`` the document of a plan.json, if the scenario keeps plans.
     """
     try:
         if scenario.key() != key:
@@ -97,7 +97,7 @@ def _solve(scenario: Scenario) -> dict[str, Any]:
 
 
 def _hbm_used(plan: Plan) -> float | None:
-    """Share of the fullest rank's HBM in use, with what is outside the embeddings."""
+    """Share of the fullest rank's HBM in use, including memory outside the embeddings."""
     ledger = ledger_of(plan)
     places = ledger.hbm if ledger is not None else ()
     return max((place.used / place.whole for place in places if place.whole), default=None)
@@ -127,9 +127,9 @@ def _answer(instance: Instance, outcome: Outcome) -> dict[str, Any]:
 
 
 def headroom(instance: Instance, outcome: Outcome) -> dict[str, float]:
-    """For every memory the least share of its capacity that the plan leaves free anywhere, ever.
+    """For every memory, the least free share of its capacity over all places and moments.
 
-    A place without capacity has none to leave and does not count; empty without a plan.
+    Places without capacity do not count. Empty without a plan.
     """
     if outcome.placement is None:
         return {}
@@ -148,7 +148,7 @@ def headroom(instance: Instance, outcome: Outcome) -> dict[str, float]:
 
 @cache
 def _warm_up(formulation: str) -> None:
-    """Load a formulation's solver once a process, so that no scenario's clock pays for it."""
+    """Load a formulation's solver once in a process, so that no scenario is charged for it."""
     inputs = catalog.find_model("generated:tables=4"), catalog.find_cluster("8xh100")
     instance = compile_for(*inputs, "busiest_rank").instance
     solve(instance, formulation, Settings(time_limit=0.1, workers=1, polish=False))

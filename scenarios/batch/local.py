@@ -1,7 +1,7 @@
-"""Scenarios on the cores of this machine: one process each core, one solver worker a process.
+"""Scenarios on the cores of this machine: one process for each core, with one solver worker each.
 
-The processes are looked after one by one, so that one that dies (out of memory, a crash in a
-solver) fails its own scenario and is replaced. ``concurrent.futures`` would give up all of them.
+If a process dies (out of memory, a crash in a solver), only its own scenario fails and the process
+is replaced. ``concurrent.futures`` would abandon all scenarios.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ Task = tuple[str, Scenario]
 """A scenario with its key."""
 
 PATIENCE, GRACE = 10, 120.0
-"""A process is ended after ten time limits and two minutes: its solver does not come back."""
+"""A process is killed after ten time limits plus two minutes, as its solver must hang."""
 _TICK = 1.0
 
 
 class LostProcess(RuntimeError):
-    """A process ended, or had to be ended, before it answered."""
+    """A process ended, or was killed, before it returned a record."""
 
 
 def run_local(
     tasks: Sequence[Task], workers: int, started: Callable[[Task], Task] = lambda task: task
 ) -> Iterator[dict[str, Any]]:
-    """Records in the order in which they are finished.
+    """Yield records as they are finished.
 
     Parameters
     ----------
     tasks
     workers : int
-        Processes side by side.
+        Number of processes.
     started : callable
-        Says of a task, when its turn comes, what it starts from.
+        Called with each task just before it starts; returns it with the plan to start from.
     """
     context = multiprocessing.get_context("spawn")
     pending = deque(tasks)
@@ -59,7 +59,7 @@ def run_local(
 
 
 def _collect(pool: list[_Process], context: SpawnContext) -> Iterator[dict[str, Any]]:
-    """What comes back within a moment; processes that are gone are replaced."""
+    """Records that arrive within a moment; processes that have died are replaced."""
     wait([process.pipe for process in pool if process.task], timeout=_TICK)
     for index, process in enumerate(pool):
         if process.task is None:
@@ -76,7 +76,7 @@ def _collect(pool: list[_Process], context: SpawnContext) -> Iterator[dict[str, 
 
 
 class _Process:
-    """One process and the scenario it is at."""
+    """One process and its current scenario."""
 
     def __init__(self, context: SpawnContext) -> None:
         self.pipe, theirs = context.Pipe()
@@ -93,15 +93,15 @@ class _Process:
         try:
             self.pipe.send(task)
         except OSError:
-            return  # it has ended; asking it for the answer says so
+            return  # it has ended; fetching the record reports that
 
     def answer(self) -> dict[str, Any] | None:
-        """The record, if it is there.
+        """The record, if it has arrived.
 
         Raises
         ------
         LostProcess
-            When the process has ended without one, or has taken far too long.
+            When the process ended without one, or took far too long.
         """
         try:
             if self.pipe.poll():
@@ -116,14 +116,14 @@ class _Process:
         return None
 
     def end(self) -> None:
-        """End the process, whatever it is doing."""
+        """Kill the process."""
         self.pipe.close()
         self._process.kill()
         self._process.join()
 
 
 def _serve(pipe: Connection) -> None:
-    """Solve what comes until the other side is gone; Ctrl-C is for the other side."""
+    """Solve scenarios from the pipe until it closes; Ctrl-C is left to the parent process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         while True:

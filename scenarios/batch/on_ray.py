@@ -1,4 +1,4 @@
-"""Scenarios on a Ray cluster, or on a Ray of this machine alone; the code is the same."""
+"""Scenarios on a Ray cluster, or on a local Ray of this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scenarios.batch.execute import execute, failure
 from scenarios.batch.local import Task
 
 AHEAD = 4
-"""Scenarios sent for each core before the first of them has come back."""
+"""Scenarios submitted ahead for each core."""
 
 
 def run_on_ray(
@@ -21,19 +21,19 @@ def run_on_ray(
     address: str | None = None,
     started: Callable[[Task], Task] = lambda task: task,
 ) -> Iterator[dict[str, Any]]:
-    """Records in the order in which they are finished.
+    """Yield records as they are finished.
 
-    Only scenarios travel: their models, prices and Instances are made where they are solved.
+    Only scenarios are sent; models, prices and Instances are made where a scenario is solved.
 
     Parameters
     ----------
     tasks
     workers
-        Cores of a Ray started here; a running cluster uses all it has.
+        Cores of a local Ray; a running cluster uses all its cores.
     address : str, optional
-        Of a running cluster; default: a Ray is started here and stopped at the end.
+        Address of a running cluster; default: a local Ray is started, and stopped at the end.
     started : callable
-        Says of a task, when its turn comes, what it starts from.
+        Called with each task just before it starts; returns it with the plan to start from.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A placement as text that travels between processes."""
+"""A placement as text, to be sent between processes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from formulations.result.placement import Placement
 
 
 def told(placement: Placement) -> str:
-    """A placement as text, small enough to be sent anywhere; :func:`heard` reads it back."""
+    """Write a placement as compact text; :func:`heard` reads it."""
     ranks = [placement.to_lists(table) for table in range(len(placement.options))]
     return json.dumps([placement.options.tolist(), ranks], separators=(",", ":"))
 
 
 def heard(text: str) -> Placement:
-    """The placement that :func:`told` put into words."""
+    """Read a placement that :func:`told` wrote."""
     options, ranks = json.loads(text)
     return Placement(
         np.asarray(options, dtype=np.int64),

@@ -1,4 +1,4 @@
-"""Results as one SQLite table, for questions no report answers."""
+"""Results as one SQLite table, for queries beyond the report."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ BEST = {
     "best": "best", "best_bound": "best_bound", "best_certified": "best_certified",
     "certified_gap": "certified_gap", "gap": "best_gap", "own_gap": "gap",
 }  # fmt: skip
-"""Columns that depend on other rows, and a row's own gap: names in the table and in ``Row``."""
+"""Derived columns, by their names in the table and in ``Row``."""
 COLUMNS = (
     *LABELS, "options", *AXES, *ANSWERS, *OBJECTIVES, *(f"{m}_headroom" for m in HEADROOM),
     "error", "version", "plan", *BEST,
 )  # fmt: skip
-"""Columns of the table ``results``; sizes in bytes, times in picoseconds but for ``seconds``.
-``best`` and ``best_bound`` are those of all scenarios with the same inputs and objective, and
-``gap`` is measured to that bound, so it is known for formulations that prove nothing;
-``certified_gap`` to ``best_certified``, the largest that a certificate of any of them proves;
-``own_gap`` to the scenario's own ``bound``.
-``options`` is JSON: ``json_extract(options, '$.hbm_bins_per_device')`` asks for one of them."""
+"""Columns of the table ``results``; sizes in bytes, times in picoseconds except ``seconds``.
+
+``best`` and ``best_bound`` are over all scenarios with the same inputs and objective. ``gap`` is
+relative to ``best_bound``, so it is known also for formulations that prove nothing;
+``certified_gap`` is relative to ``best_certified``, the largest bound certified by any of them;
+``own_gap`` to the scenario's own ``bound``. ``options`` is JSON, from which for example
+``json_extract(options, '$.hbm_bins_per_device')`` selects a setting."""
 
 _READING = {
     sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE,
@@ -43,12 +44,12 @@ _READING = {
 def connect(folder: str | Path) -> sqlite3.Connection:
     """The newest record of every scenario of a folder as the table ``results``, in memory.
 
-    The connection only reads: ``ATTACH``, ``VACUUM INTO``, pragmas and changes are not authorized.
+    The connection is read-only: ``ATTACH``, ``VACUUM INTO``, pragmas and changes are forbidden.
 
     Raises
     ------
     BadInput
-        When the folder's file is no file of results.
+        When the folder's file does not hold results.
     """
     connection = sqlite3.connect(":memory:")
     connection.execute(f"create table results ({', '.join(COLUMNS)})")

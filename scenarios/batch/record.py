@@ -1,4 +1,4 @@
-"""What a result holds, checked: reports and assertions compute with it."""
+"""Validate records read from disk, as reports and assertions compute with them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Versions(_Strict):
 
 
 class _Record(_Strict):
-    """The fields that are read; others, of older and newer versions, are let through."""
+    """The fields that are read; others, from older and newer versions, are ignored."""
 
     key: str
     model: str
@@ -61,12 +61,12 @@ class _Record(_Strict):
 
 
 def check_record(record: Record, folder: str | Path) -> Record:
-    """The record itself, when what it holds can be computed with.
+    """Return the record if its fields have the expected types.
 
     Raises
     ------
     BadInput
-        When it cannot: the file was changed by something else than a batch.
+        When they have not, because something other than a batch changed the file.
     """
     try:
         _Record.model_validate(record)

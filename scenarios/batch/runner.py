@@ -1,4 +1,4 @@
-"""A suite run into a folder: only what is missing is solved, every answer is kept at once."""
+"""Run a suite into a folder: only missing results are solved, and each is stored at once."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from scenarios.batch.store import Record, Store
 from scenarios.batch.suite import Suite
 
 Engine = Literal["local", "ray"]
-#: How often scenarios are solved again from better plans: those found then may be better again.
+#: Most rounds in which scenarios are solved again from better plans of others.
 AGAIN = 20
 SUITE_FILE = "suite.json"
-"""The suite as read, next to the results."""
+"""The suite, stored next to the results."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class Batch:
     ----------
     suite : Suite
     tasks : tuple of (key, Scenario)
-        All of it, in the order of the file.
+        All scenarios, in the order of the file.
     records : dict of key to record
-        Those that are there.
+        The results so far.
     solved : int
-        How many this call solved; the rest was there before.
+        Number of scenarios that this call solved; the other results were there before.
     interrupted : bool
-        Whether it was stopped before the end.
+        Whether the run was interrupted.
     """
 
     suite: Suite
@@ -61,12 +61,12 @@ class Batch:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many scenarios have each status."""
+        """Number of scenarios with each status."""
         return dict(Counter(record["status"] for record in self.results))
 
     @cached_property
     def judgements(self) -> tuple[AssertionInfo, ...]:
-        """The suite's assertions against the records."""
+        """The suite's assertions, evaluated on the records."""
         return tuple(judge(each, self.tasks, self.records) for each in self.suite.assertions)
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,13 +95,13 @@ def run_batch(  # noqa: PLR0913 - the keywords of a public call
     plans: bool = False,
     cache: str | Path | None = None,
 ) -> Batch:
-    """Solve what a folder has no result of yet.
+    """Solve the scenarios of a suite that a folder has no result of.
 
-    Scenarios of the same inputs start from each other's plans for other objectives, and are solved
-    again where such a plan is better (:mod:`scenarios.batch.sharing`).
+    Scenarios with the same inputs start from each other's plans for other objectives, and are
+    solved again if such a plan is better (:mod:`scenarios.batch.sharing`).
 
-    Scenarios that failed (an error, a process that died) are tried again; whatever has an answer
-    is kept. An interruption (``KeyboardInterrupt``) ends the solves that run and keeps the rest.
+    Scenarios that failed (an error, a process that died) are tried again; all other results are
+    kept. An interruption (``KeyboardInterrupt``) ends the running solves and keeps all results.
 
     Parameters
     ----------
@@ -109,28 +109,28 @@ def run_batch(  # noqa: PLR0913 - the keywords of a public call
     output
         Folder of the results; created where it is absent.
     folder
-        Where the suite's relative paths start.
+        Folder that the suite's relative paths start from.
     engine
         ``local`` processes, or ``ray``.
     workers
-        Solves side by side; default: all cores.
+        Number of solves at the same time; default: all cores.
     address
-        Of a running Ray cluster.
+        Address of a running Ray cluster.
     on_record
-        Called with (record, done, all) after every record is on the disk, and once with
+        Called with (record, done, all) after every record is written to disk, and once with
         (None, kept, all) before the first.
     plans
-        Whether the plan of every scenario solved now is written, to plans/KEY.json of the folder.
+        Whether to write the plan of every scenario solved now to plans/KEY.json in the folder.
     cache
-        Folder where outcomes are kept, as in :func:`milp_planner.plan`; on a Ray cluster one that
-        all its machines see. The records of what is answered from there have ``cached``.
+        Folder of cached outcomes, as in :func:`milp_planner.plan`; on a Ray cluster, one that all
+        machines can access. Records of outcomes from the cache have ``cached``.
 
     Raises
     ------
     BadInput
-        For an input of the suite that is wrong, or a folder that cannot be used.
+        For a wrong input of the suite, or a folder that cannot be used.
     MissingExtra
-        When Ray is wanted and absent.
+        When Ray is requested but not installed.
     """
     scenarios = expand(suite, folder)
     check_assertions(suite.assertions, scenarios)
@@ -172,9 +172,12 @@ def run_batch(  # noqa: PLR0913 - the keywords of a public call
 def _rounds(
     suite: Suite, known: Plans, todo: Sequence[Task], records: Mapping[str, Record]
 ) -> Iterator[tuple[Sequence[Task], Callable[[Task], Task]]]:
-    """What to solve, and where each starts: all that is missing, then whatever a plan is better
-    than that was made for another objective. (Counted work is to come out the same however long
-    the others take: only what is solved again starts from plans then.)"""
+    """The tasks to solve, and the plans to start from.
+
+    First come all missing scenarios, then those for which a plan of another objective is better
+    than their own. With counted work, only the latter start from plans, so that results do not
+    depend on which scenario finishes first.
+    """
     counted = suite.work_limit is not None
     yield todo, (lambda task: task) if counted else known.started
     for _ in range(AGAIN):
@@ -185,7 +188,7 @@ def _rounds(
 
 
 def _plans(tasks: Sequence[Task], records: Mapping[str, Record], folder: Path) -> Plans:
-    """Plans of the records that are there, as far as the folder keeps them."""
+    """Plans of the existing records, if the folder has them."""
     known = Plans(tasks)
     for key, record in records.items():
         path = folder / str(record.get("plan"))
@@ -196,7 +199,7 @@ def _plans(tasks: Sequence[Task], records: Mapping[str, Record], folder: Path) -
 
 
 def _with_plan_kept(record: Record, folder: Path) -> Record:
-    """The record with the name of the file that its plan is in, instead of the plan."""
+    """The record with its plan replaced by the name of the plan's file."""
     document = record.pop("plan", None)
     if document is None:
         return record

@@ -1,6 +1,6 @@
-"""One scenario: what is shipped to whoever solves it, and the key of its result.
+"""One scenario, as it is sent to the process that solves it, and the key of its result.
 
-A scenario names its inputs; model, prices and Instance are made where it is solved.
+A scenario names its inputs; model, prices and Instance are made by the process that solves it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _Names = tuple[str, str, str, tuple[tuple[str, Any], ...], tuple[str, ...], int]
 
 @dataclass(frozen=True)
 class Scenario:
-    """One solve of a suite, small enough to be sent anywhere.
+    """One solve of a suite, as a small value that can be sent between processes.
 
     Attributes
     ----------
     model, cluster : str
-        As the suite writes them.
+        Names or paths, as in the suite.
     folder : str
-        Where relative paths start.
+        Folder that relative paths start from.
     axes : tuple of (str, value)
         Value of each swept axis, as plain JSON.
     only_tables : tuple of str
@@ -51,12 +51,12 @@ class Scenario:
     gap : float
         Certified gap at which to stop, a share.
     keeps_plan : bool
-        Whether the plan is handed back too; the key does not depend on it.
+        Whether the record contains the plan; the key does not depend on it.
     hint : str
-        A plan to start from, as :func:`scenarios.batch.placements.told` puts it; empty: none. The
+        A plan to start from, as text of :func:`scenarios.batch.placements.told`; empty: none. The
         key does not depend on it.
     cache : str
-        Folder where outcomes are kept; empty: none. The key does not depend on it.
+        Folder of cached outcomes; empty: none. The key does not depend on it.
     """
 
     model: str
@@ -79,12 +79,12 @@ class Scenario:
     cache: str = ""
 
     def inputs(self) -> tuple[Model, Cluster]:
-        """Model and cluster, read and varied.
+        """Read model and cluster and apply the axes.
 
         Raises
         ------
         BadInput
-            When a file is wrong or the axes make no legal input.
+            When a file is wrong, or applying the axes gives an invalid input.
         """
         return _inputs(*self._names())
 
@@ -94,7 +94,7 @@ class Scenario:
         )  # fmt: skip
 
     def settings(self) -> Settings:
-        """Limits of the solve, with one worker: batches run many solves side by side."""
+        """Settings of the solve, with one worker, as batches run many solves at the same time."""
         return Settings(
             time_limit=self.time_limit,
             work_limit=self.work_limit,
@@ -107,7 +107,7 @@ class Scenario:
         )
 
     def label(self) -> dict[str, Any]:
-        """What people call it: the fields a record begins with."""
+        """The fields that identify the scenario for people, with which a record starts."""
         return {
             "model": self.model,
             "cluster": self.cluster,
@@ -121,7 +121,7 @@ class Scenario:
     def key(self) -> str:
         """SHA-256 (hexadecimal) of inputs, objective, formulation, settings and versions.
 
-        Inputs that cannot be read have the key of their names: their failure is a result too.
+        For inputs that cannot be read, their names are hashed, as the failure is a result too.
         """
         try:
             content: object = _content(*self._names())
@@ -138,7 +138,7 @@ class Scenario:
 
 
 def expand(suite: Suite, folder: str | Path = ".") -> list[Scenario]:
-    """Every scenario of a suite, in the order of its file; no two are equal.
+    """Every scenario of a suite, in the order of its file, without duplicates.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def expand(suite: Suite, folder: str | Path = ".") -> list[Scenario]:
 
 
 def cross(suite: Suite, folder: str) -> Iterator[Scenario]:
-    """Every scenario of a suite, nothing read: its inputs may be wrong or gone."""
+    """Every scenario of a suite, without reading its inputs, which may be wrong or missing."""
     swept = {axis: values for axis, values in suite.sweep.to_dict().items() if values}
     points = [tuple(zip(swept, p, strict=True)) for p in itertools.product(*swept.values())]
     for (model, cluster), axes, objective, seed, formulation in itertools.product(
@@ -169,7 +169,7 @@ def cross(suite: Suite, folder: str) -> Iterator[Scenario]:
 
 
 def _options(suite: Suite, formulation: str) -> Iterator[tuple[tuple[str, Any], ...]]:
-    """Every combination of what the suite sets of one formulation."""
+    """Every combination of the settings that the suite gives to one formulation."""
     own = settings_for(formulation, Settings(options=suite.settings)).options
     values: list[Any] = list(own.values())
     for chosen in itertools.product(*values):
@@ -177,7 +177,7 @@ def _options(suite: Suite, formulation: str) -> Iterator[tuple[tuple[str, Any], 
 
 
 def _located(name: str, folder: str) -> str:
-    """A path next to the suite made absolute; a name stays a name."""
+    """Make a path relative to the suite absolute; a name is returned unchanged."""
     beside = Path(folder) / name
     looks_like_path = Path(name).suffix.lower() in (".yaml", ".yml", ".json")
     if name.startswith(catalog.GENERATED) or not (looks_like_path or len(Path(name).parts) > 1):

@@ -1,9 +1,9 @@
-"""What scenarios of the same inputs take from each other: plans made for another objective.
+"""Scenarios with the same inputs share plans that were made for different objectives.
 
-A scenario starts from the best of them for its own objective; one that was solved before a better
-one was there is solved again from it. What is compared stays apart: seeds, settings and
-formulations for the same objective share nothing; ``auto`` takes every plan, other formulations
-that prove take those that they made themselves, baselines none.
+A scenario starts from the plan that is best for its own objective. If a better one appears after it
+was solved, it is solved again. Scenarios that are compared with each other share nothing: seeds,
+settings and formulations for the same objective. ``auto`` takes any formulation's plans, other
+proving formulations only their own, and baselines none.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ class Plans:
         self._known: dict[str, list[tuple[Scenario, Mapping[str, int], str]]] = {}
 
     def take(self, record: Record, placement: str | None) -> None:
-        """Note the plan of a record."""
+        """Add the plan of a record."""
         scenario = self._scenarios.get(record["key"])
         if scenario is not None and placement is not None and record.get("objectives"):
             mine = self._known.setdefault(_inputs(scenario), [])
             mine.append((scenario, record["objectives"], placement))
 
     def started(self, task: Task) -> Task:
-        """The task, from the best plan that it may take."""
+        """The task with the best plan that it may start from."""
         key, scenario = task
         best = self._best(scenario)
         return task if best is None else (key, replace(scenario, hint=best[1]))
 
     def shared(self, key: str) -> bool:
-        """Whether a scenario with this key has another objective beside it."""
+        """Whether another scenario with this key has a different objective."""
         mine = self._scenarios[key]
         return any(
             _inputs(other) == _inputs(mine) and other.objective != mine.objective
@@ -51,7 +51,7 @@ class Plans:
         )
 
     def beaten(self, records: Mapping[str, Record]) -> Iterator[Task]:
-        """Tasks whose records a plan that they may take is better than."""
+        """Tasks for which a plan that they may take is better than their own record."""
         for key, scenario in self._scenarios.items():
             best, record = self._best(scenario), records.get(key)
             value = None if record is None else record.get("objective")
@@ -72,7 +72,7 @@ class Plans:
 
 
 def _inputs(scenario: Scenario) -> str:
-    """Equal for scenarios of the same model, cluster and constraints."""
+    """A key that is equal for scenarios with the same model, cluster and constraints."""
     parts = (scenario.model, scenario.cluster, scenario.folder, scenario.axes, scenario.only_tables,
              scenario.hot_ids)  # fmt: skip
     return repr(parts)

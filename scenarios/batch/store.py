@@ -1,4 +1,4 @@
-"""Results on disk: one JSON line a record, only ever appended, safe against any kill."""
+"""Results on disk: one JSON line for each record, only appended, so that a kill loses nothing."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Record = dict[str, Any]
 
 
 def read_records(folder: str | Path) -> Iterator[Record]:
-    """Every whole record of a folder, oldest first; a torn last line is no record.
+    """Every complete record of a folder, oldest first; an incomplete last line is ignored.
 
     Raises
     ------
     BadInput
-        When a line before the last is no record: the file was changed by something else.
+        When an earlier line is no record, because something other than a batch changed the file.
     """
     path = Path(folder) / FILE
     if not path.is_file():
@@ -45,12 +45,12 @@ class Store:
     Parameters
     ----------
     folder
-        Created where it is absent.
+        Created if it does not exist.
 
     Raises
     ------
     BadInput
-        When it cannot be written, or another batch is writing it.
+        When it cannot be written, or another batch is writing to it.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -77,12 +77,12 @@ class Store:
         os.close(self._handle)
 
     def append(self, record: Record) -> None:
-        """Add one record; when this returns, it is on the disk.
+        """Append one record and flush it to the disk.
 
         Raises
         ------
         BadInput
-            When the disk is full; what is there stays.
+            When the disk is full; earlier records are kept.
         """
         line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
         view = memoryview(line)
@@ -100,7 +100,7 @@ class Store:
         return latest(self.folder)
 
     def _lock(self) -> None:
-        """Held until the file is closed, and so released by whatever ends the process."""
+        """Lock the file until it is closed, which any end of the process does."""
         import fcntl
 
         try:
@@ -109,7 +109,7 @@ class Store:
             raise BadInput(f"{self.folder}: another batch is writing its results here") from None
 
     def _drop_torn_line(self) -> None:
-        """Cut off what a killed process wrote of its last record."""
+        """Remove the incomplete last record of a killed process."""
         size = os.fstat(self._handle).st_size
         end = size
         while end:

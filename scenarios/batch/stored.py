@@ -1,4 +1,4 @@
-"""A batch read back from its folder: nothing is solved, no model or cluster is needed."""
+"""Read a batch from its folder; neither models nor clusters are needed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _LABEL = ("model", "cluster", "axes", "objective_kind", "formulation", "options"
 def read_batch(folder: str | Path) -> Batch:
     """The suite that was last run into a folder, with the newest result of each scenario.
 
-    Results are found by what a scenario is called, not by its key: they count whatever version
-    they were made with, and whether or not their input files are still there.
+    Results are matched by the names and settings of a scenario, not by its key, so those of other
+    versions count too, and their input files need not exist.
 
     Raises
     ------
@@ -45,5 +45,5 @@ def read_batch(folder: str | Path) -> Batch:
 
 
 def _label(values: Mapping[str, Any]) -> str:
-    """What a scenario is called; lines of older versions have no options."""
+    """The fields that identify a scenario; records of older versions have no options."""
     return json.dumps([values.get(name, {}) for name in _LABEL], sort_keys=True)

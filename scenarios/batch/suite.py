@@ -1,4 +1,4 @@
-"""The suite file: what is crossed with what, under which limits, and what must hold."""
+"""The suite file: which scenarios to solve, under which limits, and which assertions must hold."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from milp_planner.pricing.profile import profile_names
 
 
 def _listed(value: Any) -> Any:
-    """One value stands for a list of one."""
+    """A single value means a list of one."""
     return as_tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
@@ -37,7 +37,7 @@ Setting = bool | int | float | str
 
 
 class Sweep(Spec):
-    """Axes that change a model or a cluster; each is one value or a list, all are crossed."""
+    """Axes that change a model or a cluster: each a value or a list; all are combined."""
 
     hbm: Annotated[tuple[Bytes, ...], _List] = ()
     """HBM of every rank, in bytes."""
@@ -50,13 +50,13 @@ class Sweep(Spec):
     batch: Annotated[tuple[Count, ...], _List] = ()
     """Samples per rank and step."""
     skew: Annotated[tuple[Alpha, ...], _List] = ()
-    """Zipf exponent of the accesses, which replaces what the model says of them."""
+    """Zipf exponent of the accesses, in place of the model's access statistics."""
     measured_skew: Annotated[tuple[Ratio, ...], _List] = ()
     """Row-wise lookups of the busiest rank over the mean, on average, at the cluster's ranks."""
     peak_skew: Annotated[tuple[Ratio, ...], _List] = ()
-    """The same in the worst batch, which memory follows."""
+    """The same in the worst batch, which determines memory."""
     sequence_length: Annotated[tuple[Positive, ...], _List] = ()
-    """Ids a sample of every table of sequences that has more than one."""
+    """Ids per sample of every sequence table that has more than one."""
     growth: Annotated[tuple[Percent, ...], _List] = ()
     """Percentage by which every table's rows grow, rounded up to whole rows."""
     profile: Annotated[tuple[Name, ...], _List] = ()
@@ -122,12 +122,12 @@ AXES = tuple(Sweep.model_fields)
 
 
 class Where(Sweep):
-    """Which scenarios an assertion speaks of: those that match every field written."""
+    """The scenarios that an assertion is about: those that match every given field."""
 
     model: Annotated[tuple[Text, ...], _List] = ()
-    """Models as the suite writes them."""
+    """Models, named as in the suite."""
     cluster: Annotated[tuple[Text, ...], _List] = ()
-    """Clusters as the suite writes them."""
+    """Clusters, named as in the suite."""
     objective: Annotated[tuple[Text, ...], _List] = ()
     """Objectives."""
     formulation: Annotated[tuple[Text, ...], _List] = ()
@@ -137,12 +137,12 @@ class Where(Sweep):
 
 
 class Assertion(Spec):
-    """What must hold for the scenarios it names; the batch exits with 1 where it does not."""
+    """A condition on some scenarios; the batch exits with 1 if it does not hold."""
 
     name: Text
-    """What it says, for people."""
+    """Name of the assertion, for people."""
     where: Where = Where()
-    """The scenarios it speaks of; default: all."""
+    """The scenarios that it is about; default: all."""
     fits: bool | None = None
     """true: a plan was found; false: it is proved that there is none."""
     optimal: bool = False
@@ -175,7 +175,7 @@ class Assertion(Spec):
 CHECKS = (
     "optimal", "hbm_headroom", "ddr_headroom", "hbm_used", "modes", "max_gap", "max_milliseconds"
 )  # fmt: skip
-"""What an assertion may ask of a plan besides its being there."""
+"""Conditions on a plan, besides its existence."""
 
 
 class Suite(Spec):
@@ -192,13 +192,13 @@ class Suite(Spec):
     pairs: dict[Text, Annotated[tuple[Text, ...], _List, Field(min_length=1)]] = Field(
         default_factory=dict
     )
-    """Models with clusters of their own, besides those that are crossed."""
+    """Further pairs of a model and clusters, besides the combinations of the two lists."""
     sweep: Sweep = Sweep()
     """Axes that change models and clusters."""
     only_tables: Annotated[tuple[Name, ...], _List] = ()
-    """The tables that skews, sharding and mode change; empty: all."""
+    """The tables whose skew, sharding and mode the axes change; empty: all."""
     hot_ids: Annotated[int, Field(ge=0, le=1_000_000)] = 0
-    """With skew: that many of the most popular rows have the smallest ids, in order."""
+    """With skew: this many of the most popular rows have the smallest ids, in order."""
     objectives: Annotated[tuple[Text, ...], _List, Field(min_length=1)] = ("step_time",)
     """What is minimised."""
     formulations: Annotated[tuple[Text, ...], _List, Field(min_length=1)] = ("auto",)
@@ -215,13 +215,13 @@ class Suite(Spec):
     """Certified gap at which each solve stops, in percent of the objective; 0: only at a proof or
     a limit."""
     polish: bool = False
-    """Whether leftover time lowers total and use after the objective."""
+    """Whether remaining time is used to lower total and use after the objective."""
     certificate: bool = True
-    """Whether what can be certified of every plan is, within the limit of its solve."""
+    """Whether every solve also makes a certificate, within its limits."""
     settings: dict[str, Annotated[tuple[Setting, ...], _List, Field(min_length=1)]] = Field(
         default_factory=dict
     )
-    """Settings of formulations, as in ``dp.variant: first``; lists are crossed."""
+    """Settings of formulations, as in ``dp.variant: first``; lists are combined."""
     assertions: Annotated[tuple[Assertion, ...], BeforeValidator(as_tuple)] = ()
     """What must hold."""
 
@@ -234,7 +234,7 @@ class Suite(Spec):
 
     @property
     def places(self) -> tuple[tuple[str, str], ...]:
-        """Every model with every cluster that it is planned on."""
+        """All pairs of a model and a cluster."""
         own = ((model, each) for model, clusters in self.pairs.items() for each in clusters)
         return (*itertools.product(self.models, self.clusters), *own)
 
@@ -273,13 +273,13 @@ def load_suite(path: str | Path) -> Suite:
 
 
 def suites() -> dict[str, Path]:
-    """The shipped suites, by name."""
+    """The shipped suites by name."""
     root = Path(str(files("scenarios"))) / "suites"
     return {path.stem: path for path in sorted(root.glob("*.yaml"))}
 
 
 def find_suite(name: str) -> tuple[Suite, Path]:
-    """A suite from a bare name or a path, and the folder its own paths start from.
+    """A suite from a bare name or a path, and the folder that its relative paths start from.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The axes of a sweep, applied to a model and a cluster."""
+"""Apply the axes of a sweep to a model and a cluster."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ _WORKLOAD = {
 def vary_model(
     model: Model, axes: Axes, only: Sequence[str] = (), hot_ids: int = 0, ranks: int = 2
 ) -> Model:
-    """The model with its batch, rows, accesses and limits as the axes say.
+    """The model with batch, rows, accesses and limits changed by the axes.
 
     Parameters
     ----------
     model, axes
     only
-        The tables that skew, sharding and mode change; empty: all.
+        The tables whose skew, sharding and mode are changed; empty: all.
     hot_ids
-        With skew: the k-th most popular row has id k, for that many rows.
+        With skew: for this many rows, the k-th most popular row has id k.
     ranks
-        At which measured and peak skew are to hold: those of the cluster.
+        Number of ranks for which measured and peak skew are given: the cluster's.
 
     Raises
     ------
     BadInput
-        When ``only`` names a table the model does not have, or the result is no legal model.
+        When ``only`` names a table that the model does not have, or the result is invalid.
     """
     names = [table.name for table in model.tables]
     unknown = [name for name in only if name not in names]
@@ -65,12 +65,12 @@ def vary_model(
 
 
 def vary_cluster(cluster: Cluster, axes: Axes) -> Cluster:
-    """The cluster with its machines, ranks, memories and profile as the axes say.
+    """The cluster with machines, ranks, memories and profile changed by the axes.
 
     Raises
     ------
     BadInput
-        When the result is no legal cluster, for instance two machines without a link.
+        When the result is invalid, for instance two machines without a link.
     """
     data = (with_machines(cluster, axes["machines"]) if "machines" in axes else cluster).to_dict()
     data["machines"] = [_vary_machine(machine, axes) for machine in data["machines"]]
@@ -81,7 +81,7 @@ def vary_cluster(cluster: Cluster, axes: Axes) -> Cluster:
 
 
 def grown(rows: int, percent: Fraction) -> int:
-    """Rows after a growth of that many percent, rounded up."""
+    """Rows after a growth by a percentage, rounded up."""
     return -int(-rows * (100 + percent) // 100)
 
 
