@@ -6,8 +6,8 @@ product: a function of the search is replaced for the length of one solve.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
@@ -107,6 +107,21 @@ def _packed(plans: Plans) -> None:
     plans._packed = True
 
 
+@contextmanager
+def _replicas_alone() -> Iterator[None]:
+    """No passes of annealing; replicas pack choices first, as passes did."""
+    plain = Plans.temper
+
+    def temper(plans: Plans, amount: float) -> bool:
+        plans._ready()
+        if not plans._packed:
+            plans.pack()
+        return plain(plans, amount)
+
+    with _never("annealing")(), patch.object(Plans, "temper", temper):
+        yield
+
+
 def _of(kind: str) -> Switch:
     """Neighbourhoods of one kind."""
 
@@ -122,13 +137,15 @@ def _unhinted(context: Any, model: Any, limits: Any, base: Any, asked: Any, take
 
 
 _SOLVE = exact._solve
+_COLD = 1e-9  # in place of no heat at all, which nothing can be divided by
 _FEW = 1e-12  # gains so small that all weights are equal
 
 #: The search as it is: what the others are compared with.
 BASE = Variant("as it is")
 
 PARTS = (
-    Variant("annealing", switch=_never("annealing")),
+    Variant("annealing and packing of choices", switch=_never("annealing")),
+    Variant("annealing", switch=_replicas_alone),
     Variant("annealing from what was reached", switch=_never("annealing (True")),
     Variant("replicas", switch=_never("replicas")),
     Variant("mending by neighbourhoods", switch=_never("mending")),
@@ -201,29 +218,28 @@ _OFF: dict[str, object] = {
     "hopeless": 1e9, "news_left": 0.0, "silence": 10**9, "most_apart": 1, "few_apart": 1,
     "greedy_up_to": 1, "packed_first": 10**9, "whole_columns": 1, "small_columns": 1,
     "first_moves": 1, "fewest_moves": 1, "repacked": 1, "patience": 1, "settling_moves": 1,
-    "other_ladder": list(DEFAULT.ladder),
+    "other_ladder": list(DEFAULT.ladder), "widths": [1.0] * len(DEFAULT.widths),
+    **{name: [_COLD, _COLD] for name in ("cold_starts", "warm_starts", "first_heats")},
+    "settling_heat": _COLD,
 }  # fmt: skip
-#: Shares of 100, sizes of an array, and ladders are no numbers to halve or take away.
-_ONLY_AS_PARTS = {"mix", "burst", "most_state", "capacity_weights"}
+#: There is no search without them. (The shares of a mix are parts.)
+_NEVER_OFF = {"burst", "most_state", "capacity_weights", "ladder", "capacity_weight", "first_turn"}
 
 
 def settings() -> tuple[Variant, ...]:
-    """Every setting off, halved, doubled."""
-    names = [f.name for f in fields(Parameters) if f.name not in WALL_ONLY]
-    return tuple(v for name in names for v in _of_setting(name, getattr(DEFAULT, name)))
-
-
-def _of_setting(name: str, value: Any) -> list[Variant]:
-    changed: dict[str, object] = {"halved": _times(value, 0.5), "doubled": _times(value, 2.0)}
-    if name not in _ONLY_AS_PARTS:
-        changed = {"off": _OFF.get(name, _times(value, 0.0)), **changed}
-    elif name == "mix":
-        changed = {}
-    return [
-        Variant(f"{name} {how}", {name: new})
-        for how, new in changed.items()
-        if KINDS[name].holds(new) and new != value
+    """Every setting off, then every one halved, then doubled."""
+    names = [f.name for f in fields(Parameters) if f.name not in {*WALL_ONLY, "mix"}]
+    off = [(n, "off", _OFF.get(n, _times(getattr(DEFAULT, n), 0.0))) for n in names]
+    scaled = [
+        (name, how, _times(getattr(DEFAULT, name), factor))
+        for how, factor in (("halved", 0.5), ("doubled", 2.0))
+        for name in names
     ]
+    return tuple(
+        Variant(f"{name} {how}", {name: value})
+        for name, how, value in (*off, *scaled)
+        if KINDS[name].holds(value) and (how != "off" or name not in _NEVER_OFF)
+    )
 
 
 def _times(value: Any, factor: float) -> Any:
