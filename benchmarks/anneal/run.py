@@ -23,7 +23,7 @@ MOVES = 1_000_000
 def main(sizes: list[int]) -> None:
     """Print one row a size."""
     before = time.process_time()
-    import formulations.search.anneal_kernels  # noqa: F401
+    import formulations.search.kernels  # noqa: F401
 
     print(f"loops ready after {time.process_time() - before:.1f} s of processor time\n")
     print("| tables × ranks | options | lowered s | moves/s | penalty at first | at last |")

@@ -180,7 +180,7 @@ def _warm_up() -> None:
     builder = InstanceBuilder([[0, 1]], ["p"], [], "busiest_rank")
     builder.add_table("t")
     builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [1])])])
-    import_module("formulations.search.anneal_kernels")
+    import_module("formulations.search.kernels")
     solve(builder.build(), "auto", Settings(time_limit=1.0))
 
 

@@ -1,7 +1,7 @@
 """Annealing towards a target: options and places at once, through plans that are not feasible.
 
 A target T for the objective is a capacity like any other; what exceeds a capacity is penalised
-(:mod:`formulations.search.anneal_kernels`). A state without penalty is a plan of at most T; the
+(:mod:`formulations.search.kernels`). A state without penalty is a plan of at most T; the
 target is then lowered below it and the search goes on at the temperature it has. It proposes:
 whoever takes a plan checks it.
 """
@@ -44,9 +44,9 @@ class Annealer:
     """
 
     def __init__(self, instance: Instance, seed: int = 0) -> None:
-        from formulations.search import anneal_kernels
+        from formulations.search import kernels
 
-        self._kernels, self._lowered = anneal_kernels, lowered(instance)
+        self._kernels, self._lowered = kernels, lowered(instance)
         self._instance, self._seed = instance, seed
         self._peaks, self._sound = self._lowered.peaks, True
         self.capacity_weight = DEFAULT.capacity_weight
@@ -141,7 +141,7 @@ class Annealer:
         over : callable
             Asked every few hundredths of a second whether to stop.
         mix : seven ints
-            Shares of the kinds of moves, and places looked at (:func:`anneal_kernels.anneal`).
+            Shares of the kinds of moves, and places looked at (:func:`kernels.anneal`).
         shrink : float
             After a plan, the target is this share below it.
         least : int

@@ -12,7 +12,7 @@ from importlib import import_module
 
 from formulations.cpsat import POLL
 
-_LOOPS = "formulations.search.anneal_kernels"
+_LOOPS = "formulations.search.kernels"
 
 
 def loaded() -> bool:

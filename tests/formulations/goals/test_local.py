@@ -129,7 +129,7 @@ from tests.formulations.goals.test_local import one_at_home
 
 goals = parse_goals("moves", "busiest_rank")
 print(*solve(one_at_home(), "cpsat", Settings(time_limit=120.0, goals=goals)).placement.options)
-print("formulations.search.anneal_kernels" in sys.modules)
+print("formulations.search.kernels" in sys.modules)
 """
     ran = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=200
@@ -200,7 +200,7 @@ def test_no_table_of_a_production_model_is_cut_without_need(shared_data: Path) -
 
 def test_the_quick_way_is_gone_when_the_time_is_over() -> None:
     """A plan that took all the time is not left with tables cut without need."""
-    from formulations.search import anneal_kernels  # noqa: F401 - loaded, as after a search
+    from formulations.search import kernels  # noqa: F401 - loaded, as after a search
 
     instance, home = two_ranks()
     asked = Settings(time_limit=1e-9, workers=1)

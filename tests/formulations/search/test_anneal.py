@@ -12,7 +12,7 @@ from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.presolve import usable
 from formulations.result.check import check, compute_loads
 from formulations.result.placement import Placement, same_ranks
-from formulations.search import anneal_kernels
+from formulations.search import kernels
 from formulations.search.anneal import Annealer
 from formulations.search.anneal_data import CLUSTER_LOAD, LOAD, LOADS, MACHINE_LOAD, WIDE
 from formulations.search.parameters import DEFAULT
@@ -148,7 +148,7 @@ def test_every_replica_keeps_its_loads(instance: Instance, count: int) -> None:
     made = annealer.temper(600 * count, lambda: False, DEFAULT.mix, 1e-3, burst=20)
     assert made >= 600 * count or not instance.num_tables
     for replica in range(count):
-        anneal_kernels.select(annealer.array, replica)
+        kernels.select(annealer.array, replica)
         penalty, placement = annealer.penalty, annealer.placement()
         if check(instance, placement).loads is None:
             continue

@@ -1,0 +1,175 @@
+"""Annealing, and replica exchange."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from formulations.search.anneal_data import (
+    GROUP_LEVEL,
+    GROUP_TABLES,
+    LIMIT,
+    LOAD,
+    MOVED,
+    OLD_PLACE,
+    OPTION,
+    PEAKS,
+    PLACE,
+    REPLICA,
+    STATE,
+    TABLES,
+    TALLY,
+)
+from formulations.search.kernels.chance import draw
+from formulations.search.kernels.compiled import entry, kernel
+from formulations.search.kernels.loads import penalty_of
+from formulations.search.kernels.moves import move_shard, move_table, swap
+from formulations.search.kernels.packs import option_and_repack, repack_move, ruin
+from formulations.search.kernels.places import place_table
+from formulations.search.kernels.tables import assignments_of, put_table
+from formulations.search.kernels.targets import aim, record, shift_target
+from formulations.search.kernels.views import old_option_of
+
+#: Penalties below this are looked at exactly.
+_NOTHING = 1e-9
+#: Of 100 moves under ``step_time``, those that give some of a phase's target to another.
+SHIFTS = 2
+
+
+@kernel
+def _one_move(a, w, choice_start, choice, heat, mix):
+    """One random move; the change of the penalty (0 where it is taken back)."""
+    if a[PEAKS] > 1 and draw(a, 100) < SHIFTS:
+        return shift_target(a, w, heat)
+    table, kind = draw(a, a[TABLES]), draw(a, 100)
+    if kind >= mix[4]:
+        which = draw(a, 100)
+        if which < mix[5]:
+            return repack_move(a, w, heat)
+        if which < mix[6]:
+            return option_and_repack(a, w, table, choice_start, choice, heat, mix[2])
+        return ruin(a, w, choice_start, choice, heat, mix[2])
+    first, end, _ = assignments_of(a, table)
+    if kind < mix[0] or first == end:
+        return move_table(a, w, table, choice_start, choice, heat, mix[2])
+    assignment = first + draw(a, end - first)
+    if kind < mix[1]:
+        return move_shard(a, w, table, assignment, heat, mix[3])
+    other = draw(a, a[TABLES])
+    first, end, _ = assignments_of(a, other)
+    if first == end:
+        return 0.0
+    return swap(a, w, table, assignment, other, first + draw(a, end - first), heat)
+
+
+@kernel
+def _anneal(a, w, order, count, choice_start, choice, span, heats, mix, limits):
+    for i in range(count):
+        table = order[i]
+        if mix[7]:
+            place_table(a, w, table, old_option_of(a, table), mix[7])
+        else:
+            put_table(a, w, table, old_option_of(a, table), a[OLD_PLACE])
+    penalty, heat = penalty_of(a, w), heats[0]
+    for n in range(span[0], span[1]):
+        while penalty < _NOTHING:
+            penalty = penalty_of(a, w)
+            if penalty > 0.0:
+                break
+            record(a, w, limits[0])
+            penalty = penalty_of(a, w)
+            if a[TALLY + 1] <= limits[1]:
+                return penalty
+        if n % 256 == 0 or n == span[0]:
+            heat = heats[0] * (heats[1] / heats[0]) ** (n / span[2])
+        penalty += _one_move(a, w, choice_start, choice, heat, mix)
+    return penalty_of(a, w)
+
+
+@entry
+def anneal(a, w, order, choice_start, choice, span, heats, mix, limits):
+    """Place tables, then make moves ``span[0]`` to ``span[1]`` of ``span[2]``, cooling
+    geometrically; the penalty at the end.
+
+    Parameters
+    ----------
+    order : int64 array
+        Tables to place first, at ``OLD_OPTION``: at ``OLD_PLACE``, or (``mix[7]`` above 0) where
+        they are least penalised of so many places.
+    choice_start, choice : int64 arrays
+        Options that moves choose from, by table.
+    span : three ints
+    heats : two floats
+        Temperatures at the first and at the last of all moves.
+    mix : eight ints
+        Of 100 moves, those below mix[0] change an option, below mix[1] move a shard, below mix[4]
+        swap two; of 100 of the others, those below mix[5] pack some ranks anew, below mix[6] after
+        an option was changed, the rest ruin and put back. mix[2] places are looked at for a shard
+        of an option, mix[3] for a single one.
+    limits : two floats
+        A plan without penalty is kept and the target lowered by this share below it; one as cheap
+        as the second ends the run.
+    """
+    return _anneal(
+        a.ctypes, w.ctypes, order.ctypes, len(order), choice_start.ctypes, choice.ctypes,
+        span, heats, mix, limits,
+    )  # fmt: skip
+
+
+@kernel
+def _select(a, replica):
+    """Let the names point to the sections of a replica."""
+    shift = (replica - a[REPLICA]) * a[STATE]
+    a[LOAD] += shift
+    a[LIMIT] += shift
+    a[OPTION] += shift
+    a[PLACE] += shift
+    a[GROUP_LEVEL] += shift
+    a[GROUP_TABLES] += shift
+    a[MOVED] += shift
+    a[REPLICA] = replica
+
+
+@entry
+def select(a, replica):
+    """Let the names point to the sections of a replica."""
+    _select(a.ctypes, replica)
+
+
+@kernel
+def _temper(a, w, choice_start, choice, ladder, slot, left, count, rounds, burst, mix, limits):
+    for n in range(rounds):
+        for i in range(count):
+            _select(a, slot[i])
+            aim(a)
+            heats = (ladder[i], ladder[i])
+            left[i] = _anneal(
+                a, w, slot, 0, choice_start, choice, (0, burst, burst), heats, mix, limits
+            )
+            if a[TALLY] and a[TALLY + 1] <= limits[1]:
+                return
+        for i in range(n % 2, count - 1, 2):
+            gain = (1 / ladder[i + 1] - 1 / ladder[i]) * (left[i] - left[i + 1])
+            if gain <= 0.0 or draw(a, 1 << 30) < np.exp(-gain) * (1 << 30):
+                slot[i], slot[i + 1] = slot[i + 1], slot[i]
+                left[i], left[i + 1] = left[i + 1], left[i]
+
+
+@entry
+def temper(a, w, choice_start, choice, ladder, slot, left, rounds, burst, mix, limits):
+    """Anneal replicas, each at its own temperature, and exchange them between neighbours.
+
+    Parameters
+    ----------
+    ladder : float64 array
+        Temperatures, the hottest first.
+    slot : int64 array
+        Replica at each temperature.
+    left : float64 array
+        Set to the penalty of each.
+    rounds, burst : int
+        Exchanges, and moves of every replica before each.
+    """
+    _temper(
+        a.ctypes, w.ctypes, choice_start.ctypes, choice.ctypes, ladder.ctypes, slot.ctypes,
+        left.ctypes, len(slot), rounds, burst, mix, limits,
+    )  # fmt: skip

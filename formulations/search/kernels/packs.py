@@ -1,0 +1,265 @@
+"""Moves of several tables: ruin and put back, or pack some ranks anew."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from formulations.search.anneal_data import (
+    ENTRY_RANK,
+    LIMIT,
+    LOAD,
+    MOST_REPACKED,
+    OLD_PLACE,
+    RANKS,
+    REPACKED,
+    RUINED,
+    TABLES,
+    WIDE,
+)
+from formulations.search.kernels.chance import accepted, draw
+from formulations.search.kernels.compiled import kernel
+from formulations.search.kernels.fusion import conflicts
+from formulations.search.kernels.loads import on_assignment, would_add
+from formulations.search.kernels.places import is_admitted, is_taken, place_table
+from formulations.search.kernels.tables import (
+    assignments_of,
+    has_moved,
+    keep_and_lift,
+    lift,
+    put_table,
+    recount,
+    undo,
+)
+from formulations.search.kernels.views import (
+    block_of,
+    entry_of,
+    is_pinned,
+    kind_of,
+    machine_of,
+    old_option_of,
+    option_of,
+    stays_together,
+)
+
+
+@kernel
+def _busy_rank(a, w):
+    """The most penalised of a few ranks, drawn at random."""
+    found, least = 0, -1.0
+    for _ in range(4):
+        rank, over = draw(a, a[RANKS]), 0.0
+        for i in range(rank * a[WIDE], (rank + 1) * a[WIDE]):
+            over += max(0, a[a[LOAD] + i] - a[a[LIMIT] + i]) * w[i]
+        if over > least:
+            found, least = rank, over
+    return found
+
+
+@kernel
+def _on(a, table, rank):
+    """Whether an assignment of a table's option is at a rank (or at its machine)."""
+    first, end, at = assignments_of(a, table)
+    for assignment in range(first, end):
+        place = a[at + assignment]
+        if place == (rank if kind_of(a, assignment) == 0 else machine_of(a, rank)):
+            return True
+    return False
+
+
+@kernel
+def _reinsert(a, w, table, choice_start, choice, most):
+    """Put a lifted table back at the better of its own option and two others."""
+    own, low = old_option_of(a, table), choice_start[table]
+    best, least = -1, np.inf
+    for k in range(3):
+        option = own if k == 0 else choice[low + draw(a, choice_start[table + 1] - low)]
+        if conflicts(a, option, -1):
+            continue
+        change = place_table(a, w, table, option, most)
+        if change < least:
+            best, least = option, change
+        lift(a, w, table)
+    if best < 0:
+        return place_table(a, w, table, own, most) + np.inf
+    return place_table(a, w, table, best, most)
+
+
+@kernel
+def ruin(a, w, choice_start, choice, heat, most):
+    """Take some tables away from a busy rank, and put them back one after another."""
+    rank, wanted, found, change = _busy_rank(a, w), 2 + draw(a, 4), 0, 0.0
+    taken = a[RUINED]
+    for _ in range(12 * wanted):
+        table = draw(a, a[TABLES])
+        again = False
+        for i in range(found):
+            again = again or a[taken + i] == table
+        if not again and (_on(a, table, rank) or draw(a, 16) == 0):
+            a[taken + found] = table
+            found += 1
+            change += keep_and_lift(a, w, table)
+            if found == wanted:
+                break
+    for i in range(found):
+        change += _reinsert(a, w, a[taken + i], choice_start, choice, most)
+    if accepted(a, change, heat):
+        return change
+    for i in range(found):
+        lift(a, w, a[taken + i])
+    for i in range(found):
+        table = a[taken + i]
+        put_table(a, w, table, old_option_of(a, table), a[OLD_PLACE])
+    return 0.0
+
+
+@kernel
+def _size(a, w, entry):
+    """How large a shard is: the shares of the capacities of a rank that it takes, summed."""
+    total = 0.0
+    for f in range(a[WIDE]):
+        total += a[a[ENTRY_RANK] + entry * a[WIDE] + f] * w[f]
+    return total
+
+
+@kernel
+def _gather(a, w, ranks, noise):
+    """Note the shards on some ranks (a[ranks - 1] many, from a[ranks] on), the largest first:
+    table, assignment, place, size in turn; how many."""
+    found, at = 0, a[REPACKED]
+    for table in range(a[TABLES]):
+        first, end, places = assignments_of(a, table)
+        for assignment in range(first, end):
+            if kind_of(a, assignment) or is_pinned(a, block_of(a, assignment)):
+                continue
+            place, here = a[places + assignment], False
+            for k in range(a[ranks - 1]):
+                here = here or a[ranks + k] == place
+            if not here or found >= MOST_REPACKED:
+                continue
+            size = np.int64(_size(a, w, entry_of(a, assignment)) * 1e9)
+            size = size * (noise + draw(a, 1024)) // (noise + 512)
+            i = found
+            while i > 0 and a[at + 4 * i - 1] < size:
+                for k in range(4):
+                    a[at + 4 * i + k] = a[at + 4 * i - 4 + k]
+                i -= 1
+            a[at + 4 * i] = table
+            a[at + 4 * i + 1] = assignment
+            a[at + 4 * i + 2] = place
+            a[at + 4 * i + 3] = size
+            found += 1
+    return found
+
+
+@kernel
+def _some_ranks(a, rank):
+    """Note a rank and one to three others, drawn; where they are kept, their number before."""
+    ranks = a[REPACKED] + 4 * MOST_REPACKED + 1
+    a[ranks], many = rank, 1
+    for _ in range(1 + draw(a, 3)):
+        other, again = draw(a, a[RANKS]), False
+        for k in range(many):
+            again = again or a[ranks + k] == other
+        if not again:
+            a[ranks + many] = other
+            many += 1
+    a[ranks - 1] = many
+    return ranks
+
+
+@kernel
+def _best_of(a, w, table, assignment, place, ranks):
+    """The least penalised of some ranks that may take an assignment lifted from a place, or −1."""
+    _, end, _ = assignments_of(a, table)
+    block, best, least = block_of(a, assignment), -1, np.inf
+    for k in range(a[ranks - 1]):
+        to = a[ranks + k]
+        if stays_together(a, block):
+            fits = machine_of(a, to) == machine_of(a, place)
+        else:
+            fits = is_admitted(a, assignment, to)
+        if not fits or is_taken(a, table, end, assignment, to):
+            continue
+        penalty = would_add(a, w, to, entry_of(a, assignment))
+        if penalty < least:
+            best, least = to, penalty
+    return best
+
+
+@kernel
+def _repack(a, w, rank):
+    """Take all shards off a rank and a few others and pack them again, the largest first; the
+    change, and how many."""
+    ranks, noise = _some_ranks(a, rank), 1 << (8 + draw(a, 8))
+    count, change, at = _gather(a, w, ranks, noise), 0.0, a[REPACKED]
+    for i in range(count):
+        table, assignment, place = a[at + 4 * i], a[at + 4 * i + 1], a[at + 4 * i + 2]
+        change += on_assignment(a, w, assignment, place, -1)
+        a[assignments_of(a, table)[2] + assignment] = -1
+    for i in range(count):
+        table, assignment, place = a[at + 4 * i], a[at + 4 * i + 1], a[at + 4 * i + 2]
+        places, best = assignments_of(a, table)[2], _best_of(a, w, table, assignment, place, ranks)
+        if best < 0:
+            best, change = place, np.inf
+        a[places + assignment] = best
+        change += on_assignment(a, w, assignment, best, 1)
+    for i in range(count):
+        table = a[at + 4 * i]
+        change += recount(a, w, table, has_moved(a, table))
+    return change, count
+
+
+@kernel
+def _unpack(a, w, count):
+    """Put shards back to where they were before :func:`_repack`."""
+    at = a[REPACKED]
+    for i in range(count):
+        table, assignment, place = a[at + 4 * i], a[at + 4 * i + 1], a[at + 4 * i + 2]
+        places = assignments_of(a, table)[2]
+        on_assignment(a, w, assignment, a[places + assignment], -1)
+        on_assignment(a, w, assignment, place, 1)
+        a[places + assignment] = place
+    for i in range(count):
+        table = a[at + 4 * i]
+        recount(a, w, table, has_moved(a, table))
+
+
+@kernel
+def repack_move(a, w, heat):
+    """Pack a busy rank and some others anew."""
+    change, count = _repack(a, w, _busy_rank(a, w))
+    if accepted(a, change, heat):
+        return change
+    _unpack(a, w, count)
+    return 0.0
+
+
+@kernel
+def option_and_repack(a, w, table, choice_start, choice, heat, most):
+    """A table takes another option, and the rank that suffers and some others are packed anew."""
+    low = choice_start[table]
+    option = choice[low + draw(a, choice_start[table + 1] - low)]
+    if conflicts(a, option, option_of(a, table)):
+        return 0.0
+    change = keep_and_lift(a, w, table)
+    change += place_table(a, w, table, option, most)
+    if change == np.inf:
+        undo(a, w, table)
+        return 0.0
+    worst, least = -1, -1.0
+    first, end, at = assignments_of(a, table)
+    for assignment in range(first, end):
+        if kind_of(a, assignment) == 0:
+            rank, over = a[at + assignment], 0.0
+            for i in range(rank * a[WIDE], (rank + 1) * a[WIDE]):
+                over += max(0, a[a[LOAD] + i] - a[a[LIMIT] + i]) * w[i]
+            if over > least:
+                worst, least = rank, over
+    if worst < 0 or least <= 0.0:
+        worst = _busy_rank(a, w)
+    more, count = _repack(a, w, worst)
+    if accepted(a, change + more, heat):
+        return change + more
+    _unpack(a, w, count)
+    undo(a, w, table)
+    return 0.0
