@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -59,22 +59,23 @@ def _compiled(function: Callable[..., Any], kinds: list[Any]) -> Any:
         return njit(tuple(kinds), cache=True, nogil=True)(function)
 
 
-def _folder() -> Path | None:
-    """Where this version is kept, others removed; None where nothing may be written here, and
-    Numba finds another place."""
-    here = Path(__file__).parent
-    sources = [*sorted(here.glob("*.py")), here.parent / "anneal_data.py"]
+def folder_for(sources: Iterable[Path], kept: Path) -> Path:
+    """A folder in ``kept`` for what is compiled from these files; those for other texts go."""
     text = b"".join(source.read_bytes() for source in sources)
-    kept = here / "__pycache__"
-    if config.CACHE_DIR:
-        kept = Path(config.CACHE_DIR)
-    elif not os.access(here, os.W_OK):
-        return None
     folder = kept / f"loops-{sha256(text).hexdigest()[:16]}"
     for old in kept.glob("loops-*"):
         if old != folder:
             shutil.rmtree(old, ignore_errors=True)
     return folder
+
+
+def _folder() -> Path | None:
+    """Ours; None where nothing may be written here, and Numba finds another place."""
+    here = Path(__file__).parent
+    if not (config.CACHE_DIR or os.access(here, os.W_OK)):
+        return None
+    kept = Path(config.CACHE_DIR or here / "__pycache__")
+    return folder_for([*sorted(here.glob("*.py")), here.parent / "anneal_data.py"], kept)
 
 
 _FOLDER = _folder()
