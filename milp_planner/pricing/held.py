@@ -12,8 +12,9 @@ from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
 from milp_planner.pricing.enumeration import enumerations_of
 from milp_planner.pricing.exchange import Links
-from milp_planner.pricing.job import CODE, OptionColumns, choice_code, job_of
+from milp_planner.pricing.job import CODE, Job, OptionColumns, choice_code, job_of
 from milp_planner.pricing.ledger import SHARD_NAMES
+from milp_planner.pricing.options import Choice
 from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.shards import exchanged_by, shard_bytes, shards_of, staged_bytes
 from milp_planner.pricing.units import FloatArray, IntArray
@@ -21,6 +22,22 @@ from milp_planner.pricing.units import FloatArray, IntArray
 FOLLOW_ROWS = ("output", "send_buffer", "encoding", "gradients")
 """Entries that follow the load of a shard where its table returns an embedding for each id; ids
 and what a prefetch holds of them always do."""
+
+
+def option_columns(choices: Sequence[Choice], ranks: int, tables: Sequence[int]) -> OptionColumns:
+    """Choices as columns, each of the table with that number."""
+    code = [choice_code(choice, ranks) for choice in choices]
+    return OptionColumns(
+        np.array(tables, dtype=np.int64), *np.array(code, dtype=np.int64).reshape(-1, CODE).T.copy()
+    )
+
+
+def bytes_job(model: Model, cluster: Cluster, profile: Profile) -> Job:
+    """What bytes depend on: no bandwidths."""
+    nowhere = Links(
+        inf, inf, inf, inf, inf, inf, groups=len(cluster.row_groups), ranks=cluster.num_ranks
+    )
+    return job_of(model, cluster, profile, nowhere)
 
 
 class Held(NamedTuple):
@@ -58,15 +75,8 @@ def held_by(model: Model, cluster: Cluster, profile: Profile, names: Sequence[st
     choices = [
         each.choices[each.names.index(name)] for name, each in zip(names, legal, strict=True)
     ]
-    code = [choice_code(choice, cluster.num_ranks) for choice in choices]
-    columns = OptionColumns(
-        np.arange(len(code)), *np.array(code, dtype=np.int64).reshape(-1, CODE).T.copy()
-    )
-
-    nowhere = Links(
-        inf, inf, inf, inf, inf, inf, groups=len(cluster.row_groups), ranks=cluster.num_ranks
-    )
-    job = job_of(model, cluster, profile, nowhere)  # bytes do not depend on bandwidths
+    columns = option_columns(choices, cluster.num_ranks, range(len(choices)))
+    job = bytes_job(model, cluster, profile)
     first, shards = shards_of(job, choices, columns)
     options = columns.at(shards.option)
     bytes_ = shard_bytes(job, options, shards, exchanged_by(job, options, shards))

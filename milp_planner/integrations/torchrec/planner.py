@@ -36,6 +36,7 @@ from milp_planner.integrations.torchrec.blocks import DdrScope, Together
 from milp_planner.integrations.torchrec.failure import no_plan
 from milp_planner.integrations.torchrec.key_value import StoreBytes, as_the_runtime
 from milp_planner.integrations.torchrec.lift import Lift, lift
+from milp_planner.integrations.torchrec.moments import above_estimate
 from milp_planner.integrations.torchrec.problem import Problem, compile_problem
 from milp_planner.integrations.torchrec.rating import (
     RatingName,
@@ -44,7 +45,6 @@ from milp_planner.integrations.torchrec.rating import (
     summary,
     torchrec_rating,
 )
-from milp_planner.integrations.torchrec.received import above_estimate
 
 logger = logging.getLogger(__name__)
 
@@ -314,7 +314,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
             return
         blame = guilty(self._objective, best)
         logger.info("%s", summary(self.outcome, self.rating, self._objective, blame))
-        above = above_estimate(best, self._constraints, self._topology.world_size)
+        above = above_estimate(best, self._topology, self._constraints, sharders)
         if above is not None:
             logger.warning("%s", above)
         for stats in self._stats:
