@@ -22,7 +22,7 @@ from milp_planner.plans.ledger import hbm_of, held_of
 from tests.milp_planner.integrations.torchrec.models import Case, bags, sequences, topology
 from tests.milp_planner.integrations.torchrec.test_planner import planner_for
 
-COLUMNS, IDS, BATCH = 64, 5, 100
+COLUMNS, IDS, BATCH = 256, 5, 100
 
 
 def case_of(module: nn.Module, sharding: str, sharders: list[Any] | None = None) -> Case:
@@ -81,10 +81,10 @@ def test_it_is_the_ledger_of_the_same_plan(output: str, sharding: str) -> None:
 
 
 def test_replicas_are_counted_with_their_gradients() -> None:
-    """Weights, a bucket and a gradient of 256,000 bytes, ids and the output's activations."""
+    """Weights, a bucket and a gradient of 1,024,000 bytes, ids and the output's activations."""
     case = case_of(bags([(1000, COLUMNS)]), "data_parallel")
     found = fullest_moments(planned(case), case.topology, case.constraints)
-    kept = {"weights": 256_000, "gradient_bucket": 256_000, "dense_gradients": 256_000}
+    kept = {"weights": 1_024_000, "gradient_bucket": 1_024_000, "dense_gradients": 1_024_000}
     assert [each.entries.items() >= kept.items() for each in found] == [True, True]
 
 
