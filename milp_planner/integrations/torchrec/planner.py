@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
 from time import perf_counter
-from typing import Any, get_args
+from typing import Any, Protocol, get_args
 
 import torch.distributed as dist
 from torch import nn
@@ -29,7 +31,9 @@ from torchrec.distributed.sharding_plan import get_default_sharders
 from torchrec.distributed.types import ModuleSharder, ShardingPlan
 
 from formulations import Outcome, Placement, Settings, solve
+from formulations.result.check import check
 from milp_planner.errors import BadInput
+from milp_planner.features.plan.cache import PlanCache, Question, answered, to_cache
 from milp_planner.inputs.model import Fusion
 from milp_planner.inputs.problems import one_of
 from milp_planner.integrations.torchrec.blocks import DdrScope, Together
@@ -51,6 +55,16 @@ logger = logging.getLogger(__name__)
 Callback = Callable[[list[ShardingOption]], list[ShardingOption]]
 
 
+class RequestCache(Protocol):
+    """Plans kept by somebody else's key, each with the outcome that proves it."""
+
+    def get(self, question: Question) -> Outcome | None:
+        """The outcome kept, where it answers the question."""
+
+    def put(self, question: Question, outcome: Outcome, plan: ShardingPlan) -> None:
+        """Keep a plan with its outcome."""
+
+
 class MilpShardingPlanner(planners.EmbeddingPlannerBase):
     """Drop-in for TorchRec's ``EmbeddingShardingPlanner`` that returns a plan with a bound.
 
@@ -69,7 +83,8 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
     timeout_seconds : int, optional
         Time limit of the solve; overrides the one in ``settings``.
     plan_loader : PlanLoader, optional
-        As in TorchRec: a stored plan that matches the context is returned as it is.
+        As in TorchRec: a stored plan that matches the context is returned as it is, unless it
+        breaks a constraint of today's: TorchRec's context rounds memory to 100 GiB.
     formulation : str
         Name in :data:`formulations.registry.FORMULATIONS`.
     settings : formulations.Settings, optional
@@ -87,6 +102,11 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
     key_value : {"runtime", "torchrec"}
         Bytes of key-value and virtual tables as their kernel takes them, or as TorchRec counts
         them, see :mod:`milp_planner.integrations.torchrec.key_value`.
+    cache : PlanCache or path of a folder, optional
+        Where answers are kept, as in :func:`milp_planner.plan`. The question is TorchRec's search
+        space with today's capacities.
+    by_request : RequestCache, optional
+        A plan kept by TorchRec's request, which :class:`MilpPlannerProvider` looks up; asked first.
 
     Raises
     ------
@@ -118,6 +138,8 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         fusion: Fusion = "honoured",
         together: Together = (),
         key_value: StoreBytes = "runtime",
+        cache: PlanCache | str | Path | None = None,
+        by_request: RequestCache | None = None,
     ) -> None:
         _refuse_parts(proposer, partitioner, performance_model)
         super().__init__(
@@ -145,6 +167,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         self._fusion: Fusion = one_of(fusion, get_args(Fusion), "fusion")
         self._together = together
         self._key_value: StoreBytes = one_of(key_value, get_args(StoreBytes), "key_value")
+        self._cache, self._by_request = to_cache(cache), by_request
         self.problem: Problem | None = None
         self.outcome: Outcome | None = None
         self.rating: float | None = None
@@ -174,7 +197,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         problem = self.prepare(module, sharders)
         if problem is None:
             return ShardingPlan({})
-        best = self._loaded() or self._solved(problem)
+        best = self._loaded(problem) or self._solved(problem)
         for callback in self._callbacks:
             best = callback(best)
         self.best_plan = best
@@ -185,6 +208,8 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         planners.validate_modules_inclusion_in_sharding_plan(plan, module, sharders)
         planners.validate_rank_assignment(plan, self._topology)
         planners.validate_compute_kernels(best)
+        if self._by_request is not None and self.outcome is not None:
+            self._by_request.put(self._question(problem), self.outcome, plan)
         return plan
 
     def prepare(
@@ -260,7 +285,12 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         return _received(group, plan)
 
     def _solved(self, problem: Problem) -> list[ShardingOption]:
-        self.outcome = solve(problem.instance, self._formulation, self._settings)
+        question = self._question(problem)
+        known = None if self._by_request is None else self._by_request.get(question)
+        self.outcome = known or answered(
+            self._cache, question,
+            lambda: solve(problem.instance, self._formulation, self._settings),
+        )  # fmt: skip
         if self.outcome.placement is None:
             limit = min(20.0, self._settings.time_limit or 20.0)
             brief = replace(self._settings, time_limit=limit, hint=None, certificate=False)
@@ -268,9 +298,13 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         placement: Placement = self.outcome.placement
         return problem.apply(placement)
 
-    def _loaded(self) -> list[ShardingOption] | None:
-        """A stored plan, where a loader has one for exactly this context."""
-        if self._plan_loader is None or self.problem is None:
+    def _question(self, problem: Problem) -> Question:
+        inputs = {"torchrec": metadata.version("torchrec")}
+        return Question(problem.instance, self._formulation, self._settings, inputs)
+
+    def _loaded(self, problem: Problem) -> list[ShardingOption] | None:
+        """A stored plan, where a loader has one for exactly this context that keeps all limits."""
+        if self._plan_loader is None:
             return None
         stored = self._plan_loader.plan_context_hash()
         if stored is not None and stored != self.hash_planner_context_inputs_str():
@@ -281,9 +315,16 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         options = self._plan_loader.load()
         if options is None:
             return None
-        return planners.extract_plan(
-            search_space=self.problem.search_space, loaded_sharding_options=options
+        plan: list[ShardingOption] = planners.extract_plan(
+            search_space=problem.search_space, loaded_sharding_options=options
         )
+        wrong = check(problem.instance, problem.placement_of(plan)).violations
+        if wrong:
+            raise PlannerError(
+                f"the stored plan does not fit this cluster: {wrong[0]}; plan anew",
+                PlannerErrorType.PLANNER_INPUT_CONTEXT_MISMATCH,
+            )
+        return plan
 
     def _log(
         self,

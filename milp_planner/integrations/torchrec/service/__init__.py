@@ -17,6 +17,7 @@ if find_spec("torchrec.distributed.planner.provider") is None:
         "run `pip install --no-deps torchrec==1.9.2`"
     )
 
+from milp_planner.integrations.torchrec.service.cache import FolderPlans
 from milp_planner.integrations.torchrec.service.provider import MilpPlannerProvider, hardware_of
 from milp_planner.integrations.torchrec.service.skus import (
     DryRun,
@@ -28,6 +29,7 @@ from milp_planner.integrations.torchrec.service.skus import (
 
 __all__ = [
     "DryRun",
+    "FolderPlans",
     "MilpPlanReporter",
     "MilpPlannerProvider",
     "PlanReport",

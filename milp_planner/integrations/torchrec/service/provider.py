@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from torchrec.distributed.planner.dry_run.protocols import PlanCache
 from torchrec.distributed.planner.dry_run.types import SkuOverride
 from torchrec.distributed.planner.planners import EmbeddingPlannerBase
 from torchrec.distributed.planner.provider import DefaultPlannerProvider
@@ -28,6 +29,7 @@ from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.problems import choice
 from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
 from milp_planner.integrations.torchrec.rating import speed_up
+from milp_planner.integrations.torchrec.service.cache import ByRequest
 from milp_planner.integrations.torchrec.service.reservation import sku_aware
 from milp_planner.pricing.profile import load_profile
 
@@ -56,10 +58,14 @@ class MilpPlannerProvider(DefaultPlannerProvider):
         same for all SKUs; overrides are read then too, where TorchRec 1.9.2 reads none.
     overhead : mapping of SKU to bytes, optional
         What the runtime takes of a rank's HBM, for ``StorageReservationPolicy.SKU_AWARE``; else 0.
+    plans : PlanCache, optional
+        TorchRec's protocol: plans by request, such as
+        :class:`~milp_planner.integrations.torchrec.service.FolderPlans`. One that is there is used
+        if it is certified to the gap of ``settings`` and verified on today's instance.
     **planner
-        ``formulation``, ``settings``, ``ddr``, ``lift``, ``objective``, ``fusion``, ``together``
-        and ``key_value`` of :class:`MilpShardingPlanner`. ``timeout_seconds`` of the request is the
-        time limit.
+        ``formulation``, ``settings``, ``ddr``, ``lift``, ``objective``, ``fusion``, ``together``,
+        ``key_value`` and ``cache`` of :class:`MilpShardingPlanner`. ``timeout_seconds`` of the
+        request is the time limit.
 
     References
     ----------
@@ -70,10 +76,11 @@ class MilpPlannerProvider(DefaultPlannerProvider):
         self,
         hardware: Mapping[str, HardwareConfig] | None = None,
         overhead: Mapping[str, int] | None = None,
+        plans: PlanCache | None = None,
         **planner: Any,
     ) -> None:
         self._hardware = hardware
-        self._overhead = overhead or {}
+        self._overhead, self._plans = overhead or {}, plans
         self._planner = planner
 
     def build_topology(
@@ -154,6 +161,7 @@ class MilpPlannerProvider(DefaultPlannerProvider):
             constraints=request.constraints,
             debug=config.debug,
             timeout_seconds=config.timeout_seconds,
+            by_request=None if self._plans is None else ByRequest(self._plans, request, sku),
             **self._planner,
         )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import pickle
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from torch import nn
@@ -267,6 +269,44 @@ def test_stored_plan_is_returned_unsolved() -> None:
     stale = planner_for(case, plan_loader=StoredPlan(first, "another"))
     with pytest.raises(PlannerError, match="another context"):
         stale.plan(case.module, case.sharders)
+
+
+def large(gib: int) -> Case:
+    """A table of 76.3 GB on two ranks of so much HBM, whole or not at all."""
+    whole = {"t0": ParameterConstraints(sharding_types=["table_wise"], compute_kernels=["fused"])}
+    return Case(bags([(149_000_000, 128)]), topology(2, hbm=gib * GIB, ddr=4096 * GIB), whole)
+    return case
+
+
+def test_a_stored_plan_that_does_not_fit_is_refused() -> None:
+    """TorchRec's context has memory to 100 GiB: 141 and 80 GiB are alike to it, not to the plan."""
+    roomy, tight = planner_for(large(141)), planner_for(large(80))
+    roomy.plan(large(141).module, large(141).sharders)
+    case = large(80)
+    tight.prepare(case.module, case.sharders)
+    context = tight.hash_planner_context_inputs_str()
+    assert context == roomy.hash_planner_context_inputs_str()
+    loaded = planner_for(case, plan_loader=StoredPlan(roomy, context))
+    with pytest.raises(PlannerError, match=r"stored plan does not fit this cluster: hbm of rank"):
+        loaded.plan(case.module, case.sharders)
+
+
+def test_the_same_question_is_answered_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the cache without a solve, the same plan; other capacities are another question."""
+    case = Case(bags([(1000, 64), (3000, 32)]), topology(2))
+    first = planner_for(case, cache=tmp_path)
+    expected = first.plan(case.module, case.sharders)
+    unsolved = Mock(side_effect=AssertionError("solved again"))
+    monkeypatch.setattr("milp_planner.integrations.torchrec.planner.solve", unsolved)
+    again = planner_for(case, cache=tmp_path)
+    assert str(again.plan(case.module, case.sharders)) == str(expected)
+    assert again.outcome is not None and again.outcome.status == Status.OPTIMAL
+    for other in (Case(case.module, topology(2, hbm=9 * GIB)),
+                  Case(bags([(1000, 64), (3001, 32)]), topology(2))):  # fmt: skip
+        with pytest.raises(AssertionError, match="solved again"):
+            planner_for(other, cache=tmp_path).plan(other.module, other.sharders)
 
 
 def test_parts_it_cannot_honour_are_refused() -> None:
