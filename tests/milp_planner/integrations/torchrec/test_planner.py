@@ -275,7 +275,6 @@ def large(gib: int) -> Case:
     """A table of 76.3 GB on two ranks of so much HBM, whole or not at all."""
     whole = {"t0": ParameterConstraints(sharding_types=["table_wise"], compute_kernels=["fused"])}
     return Case(bags([(149_000_000, 128)]), topology(2, hbm=gib * GIB, ddr=4096 * GIB), whole)
-    return case
 
 
 def test_a_stored_plan_that_does_not_fit_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -16,6 +17,7 @@ from .requests import QUICK, SHAPES, SKUS
 from .test_skus import inputs
 
 ROOMY = {"wide": SKUS["wide"]}
+NEAR = replace(QUICK, gap=0.5)
 
 
 class InMemory:
@@ -47,15 +49,15 @@ def test_a_second_dry_run_solves_nothing(
     """With ours in a folder or any other of the protocol: the same plan, status and bound."""
     plans: Any = FolderPlans(tmp_path) if kind == "folder" else InMemory()
     assert isinstance(plans, PlanCache)
-    first = dry_run(inputs(), ROOMY, settings=QUICK, plans=plans)
+    first = dry_run(inputs(), ROOMY, settings=NEAR, plans=plans)
     solves = solving(monkeypatch)
-    again = dry_run(inputs(), ROOMY, settings=QUICK, plans=plans)
+    again = dry_run(inputs(), ROOMY, settings=NEAR, plans=plans)
     assert solves.call_count == 0
     one, other = (found.results["wide"] for found in (first, again))
     assert str(one.sharding_plan) == str(other.sharding_plan)
     reports = [found.rows[0].report for found in (first, again)]
     assert reports[0] is not None and reports[1] is not None
-    assert reports[0].status == reports[1].status == "optimal"
+    assert reports[0].status == reports[1].status
     assert reports[0].bound == reports[1].bound
     stored = plans.get(other.request_fingerprint)
     assert stored is not None and str(stored[0]) == str(one.sharding_plan)
@@ -67,10 +69,10 @@ def test_another_model_under_the_same_fingerprint_is_planned(
 ) -> None:
     """TorchRec's fingerprint ignores the model; the instance does not, and the log says so."""
     plans = FolderPlans(tmp_path)
-    first = dry_run(inputs(), ROOMY, settings=QUICK, plans=plans)
+    first = dry_run(inputs(), ROOMY, settings=NEAR, plans=plans)
     solves = solving(monkeypatch)
     larger = inputs(module=bags([(rows + 1, dim) for rows, dim in SHAPES]))
-    again = dry_run(larger, ROOMY, settings=QUICK, plans=plans)
+    again = dry_run(larger, ROOMY, settings=NEAR, plans=plans)
     one, other = (found.results["wide"].request_fingerprint for found in (first, again))
     assert one == other and solves.call_count == 1
     assert "is of another model, cluster or version" in caplog.text
@@ -79,13 +81,13 @@ def test_another_model_under_the_same_fingerprint_is_planned(
 def test_a_plan_without_a_proof_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """What another planner kept, or what was changed since, is made anew and replaced."""
     plans = InMemory()
-    dry_run(inputs(), ROOMY, settings=QUICK, plans=plans)
+    dry_run(inputs(), ROOMY, settings=NEAR, plans=plans)
     ((key, (plan, metadata)),) = plans.kept.items()
     ((name, text),) = metadata.extra.items()
     solves = solving(monkeypatch)
     for count, extra in enumerate(({}, {name: text[:-8]}, {name: "no base64"}), 1):
         plans.put(key, plan, CacheMetadata("somebody", "wide", 4, extra))
-        dry_run(inputs(), ROOMY, settings=QUICK, plans=plans)
+        dry_run(inputs(), ROOMY, settings=NEAR, plans=plans)
         assert solves.call_count == count
         assert plans.kept[key][1].created_by == "milp-planner"
 
@@ -94,8 +96,8 @@ def test_an_empty_folder_knows_nothing(tmp_path: Path) -> None:
     """Nor does one whose file was cut off."""
     plans = FolderPlans(tmp_path)
     assert plans.get("anything") is None
-    dry_run(inputs(topology=topology(4, 2)), ROOMY, settings=QUICK, plans=plans)
+    dry_run(inputs(topology=topology(4, 2)), ROOMY, settings=NEAR, plans=plans)
     (file,) = tmp_path.iterdir()
     file.write_bytes(file.read_bytes()[:-1])
-    found = dry_run(inputs(), ROOMY, settings=QUICK).results["wide"]
+    found = dry_run(inputs(), ROOMY, settings=NEAR).results["wide"]
     assert plans.get(found.request_fingerprint) is None
