@@ -23,9 +23,7 @@ from formulations.result.outcome import certified_gap, gap_between, standing
 from formulations.settings import News as Progress
 from formulations.settings import TracePoint
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.page_curves import draw_trace
-from milp_planner.features.explain.replan import replan
 from milp_planner.features.plan.cache import PlanCache
 from milp_planner.features.plan.call import plan
 from milp_planner.features.report.page import (
@@ -40,7 +38,7 @@ from milp_planner.files import write_atomically, write_json
 from milp_planner.inputs import Cluster, Model
 from milp_planner.integrations import exports
 from milp_planner.plans.placement import Plan
-from milp_planner.plans.plan_file import read_plan, write_plan
+from milp_planner.plans.plan_file import write_plan
 
 PLAN, PICTURE, REPORT = "plan.json", "picture.json", "report.html"
 #: Seconds between two pieces of news at least.
@@ -91,16 +89,12 @@ def solved(job: dict[str, Any], news: News, stop: threading.Event) -> tuple[Plan
         time_limit=job["time_limit"], gap=job["gap"], seed=job["seed"], workers=job["workers"],
         stop=stop, on_progress=news.note,
     )  # fmt: skip
-    if job["moves_from"] is None:
-        cache = PlanCache(job["cache"])
-        best = plan(model, cluster, objective=job["objective"], settings=settings, cache=cache)
-        return best, cache.answered
-    production = read_plan(job["moves_from"])
-    budget = Budget(settings).certifying()
-    _, found = replan(production, (job["most_moves"],), budget, model=model, cluster=cluster)
-    if found is None:
-        raise BadInput(f"no plan was found that moves at most {job['most_moves']} tables")
-    return found, False
+    cache = PlanCache(job["cache"])
+    best = plan(
+        model, cluster, objective=job["objective"], settings=settings, cache=cache,
+        before=job["moves_from"], max_moved=job["most_moves"],
+    )  # fmt: skip
+    return best, cache.answered
 
 
 def write_files(best: Plan, folder: Path) -> dict[str, Any]:
