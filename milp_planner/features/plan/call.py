@@ -112,8 +112,9 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         Where answers are kept. A plan that is there for the same question (model, cluster, profile,
         objective, today's or yesterday's plan, formulation, seed, goals, settings of the
         formulation, versions) is returned at once if it is certified to ``gap`` (without one:
-        optimal) and all it claims is verified; whatever is certified to some gap is kept. Where ``two_d`` leaves the division
-        into sharding groups open, nothing is asked or kept: an outcome is of one division.
+        optimal) and all it claims is verified; whatever is certified to some gap is kept. Where
+        ``two_d`` leaves the division into sharding groups open, nothing is asked or kept: an
+        outcome is of one division.
     on_improvement : callable, optional
         Called with a :class:`formulations.settings.TracePoint` whenever a better plan or bound is
         known, from any thread.
