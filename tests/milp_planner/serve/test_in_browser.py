@@ -130,3 +130,19 @@ def test_everything_has_an_accessible_name(page: browser.Browser) -> None:
         and not node.get("name", {}).get("value")
     ]  # fmt: skip
     assert nameless == []
+
+
+@pytest.mark.slow
+def test_the_certified_gap_closes_in_while_it_is_solved(page: browser.Browser) -> None:
+    """A model that takes longer: the status line shows it beside plan and bound; then it stops."""
+    page.run(
+        """for (const [kind, name] of [['model', 'dlrmv4-yambda5b'], ['cluster', '8xb200-tight']]) {
+        const field = document.getElementById(`${kind}-name`);
+        field.value = name; field.dispatchEvent(new Event('change')); }
+        document.getElementById('seconds').value = 60;
+        document.getElementById('plan').click();"""
+    )
+    shown = "return /certified gap [0-9.]+%/.test(document.getElementById('status').textContent)"
+    until(page, shown)
+    page.run("document.getElementById('stop').click()")
+    until(page, "return document.getElementById('stop').disabled")
