@@ -93,24 +93,31 @@ class Annealer:
         everything = np.arange(len(options))
         self._run(everything, (0, 0, 1), (1.0, 1.0), (0,) * 8, (0.0, 0.0))
 
-    def settle(self, wish: Placement, target: Sequence[int], most: int = 256) -> None:
-        """A state as a placement says as far as it says anything; tables whose ranks do not suit
-        their option then follow, as in :meth:`start`."""
+    def settle(self, wish: Placement, most: int = 256) -> None:
+        """A state as a placement says as far as it says anything, which is then the target; tables
+        whose ranks do not suit their option follow, as in :meth:`start`."""
         self._empty()
-        self.aim(target)
         options = self._one_level_a_group(np.asarray(wish.options, dtype=np.int64))
         there = np.zeros(len(options), dtype=bool)
         for table, option in enumerate(options.tolist()):
-            ranks = wish.ranks[table]
             same = option == wish.options[table] and self._lowered.placeable[option]
             there[table] = same and self._lowered.keep(
-                self.array, data.OLD_PLACE, table, option, ranks
+                self.array, data.OLD_PLACE, table, option, wish.ranks[table]
             )
         self._lowered.view(data.OLD_OPTION, len(options), self.array)[:] = options
         order = np.argsort(-self._largest_shard()[options], kind="stable")
         for tables, looks in ((order[there[order]], 0), (order[~there[order]], most)):
             mix = (0, 0, 0, 0, 0, 0, 0, looks)
             self._run(np.ascontiguousarray(tables), (0, 0, 1), (1.0, 1.0), mix, (0.0, 0.0))
+            self.aim([max(1, top) for top in self.tops])
+
+    @property
+    def tops(self) -> list[int]:
+        """What the present state costs, phase by phase where there are peaks."""
+        if self._peaks:
+            return [int(top) for top in self.peaks]
+        loads = self._lowered.view(data.LOAD, int(self.array[data.LOADS]), self.array)
+        return [int(loads[int(self.array[data.CLUSTER_LOAD])])]
 
     def aim(self, target: Sequence[int]) -> None:
         """Set the target: one number a phase under ``step_time``, else one."""

@@ -23,13 +23,13 @@ from formulations.result.certificate import Certificate
 from formulations.result.check import check, compute_loads, moved_bytes, moved_tables
 from formulations.result.placement import Placement
 from formulations.search.anneal import Annealer
-from formulations.search.anneal_data import peaks_of
 from formulations.search.loops import waited_for
 
 #: Moves a table, and the heats of the first and the last of them, of one try within limits.
 _MOVES, _HEATS = 100, (2e-3, 2e-5)
-#: By how much limits grow that met no plan, how often, and the first of tables.
-_GROWTH, _LIMITS, _TABLES = 1.6, 16, 4
+#: The first limits: so many tables, or one in so many, and so many times what is too much
+#: somewhere. By how much limits grow that met no plan, and how often.
+_TABLES, _ROOM, _GROWTH, _LIMITS = 30, 4, 3, 8
 #: What a plan may cost above the wish, as a share of that: little first, then any price will do.
 _DEARER = (0.001, 0.02, None)
 #: Options that moves may choose: no dearer at the multipliers than the bound and this share of it.
@@ -46,6 +46,7 @@ def settled(
     wish: Placement,
     prices: Certificate | None = None,
     over: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = lambda: False,
     seed: int = 0,
 ) -> Placement | None:
     """A plan in which few bytes have moved; None where none was found.
@@ -60,7 +61,10 @@ def settled(
         Multipliers that say which options are worth a look; else a table without an option gets the
         cheapest by itself.
     over : callable
-        Whether to stop.
+        Whether the time is over: what is begun is finished, as without a plan to start from all that
+        was known would be lost.
+    stop : callable
+        Whether to stop at once.
     seed : int
     """
     if complete(instance, wish) and check(instance, wish).feasible:
@@ -75,8 +79,9 @@ def settled(
     keep = able if bounds is None else _worthwhile(bounds, able, options)
     search = _Search(instance, Placement(options, wish.ranks), keep, seed)
     plan = search.packed()
-    for dearer in _DEARER:
-        plan = search.mended(dearer, over) if plan is None and not over() else plan
+    for number, dearer in enumerate(_DEARER):
+        if plan is None and not stop() and not (number and over()):
+            plan = search.mended(dearer, stop)
     return plan if plan is not None and check(instance, plan).feasible else None
 
 
@@ -106,8 +111,8 @@ class _Search:
         self._instance, self._wish = instance, wish
         self._annealer = Annealer(instance, seed)
         self._annealer.choose_from(keep)
-        self._any = [MAX_VALUE] * max(1, peaks_of(instance))
-        self._annealer.settle(wish, self._any)
+        self._annealer.settle(wish)
+        self._tops = self._annealer.tops
         self._start = self._annealer.placement()
         self._loads = compute_loads(instance, self._start)
         self._moved = moved_tables(instance, self._start)
@@ -117,27 +122,23 @@ class _Search:
         """The wish with the other tables packed, where that is a plan."""
         return self._start if check(self._instance, self._start).feasible else None
 
-    def mended(self, dearer: float | None, over: Callable[[], bool]) -> Placement | None:
+    def mended(self, dearer: float | None, stop: Callable[[], bool]) -> Placement | None:
         """The plan found within the least limits that held one; None where none did."""
         target = self._target(dearer)
-        tables = len(self._moved) + _TABLES
-        size = moved_bytes(self._instance, self._start, self._moved) + self._short()
+        tables = len(self._moved) + max(_TABLES, self._instance.num_tables // _TABLES)
+        size = moved_bytes(self._instance, self._start, self._moved) + _ROOM * self._short()
         for _ in range(_LIMITS):
-            plan = self._within(tables, size, target, over)
-            if plan is not None or over():
+            plan = self._within(tables, size, target, stop)
+            if plan is not None or stop():
                 return plan
-            tables, size = int(_GROWTH * tables), int(_GROWTH * size) + 1
+            tables, size = _GROWTH * tables, _GROWTH * size + 1
         return None
 
     def _target(self, dearer: float | None) -> list[int]:
         """What every phase may cost."""
         if dearer is None:
-            return self._any
-        if len(self._any) > 1:
-            tops = self._loads.cost.max(axis=0).tolist()
-        else:
-            tops = [check(self._instance, self._start).objectives[self._instance.objective.value]]
-        return [int(top + dearer * abs(top)) + 1 for top in tops]
+            return [MAX_VALUE] * len(self._tops)
+        return [top + int(dearer * abs(top)) + 1 for top in self._tops]
 
     def _short(self) -> int:
         """Use beyond capacity, where most is missing."""
@@ -145,17 +146,17 @@ class _Search:
         return max((int(np.maximum(u - r.capacity, 0).sum()) for u, r in pairs), default=0)
 
     def _within(
-        self, tables: int, size: int, target: list[int], over: Callable[[], bool]
+        self, tables: int, size: int, target: list[int], stop: Callable[[], bool]
     ) -> Placement | None:
         annealer, held = self._annealer, self._instance
-        annealer.settle(self._wish, target)
+        annealer.load(self._start, target)
         if held.current:
             held = replace(
                 held, max_moved_tables=min(tables, MAX_VALUE), max_moved_bytes=min(size, MAX_VALUE)
             )
             annealer.hold(held)
         most = sum(target)
-        annealer.run(_MOVES * max(1, held.num_tables), _HEATS, over, least=most)
+        annealer.run(_MOVES * max(1, held.num_tables), _HEATS, stop, least=most)
         if annealer.value is None:
             return None
         plan = annealer.placement(best=True)

@@ -1,0 +1,129 @@
+"""Planning again from yesterday's plan, against a fresh solve of the changed instance.
+
+``python -m benchmarks.drift.run --folder FOLDER`` solves each subject for a minute (yesterday's
+plan), and then after every change afresh for a minute, and again from yesterday's plan for a few
+seconds. What is in the folder is not done once more, so it can be stopped, and run in parts
+(``--only``, ``--subjects``, ``--changes``). ``results.json`` then holds what the folder says, and
+docs/replan.md its table. Run it on an otherwise idle machine, or say ``--shared``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.drift.cases import CHANGES, Subject, changed, subjects
+from formulations.result.check import moved_bytes, moved_tables
+from milp_planner import Plan, plan, read_plan, verify
+from milp_planner.features.plan.again import Moves
+from milp_planner.files import write_json
+from milp_planner.today.carried import carried
+from milp_planner.plans.compile import compile_for
+
+RESULTS = Path(__file__).parent / "results.json"
+STAGES = ("yesterday", "fresh", "again")
+
+
+def main() -> None:
+    """Do what is missing, then sum up."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--only", nargs="+", choices=STAGES, default=STAGES)
+    parser.add_argument("--subjects", nargs="+", default=list(subjects()))
+    parser.add_argument("--changes", nargs="+", default=CHANGES)
+    parser.add_argument("--fresh-seconds", type=float, default=60.0)
+    parser.add_argument("--again-seconds", type=float, default=3.0)
+    parser.add_argument("--max-moved", type=float, default=0.05, help="share of the bytes")
+    parser.add_argument("--shared", action="store_true", help="other work runs beside")
+    asked = parser.parse_args()
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    for name in asked.subjects:
+        subject = subjects()[name]
+        first = asked.folder / f"{name}.plan.json"
+        if "yesterday" in asked.only and not first.exists():
+            made = plan(
+                subject.model, subject.cluster, objective=subject.objective,
+                time_limit=asked.fresh_seconds,
+            )  # fmt: skip
+            made.save(first)
+            keep(asked, f"{name}.yesterday", measured(made))
+        before = read_plan(first)
+        for change in asked.changes:
+            for stage in asked.only:
+                path = asked.folder / f"{name}.{change}.{stage}.json"
+                if stage != "yesterday" and not path.exists():
+                    keep(asked, f"{name}.{change}.{stage}", solved(asked, subject, before, change, stage))
+    rows = {p.name.removesuffix(".json"): json.loads(p.read_text())
+            for p in sorted(asked.folder.glob("*.json")) if ".plan." not in p.name}  # fmt: skip
+    write_json(RESULTS, {"date": datetime.date.today().isoformat(), "rows": rows})
+
+
+def keep(asked: argparse.Namespace, name: str, row: dict[str, Any]) -> None:
+    """One record, with what the machine was."""
+    row |= {"cores": os.cpu_count(), "load": round(os.getloadavg()[0], 1), "shared": asked.shared}
+    write_json(asked.folder / f"{name}.json", row)
+    print(name, {k: v for k, v in row.items() if k != "trace"}, flush=True)
+
+
+def solved(
+    asked: argparse.Namespace, subject: Subject, before: Plan, change: str, stage: str
+) -> dict[str, Any]:
+    """One solve after a change."""
+    after = changed(subject, change)
+    wall, processor = time.perf_counter(), time.process_time()
+    more: dict[str, Any] = {"time_limit": asked.fresh_seconds}
+    if stage == "again":
+        more = {
+            "time_limit": asked.again_seconds, "before": before, "lost": after.lost,
+            "max_moved": Moves(share=asked.max_moved),
+        }  # fmt: skip
+    found = plan(after.model, after.cluster, objective=subject.objective, **more)
+    row = {
+        "wall_seconds": round(time.perf_counter() - wall, 2),
+        "processor_seconds": round(time.process_time() - processor, 2),
+        **measured(found),
+        **moves(before, found, after.lost),
+    }
+    if stage == "again":
+        row["verified"] = verify(found).ok
+    return row
+
+
+def measured(found: Plan) -> dict[str, Any]:
+    """Objective, bounds and seconds of a plan's solve."""
+    outcome = found.outcome
+    better = [p for p in outcome.trace if p.objective is not None]
+    return {
+        "status": outcome.status.value,
+        "objective": outcome.objective,
+        "bound": outcome.bound,
+        "certified_bound": outcome.certified_bound,
+        "solve_seconds": round(outcome.seconds, 2),
+        "trace": [[round(p.seconds, 2), p.objective, p.bound, p.source] for p in better],
+        "settled": outcome.detail.get("settled"),
+    }
+
+
+def moves(before: Plan, found: Plan, lost: tuple[int, ...]) -> dict[str, int]:
+    """Tables and bytes between yesterday's plan and another."""
+    placement = found.outcome.placement
+    if placement is None:
+        return {}
+    compiled = compile_for(found.model, found.cluster, found.instance.objective.value)
+    instance = carried(before, compiled, lost).compiled.instance
+    tables = moved_tables(instance, placement)
+    held = moved_bytes(instance, placement, [now.table for now in instance.current])
+    return {
+        "moved_tables": len(tables),
+        "moved_bytes": moved_bytes(instance, placement, tables),
+        "held_bytes": held,
+    }
+
+
+if __name__ == "__main__":
+    main()
