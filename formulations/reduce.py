@@ -110,7 +110,9 @@ def _bounds(rows: Rows, kept: NDArray[np.bool_], certificate: Certificate) -> Op
         forced, total = forced_sums(rows, keep, option_prices(rows, choice_prices(rows, weights)))
         if total == float("inf"):
             return OptionBounds(NEVER, np.full_like(of_option, NEVER), certificate)
-        these = -((weights.room - forced[keep]) // weights.level)  # rounded up, in Python's integers
+        these = -(
+            (weights.room - forced[keep]) // weights.level
+        )  # rounded up, in Python's integers
         these = np.minimum(np.maximum(these, -NEVER), NEVER - 1).astype(np.int64)
         of_option[keep] = np.maximum(of_option[keep], these)
         value = _ceil(int(total) - weights.room, weights.level)

@@ -88,9 +88,7 @@ def _with_hint(
         return settings, {}
     if complete(instance, hint) and (not instance.current or check(instance, hint).feasible):
         return settings, {}
-    plan = settled(
-        instance, hint, settings.prices, clock.over, clock.interrupted, settings.seed
-    )
+    plan = settled(instance, hint, settings.prices, clock.over, clock.interrupted, settings.seed)
     told: dict[str, object] = {}
     if plan is not None:
         moved = moved_tables(instance, plan)

@@ -22,8 +22,8 @@ from formulations.result.check import moved_bytes, moved_tables
 from milp_planner import Plan, plan, read_plan, verify
 from milp_planner.features.plan.again import Moves
 from milp_planner.files import write_json
-from milp_planner.today.carried import carried
 from milp_planner.plans.compile import compile_for
+from milp_planner.today.carried import carried
 
 RESULTS = Path(__file__).parent / "results.json"
 STAGES = ("yesterday", "fresh", "again")
@@ -57,7 +57,11 @@ def main() -> None:
             for stage in asked.only:
                 path = asked.folder / f"{name}.{change}.{stage}.json"
                 if stage != "yesterday" and not path.exists():
-                    keep(asked, f"{name}.{change}.{stage}", solved(asked, subject, before, change, stage))
+                    keep(
+                        asked,
+                        f"{name}.{change}.{stage}",
+                        solved(asked, subject, before, change, stage),
+                    )
     rows = {p.name.removesuffix(".json"): json.loads(p.read_text())
             for p in sorted(asked.folder.glob("*.json")) if ".plan." not in p.name}  # fmt: skip
     write_json(RESULTS, {"date": datetime.date.today().isoformat(), "rows": rows})

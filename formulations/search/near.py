@@ -61,8 +61,8 @@ def settled(
         Multipliers that say which options are worth a look; else a table without an option gets the
         cheapest by itself.
     over : callable
-        Whether the time is over: what is begun is finished, as without a plan to start from all that
-        was known would be lost.
+        Whether the time is over: a first try is made all the same, as without a plan to start
+        from all that was known would be lost.
     stop : callable
         Whether to stop at once.
     seed : int

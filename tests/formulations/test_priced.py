@@ -1,0 +1,132 @@
+"""The price of moves inside an instance: the least of objective and price, by brute force."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from formulations import Instance, InstanceBuilder, Placement, Settings, Where, solve
+from formulations.errors import InstanceError
+from formulations.instance import Current, Objective
+from formulations.instance.build import Block, Shard
+from formulations.instance.validate import validate
+from formulations.priced import PHASE, priced
+from formulations.result.check import check, moved_bytes, moved_tables
+from formulations.result.verify import verify
+from tests.formulations.brute_force import brute_force
+from tests.formulations.strategies import instances
+
+
+@st.composite
+def moving(draw: st.DrawFn) -> tuple[Instance, Placement]:
+    """An instance of one plan in production; it need not be cheap, only possible."""
+    instance = draw(instances(max_tables=3, constraints=False, max_combinations=500))
+    assume(instance.num_tables and len({len(m) for m in instance.machines}) == 1)
+    # one entry a block: shards of a block that change places with one another have not moved
+    several = (np.diff(instance.block_shards) > 1) & ~instance.settled
+    assume(not several.any())
+    move = [draw(st.integers(0, 3)) for _ in instance.shard_move]
+    instance = replace(instance, shard_move=np.asarray(move, dtype=np.int64))
+    loose = [replace(r, capacity=r.capacity * 0 + 10**6) for r in instance.resources]
+    order = replace(instance, resources=tuple(loose), objective=Objective.TOTAL)
+    plan = brute_force(replace(order, shard_cost=-np.abs(order.shard_cost))).placement
+    assume(plan is not None)
+    current = tuple(
+        Current(t, int(o), tuple(tuple(b) for b in plan.to_lists(t)))
+        for t, o in enumerate(plan.options)
+        if draw(st.integers(0, 4))
+    )
+    return replace(instance, current=current), plan
+
+
+def least(instance: Instance, price: int) -> int | None:
+    """The least of objective and price, one limit on what moves after the other."""
+    sums = {0}
+    for now in instance.current:
+        sizes = {size_of(instance, option) for option in instance.options_of(now.table)} | {0}
+        sums = {before + size for before in sums for size in sizes}
+    found = []
+    for limit in sums:
+        limited = replace(instance, max_moved_bytes=limit) if instance.current else instance
+        truth = brute_force(limited).objective
+        if truth is not None:
+            found.append(truth + price * limit)
+    return min(found, default=None)
+
+
+def size_of(instance: Instance, option: int) -> int:
+    """Bytes of all shards of an option."""
+    size = 0
+    for index in instance.blocks_of(option):
+        block = instance.block(index)
+        size += sum(
+            int(instance.shard_move[block.entry(p)]) for p in range(instance.positions(block))
+        )
+    return size
+
+
+@given(moving(), st.integers(0, 3))
+def test_the_least_of_objective_and_price(case: tuple[Instance, Placement], price: int) -> None:
+    """Under every objective, for every kind of place; and both ways between placements agree."""
+    instance, _ = case
+    found = priced(instance, Fraction(price))
+    validate(found.instance)
+    truth = brute_force(found.instance)
+    assert truth.objective == least(instance, price)
+    if truth.placement is None:
+        return
+    plain = found.without_price(truth.placement)
+    verdict = check(instance, plain)
+    size = moved_bytes(instance, plain, moved_tables(instance, plain))
+    kind = instance.objective.value
+    assert verdict.feasible and truth.objective == verdict.objectives[kind] + price * size
+    again = found.with_price(plain)
+    assert check(found.instance, again).objectives[kind] == truth.objective
+    assert found.paid(again) == price * size
+
+
+def one(objective: Objective) -> Instance:
+    """Two tables on rank 0 of two: apart they cost less, and each has 5 bytes to move."""
+    builder = InstanceBuilder([[0, 1]], ["time"], [("hbm", "rank", 10)], objective)
+    for name in ("a", "b"):
+        builder.add_table(name)
+        shard = Shard({"hbm": 5}, [7], move_bytes=5)
+        builder.add_option("whole", [Block(Where.ANY_RANK, [shard])])
+    instance = builder.build()
+    return replace(instance, current=tuple(Current(t, t, ((0,),)) for t in range(2)))
+
+
+@pytest.mark.parametrize(("price", "objective", "moves"), [(1, 12, 1), (2, 14, 0), (0, 7, 1)])
+def test_by_hand(price: int, objective: int, moves: int) -> None:
+    """Apart the busiest rank has 7 instead of 14; moving 5 bytes pays up to a price below 7/5."""
+    found = priced(one(Objective.BUSIEST_RANK), Fraction(price))
+    assert found.instance.phases == ("time", PHASE)
+    outcome = solve(found.instance, "auto", Settings(time_limit=10))
+    assert outcome.objective == objective and outcome.certified_bound == objective
+    assert verify(found.instance, outcome).ok
+    assert outcome.placement is not None
+    plain = found.without_price(outcome.placement)
+    assert price == 2 or len(moved_tables(found.base, plain)) == moves
+
+
+def test_a_fraction_is_rounded_up() -> None:
+    """5 bytes at 1/3: 1.67 becomes 2."""
+    found = priced(one(Objective.STEP_TIME), Fraction(1, 3))
+    assert sorted(found.price.tolist()) == [0, 0, 2, 2]
+    assert brute_force(found.instance).objective == 9
+
+
+def test_refusals() -> None:
+    """A price below zero, one too large, and one on top of another."""
+    instance = one(Objective.STEP_TIME)
+    with pytest.raises(InstanceError, match="needs 0 or more"):
+        priced(instance, Fraction(-1))
+    with pytest.raises(InstanceError, match=r"2\^53"):
+        priced(instance, Fraction(2**53))
+    with pytest.raises(InstanceError, match="there already"):
+        priced(priced(instance, Fraction(1)).instance, Fraction(1))
