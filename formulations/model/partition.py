@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance import Instance, IntArray, Scope
+from formulations.instance import Instance, IntArray, Scope, Where
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,10 +118,24 @@ def by_rank(instance: Instance, free: NDArray[np.bool_] | None = None) -> Partit
     )
 
 
+#: Cells times options up to which any list of ranks distinguishes ranks; beyond that, lists do only
+#: where more than this share of the blocks are lists.
+MOST_LISTED, FEW_LISTS = 2_000_000, 0.05
+
+
 def by_class(instance: Instance) -> Partition:
-    """Pool ranks that no capacity, list, ``among`` or pin distinguishes."""
-    ranks, machines = _signatures(instance)
-    return _partition(instance, ranks, machines)
+    """Pool ranks that no capacity, list, ``among`` or pin distinguishes.
+
+    A few lists among very many options do not count, as where each of a thousand tables may stay
+    where it is: rows are then sums over ranks that are alike but for these lists, which hold just
+    as well and say less.
+    """
+    found = _partition(instance, *_signatures(instance))
+    lists = np.count_nonzero(instance.block_where == Where.LIST)
+    many = found.count * instance.num_options > MOST_LISTED
+    if not many or lists > FEW_LISTS * instance.num_blocks:
+        return found
+    return _partition(instance, *_signatures(instance, lists=False))
 
 
 def by_machine(instance: Instance) -> Partition:
@@ -141,7 +155,7 @@ def _partition(
     return Partition(instance, cell_of, group_of, np.ones(len(cells), dtype=bool))
 
 
-def _signatures(instance: Instance) -> tuple[list[Hashable], list[Hashable]]:
+def _signatures(instance: Instance, lists: bool = True) -> tuple[list[Hashable], list[Hashable]]:
     """Everything that distinguishes ranks, and machines, from one another."""
     marks: list[list[Hashable]] = [[] for _ in range(instance.num_ranks)]
     machine_marks: list[list[Hashable]] = [[] for _ in instance.machines]
@@ -151,8 +165,10 @@ def _signatures(instance: Instance) -> tuple[list[Hashable], list[Hashable]]:
             mark.append(int(resource.capacity[place]))
     named = {
         (int(p), bool(machines))
-        for p, machines in zip(instance.block_places, instance.by_machine, strict=True)
-        if p >= 0
+        for p, machines, free in zip(
+            instance.block_places, instance.by_machine, ~instance.settled, strict=True
+        )
+        if p >= 0 and (lists or free)
     }
     for index, of_machines in sorted(named):
         for place in instance.place_sets[index]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from formulations.instance import Current, Pin, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.instance.lowering import lower
+from formulations.model import partition
 from formulations.model.partition import by_class, by_machine, by_rank
 from formulations.model.symmetry import equal_ranks
 from tests.formulations.model.solved import pooled
@@ -27,6 +29,21 @@ def test_cells_tell_apart_what_differs() -> None:
     cells = by_class(builder.build())
     assert sorted(cells.cell_size.tolist()) == [1, 1, 2]
     assert np.bincount(cells.group_of).tolist() == [1, 1]
+
+
+def test_few_lists_among_many_options_tell_nothing_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One list beside many options without: it leaves ranks alike, where they are too many."""
+    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [("hbm", "rank", 5)], "total")
+    builder.add_table("t")
+    for index in range(30):
+        builder.add_option(f"o{index}", [Block(Where.ANY_RANK, [Shard({}, [1])])])
+    builder.add_option("l", [Block([1], [Shard({}, [1])])])
+    instance = builder.build()
+    assert by_class(instance).count == 3
+    monkeypatch.setattr(partition, "MOST_LISTED", 10)
+    assert by_class(instance).count == 1
+    monkeypatch.setattr(partition, "FEW_LISTS", 0.01)
+    assert by_class(instance).count == 3
 
 
 def test_ranks_that_pins_name_in_other_blocks_are_not_equal() -> None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from unittest.mock import patch
+
 from hypothesis import HealthCheck, given, settings
 
 from formulations.clock import Limits
 from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.instance.facts import own_cost
+from formulations.model import partition
 from formulations.presolve import usable
+from formulations.proof.prove import prove
+from formulations.result.verify import certifies
 from formulations.search.pooled import machine_ip, pooled_ip
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
@@ -27,6 +33,22 @@ def test_pooled_and_machine_bounds(instance: Instance) -> None:
         result = program(instance, Limits(seconds=10))
         assert not result.infeasible
         assert result.bound is None or result.bound <= truth
+
+
+@LOOSE
+@given(instances())
+def test_bounds_without_lists(instance: Instance) -> None:
+    """Lists that tell no ranks apart leave bounds true: of integer programs, and certified ones."""
+    truth = brute_force(instance).objective
+    if truth is None:
+        return
+    with patch.object(partition, "MOST_LISTED", 0), patch.object(partition, "FEW_LISTS", 1.0):
+        result = pooled_ip(instance, Limits(seconds=10))
+        assert not result.infeasible
+        assert result.bound is None or result.bound <= truth
+        certificate = prove(replace(instance), truth)
+    assert certificate is None or certificate.target is None or certificate.target <= truth
+    assert certificate is None or certifies(instance, certificate)
 
 
 @LOOSE
